@@ -13,13 +13,14 @@ HALF_PRECISION = np.float16
 class BertGraph:
     """Collects the nodes and weights of one graph."""
 
-    def __init__(self, weights, config, *, prefix, gamma, beta, half_precision=False):
+    def __init__(self, weights, config, *, prefix, gamma, beta, half_precision=False, int8=False):
         self.weights = weights
         self.config = config
         self.prefix = prefix
         self.gamma = gamma
         self.beta = beta
         self.half_precision = half_precision
+        self.int8 = int8
         self.nodes = []
         self.initializers = {}
 
@@ -37,6 +38,19 @@ class BertGraph:
             self.initializers[name] = numpy_helper.from_array(array, name)
         return name
 
+    def matrix(self, name, array, axis):
+        """Adds a matrix once; on request as bytes with a scale for each row (axis 0) or column (1), which the graph multiplies back."""
+        if not self.int8 or name in self.initializers:
+            return self.constant(name, array)
+        scales = np.maximum(np.abs(array).max(1 - axis) / 127, np.finfo(np.float32).tiny).astype(np.float32)
+        numbers = np.rint(array / np.expand_dims(scales, 1 - axis)).clip(-127, 127).astype(np.int8)
+        self.initializers[name + "_int8"] = numpy_helper.from_array(numbers, name + "_int8")
+        self.initializers[name + "_scales"] = numpy_helper.from_array(scales, name + "_scales")
+        inputs = [name + "_int8", name + "_scales"]
+        self.nodes.append(helper.make_node("DequantizeLinear", inputs, [name], name=name + "_dequantised", axis=axis))
+        self.initializers[name] = None
+        return name
+
     def scalar(self, name, value):
         return self.constant(name, np.float32(value))
 
@@ -45,7 +59,7 @@ class BertGraph:
         return output
 
     def linear(self, x, name, output):
-        weight = self.constant(name + ".weight_transposed", self.weights[name + ".weight"].T)
+        weight = self.matrix(name + ".weight_transposed", self.weights[name + ".weight"].T, 1)
         product = self.node("MatMul", [x, weight], output + "_product")
         return self.node("Add", [product, self.constant(name + ".bias", self.weights[name + ".bias"])], output)
 
@@ -64,7 +78,7 @@ class BertGraph:
     def embeddings(self):
         """Sum of word, position and (all zero) token type embeddings, normalised."""
         base = self.prefix + "embeddings."
-        words = self.constant(base + "word_embeddings.weight", self.weights[base + "word_embeddings.weight"])
+        words = self.matrix(base + "word_embeddings.weight", self.weights[base + "word_embeddings.weight"], 0)
         # The token type is always 0, so its embedding folds into the positions.
         positions = self.constant(
             "positions",

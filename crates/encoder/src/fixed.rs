@@ -17,6 +17,8 @@ pub(crate) enum Precision {
     F32,
     /// 20 bits.
     Fixed,
+    /// 8 bits, and products of rows in 8 bits with them.
+    Int8,
 }
 
 /// Whole numbers of 20 bits, in groups of the same even length: the upper 16 bits of all; and for the lower 4 bits a byte for each two,
@@ -67,6 +69,17 @@ pub(crate) fn scale(numbers: impl Iterator<Item = f32>) -> f32 {
     let scale = ((f64::from(largest) / LARGEST) as f32).max(f32::MIN_POSITIVE);
     // Rounded up, the largest f32 would become infinite.
     if (scale * LARGEST as f32).is_finite() { scale } else { f32::from_bits(scale.to_bits() - 1) }
+}
+
+/// As [`scale`] for bytes: the largest number becomes 127.
+pub(crate) fn byte_scale(numbers: impl Iterator<Item = f32>) -> f32 {
+    let largest = numbers.fold(0f32, |largest, number| largest.max(number.abs()));
+    (largest / 127.0).max(f32::MIN_POSITIVE)
+}
+
+/// A number as the nearest byte of this scale.
+pub(crate) fn byte(value: f32, scale: f32) -> i8 {
+    (value / scale).round().clamp(-127.0, 127.0) as i8
 }
 
 /// A number as the nearest whole number of this scale.

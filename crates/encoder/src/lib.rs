@@ -3,8 +3,10 @@
 //!
 //! [`Model`] is what a model directory holds, read once and shared; [`Deployment`] is a model at work: a bounded queue
 //! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
-//! `unsafe` lives in `head/kernels/`, `bert/kernels/` and `numbers.rs` (mapped files) alone. Absent: networking, and any knowledge of indices or documents.
+//! `unsafe` lives in `head/kernels/`, `bert/kernels/`, `amx/` and `numbers.rs` (mapped files) alone. Absent: networking, and any knowledge of indices or documents.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 mod attribution;
 mod bert;
 mod cache;

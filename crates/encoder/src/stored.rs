@@ -11,6 +11,8 @@ pub(crate) enum Kind {
     F32,
     F16,
     Bf16,
+    /// A signed byte: a whole number, which somebody else has the scale of.
+    I8,
 }
 
 impl Kind {
@@ -19,6 +21,7 @@ impl Kind {
         match self {
             Kind::F32 => 4,
             Kind::F16 | Kind::Bf16 => 2,
+            Kind::I8 => 1,
         }
     }
 
@@ -33,6 +36,7 @@ impl Kind {
             Kind::Bf16 => {
                 out.extend(bytes.chunks_exact(2).map(|b| f32::from_bits(u32::from(two(b)) << 16)));
             }
+            Kind::I8 => out.extend(bytes.iter().map(|b| f32::from(*b as i8))),
         }
     }
 }
@@ -41,7 +45,43 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stored {
     Here(Vec<f32>),
-    File { path: PathBuf, offset: u64, count: usize, kind: Kind },
+    File {
+        path: PathBuf,
+        offset: u64,
+        count: usize,
+        kind: Kind,
+    },
+    /// Whole numbers of a byte times scales.
+    Bytes(Box<StoredBytes>),
+}
+
+/// A matrix of bytes, `[rows][columns]`, with a scale for each row or for each column.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StoredBytes {
+    /// The whole numbers.
+    pub(crate) numbers: Stored,
+    /// As many as there are rows, or columns.
+    pub(crate) scales: Vec<f32>,
+    pub(crate) columns: usize,
+    /// Which of the two has scales.
+    pub(crate) axis: Axis,
+}
+
+/// What of a matrix has something in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Axis {
+    Rows,
+    Columns,
+}
+
+impl StoredBytes {
+    /// Reads the whole numbers.
+    ///
+    /// # Errors
+    /// As [`Stored::read`].
+    pub(crate) fn bytes(&self) -> std::io::Result<Vec<i8>> {
+        Ok(self.numbers.read()?.into_iter().map(|number| number as i8).collect())
+    }
 }
 
 impl Default for Stored {
@@ -56,6 +96,7 @@ impl Stored {
         match self {
             Stored::Here(values) => values.len(),
             Stored::File { count, .. } => *count,
+            Stored::Bytes(bytes) => bytes.numbers.len(),
         }
     }
 
@@ -66,6 +107,15 @@ impl Stored {
     pub(crate) fn read(&self) -> std::io::Result<Vec<f32>> {
         let (path, offset, count, kind) = match self {
             Stored::Here(values) => return Ok(values.clone()),
+            Stored::Bytes(bytes) => {
+                let mut values = bytes.numbers.read()?;
+                for (row, values) in values.chunks_exact_mut(bytes.columns.max(1)).enumerate() {
+                    for (column, value) in values.iter_mut().enumerate() {
+                        *value *= bytes.scales[if bytes.axis == Axis::Rows { row } else { column }];
+                    }
+                }
+                return Ok(values);
+            }
             Stored::File { path, offset, count, kind } => (path, *offset, *count, *kind),
         };
         let mut file = File::open(path)?;
@@ -104,7 +154,7 @@ fn half_to_f32(half: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Stored, half_to_f32};
+    use super::{Axis, Kind, Stored, StoredBytes, half_to_f32};
 
     #[test]
     fn numbers_come_from_their_place_in_the_file() {
@@ -118,6 +168,23 @@ mod tests {
         for (offset, count) in [(4, 100_000), (u64::MAX, 1), (0, usize::MAX), (0, usize::MAX / 4)] {
             assert!(at(offset, count).read().is_err());
         }
+    }
+
+    #[test]
+    fn bytes_are_multiplied_with_the_scale_of_their_row_or_column() {
+        let numbers = [-128i8, 127, 0, 1, -1, 5];
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), numbers.map(|number| number as u8)).unwrap();
+        let place = Stored::File { path: file.path().into(), offset: 0, count: 6, kind: Kind::I8 };
+        let of = |axis, scales: &[f32]| {
+            let bytes = StoredBytes { numbers: place.clone(), scales: scales.to_vec(), columns: 3, axis };
+            assert_eq!(bytes.bytes().unwrap(), numbers);
+            let stored = Stored::Bytes(Box::new(bytes));
+            assert_eq!(stored.len(), 6);
+            stored.read().unwrap()
+        };
+        assert_eq!(of(Axis::Rows, &[0.5, 2.0]), [-64.0, 63.5, 0.0, 2.0, -2.0, 10.0]);
+        assert_eq!(of(Axis::Columns, &[0.5, 2.0, 3.0]), [-64.0, 254.0, 0.0, 0.5, -2.0, 15.0]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) enum Row<'a> {
 impl Table {
     /// `[rows][width]` numbers. Rows that are no whole groups stay f32.
     pub(crate) fn new(values: Vec<f32>, width: usize, precision: Precision) -> Self {
-        if precision == Precision::F32 || !width.is_multiple_of(GROUP) || width == 0 {
+        if precision != Precision::Fixed || !width.is_multiple_of(GROUP) || width == 0 {
             return Self { width, rows: Rows::F32(values.into()) };
         }
         let mut numbers = Fixed::zeros(values.len());

@@ -165,3 +165,54 @@ fn packed_weights_of_a_large_model_are_in_the_data_directory_until_it_is_deleted
     assert_eq!(names(&node), [".all-minilm-l6-v2.weights"]);
     assert_eq!(node.ok("infer_trained_model", "model=.all-minilm-l6-v2", "", text), before);
 }
+
+/// A model's files change, its vectors only by roundings: what it filled before is searched with it, and the other way round it is another model.
+#[test]
+fn a_model_searches_what_the_files_it_names_have_filled() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = |name: &str, description: Option<Value>| {
+        let model = folder.path().join(name);
+        std::fs::create_dir(&model).unwrap();
+        for file in ["model.onnx", "tokenizer.json", "config.json"] {
+            std::fs::write(model.join(file), fixture(&format!("dense-pooled/{file}"))).unwrap();
+        }
+        if let Some(description) = description {
+            std::fs::write(model.join("sparrow.json"), description.to_string()).unwrap();
+        }
+        model
+    };
+    let first = make("first", None);
+    let fingerprint = sparrow_encoder::Model::inspect(&first).unwrap().fingerprint;
+    let second = make("second", Some(json!({"same_space_as": [fingerprint]})));
+    let node = Node::start_with(|options| {
+        with_runtime(options);
+        options.models = vec![first, second];
+    });
+    for model in ["first", "second"] {
+        node.ok("start_deployment", &format!("model={model}"), "", "");
+        let input_output = json!([{"input_field": "text", "output_field": "v"}]);
+        let processors = json!([{"inference": {"model_id": model, "input_output": input_output}}]);
+        node.ok(
+            "put_pipeline",
+            &format!("pipeline={model}"),
+            "",
+            &json!({"processors": processors}).to_string(),
+        );
+        let mapping = json!({"mappings": {"properties": {"v": {"type": "dense_vector"}}}});
+        node.ok("create_index", &format!("index=by-{model}"), "", &mapping.to_string());
+        let to = format!("index=by-{model}&id=1");
+        node.ok("index_doc", &to, &format!("pipeline={model}&refresh=true"), r#"{"text": "old red coins"}"#);
+    }
+    let search = |index: &str, model: &str| {
+        let builder = json!({"text_embedding": {"model_id": model, "model_text": "red coins"}});
+        let knn = json!({"field": "v", "query_vector_builder": builder, "k": 1, "num_candidates": 1});
+        node.call("search", &format!("index={index}"), "", &json!({"knn": knn}).to_string())
+    };
+    for (index, model) in [("by-first", "first"), ("by-first", "second"), ("by-second", "second")] {
+        let (status, found) = search(index, model);
+        assert_eq!((status, &found["hits"]["total"]["value"]), (200, &json!(1)), "{index} {model}: {found}");
+    }
+    let (status, refused) = search("by-second", "first");
+    assert_eq!(status, 400);
+    assert!(refused.to_string().contains("holds the output of model [second]"), "{refused}");
+}

@@ -6,18 +6,18 @@
 //! by all allocations.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use kernels::{Attention, Epilogue, Kernels, Linear, Norm};
 
 use crate::numbers::{Numbers, reserve, room};
 use crate::stored::Stored;
-use crate::table::Table;
 
 pub(crate) mod kernels;
 mod packing;
+mod words;
 
 pub(crate) use packing::Refused;
+use words::Words;
 
 /// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
 const ROWS_AT_ONCE: usize = 120;
@@ -94,7 +94,7 @@ pub(crate) struct Bert {
     kernels: &'static Kernels,
     width: usize,
     heads: usize,
-    words: Arc<Table>,
+    words: Words,
     positions: Numbers<f32>,
     embedding_norm: NormWeights,
     layers: Vec<Layer>,
@@ -122,6 +122,11 @@ pub(crate) struct Scratch {
 }
 
 impl Bert {
+    /// Name of the instruction set that its linear maps are computed with.
+    pub(crate) fn instructions(&self) -> &'static str {
+        self.kernels.name
+    }
+
     /// Width of a hidden state.
     pub(crate) fn width(&self) -> usize {
         self.width
@@ -145,7 +150,7 @@ impl Bert {
             for (position, &id) in ids.iter().enumerate() {
                 let position = self.positions.get(position * width..(position + 1) * width)?;
                 let row = rows.len();
-                self.words.get(id as usize)?.append(rows);
+                self.words.append(id as usize, rows)?;
                 rows[row..].iter_mut().zip(position).for_each(|(word, position)| *word += position);
             }
             ranges.push(start..start + ids.len());
@@ -200,3 +205,6 @@ impl Bert {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::fixed::Precision;
 use crate::numbers::Numbers;
 use crate::packed::{BertShape, Packed, Packer, Unusable};
-use crate::stored::Stored;
+use crate::stored::{Axis, Stored, StoredBytes};
 use crate::table::Table;
 
 use super::kernels::{self, Kernels, Linear};
-use super::{Bert, Layer, LayerWeights, LinearWeights, NormWeights, Weights};
+use super::{Bert, Layer, LayerWeights, LinearWeights, NormWeights, Weights, Words};
 
 /// Why an encoder cannot be packed.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,8 @@ impl Weights {
                 .as_ref()
                 .is_none_or(|(linear, norm)| linear_fits(linear, width, width) && norm_fits(norm));
         let layers = self.layers.len();
-        let shape = BertShape { width, heads, layers, transform: self.transform.is_some(), tied };
+        let shape =
+            BertShape { width, heads, layers, transform: self.transform.is_some(), tied, int8: false };
         fits.then_some(shape).ok_or(Refused::Unfit)
     }
 }
@@ -107,8 +108,8 @@ impl Bert {
     ) -> Result<Self, Refused> {
         let BertShape { width, heads, .. } = weights.shape(words.is_some())?;
         let words = match words {
-            Some(words) => words,
-            None => Arc::new(Table::new(read(&weights.words)?, width, precision)),
+            Some(words) => Words::Table(words),
+            None => Words::new(&weights.words, width, precision)?.ok_or(Refused::Unfit)?,
         };
         let layers = weights
             .layers
@@ -120,10 +121,11 @@ impl Bert {
             None => None,
         };
         let (positions, embedding_norm) = (weights.positions.into(), weights.embedding_norm);
+        let kernels = if precision == Precision::Int8 { kernels::with_tiles(kernels) } else { kernels };
         Ok(Self { kernels, width, heads, words, positions, embedding_norm, layers, transform })
     }
 
-    /// Packs an encoder into a file, layer by layer, in 20 bits. Tied word embeddings are left to the decoder.
+    /// Packs an encoder into a file, layer by layer, in 20 bits or bytes. Tied word embeddings are left to the decoder.
     ///
     /// # Errors
     /// [`Refused`].
@@ -131,16 +133,18 @@ impl Bert {
         weights: Weights,
         tied: bool,
         kernels: &Kernels,
+        precision: Precision,
         file: &mut Packer,
     ) -> Result<BertShape, Refused> {
-        let shape = weights.shape(tied)?;
+        let shape = BertShape { int8: precision == Precision::Int8, ..weights.shape(tied)? };
         if !tied {
-            Table::new(read(&weights.words)?, shape.width, Precision::Fixed).store("words", file)?;
+            let words = Words::new(&weights.words, shape.width, precision)?.ok_or(Refused::Unfit)?;
+            words.store(file)?;
         }
         file.put("positions", &weights.positions)?;
         put_norm(file, "embedding_norm", &weights.embedding_norm)?;
         for (number, layer) in weights.layers.into_iter().enumerate() {
-            let layer = pack(layer, (shape.width, shape.heads), kernels, Precision::Fixed)?;
+            let layer = pack(layer, (shape.width, shape.heads), kernels, precision)?;
             for (name, linear) in layer.linears() {
                 linear.store(&format!("layer.{number}.{name}"), file)?;
             }
@@ -148,7 +152,7 @@ impl Bert {
             put_norm(file, &format!("layer.{number}.output_norm"), &layer.output_norm)?;
         }
         if let Some((linear, norm)) = weights.transform {
-            plain(linear, shape.width, kernels, Precision::Fixed)?.store("transform", file)?;
+            plain(linear, shape.width, kernels, precision)?.store("transform", file)?;
             put_norm(file, "transform.norm", &norm)?;
         }
         Ok(shape)
@@ -164,10 +168,11 @@ impl Bert {
         kernels: &'static Kernels,
     ) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("a section is of another length");
-        let BertShape { width, heads, layers, transform, tied } = packed.facts.bert;
+        let BertShape { width, heads, layers, transform, tied, int8 } = packed.facts.bert;
+        let precision = if int8 { Precision::Int8 } else { Precision::Fixed };
         let words = match rows.filter(|_| tied) {
-            Some(rows) => Arc::clone(rows),
-            None => Arc::new(Table::open("words", width, packed)?),
+            Some(rows) => Words::Table(Arc::clone(rows)),
+            None => Words::open(width, precision, packed)?,
         };
         let positions: Numbers<f32> = packed.get("positions")?;
         if !tables_fit(width, heads, words.len(), positions.len()) {
@@ -181,7 +186,7 @@ impl Bert {
             if norm.shift.len() == width { Ok(norm) } else { Err(UNFIT) }
         };
         let linear = |name: &str, depth: usize, columns: Option<usize>| {
-            let linear = Linear::open(kernels, name, depth, packed)?;
+            let linear = Linear::open(kernels, name, depth, precision, packed)?;
             let fits = columns.is_none_or(|columns| columns == linear.columns()) && linear.columns() > 0;
             if fits { Ok(linear) } else { Err(UNFIT) }
         };
@@ -198,7 +203,7 @@ impl Bert {
             })
         });
         Ok(Self {
-            kernels,
+            kernels: if int8 { kernels::with_tiles(kernels) } else { kernels },
             width,
             heads,
             words,
@@ -230,23 +235,19 @@ fn pack(
     precision: Precision,
 ) -> Result<Layer, Refused> {
     let scale = 1.0 / ((width / heads) as f32).sqrt();
-    let factor = |part: usize| if part == 0 { scale } else { 1.0 };
-    let parts = [layer.query, layer.key, layer.value];
-    let bias = (0..3 * width).map(|at| parts[at / width].bias[at % width] * factor(at / width)).collect();
-    let mut weights = Vec::with_capacity(3);
-    for part in &parts {
-        weights.push(read(&part.weights)?);
-    }
-    let qkv = Linear::new(kernels, width, bias, precision, |row, column| {
-        weights[column / width][row * width + column % width] * factor(column / width)
-    });
     let inner = layer.inner.bias.len();
+    let plain = |linear: LinearWeights, inputs| plain(linear, inputs, kernels, precision);
     Ok(Layer {
-        qkv,
-        attended: plain(layer.attended, width, kernels, precision)?,
+        qkv: joined(
+            &[(layer.query, scale), (layer.key, 1.0), (layer.value, 1.0)],
+            width,
+            kernels,
+            precision,
+        )?,
+        attended: plain(layer.attended, width)?,
         attention_norm: layer.attention_norm,
-        inner: plain(layer.inner, width, kernels, precision)?,
-        outer: plain(layer.outer, inner, kernels, precision)?,
+        inner: plain(layer.inner, width)?,
+        outer: plain(layer.outer, inner)?,
         output_norm: layer.output_norm,
     })
 }
@@ -257,7 +258,56 @@ fn plain(
     kernels: &Kernels,
     precision: Precision,
 ) -> Result<Linear, Refused> {
-    let columns = linear.bias.len();
-    let weights = read(&linear.weights)?;
-    Ok(Linear::new(kernels, inputs, linear.bias, precision, |row, column| weights[row * columns + column]))
+    joined(&[(linear, 1.0)], inputs, kernels, precision)
+}
+
+/// Several maps of the same inputs, each times a factor and with as many outputs as the others, as one.
+fn joined(
+    parts: &[(LinearWeights, f32)],
+    inputs: usize,
+    packed_for: &Kernels,
+    precision: Precision,
+) -> Result<Linear, Refused> {
+    let width = parts.first().map_or(0, |(part, _)| part.bias.len());
+    let place = |row: usize, column: usize| (column / width, row * width + column % width);
+    let bias =
+        parts.iter().flat_map(|(part, factor)| part.bias.iter().map(move |bias| bias * factor)).collect();
+    if precision == Precision::Int8 && inputs > kernels::MAX_DEPTH {
+        return Err(Refused::Unfit);
+    }
+    if precision == Precision::Int8
+        && let Some(parts) = bytes(parts, width)
+    {
+        let scales: Vec<f32> = parts
+            .iter()
+            .flat_map(|(part, factor)| part.scales.iter().map(move |scale| scale * factor))
+            .collect();
+        if !finite(&scales) {
+            return Err(Refused::Unfit);
+        }
+        let numbers = parts.iter().map(|(part, _)| part.bytes()).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Linear::of_bytes(packed_for, inputs, bias, scales, |row, column| {
+            let (part, at) = place(row, column);
+            numbers[part][at]
+        }));
+    }
+    let weights = parts.iter().map(|(part, _)| read(&part.weights)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Linear::new(packed_for, inputs, bias, precision, |row, column| {
+        let (part, at) = place(row, column);
+        weights[part][at] * parts[part].1
+    }))
+}
+
+/// The parts, if the files have a byte for each of their weights and a scale for each output.
+fn bytes(parts: &[(LinearWeights, f32)], width: usize) -> Option<Vec<(&StoredBytes, f32)>> {
+    let mut found = Vec::with_capacity(parts.len());
+    for (part, factor) in parts {
+        match &part.weights {
+            Stored::Bytes(bytes) if (bytes.axis, bytes.columns) == (Axis::Columns, width) => {
+                found.push((&**bytes, *factor));
+            }
+            _ => return None,
+        }
+    }
+    Some(found)
 }

@@ -8,9 +8,9 @@
 use std::path::Path;
 
 use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
-use crate::stored::Stored;
+use crate::stored::{Axis, Stored, StoredBytes};
 
-use super::graph::{Graph, Node, graph_bytes};
+use super::graph::{Graph, Node, Weight, graph_bytes};
 use super::skeleton;
 
 /// Layers of the deepest model that is looked at: a damaged graph may have a loop.
@@ -18,7 +18,7 @@ const MAX_LAYERS: usize = 100;
 
 /// The parameters of the encoder that computes `output`, the large ones still in the file; `None` if the graph is not of the
 /// known form.
-pub(super) fn recognise(path: &Path, output: &str) -> Option<Weights> {
+pub(crate) fn recognise(path: &Path, output: &str) -> Option<Weights> {
     let bytes = skeleton::read(path).ok()?;
     let graph = Graph::parse(graph_bytes(&bytes).ok()?).ok()?;
     let reader = Reader { graph: &graph, path };
@@ -281,17 +281,37 @@ impl<'a> Reader<'_, 'a> {
         Some((dims, stored.read().ok()?))
     }
 
-    /// The shape of a weight and where its numbers are; it may be stored in half precision and cast.
+    /// The shape of a weight and where its numbers are; it may be stored in half precision and cast, or in bytes with scales.
     fn stored(&self, name: &[u8]) -> Option<(Vec<usize>, Stored)> {
         let weight = match self.graph.weight(name) {
             Some(weight) => weight,
+            None if self.node(name, b"DequantizeLinear").is_some() => return self.stored_bytes(name),
             None => {
                 let [stored] = self.node(name, b"Cast")?.inputs[..] else { return None };
                 self.graph.weight(stored)?
             }
         };
-        let dims = weight.dims.iter().map(|dim| usize::try_from(*dim).ok()).collect::<Option<Vec<_>>>()?;
-        Some((dims, weight.stored(self.path)?))
+        Some((shape(weight)?, weight.stored(self.path)?))
+    }
+
+    /// The shape of a matrix of bytes with a scale for each row or column, and where its numbers are.
+    fn stored_bytes(&self, name: &[u8]) -> Option<(Vec<usize>, Stored)> {
+        let node = self.node(name, b"DequantizeLinear")?;
+        // No third input: zero is the zero point.
+        let [numbers, scales] = node.inputs[..] else { return None };
+        let (numbers, scales) = (self.graph.weight(numbers)?, self.graph.weight(scales)?.values(self.path)?);
+        let dims = shape(numbers)?;
+        let [rows, columns] = dims[..] else { return None };
+        let axis = match node.int("axis").unwrap_or(1) {
+            0 | -2 => Axis::Rows,
+            1 | -1 => Axis::Columns,
+            _ => return None,
+        };
+        let wanted = if axis == Axis::Rows { rows } else { columns };
+        // One scale for all would do as well, but nobody writes it with an axis.
+        let fits = scales.len() == wanted && node.int("block_size").unwrap_or(0) == 0;
+        let numbers = fits.then(|| numbers.stored_bytes(self.path))??;
+        Some((dims, Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns, axis }))))
     }
 
     fn integers(&self, name: &[u8]) -> Option<Vec<i64>> {
@@ -304,11 +324,16 @@ impl<'a> Reader<'_, 'a> {
     }
 }
 
+/// The shape of a weight.
+fn shape(weight: &Weight<'_>) -> Option<Vec<usize>> {
+    weight.dims.iter().map(|dim| usize::try_from(*dim).ok()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::recognise;
+    use super::{Axis, Stored, recognise};
 
     fn package(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages").join(name).join("model.onnx")
@@ -359,6 +384,28 @@ mod tests {
             bytes[at..at + to.len()].copy_from_slice(to);
             std::fs::write(&changed_path, bytes).unwrap();
             assert!(recognise(&changed_path, "hidden").is_none());
+        }
+    }
+
+    /// Weights of bytes, with a scale for each output and each word.
+    #[test]
+    fn weights_of_bytes_stay_bytes() {
+        let found = recognise(&package("model-minilm-l6"), "last_hidden_state").unwrap();
+        let axis = |stored: &Stored| match stored {
+            Stored::Bytes(bytes) => Some((bytes.axis, bytes.columns, bytes.scales.len())),
+            _ => None,
+        };
+        assert_eq!(axis(&found.words), Some((Axis::Rows, 384, 30522)));
+        assert_eq!(axis(&found.layers[5].inner.weights), Some((Axis::Columns, 1536, 1536)));
+        // Numbers are whole ones times a scale, and the largest of each row is 127 of them.
+        let Stored::Bytes(bytes) = &found.words else { panic!("no bytes") };
+        let (whole, values) = (bytes.bytes().unwrap(), found.words.read().unwrap());
+        for row in [0, 101, 30521] {
+            let place = row * 384..(row + 1) * 384;
+            assert_eq!(whole[place.clone()].iter().map(|byte| byte.unsigned_abs()).max(), Some(127));
+            for (whole, value) in whole[place.clone()].iter().zip(&values[place]) {
+                assert_eq!(f32::from(*whole) * bytes.scales[row], *value);
+            }
         }
     }
 

@@ -20,6 +20,7 @@ pub(super) const TENSOR_RAW: u64 = 9;
 pub(super) const FLOAT: u64 = 1;
 const INT64: u64 = 7;
 const FLOAT16: u64 = 10;
+const INT8: u64 = 3;
 
 /// An operation.
 #[derive(Debug, Default)]
@@ -249,11 +250,19 @@ fn unpack(packed: &[u8]) -> std::io::Result<Vec<u64>> {
 impl Weight<'_> {
     /// Where the numbers are, if they are floats as many as the shape says; `onnx` is the graph's file.
     pub(super) fn stored(&self, onnx: &Path) -> Option<Stored> {
-        let kind = match self.kind {
-            FLOAT => Kind::F32,
-            FLOAT16 => Kind::F16,
-            _ => return None,
-        };
+        match self.kind {
+            FLOAT => self.stored_as(Kind::F32, onnx),
+            FLOAT16 => self.stored_as(Kind::F16, onnx),
+            _ => None,
+        }
+    }
+
+    /// As [`Weight::stored`] for signed bytes.
+    pub(super) fn stored_bytes(&self, onnx: &Path) -> Option<Stored> {
+        (self.kind == INT8).then(|| self.stored_as(Kind::I8, onnx))?
+    }
+
+    fn stored_as(&self, kind: Kind, onnx: &Path) -> Option<Stored> {
         let count = usize::try_from(self.count()?).ok()?;
         let length = count.checked_mul(kind.width())? as u64;
         if let Some(external) = &self.external {

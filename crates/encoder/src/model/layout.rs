@@ -52,6 +52,19 @@ struct Description {
     dims: Option<usize>,
     activation: Option<String>,
     query_weights: Option<String>,
+    arithmetic: Option<Arithmetic>,
+    #[serde(default)]
+    same_space_as: Vec<String>,
+}
+
+/// What a model's linear maps are computed in, where our own code computes them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Arithmetic {
+    #[default]
+    Float32,
+    /// Weights and rows of 8 bits.
+    Int8,
 }
 
 /// The keys of `config.json` that matter here.
@@ -113,6 +126,8 @@ pub(super) struct Layout {
     pub(super) activation: Activation,
     pub(super) query_weights: Option<PathBuf>,
     pub(super) max_tokens: usize,
+    pub(super) arithmetic: Arithmetic,
+    same_space_as: Vec<String>,
     vocabulary_size: usize,
     files: Vec<PathBuf>,
 }
@@ -213,6 +228,12 @@ impl Layout {
                 dims: dims.ok_or_else(|| unsupported("the length of its vectors is not known".into()))?,
             },
         };
+        let arithmetic = said.arithmetic.unwrap_or_default();
+        if arithmetic == Arithmetic::Int8 && !matches!(kind, ModelKind::Dense { .. }) {
+            return Err(unsupported(
+                "arithmetic [int8] of a model of token weights, whose weights are exact".into(),
+            ));
+        }
         // RoBERTa counts positions from 2: the last two of its table are never used.
         let reserved =
             usize::from(config.model_type.as_deref().is_some_and(|kind| kind.contains("roberta"))) * 2;
@@ -236,6 +257,8 @@ impl Layout {
             activation,
             query_weights,
             max_tokens,
+            arithmetic,
+            same_space_as: said.same_space_as,
             vocabulary_size: vocabulary_size.unwrap_or(0),
             files,
         };
@@ -269,6 +292,7 @@ impl Layout {
             vocabulary_size: self.vocabulary_size,
             max_tokens: self.max_tokens,
             dims,
+            same_space_as: self.same_space_as.clone(),
         }
     }
 

@@ -24,6 +24,8 @@ mod split;
 mod weights;
 mod weights_table;
 
+#[cfg(test)]
+pub(crate) use bert::recognise;
 use layout::{Layout, Pooling};
 pub(crate) use split::CutGraph;
 use weights::{Keep, Loaded};
@@ -67,6 +69,15 @@ pub struct ModelInfo {
     pub max_tokens: usize,
     /// Length of the vector of a dense model.
     pub dims: Option<usize>,
+    /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
+    pub same_space_as: Vec<String>,
+}
+
+impl ModelInfo {
+    /// Whether vectors of a model with that fingerprint and this model's may be compared.
+    pub fn compares_with(&self, fingerprint: &str) -> bool {
+        self.fingerprint == fingerprint || self.same_space_as.iter().any(|same| same == fingerprint)
+    }
 }
 
 /// What happens to the output of the graph.
@@ -218,7 +229,7 @@ impl Model {
     pub fn instructions(&self) -> &'static str {
         match &self.plan {
             Plan::FusedSparse { head, .. } => head.instructions(),
-            _ => kernels::chosen().name,
+            _ => self.bert.as_ref().map_or(kernels::chosen().name, Bert::instructions),
         }
     }
 

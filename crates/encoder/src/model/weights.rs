@@ -12,7 +12,7 @@ use crate::stored::Stored;
 use crate::table::Table;
 
 use super::decoder::Source;
-use super::layout::{Layout, Pooling};
+use super::layout::{Arithmetic, Layout, Pooling};
 use super::{bert, split};
 
 /// Smaller models stay in memory: what a file saves them is less than a deployment's scratch memory and cache, and making it costs
@@ -152,9 +152,13 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     let large =
         keep.zip(weights.as_ref()).filter(|(keep, weights)| size(weights, source.as_ref()) >= keep.smallest);
     // A large model answers the same wherever its weights are.
-    let precision = if large.is_some() { Precision::Fixed } else { Precision::F32 };
+    let precision = match layout.arithmetic {
+        Arithmetic::Int8 => Precision::Int8,
+        Arithmetic::Float32 if large.is_some() => Precision::Fixed,
+        Arithmetic::Float32 => Precision::F32,
+    };
     if let (Some((Keep { path, .. }, weights)), Some(identity)) = (large, identity) {
-        match pack(layout, path, identity, &fingerprint, weights.clone(), source.as_ref()) {
+        match pack(layout, path, identity, &fingerprint, (weights.clone(), precision), source.as_ref()) {
             Ok(true) => match open(layout, path) {
                 Ok(loaded) => return Ok(loaded),
                 Err(reason) => {
@@ -199,7 +203,7 @@ fn pack(
     path: &Path,
     identity: Identity,
     (fingerprint, size_bytes): &(String, u64),
-    weights: crate::bert::Weights,
+    (weights, precision): (crate::bert::Weights, Precision),
     source: Option<&Source>,
 ) -> Result<bool, Box<dyn std::error::Error>> {
     let started = std::time::Instant::now();
@@ -211,7 +215,7 @@ fn pack(
         head = Some(decoder.store(&mut packer)?);
     }
     let kernels = f32_kernels::named(kernels::chosen().name);
-    let bert = match Bert::store(weights, tied, kernels, &mut packer) {
+    let bert = match Bert::store(weights, tied, kernels, precision, &mut packer) {
         Ok(bert) => bert,
         Err(Refused::Unfit) => return Ok(false),
         Err(Refused::Io(error)) => return Err(error.into()),

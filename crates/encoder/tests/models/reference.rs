@@ -79,12 +79,14 @@ fn threads_inside_a_worker_change_nothing() {
     }
 }
 
+/// Weights and rows of 8 bits: each vector is near the reference, and nearer on average.
 #[test]
-fn dense_vectors_equal_the_reference() {
+fn dense_vectors_are_near_the_reference() {
     let reference = reference().dense;
     assert!(reference.len() >= 5);
     let deployment = deploy("model-minilm-l6", |_| {});
     let texts: Vec<&str> = reference.iter().map(|case| case.text.as_str()).collect();
+    let mut sum = 0.0;
     for (case, found) in
         reference.iter().zip(deployment.encode(&texts, Priority::Ingest, None, None).unwrap())
     {
@@ -94,7 +96,10 @@ fn dense_vectors_equal_the_reference() {
         };
         let norm = dot(&vector, &vector).sqrt();
         let cosine = dot(&vector, &case.vector) / norm / dot(&case.vector, &case.vector).sqrt();
-        assert!(cosine >= 0.9995, "{:.40}: {cosine}", case.text);
+        assert!(cosine >= 0.995, "{:.40}: {cosine}", case.text);
         assert!((norm - 1.0).abs() < 1e-5, "length {norm}");
+        sum += cosine;
     }
+    let mean = sum / reference.len() as f64;
+    assert!(mean >= 0.998, "{mean} on average");
 }

@@ -79,6 +79,9 @@ pub(crate) struct DeploymentSize {
     pub adaptive: Option<AdaptiveAllocations>,
 }
 
+/// What stands between the fingerprints of the models of a hybrid endpoint.
+const PARTS: &str = "+";
+
 /// All models of the server.
 #[derive(Debug)]
 pub struct Models {
@@ -136,18 +139,42 @@ impl Models {
         if self.hybrid_parts(model_id).is_some() {
             let of_parts: Option<Vec<String>> =
                 self.encoders(model_id).iter().map(|part| self.fingerprint_of_one(part)).collect();
-            return of_parts.map(|parts| parts.join("+"));
+            return of_parts.map(|parts| parts.join(PARTS));
         }
         self.fingerprint_of_one(model_id)
     }
 
     /// The fingerprint of an id with one model.
     fn fingerprint_of_one(&self, model_id: &str) -> Option<String> {
-        let model = self.resolve(model_id).or_else(|| {
+        self.behind(model_id)?.info().ok().map(|info| info.fingerprint.clone())
+    }
+
+    /// Whether a model's vectors may be compared with those of a fingerprint; none for a model that does not exist. A hybrid endpoint's
+    /// may if those of each of its models may.
+    pub(crate) fn compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
+        if self.hybrid_parts(model_id).is_none() {
+            return self.one_compares_with(model_id, fingerprint);
+        }
+        let encoders = self.encoders(model_id);
+        let stored: Vec<&str> = fingerprint.split(PARTS).collect();
+        if stored.len() != encoders.len() {
+            return Some(false);
+        }
+        encoders.iter().zip(stored).try_fold(true, |all, (part, stored)| {
+            self.one_compares_with(part, stored).map(|compares| all && compares)
+        })
+    }
+
+    fn one_compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
+        self.behind(model_id)?.info().ok().map(|info| info.compares_with(fingerprint))
+    }
+
+    /// The model of an id: its own, a deployment's or an inference endpoint's.
+    fn behind(&self, model_id: &str) -> Option<Arc<RegisteredModel>> {
+        self.resolve(model_id).or_else(|| {
             let endpoint = self.endpoints.get(model_id)?;
             self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
-        })?;
-        model.info().ok().map(|info| info.fingerprint.clone())
+        })
     }
 
     /// The id of a model whose vectors have a fingerprint, for people to read.

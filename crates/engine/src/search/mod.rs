@@ -79,7 +79,6 @@ use crate::Engine;
 use crate::error::{EngineError, Exception};
 use crate::indices::stats::OpenContext;
 use crate::indices::{IndexHandle, ResolveOptions, Resolved, Settings};
-use crate::models::TextEncoder;
 use crate::request::{CancelFlag, Reply, Request};
 use crate::rights::{Caller, Right};
 use crate::slow_log::{Phase, SlowSearches};
@@ -502,11 +501,10 @@ fn encode(
     semantic::bind(engine, handles, queries, body::DEFAULT_SIZE, cancel)?;
     resolve::name_parts(&engine.models, queries);
     for used in resolve::model_uses(queries) {
-        let Some(fingerprint) = engine.models.fingerprint(&used.model_id) else { continue };
         for handle in handles {
             let handle: &IndexHandle = handle.borrow();
             match handle.field_model(&used.field) {
-                Some(stored) if stored != fingerprint => {
+                Some(stored) if engine.models.compares_with(&used.model_id, &stored) == Some(false) => {
                     return Err(SearchError::ModelMismatch {
                         shard: shard(engine, handle),
                         field: used.field,

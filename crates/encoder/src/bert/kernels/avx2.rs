@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::generic::Lanes;
+use super::int8::Whole;
 use super::{Kernels, kernels};
 
 /// The kernels, if the processor has all instructions that they use.
@@ -120,4 +121,58 @@ unsafe impl Lanes for __m256 {
     }
 }
 
-kernels!("avx2", __m256, "avx2,fma");
+/// `vpmaddwd` multiplies two by two numbers of 16 bits and adds both: `vpmaddubsw`, for bytes, cannot hold what two products of 255 by
+/// 128 come to.
+struct Pairs;
+
+// SAFETY: the intrinsics do what the trait says, on 8 sums.
+unsafe impl Whole for Pairs {
+    type Floats = __m256;
+    type Sums = __m256i;
+    type Weights = __m256i;
+    const GROUP: usize = 2;
+    const SHIFT: u8 = 0;
+    const WHOLE_ROWS: usize = 6;
+
+    #[inline(always)]
+    unsafe fn sums(from: *const i32) -> __m256i {
+        // SAFETY: the processor has the instructions and `from` holds 8 numbers, by the caller's promise.
+        unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn weights(from: *const i8) -> __m256i {
+        // SAFETY: as above, 16 bytes.
+        unsafe { _mm256_cvtepi8_epi16(_mm_loadu_si128(from.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn word(from: *const i32) -> __m256i {
+        // SAFETY: as above, one number.
+        unsafe { _mm256_set1_epi32(*from) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(sums: __m256i, word: __m256i, weights: __m256i) -> __m256i {
+        // SAFETY: the processor has the instructions.
+        unsafe { _mm256_add_epi32(sums, _mm256_madd_epi16(word, weights)) }
+    }
+
+    #[inline(always)]
+    unsafe fn of_sums(sums: __m256i) -> __m256 {
+        // SAFETY: as above.
+        unsafe { _mm256_cvtepi32_ps(sums) }
+    }
+
+    #[inline(always)]
+    unsafe fn put(numbers: __m256, to: *mut i32) {
+        // SAFETY: `to` holds 8 numbers of 16 bits.
+        unsafe {
+            let whole = _mm256_cvtps_epi32(numbers);
+            let both = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256::<1>(whole));
+            _mm_storeu_si128(to.cast(), both);
+        }
+    }
+}
+
+kernels!("avx2", __m256, Pairs, "avx2,fma");

@@ -3,11 +3,17 @@
 use std::arch::x86_64::*;
 
 use super::generic::Lanes;
+use super::int8::Whole;
 use super::{Kernels, kernels};
 
 /// The kernels, if the processor has all instructions that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
-    (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq")).then_some(&KERNELS)
+    (is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vnni"))
+    .then_some(&KERNELS)
 }
 
 // SAFETY: the intrinsics do what the trait says, on 16 numbers.
@@ -143,4 +149,53 @@ unsafe impl Lanes for __m512 {
     }
 }
 
-kernels!("avx512", __m512, "avx512f,avx512dq");
+/// `vpdpbusd` multiplies four unsigned by four signed bytes and adds them to a sum of 32 bits.
+pub(super) struct Vnni;
+
+// SAFETY: the intrinsics do what the trait says, on 16 sums.
+unsafe impl Whole for Vnni {
+    type Floats = __m512;
+    type Sums = __m512i;
+    type Weights = __m512i;
+    const GROUP: usize = 4;
+    const SHIFT: u8 = 0;
+    const WHOLE_ROWS: usize = 12;
+
+    #[inline(always)]
+    unsafe fn sums(from: *const i32) -> __m512i {
+        // SAFETY: the processor has the instructions and `from` holds 16 numbers, by the caller's promise.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn weights(from: *const i8) -> __m512i {
+        // SAFETY: as above, 64 bytes.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn word(from: *const i32) -> __m512i {
+        // SAFETY: as above, one number.
+        unsafe { _mm512_set1_epi32(*from) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(sums: __m512i, word: __m512i, weights: __m512i) -> __m512i {
+        // SAFETY: the processor has the instructions.
+        unsafe { _mm512_dpbusd_epi32(sums, word, weights) }
+    }
+
+    #[inline(always)]
+    unsafe fn of_sums(sums: __m512i) -> __m512 {
+        // SAFETY: as above.
+        unsafe { _mm512_cvtepi32_ps(sums) }
+    }
+
+    #[inline(always)]
+    unsafe fn put(numbers: __m512, to: *mut i32) {
+        // SAFETY: `to` holds 16 bytes.
+        unsafe { _mm_storeu_si128(to.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(numbers))) }
+    }
+}
+
+kernels!("avx512", __m512, Vnni, "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni");

@@ -49,7 +49,7 @@ pub(super) unsafe trait Lanes: Copy {
 }
 
 /// Adding and subtracting this rounds a number below 2²² to a whole one.
-const ROUNDER: f32 = 12_582_912.0;
+pub(super) const ROUNDER: f32 = 12_582_912.0;
 
 /// e to the power of numbers up to 0, within 2 units in the last place; below −87 it is e⁻⁸⁷, which no sum of a softmax
 /// notices. Cody and Waite's reduction, Cephes' polynomial.

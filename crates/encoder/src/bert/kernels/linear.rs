@@ -4,6 +4,7 @@ use crate::fixed::{self, Fixed, Precision};
 use crate::numbers::Numbers;
 use crate::packed::{Packed, Packer, Unusable};
 
+use super::int8::MAX_DEPTH;
 use super::{Kernels, STEP};
 
 /// A linear map, its weights in the order in which the kernels read them.
@@ -26,13 +27,46 @@ pub(super) enum Panels {
         /// One for each column.
         scales: Vec<f32>,
     },
+    Bytes(Bytes),
+}
+
+/// Weights of a byte each, and what is known of their columns.
+#[derive(Debug)]
+pub(super) struct Bytes {
+    /// `[columns / panel][depth / group][panel][group]`.
+    pub(super) numbers: Numbers<i8>,
+    pub(super) scales: Vec<f32>,
+    /// Sum of a column's weights, times its scale.
+    pub(super) totals: Vec<f32>,
+    /// Sum of a column's weights, times what is taken from the numbers of a row: what sums of products start with.
+    pub(super) start: Vec<i32>,
+}
+
+impl Bytes {
+    /// Weights in their order, with the scales of their columns.
+    fn new(kernels: &Kernels, depth: usize, numbers: Numbers<i8>, scales: Vec<f32>) -> Self {
+        let (panel, group) = (2 * kernels.lanes, kernels.group);
+        let mut sums = vec![0i32; scales.len()];
+        for (sums, numbers) in sums.chunks_exact_mut(panel).zip(numbers.chunks_exact((depth * panel).max(1)))
+        {
+            for step in numbers.chunks_exact(panel * group) {
+                for (sum, some) in sums.iter_mut().zip(step.chunks_exact(group)) {
+                    *sum += some.iter().copied().map(i32::from).sum::<i32>();
+                }
+            }
+        }
+        // An f32 holds all of these whole numbers: `128 · MAX_DEPTH` has 24 bits.
+        let totals = scales.iter().zip(&sums).map(|(scale, sum)| scale * *sum as f32).collect();
+        sums.iter_mut().for_each(|sum| *sum *= i32::from(kernels.shift));
+        Self { numbers, scales, totals, start: sums }
+    }
 }
 
 impl Linear {
     /// Packs `[depth][columns]` weights, given as `weight(row, column)`, for one implementation.
     ///
     /// # Panics
-    /// If `columns`, the length of the bias, is not a multiple of [`STEP`].
+    /// If `columns`, the length of the bias, is not a multiple of [`STEP`], or as [`Linear::of_bytes`] for bytes.
     pub fn new(
         kernels: &Kernels,
         depth: usize,
@@ -53,6 +87,12 @@ impl Linear {
                 }
                 Panels::F32(numbers)
             }
+            Precision::Int8 => {
+                let scale = |column| fixed::byte_scale((0..depth).map(|row| weight(row, column)));
+                let scales: Vec<f32> = (0..columns).map(scale).collect();
+                let byte = |row: usize, column: usize| fixed::byte(weight(row, column), scales[column]);
+                return Self::of_bytes(kernels, depth, bias, scales.clone(), byte);
+            }
             Precision::Fixed => {
                 let scale = |column| fixed::scale((0..depth).map(|row| weight(row, column)));
                 let scales: Vec<f32> = (0..columns).map(scale).collect();
@@ -68,6 +108,34 @@ impl Linear {
                 Panels::Fixed { numbers, scales }
             }
         };
+        Self { panels, bias, depth, columns, panel }
+    }
+
+    /// Packs `[depth][columns]` weights of a byte each, given as `weight(row, column)`, with a scale for each column.
+    ///
+    /// # Panics
+    /// If `depth` or `columns`, the length of bias and scales, is no multiple of [`STEP`], or `depth` is beyond what sums of 32 bits
+    /// take.
+    pub fn of_bytes(
+        kernels: &Kernels,
+        depth: usize,
+        bias: Vec<f32>,
+        scales: Vec<f32>,
+        weight: impl Fn(usize, usize) -> i8,
+    ) -> Self {
+        let (columns, panel, group) = (bias.len(), 2 * kernels.lanes, kernels.group);
+        assert!(columns.is_multiple_of(STEP) && scales.len() == columns, "columns are not whole panels");
+        assert!(depth.is_multiple_of(STEP) && depth <= MAX_DEPTH, "rows of {depth} are not whole words");
+        let mut numbers = Numbers::zeros(depth * columns);
+        let places = (0..columns)
+            .step_by(panel)
+            .flat_map(|first| (0..depth).step_by(group).map(move |row| (first, row)));
+        for ((first, row), step) in places.zip(numbers.own().chunks_exact_mut(panel * group)) {
+            for (some, column) in step.chunks_exact_mut(group).zip(first..) {
+                some.iter_mut().zip(row..).for_each(|(out, row)| *out = weight(row, column));
+            }
+        }
+        let panels = Panels::Bytes(Bytes::new(kernels, depth, numbers, scales));
         Self { panels, bias, depth, columns, panel }
     }
 
@@ -91,15 +159,22 @@ impl Linear {
         Self { panels: Panels::F32(panels), bias: vec![0.0; count], depth, columns: count, panel }
     }
 
-    /// Writes a map of 20 bits as sections of a file.
+    /// Writes a map of 20 bits or bytes as sections of a file.
     ///
     /// # Errors
     /// What the system says; `InvalidInput` if its numbers are f32.
     pub fn store(&self, name: &str, file: &mut Packer) -> std::io::Result<()> {
-        let Panels::Fixed { numbers, scales } = &self.panels else {
-            return Err(std::io::ErrorKind::InvalidInput.into());
+        let scales = match &self.panels {
+            Panels::F32(_) => return Err(std::io::ErrorKind::InvalidInput.into()),
+            Panels::Fixed { numbers, scales } => {
+                file.put_fixed(name, numbers)?;
+                scales
+            }
+            Panels::Bytes(bytes) => {
+                file.put(&format!("{name}.bytes"), &bytes.numbers)?;
+                &bytes.scales
+            }
         };
-        file.put_fixed(name, numbers)?;
         file.put(&format!("{name}.scales"), scales)?;
         file.put(&format!("{name}.bias"), &self.bias)
     }
@@ -108,7 +183,13 @@ impl Linear {
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing, or the weights are not `depth` × whole panels.
-    pub fn open(kernels: &Kernels, name: &str, depth: usize, packed: &Packed) -> Result<Self, Unusable> {
+    pub fn open(
+        kernels: &Kernels,
+        name: &str,
+        depth: usize,
+        precision: Precision,
+        packed: &Packed,
+    ) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("weights are of another length");
         let bias: Numbers<f32> = packed.get(&format!("{name}.bias"))?;
         let scales: Numbers<f32> = packed.get(&format!("{name}.scales"))?;
@@ -117,8 +198,16 @@ impl Linear {
         if !columns.is_multiple_of(STEP) || scales.len() != columns {
             return Err(UNFIT);
         }
-        let numbers = packed.get_fixed(name, length)?;
-        let panels = Panels::Fixed { numbers, scales: scales.to_vec() };
+        let panels = if precision == Precision::Int8 {
+            let numbers: Numbers<i8> = packed.get(&format!("{name}.bytes"))?;
+            if numbers.len() != length || !depth.is_multiple_of(STEP) || depth > MAX_DEPTH {
+                return Err(UNFIT);
+            }
+            Panels::Bytes(Bytes::new(kernels, depth, numbers, scales.to_vec()))
+        } else {
+            let numbers = packed.get_fixed(name, length)?;
+            Panels::Fixed { numbers, scales: scales.to_vec() }
+        };
         Ok(Self { panels, bias: bias.to_vec(), depth, columns, panel })
     }
 

@@ -10,10 +10,13 @@ use std::sync::OnceLock;
 use crate::table::{GROUP, Row};
 
 mod generic;
+mod int8;
 mod linear;
 mod product;
 mod scalar;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -21,7 +24,9 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
+pub use int8::MAX_DEPTH;
 pub use linear::Linear;
+use linear::{Bytes, Panels};
 
 /// All dimensions of a model are multiples of this: the widest panel of any instruction set.
 pub const STEP: usize = 32;
@@ -76,6 +81,10 @@ pub struct Kernels {
     pub name: &'static str,
     lanes: usize,
     gemm: fn(&Gemm<'_>, &mut Vec<f32>, &mut [f32]),
+    gemm_bytes: fn(&Gemm<'_>, &Bytes, &mut Vec<f32>, &mut [f32]),
+    /// Numbers of a row that lie together in weights of bytes, and what is taken from each of the row's.
+    group: usize,
+    shift: u8,
     normalize: fn(&Norm<'_>, &mut [f32], &[f32]),
     attention: fn(&Attention<'_>, &mut Vec<f32>, &mut [f32]),
     dot: fn(Row<'_>, &[f32]) -> f32,
@@ -115,7 +124,11 @@ impl Kernels {
             linear.depth,
             linear.columns
         );
-        (self.gemm)(&Gemm { linear, input, rows, stride: linear.depth, epilogue }, scratch, out);
+        let job = Gemm { linear, input, rows, stride: linear.depth, epilogue };
+        match &linear.panels {
+            Panels::Bytes(bytes) => (self.gemm_bytes)(&job, bytes, scratch, out),
+            Panels::F32(_) | Panels::Fixed { .. } => (self.gemm)(&job, scratch, out),
+        }
     }
 
     /// Normalises rows in place, after adding `residual` (empty: nothing) to them.
@@ -173,13 +186,17 @@ impl Kernels {
 
 /// Makes the functions of one instruction set: the generic loops, compiled with its features.
 macro_rules! kernels {
-    ($name:literal, $vector:ty, $($features:literal)?) => {
+    ($name:literal, $vector:ty, $whole:ty, $($features:literal)?) => {
         pub(super) static KERNELS: super::Kernels = super::Kernels {
             name: $name,
             lanes: <$vector as super::generic::Lanes>::LANES,
             // SAFETY: this table is handed out only where the processor has the features, and `Kernels` has checked the
             // lengths.
             gemm: |job, scratch, out| unsafe { gemm(job, scratch, out) },
+            // SAFETY: as above.
+            gemm_bytes: |job, bytes, scratch, out| unsafe { gemm_bytes(job, bytes, scratch, out) },
+            group: <$whole as super::int8::Whole>::GROUP,
+            shift: <$whole as super::int8::Whole>::SHIFT,
             // SAFETY: as above.
             normalize: |job, rows, residual| unsafe { normalize(job, rows, residual) },
             // SAFETY: as above.
@@ -197,6 +214,19 @@ macro_rules! kernels {
         unsafe fn gemm(job: &super::Gemm<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
             // SAFETY: the caller's promise.
             unsafe { super::product::gemm::<$vector>(job, scratch, out) }
+        }
+
+        /// # Safety
+        /// As `gemm`.
+        $(#[target_feature(enable = $features)])?
+        unsafe fn gemm_bytes(
+            job: &super::Gemm<'_>,
+            bytes: &super::Bytes,
+            scratch: &mut Vec<f32>,
+            out: &mut [f32],
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { super::int8::gemm::<$whole>(job, bytes, scratch, out) }
         }
 
         /// # Safety
@@ -243,6 +273,9 @@ pub fn available() -> &'static [&'static Kernels] {
         #[cfg(target_arch = "x86_64")]
         {
             found.extend(avx512::detect());
+            // Beside the others in tests only: whether it is used is decided for each model, see `tiles`.
+            #[cfg(all(test, target_os = "linux"))]
+            found.extend(amx::available());
             found.extend(avx2::detect());
         }
         #[cfg(target_arch = "aarch64")]
@@ -250,6 +283,16 @@ pub fn available() -> &'static [&'static Kernels] {
         found.push(&scalar::KERNELS);
         found
     })
+}
+
+/// The same implementation, or the one for AMX, which takes the same weights of bytes: where the head may use tiles
+/// ([`crate::head::kernels::tiles`] has tried them), so may this.
+pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    if kernels.name == avx512::KERNELS.name && crate::head::kernels::tiles().is_some() {
+        return &amx::KERNELS;
+    }
+    kernels
 }
 
 /// The implementation that goes with the head's: the one of that name, or the best.

@@ -3,6 +3,7 @@
 use std::arch::aarch64::*;
 
 use super::generic::Lanes;
+use super::int8::Whole;
 use super::{Kernels, kernels};
 
 /// The kernels, if the processor has all instructions that they use.
@@ -109,4 +110,64 @@ unsafe impl Lanes for float32x4_t {
     }
 }
 
-kernels!("neon", float32x4_t, "neon");
+/// `smull` multiplies bytes to numbers of 16 bits and `sadalp` adds neighbours of them to sums of 32 bits, of which a column has two.
+/// Numbers of a row are 128 less, so that they are signed.
+struct Pairs;
+
+// SAFETY: the intrinsics do what the trait says, on 4 sums.
+unsafe impl Whole for Pairs {
+    type Floats = float32x4_t;
+    type Sums = [int32x4_t; 2];
+    type Weights = int8x16_t;
+    const GROUP: usize = 4;
+    const SHIFT: u8 = 128;
+    const WHOLE_ROWS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn sums(from: *const i32) -> [int32x4_t; 2] {
+        // SAFETY: the processor has the instructions and `from` holds 4 numbers, by the caller's promise.
+        unsafe {
+            let (sums, none) = (vld1q_s32(from), vdupq_n_s32(0));
+            [vzip1q_s32(sums, none), vzip2q_s32(sums, none)]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn weights(from: *const i8) -> int8x16_t {
+        // SAFETY: as above, 16 bytes.
+        unsafe { vld1q_s8(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn word(from: *const i32) -> int8x16_t {
+        // SAFETY: as above, one number.
+        unsafe { vreinterpretq_s8_s32(vdupq_n_s32(*from)) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(sums: [int32x4_t; 2], word: int8x16_t, weights: int8x16_t) -> [int32x4_t; 2] {
+        // SAFETY: the processor has the instructions.
+        unsafe {
+            let low = vmull_s8(vget_low_s8(word), vget_low_s8(weights));
+            [vpadalq_s16(sums[0], low), vpadalq_s16(sums[1], vmull_high_s8(word, weights))]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn of_sums(sums: [int32x4_t; 2]) -> float32x4_t {
+        // SAFETY: as above.
+        unsafe { vcvtq_f32_s32(vpaddq_s32(sums[0], sums[1])) }
+    }
+
+    #[inline(always)]
+    unsafe fn put(numbers: float32x4_t, to: *mut i32) {
+        // SAFETY: `to` holds 4 bytes.
+        unsafe {
+            let whole = vsubq_s32(vcvtnq_s32_f32(numbers), vdupq_n_s32(i32::from(Self::SHIFT)));
+            let bytes = vqmovn_s16(vcombine_s16(vqmovn_s32(whole), vdup_n_s16(0)));
+            to.write(vget_lane_s32::<0>(vreinterpret_s32_s8(bytes)));
+        }
+    }
+}
+
+kernels!("neon", float32x4_t, Pairs, "neon");

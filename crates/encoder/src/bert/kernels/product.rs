@@ -161,7 +161,7 @@ unsafe fn product<V: Lanes, const GELU: bool>(job: &Gemm<'_>, scratch: &mut Vec<
     let linear = job.linear;
     let widened = match &linear.panels {
         Panels::Fixed { .. } if job.rows > V::ROWS => place(scratch, width * linear.depth),
-        Panels::Fixed { .. } | Panels::F32(_) => std::ptr::null(),
+        Panels::Fixed { .. } | Panels::F32(_) | Panels::Bytes(_) => std::ptr::null(),
     };
     // The tiles of all rows but the first ask for a share of the next panel each.
     let sharers = job.rows.div_ceil(V::ROWS).saturating_sub(1).max(1);
@@ -207,6 +207,7 @@ unsafe fn product<V: Lanes, const GELU: bool>(job: &Gemm<'_>, scratch: &mut Vec<
                             ahead += step * linear.depth;
                         }
                     }
+                    Panels::Bytes(_) => unreachable!("bytes have a product of their own"),
                 }
             }
             row += rows;

@@ -1,6 +1,7 @@
 //! Plain arrays: always compiled, and shipped as the fallback.
 
-use super::generic::Lanes;
+use super::generic::{Lanes, ROUNDER};
+use super::int8::Whole;
 use super::kernels;
 
 /// Four numbers, which compilers put into one register where there is one.
@@ -99,4 +100,58 @@ unsafe impl Lanes for Four {
     }
 }
 
-kernels!("scalar", Four,);
+/// The definition, four products at a time.
+struct Plain;
+
+// SAFETY: plain arithmetic on 4 sums.
+unsafe impl Whole for Plain {
+    type Floats = Four;
+    type Sums = [i32; 4];
+    type Weights = [[i8; 4]; 4];
+    const GROUP: usize = 4;
+    const SHIFT: u8 = 128;
+    const WHOLE_ROWS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn sums(from: *const i32) -> [i32; 4] {
+        // SAFETY: `from` holds 4 numbers.
+        unsafe { from.cast::<[i32; 4]>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn weights(from: *const i8) -> [[i8; 4]; 4] {
+        // SAFETY: `from` holds 16 numbers.
+        unsafe { from.cast::<[[i8; 4]; 4]>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn word(from: *const i32) -> [[i8; 4]; 4] {
+        // SAFETY: `from` holds 4 bytes.
+        [unsafe { from.cast::<[i8; 4]>().read_unaligned() }; 4]
+    }
+
+    #[inline(always)]
+    unsafe fn add_products(mut sums: [i32; 4], word: [[i8; 4]; 4], weights: [[i8; 4]; 4]) -> [i32; 4] {
+        for (sum, (word, weights)) in sums.iter_mut().zip(word.iter().zip(&weights)) {
+            for (value, weight) in word.iter().zip(weights) {
+                *sum += i32::from(*value) * i32::from(*weight);
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    unsafe fn of_sums(sums: [i32; 4]) -> Four {
+        Four(sums.map(|sum| sum as f32))
+    }
+
+    #[inline(always)]
+    unsafe fn put(numbers: Four, to: *mut i32) {
+        // The sum's last bits are the whole number, rounded to even.
+        let byte = |number: f32| ((number + ROUNDER).to_bits() as u8).wrapping_sub(Self::SHIFT);
+        // SAFETY: `to` holds 4 bytes.
+        unsafe { to.cast::<[u8; 4]>().write_unaligned(numbers.0.map(byte)) }
+    }
+}
+
+kernels!("scalar", Four, Plain,);

@@ -120,6 +120,105 @@ fn check_attention(tokens: usize, heads: usize, depth: usize, seed: u64, size: f
     }
 }
 
+/// Outputs of every implementation for weights of scale 1 without a bias, each against the first.
+fn of_all(
+    input: &[f32],
+    (depth, columns): (usize, usize),
+    weight: impl Fn(usize, usize) -> i8 + Copy,
+) -> Vec<(&'static Kernels, Vec<f32>)> {
+    let of = |kernels: &'static Kernels| {
+        let linear = Linear::of_bytes(kernels, depth, vec![0.0; columns], vec![1.0; columns], weight);
+        let mut out = vec![f32::NAN; input.len() / depth * columns];
+        // What an earlier call has left there must not matter.
+        kernels.linear(&linear, input, Epilogue::None, &mut vec![f32::NAN; 77], &mut out);
+        (kernels, out)
+    };
+    available().iter().map(|kernels| of(kernels)).collect()
+}
+
+/// Rows of whole numbers that are their own quantisation: their least is 0 and their largest 255, so their scale is a number that
+/// rounds to 1. Sums of products below 2²⁴ are then exact in an output, and larger ones are rounded once.
+fn check_bytes(rows: usize, depth: usize, columns: usize, next: &mut dyn FnMut(usize) -> usize) {
+    let weights: Vec<i8> = (0..depth * columns).map(|_| next(256) as u8 as i8).collect();
+    let mut input: Vec<f32> = (0..rows * depth).map(|_| next(256) as f32).collect();
+    for row in input.chunks_exact_mut(depth) {
+        row[..2].copy_from_slice(&[0.0, 255.0]);
+    }
+    let weight = |row: usize, column: usize| weights[row * columns + column];
+    let scale = 255.0 * (1.0 / 255.0);
+    for (kernels, found) in of_all(&input, (depth, columns), weight) {
+        for (at, found) in found.iter().enumerate() {
+            let row = &input[at / columns * depth..][..depth];
+            let product =
+                |(at_row, value): (usize, &f32)| *value as i64 * i64::from(weight(at_row, at % columns));
+            let sum: i64 = row.iter().enumerate().map(product).sum();
+            assert_eq!(*found, sum as f32 * scale, "{}: {rows} × {depth} × {columns} at {at}", kernels.name);
+        }
+    }
+}
+
+#[test]
+fn bytes_are_multiplied_exactly() {
+    // Rows around each number that a tile takes.
+    let mut state = numbers(7);
+    let mut next = |below: usize| ((f64::from(state()) + 1.0) / 2.0 * below as f64) as usize % below;
+    for rows in [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 17, 24, 25, 37] {
+        check_bytes(rows, 32, 32, &mut next);
+        check_bytes(rows, 416, 96, &mut next);
+    }
+    check_bytes(3, 1536, 32, &mut next);
+}
+
+#[test]
+fn the_largest_sums_of_bytes_do_not_overflow() {
+    for depth in [32, 512, super::MAX_DEPTH] {
+        for extreme in [-128i8, 127] {
+            // One number is 0, so that the others are 255 steps above it.
+            let mut input = vec![255.0; depth];
+            input[0] = 0.0;
+            let sum = (depth as i64 - 1) * 255 * i64::from(extreme);
+            for (kernels, found) in of_all(&input, (depth, 32), |_, _| extreme) {
+                let expected = sum as f32 * (255.0 * (1.0 / 255.0));
+                assert!(found.iter().all(|found| *found == expected), "{}: {found:?}", kernels.name);
+            }
+        }
+    }
+}
+
+/// The whole numbers that each implementation makes of a row, as products with weights of which each column has one.
+#[test]
+fn rows_are_quantised_alike_everywhere() {
+    let mut next = numbers(11);
+    let depth = 64;
+    let mut rows: Vec<Vec<f32>> = vec![vec![0.0; depth], vec![-3.25; depth], vec![1e-42; depth]];
+    for size in [1e-30, 1e-3, 1.0, 40.0, 1e30] {
+        for shift in [0.0, -1.0, 2.0] {
+            rows.push((0..depth).map(|_| (next() + shift) * size).collect());
+        }
+    }
+    // Halves between two steps go to the even one.
+    rows.push((0..depth).map(|at| if at == 63 { 255.0 } else { at as f32 / 2.0 }).collect());
+    for row in rows {
+        let least = row.iter().copied().fold(f32::INFINITY, f32::min);
+        let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let scale = (f64::from(most) - f64::from(least)) / 255.0;
+        let whole = |found: &[f32]| -> Vec<i64> {
+            found
+                .iter()
+                .map(|found| ((f64::from(*found) - f64::from(least)) / scale.max(1e-300)).round() as i64)
+                .collect()
+        };
+        let all = of_all(&row, (depth, depth), |row, column| i8::from(row == column));
+        for (kernels, found) in &all {
+            assert_eq!(whole(found), whole(&all[0].1), "{}: {row:?}", kernels.name);
+            for (found, value) in found.iter().zip(&row) {
+                let slack = scale * 0.5001 + f64::from(value.abs().max(least.abs())) * 3e-7;
+                close(kernels, *found, f64::from(*value), slack.max(1e-38));
+            }
+        }
+    }
+}
+
 #[test]
 fn products_of_rows_of_both_kinds() {
     let mut next = numbers(5);
@@ -154,6 +253,37 @@ proptest! {
     #[test]
     fn products_equal_the_definition(rows in 0usize..40, depth in 1usize..70, panels in 1usize..4, seed in any::<u64>()) {
         check_linear(rows, depth, panels * STEP, seed);
+    }
+
+    /// What is lost is half a step of each row's and each column's numbers.
+    #[test]
+    fn products_of_eight_bits_are_near_the_definition(
+        rows in 0usize..30,
+        depth in 1usize..6,
+        panels in 1usize..4,
+        gelu_too: bool,
+        seed in any::<u64>(),
+    ) {
+        let (depth, columns) = (depth * STEP, panels * STEP);
+        let mut next = numbers(seed);
+        let mut some = |count: usize| (0..count).map(|_| next()).collect::<Vec<f32>>();
+        let (weights, bias, input) = (some(depth * columns), some(columns), some(rows * depth));
+        let epilogue = if gelu_too { Epilogue::Gelu } else { Epilogue::None };
+        for kernels in available() {
+            let weight = |row: usize, column: usize| weights[row * columns + column];
+            let linear = Linear::new(kernels, depth, bias.clone(), Precision::Int8, weight);
+            let mut out = vec![f32::NAN; rows * columns];
+            kernels.linear(&linear, &input, epilogue, &mut Vec::new(), &mut out);
+            for (at, found) in out.iter().enumerate() {
+                let (row, column) = (&input[at / columns * depth..][..depth], at % columns);
+                let products = row.iter().enumerate();
+                let sum: f64 = products.map(|(k, value)| f64::from(*value) * f64::from(weight(k, column))).sum();
+                let sum = sum + f64::from(bias[column]);
+                // Numbers are below 1: steps of a row are below 2/255, those of a column below 1/127.
+                let lost = depth as f64 * (1.0 / 255.0 + 0.5 / 127.0) * 1.01;
+                close(kernels, *found, if gelu_too { gelu(sum) } else { sum }, 1.2 * lost);
+            }
+        }
     }
 
     #[test]

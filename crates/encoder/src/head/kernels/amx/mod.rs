@@ -1,20 +1,13 @@
-//! AMX: `tdpbusd` multiplies 16 tokens × 64 dimensions by 64 dimensions × 16 terms; 32 tokens × 32 terms accumulate in four tiles.
-//!
-//! The panels of [`super::avx512`] are tiles already: its four bytes of each term for one instruction are a tile's row. Only the
-//! products are made here; the other functions are those for AVX-512, which every processor with AMX has. The instructions are in
-//! assembly, as Rust's intrinsics for them are not stable.
+//! The first look with AMX: products are [`crate::amx`]'s, and the other functions those for AVX-512, which every processor with AMX has.
 
-use std::arch::asm;
 use std::arch::x86_64::*;
-use std::mem::MaybeUninit;
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Panel, avx512};
+use crate::amx;
+
+use super::{Document, Kernels, PANEL, Panel, avx512};
 
 mod check;
-mod system;
 
-#[cfg(test)]
-mod emulator;
 #[cfg(test)]
 mod tests;
 
@@ -24,14 +17,14 @@ static KERNELS: Kernels = Kernels {
     // `Kernels` checked that the lengths agree.
     screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
     // SAFETY: as above.
-    release: || unsafe { release() },
+    release: || unsafe { amx::release() },
     ..avx512::KERNELS
 };
 
 /// The kernels, if the processor has the instructions, the system lets this process use them, and they give what those for
 /// AVX-512 give.
 pub(super) fn detect() -> Option<&'static Kernels> {
-    let there = avx512::detect().is_some() && system::allows_tiles();
+    let there = avx512::detect().is_some() && amx::allows_tiles();
     sound(there.then_some(&KERNELS)?)
 }
 
@@ -47,19 +40,8 @@ fn sound(kernels: &'static Kernels) -> Option<&'static Kernels> {
 /// For the tests: by emulation, where there is nothing but AVX-512.
 #[cfg(test)]
 pub(super) fn available() -> Option<&'static Kernels> {
-    let runs = || system::allows_tiles() || !system::has_tiles() && emulator::install();
-    (avx512::detect().is_some() && runs()).then_some(&KERNELS)
+    (avx512::detect().is_some() && amx::runs()).then_some(&KERNELS)
 }
-
-/// Rows of a tile: tokens, or steps of four dimensions.
-const ROWS: usize = 16;
-
-/// Bytes from one row to the next: of a panel's weights, and of the integer dot products of a token.
-const STRIDE: usize = PANEL * DIM_STEP;
-
-/// The integer dot products of two tiles of tokens with a panel's terms.
-#[repr(align(64))]
-struct Dots(MaybeUninit<[[i32; PANEL]; 2 * ROWS]>);
 
 /// # Safety
 /// The processor has the features and the system lets this process use them; `document.values` holds `tokens × panel.dims()`
@@ -68,135 +50,20 @@ struct Dots(MaybeUninit<[[i32; PANEL]; 2 * ROWS]>);
 unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
     let (dims, tokens) = (panel.dims(), document.tokens);
     if dims == 0 || tokens == 0 {
-        // There is no empty tile.
         return (avx512::KERNELS.screen)(panel, document, masks);
     }
     let start = avx512::starts(panel, document);
-    let (rows, step) = (tokens.min(ROWS), step(dims));
-    // SAFETY: the caller's promise; at most 16 rows, and steps of at most 64 bytes.
-    unsafe { configure(&Config::new(rows, step)) };
-    let mut dots = Dots(MaybeUninit::uninit());
-    let dots: *mut i32 = dots.0.as_mut_ptr().cast();
-    let job = Job { weights: panel.weights.as_ptr(), dims, step, dots };
-    // The last tile begins so early that it is as long as the others, which have the same configuration.
-    let first = |tile: usize| (tile * ROWS).min(tokens - rows);
-    let tiles = tokens.div_ceil(ROWS);
-    for tile in (0..tiles).step_by(2) {
-        let both = [first(tile), first(tile + 1)];
-        let both = if tile + 1 < tiles { &both[..] } else { &both[..1] };
-        // SAFETY: `rows` tokens of `dims` values exist from each place on, as the weights of `dims` dimensions do; the tiles are
-        // configured for them, and `dots` has room for two tiles of tokens.
-        unsafe {
-            let values = |first: usize| document.values.as_ptr().add(first * dims);
-            match *both {
-                [one, two] => multiply_two(&job, values(one), values(two)),
-                _ => multiply_one(&job, values(both[0])),
-            }
-        }
-        for (half, &first) in both.iter().enumerate() {
-            for (row, mask) in masks[first..first + rows].iter_mut().enumerate() {
-                // SAFETY: the products of `rows` tokens have just been written.
-                *mask = unsafe { above(dots.add((half * ROWS + row) * PANEL), &start) };
-            }
-        }
-    }
-}
-
-/// Bytes of a token that one instruction takes: the most that divide all dimensions, so that no step is shorter than the others.
-fn step(dims: usize) -> usize {
-    let fours = dims / DIM_STEP;
-    let most = (1..=ROWS).rev().find(|most| fours.is_multiple_of(*most));
-    most.unwrap_or(1) * DIM_STEP
-}
-
-/// What the products of a panel have in common.
-struct Job {
-    /// `[dims / 4][PANEL][4]`.
-    weights: *const i8,
-    dims: usize,
-    step: usize,
-    /// `[2 × ROWS][PANEL]`.
-    dots: *mut i32,
-}
-
-/// # Safety
-/// The processor has the features; the pointers are to as much as [`Job`] says, `one` and `two` to as many tokens of `dims` values
-/// as tiles are configured for, with `step` bytes, a divisor of `dims`.
-#[inline]
-unsafe fn multiply_two(job: &Job, one: *const u8, two: *const u8) {
-    // SAFETY: reads and writes what the caller promises, and changes no other registers than are named.
+    // SAFETY: the caller's promise, and a panel has its weights in steps of four dimensions; the products of `rows` tokens are there
+    // when they are handed on.
     unsafe {
-        asm!(
-            "tilezero tmm0",
-            "tilezero tmm1",
-            "tilezero tmm2",
-            "tilezero tmm3",
-            "2:",
-            "tileloadd tmm4, [{one} + {dims}]",
-            "tileloadd tmm6, [{weights} + {stride}]",
-            "tileloadd tmm7, [{weights} + {stride} + 64]",
-            "tileloadd tmm5, [{two} + {dims}]",
-            "tdpbusd tmm0, tmm4, tmm6",
-            "tdpbusd tmm1, tmm4, tmm7",
-            "tdpbusd tmm2, tmm5, tmm6",
-            "tdpbusd tmm3, tmm5, tmm7",
-            "add {one}, {step}",
-            "add {two}, {step}",
-            "add {weights}, {column}",
-            "dec {steps}",
-            "jnz 2b",
-            "tilestored [{dots} + {stride}], tmm0",
-            "tilestored [{dots} + {stride} + 64], tmm1",
-            "tilestored [{dots} + {stride} + {half}], tmm2",
-            "tilestored [{dots} + {stride} + {half} + 64], tmm3",
-            one = inout(reg) one => _,
-            two = inout(reg) two => _,
-            weights = inout(reg) job.weights => _,
-            steps = inout(reg) job.dims / job.step => _,
-            dims = in(reg) job.dims,
-            step = in(reg) job.step,
-            column = in(reg) job.step * PANEL,
-            stride = in(reg) STRIDE,
-            dots = in(reg) job.dots,
-            half = const ROWS * STRIDE,
-            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-            options(nostack),
-        );
-    }
-}
-
-/// # Safety
-/// As [`multiply_two`].
-#[inline]
-unsafe fn multiply_one(job: &Job, one: *const u8) {
-    // SAFETY: as above.
-    unsafe {
-        asm!(
-            "tilezero tmm0",
-            "tilezero tmm1",
-            "2:",
-            "tileloadd tmm4, [{one} + {dims}]",
-            "tileloadd tmm6, [{weights} + {stride}]",
-            "tileloadd tmm7, [{weights} + {stride} + 64]",
-            "tdpbusd tmm0, tmm4, tmm6",
-            "tdpbusd tmm1, tmm4, tmm7",
-            "add {one}, {step}",
-            "add {weights}, {column}",
-            "dec {steps}",
-            "jnz 2b",
-            "tilestored [{dots} + {stride}], tmm0",
-            "tilestored [{dots} + {stride} + 64], tmm1",
-            one = inout(reg) one => _,
-            weights = inout(reg) job.weights => _,
-            steps = inout(reg) job.dims / job.step => _,
-            dims = in(reg) job.dims,
-            step = in(reg) job.step,
-            column = in(reg) job.step * PANEL,
-            stride = in(reg) STRIDE,
-            dots = in(reg) job.dots,
-            out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _,
-            options(nostack),
+        amx::products(
+            (document.values.as_ptr(), tokens),
+            (panel.weights.as_ptr(), dims),
+            |first, rows, dots| {
+                for (row, mask) in masks[first..first + rows].iter_mut().enumerate() {
+                    *mask = above(dots.add(row * PANEL), &start);
+                }
+            },
         );
     }
 }
@@ -212,63 +79,4 @@ unsafe fn above(dots: *const i32, start: &[__m512i; 2]) -> u32 {
     let dots = unsafe { [_mm512_loadu_si512(dots.cast()), _mm512_loadu_si512(dots.add(16).cast())] };
     let sum = |half: usize| _mm512_add_epi32(dots[half], start[half]);
     avx512::not_negative(&[sum(0), sum(1)])
-}
-
-/// What `ldtilecfg` takes: the palette, bytes of a row from byte 16 on, two for each tile, and rows from byte 48 on.
-#[derive(PartialEq)]
-#[repr(align(64))]
-struct Config([u8; 64]);
-
-impl Config {
-    /// For `rows` tokens and `step` of their bytes at once.
-    fn new(rows: usize, step: usize) -> Self {
-        let mut bytes = [0; 64];
-        bytes[0] = 1;
-        // Dot products in the first four, then tokens in two and weights in two.
-        let shapes = [(rows, 64); 4].into_iter().chain([(rows, step); 2]).chain([(step / DIM_STEP, 64); 2]);
-        for (tile, (rows, bytes_of_row)) in shapes.enumerate() {
-            bytes[16 + 2 * tile] = bytes_of_row as u8;
-            bytes[48 + tile] = rows as u8;
-        }
-        Self(bytes)
-    }
-}
-
-/// Configures the tiles, unless they are: one panel after the other wants the same, and configuring clears all tiles.
-///
-/// # Safety
-/// The processor has the features and the system lets this process use them; the configuration is one of palette 1.
-#[inline]
-unsafe fn configure(wanted: &Config) {
-    let mut now = Config([0; 64]);
-    // SAFETY: writes 64 bytes.
-    unsafe { asm!("sttilecfg [{}]", in(reg) &raw mut now.0, options(nostack, preserves_flags)) };
-    if now != *wanted {
-        // SAFETY: reads 64 bytes.
-        unsafe {
-            asm!(
-                "ldtilecfg [{}]",
-                in(reg) &raw const wanted.0,
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
-    }
-}
-
-/// Forgets tiles and configuration, so that the system saves 8 KiB less when it lets another thread run.
-///
-/// # Safety
-/// As [`configure`].
-unsafe fn release() {
-    // SAFETY: touches no memory.
-    unsafe {
-        asm!(
-            "tilerelease",
-            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-            options(nostack, preserves_flags, nomem),
-        );
-    }
 }

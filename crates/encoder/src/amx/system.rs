@@ -4,13 +4,13 @@ use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
 /// Asks once: Linux gives the tiles' registers only to processes that ask for them.
-pub(super) fn allows_tiles() -> bool {
+pub(crate) fn allows_tiles() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     *ALLOWED.get_or_init(|| has_tiles() && permitted())
 }
 
 /// Whether the instructions run, at least in a process that was permitted to use tiles.
-pub(super) fn has_tiles() -> bool {
+pub(crate) fn has_tiles() -> bool {
     has_instructions() && saves_tiles()
 }
 

@@ -8,7 +8,6 @@ use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-use super::avx512;
 use decode::{Instruction, decode};
 use tiles::Tiles;
 
@@ -26,7 +25,7 @@ static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 pub(super) fn install() -> bool {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     *INSTALLED.get_or_init(|| {
-        if avx512::detect().is_none() {
+        if !is_x86_feature_detected!("avx512vnni") {
             return false;
         }
         let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
@@ -62,7 +61,7 @@ pub(super) fn spawn<T: Send + 'static>(
 }
 
 /// Runs with a processor that adds a number to each of this thread's dot products, once for each instruction.
-pub(super) fn with_error<T>(error: i32, run: impl FnOnce() -> T) -> T {
+pub(crate) fn with_error<T>(error: i32, run: impl FnOnce() -> T) -> T {
     WRONG.set(error);
     let result = run();
     WRONG.set(0);

@@ -1,0 +1,272 @@
+//! The emulator against the manual, products under several threads and stacks, and what happens to other instructions. The
+//! numbers of kernels that use them are held against the others' in their own tests.
+
+use std::arch::asm;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use super::emulator::{self, tiles::Tiles};
+use super::{Config, PANEL, configure, products, release, runs, step, system};
+
+/// Whether there is anything to test; says why not.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+fn can_run() -> bool {
+    let can = runs();
+    if !can {
+        eprintln!("skipped: AMX is neither here nor emulated, which takes a processor with AVX-512 and VNNI");
+    }
+    can
+}
+
+/// Whether products of some bytes are what they should be.
+fn agrees() -> bool {
+    let all = [(4, 1), (68, 5), (128, 37), (768, 33)].iter().all(|&(dims, rows)| {
+        let values: Vec<u8> = (0..rows * dims).map(|at| (at * 37 % 256) as u8).collect();
+        let weights: Vec<i8> = (0..dims * PANEL).map(|at| (at * 91 % 256) as u8 as i8).collect();
+        let weight = |dim: usize, column: usize| i32::from(weights[(dim / 4 * PANEL + column) * 4 + dim % 4]);
+        let dot = |row: usize, column: usize| -> i32 {
+            (0..dims).map(|dim| i32::from(values[row * dims + dim]) * weight(dim, column)).sum()
+        };
+        let mut seen = vec![false; rows];
+        let mut same = true;
+        // SAFETY: there are tiles, and as many bytes as is said.
+        unsafe {
+            products((values.as_ptr(), rows), (weights.as_ptr(), dims), |first, own, dots| {
+                for row in 0..own {
+                    seen[first + row] = true;
+                    same &=
+                        (0..PANEL).all(|column| *dots.add(row * PANEL + column) == dot(first + row, column));
+                }
+            });
+        }
+        same && seen.iter().all(|seen| *seen)
+    });
+    // SAFETY: there are tiles.
+    unsafe { release() };
+    all
+}
+
+#[test]
+fn products_are_those_of_plain_loops() {
+    if can_run() {
+        assert!(agrees());
+    }
+}
+
+#[test]
+fn steps_divide_all_dimensions() {
+    for dims in (4..2000).step_by(4) {
+        let step = step(dims);
+        assert!(step.is_multiple_of(4) && dims.is_multiple_of(step) && (4..=64).contains(&step), "{dims}");
+    }
+    assert_eq!([64, 128, 768, 312, 68].map(step), [64, 64, 64, 52, 4]);
+}
+
+/// What a thread's tiles are configured for.
+pub(crate) fn configured() -> [u8; 64] {
+    let mut now = Config([0; 64]);
+    // SAFETY: writes 64 bytes.
+    unsafe { asm!("sttilecfg [{}]", in(reg) &raw mut now.0, options(nostack)) };
+    now.0
+}
+
+#[test]
+fn a_thread_starts_with_its_starters_configuration_and_then_has_its_own() {
+    if !can_run() {
+        return;
+    }
+    // SAFETY: there are tiles. Another test may have left some on this thread.
+    unsafe { release() };
+    assert_eq!(configured(), [0; 64]);
+    let config = Config::new(3, 20);
+    // SAFETY: there are tiles, and these are such.
+    unsafe { configure(&config) };
+    assert_eq!(configured(), config.0);
+    let (handed_on, released) = emulator::spawn(|| {
+        let handed_on = configured();
+        // SAFETY: there are tiles.
+        unsafe { release() };
+        (handed_on, configured())
+    })
+    .join()
+    .unwrap();
+    assert_eq!((handed_on, released), (config.0, [0; 64]));
+    assert_eq!(configured(), config.0, "another thread's release is its own");
+    // SAFETY: as above.
+    unsafe { release() };
+    assert_eq!(configured(), [0; 64]);
+    assert_eq!(emulator::spawn(configured).join().unwrap(), [0; 64], "nothing is handed on after a release");
+}
+
+/// Rows and columns beyond the configured ones become zero, whatever was there.
+#[test]
+fn what_is_beyond_a_tile_is_zero() {
+    let mut tiles = Tiles::INIT;
+    assert!(tiles.zero(0).is_err(), "no tile is configured");
+    tiles.configure(Config::new(16, 64).0).unwrap();
+    let ones = [1u8; 1024];
+    // SAFETY: a whole tile.
+    unsafe { tiles.load(4, ones.as_ptr(), 64).unwrap() };
+    assert_eq!(tiles.data[4], [[1; 64]; 16]);
+    tiles.configure(Config::new(2, 8).0).unwrap();
+    assert_eq!(tiles.data[4], [[0; 64]; 16], "a configuration clears all tiles");
+    tiles.data = [[[7; 64]; 16]; 8];
+    // SAFETY: two rows of 8 and two of 64 bytes.
+    unsafe {
+        tiles.load(4, ones.as_ptr(), 8).unwrap();
+        tiles.load(6, ones.as_ptr(), 64).unwrap();
+    }
+    let mut row = [0; 64];
+    row[..8].fill(1);
+    assert_eq!((tiles.data[4][0], tiles.data[4][1], tiles.data[4][2]), (row, row, [0; 64]));
+    tiles.multiply(0, 4, 6).unwrap();
+    // 8 products of ones, on top of what was there.
+    let sum = (i32::from_le_bytes([7; 4]) + 8).to_le_bytes();
+    assert_eq!(tiles.data[0][1].as_chunks().0, [sum; 16]);
+    assert_eq!(tiles.data[0][2..], [[0; 64]; 14]);
+    let mut out = [9u8; 4 * 64];
+    // SAFETY: two rows, 128 bytes apart.
+    unsafe { tiles.store(0, out.as_mut_ptr(), 128).unwrap() };
+    assert_eq!((&out[128..132], &out[64..128], &out[192..]), (&sum[..], &[9; 64][..], &[9; 64][..]));
+    tiles.zero(0).unwrap();
+    assert_eq!(tiles.data[0], [[0; 64]; 16]);
+}
+
+#[test]
+fn bytes_have_the_signs_of_their_sides_and_sums_wrap() {
+    let mut tiles = Tiles::INIT;
+    tiles.configure(Config::new(1, 4).0).unwrap();
+    tiles.data[4][0][..4].copy_from_slice(&[255, 1, 128, 0]);
+    tiles.data[6][0][..4].copy_from_slice(&[-128i8 as u8, 255, 2, 9]);
+    tiles.data[0][0][..4].copy_from_slice(&i32::MIN.to_le_bytes());
+    tiles.multiply(0, 4, 6).unwrap();
+    let sum = i32::from_le_bytes(*tiles.data[0][0].first_chunk().unwrap());
+    assert_eq!(sum, i32::MIN.wrapping_add(255 * -128 - 1 + 256));
+}
+
+#[test]
+fn what_a_processor_refuses_is_refused() {
+    let good = Config::new(16, 64).0;
+    let mut tiles = Tiles::INIT;
+    for (at, value) in
+        [(0, 2), (2, 1), (15, 1), (16, 65), (17, 1), (16, 0), (32, 1), (48, 17), (48, 0), (56, 1)]
+    {
+        let mut bad = good;
+        bad[at] = value;
+        assert!(tiles.configure(bad).is_err(), "byte {at} of {value}");
+    }
+    tiles.configure(good).unwrap();
+    for [sum, left, right] in [[0, 0, 6], [0, 4, 4], [0, 4, 0]] {
+        assert!(tiles.multiply(sum, left, right).is_err());
+    }
+    let mut other = good;
+    other[48] = 5;
+    tiles.configure(other).unwrap();
+    assert!(tiles.multiply(0, 4, 6).is_err(), "5 rows of sums for 16 of tokens");
+    tiles.configure([0; 64]).unwrap();
+    assert!(tiles.multiply(0, 4, 6).is_err(), "no palette, no tiles");
+}
+
+/// The handler runs on whichever stack there is: with the one that Rust's threads have for signals, another one, and none.
+#[test]
+fn stacks_for_signals_make_no_difference() {
+    if !can_run() {
+        return;
+    }
+    let on_all_stacks = || {
+        assert!(agrees());
+        let mut memory = vec![0u8; 1 << 16];
+        let stack = |flags| libc::stack_t {
+            ss_sp: memory.as_ptr().cast_mut().cast(),
+            ss_flags: flags,
+            ss_size: memory.len(),
+        };
+        let mut before = MaybeUninit::<libc::stack_t>::zeroed();
+        // SAFETY: the memory outlives its use as a stack.
+        assert_eq!(unsafe { libc::sigaltstack(&stack(0), before.as_mut_ptr()) }, 0);
+        assert!(agrees());
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::sigaltstack(&stack(libc::SS_DISABLE), std::ptr::null_mut()) }, 0);
+        assert!(agrees());
+        // SAFETY: the system has written the one before, and its owner still has it.
+        assert_eq!(unsafe { libc::sigaltstack(before.as_ptr(), std::ptr::null_mut()) }, 0);
+        memory.fill(1);
+    };
+    std::thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(on_all_stacks)));
+}
+
+/// Registers and the bytes below the stack pointer are as they were, whatever the handler did.
+#[test]
+fn the_interrupted_function_notices_nothing() {
+    if !can_run() {
+        return;
+    }
+    let config = Config::new(16, 64);
+    let mut now = Config([0; 64]);
+    let (kept, below, lanes): (u64, u64, u64);
+    // SAFETY: writes 64 bytes of `now`, and the red zone, which is free without `nostack`'s promise of the opposite.
+    unsafe {
+        asm!(
+            "mov [rsp - 120], {value}",
+            "vpbroadcastq zmm17, {value}",
+            "stc",
+            "ldtilecfg [{config}]",
+            "sbb {kept}, {kept}",
+            "sttilecfg [{now}]",
+            "tilerelease",
+            "mov {below}, [rsp - 120]",
+            "vmovq {lanes}, xmm17",
+            value = in(reg) 0x0123_4567_89AB_CDEFu64,
+            config = in(reg) &raw const config.0,
+            now = in(reg) &raw mut now.0,
+            kept = out(reg) kept,
+            below = out(reg) below,
+            lanes = out(reg) lanes,
+            out("zmm17") _,
+        );
+    }
+    assert_eq!((kept, below, lanes), (u64::MAX, 0x0123_4567_89AB_CDEF, 0x0123_4567_89AB_CDEF));
+    assert!(now == config);
+}
+
+const ROLE: &str = "SPARROW_TEST_SIGILL";
+
+extern "C" fn ended(_: libc::c_int) {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(42) };
+}
+
+/// Not a test: what [`other_refused_instructions_go_to_the_handler_before`] runs in processes of their own.
+#[test]
+fn child() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    if role == "handled" {
+        // SAFETY: the handler has the signature that goes without flags.
+        unsafe { libc::signal(libc::SIGILL, ended as *const () as usize) };
+    }
+    assert!(emulator::install() && agrees());
+    if role == "fault" {
+        // SAFETY: this one has no tiles: the emulator ends the process.
+        unsafe { asm!("tilerelease", "tilezero tmm0") };
+    }
+    // SAFETY: ends the process, one way or the other.
+    unsafe { asm!("ud2") };
+}
+
+#[test]
+fn other_refused_instructions_go_to_the_handler_before() {
+    if !can_run() || system::allows_tiles() {
+        return;
+    }
+    let run = |role| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "amx::tests::child", "--nocapture"]).env(ROLE, role);
+        command.output().unwrap()
+    };
+    assert_eq!(run("handled").status.code(), Some(42));
+    assert_eq!(run("default").status.signal(), Some(libc::SIGILL));
+    let fault = run("fault");
+    assert_eq!(fault.status.signal(), Some(libc::SIGABRT));
+    assert!(String::from_utf8_lossy(&fault.stderr).contains("#UD: tiles are not configured"));
+}

@@ -1,0 +1,283 @@
+//! Products of bytes over any vector type; as in `generic.rs`, each instruction set compiles its own copy.
+//!
+//! A number of a row is `scale · q + least` with a whole `q` of 0..=255, a scale and a least number of its own for each row; a weight is
+//! `scale · w` with a whole `w` of −128..=127 and a scale of its column. So an output is
+//! `scale · scale · Σ q·w + least · scale · Σ w + bias`, of which `Σ w` is known beforehand. `Σ q·w` is a whole number without an overflow,
+//! and the same on every instruction set, as the numbers `q` are: they are made by one subtraction, one multiplication and one rounding
+//! to the nearest.
+
+use crate::numbers::{LINE, room};
+
+use super::generic::{Lanes, gelu};
+use super::linear::Bytes;
+use super::product::next_rows;
+use super::{Epilogue, Gemm};
+
+/// Longest row: `255 · 128 · 65,536` is the largest of these multiples that 32 bits hold.
+pub const MAX_DEPTH: usize = 1 << 16;
+
+/// How an instruction set multiplies bytes; `LANES` are those of its vectors of f32.
+///
+/// # Safety
+/// Of all methods: the processor has the instructions of the implementation, and pointers are to as many numbers as each says.
+pub(super) unsafe trait Whole {
+    /// Vectors of f32 beside it.
+    type Floats: Lanes;
+    /// `LANES` sums of 32 bits.
+    type Sums: Copy;
+    /// `LANES · GROUP` weights, or a word of a row as often as that takes.
+    type Weights: Copy;
+    /// Numbers of a row in a word of 32 bits: those that one instruction multiplies and adds.
+    const GROUP: usize;
+    /// What is taken from a number of a row, so that it fits the instruction.
+    const SHIFT: u8;
+    /// Rows of one register tile, two vectors of sums wide.
+    const WHOLE_ROWS: usize;
+
+    /// Reads `LANES` sums.
+    unsafe fn sums(from: *const i32) -> Self::Sums;
+    /// Reads `LANES · GROUP` weights.
+    unsafe fn weights(from: *const i8) -> Self::Weights;
+    /// Reads a word.
+    unsafe fn word(from: *const i32) -> Self::Weights;
+    /// `sums + Σ word · weights`.
+    unsafe fn add_products(sums: Self::Sums, word: Self::Weights, weights: Self::Weights) -> Self::Sums;
+    /// The sums as f32.
+    unsafe fn of_sums(sums: Self::Sums) -> Self::Floats;
+    /// Rounds numbers of 0..=255 to the nearest whole ones, of two the even one, takes `SHIFT` from each, and writes them as
+    /// `LANES / GROUP` words.
+    unsafe fn put(numbers: Self::Floats, to: *mut i32);
+}
+
+/// Numbers of a vector.
+#[inline(always)]
+const fn lanes<W: Whole>() -> usize {
+    <W::Floats as Lanes>::LANES
+}
+
+/// What a row's whole numbers stand for.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct Span {
+    pub(super) scale: f32,
+    pub(super) least: f32,
+}
+
+/// Rows as whole numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words {
+    /// `[rows][depth / GROUP]`, at a cache line.
+    pub(super) words: *mut i32,
+    /// `[rows]`.
+    pub(super) spans: *mut Span,
+}
+
+/// Place for rows as whole numbers, `group` of them in a word.
+pub(super) fn place(scratch: &mut Vec<f32>, rows: usize, depth: usize, group: usize) -> Words {
+    const WORDS_OF_SPAN: usize = size_of::<Span>() / size_of::<f32>();
+    let line = LINE / size_of::<f32>();
+    let words = rows * (depth / group);
+    let scratch = room(scratch, words + rows * WORDS_OF_SPAN + line);
+    let lead = scratch.as_ptr().align_offset(LINE).min(line);
+    let (words, spans) = scratch[lead..].split_at_mut(words);
+    Words { words: words.as_mut_ptr().cast(), spans: spans.as_mut_ptr().cast() }
+}
+
+/// Quantises rows of `depth` numbers.
+///
+/// # Safety
+/// The processor has the instructions of `W`; `depth` is a multiple of `LANES`, and `to` has place for the rows.
+#[inline(always)]
+pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
+    for (at, row) in rows.chunks_exact(depth).enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (mut most, mut least) =
+                (<W::Floats>::splat(f32::NEG_INFINITY), <W::Floats>::splat(f32::INFINITY));
+            for lane in (0..depth).step_by(lanes::<W>()) {
+                let value = <W::Floats>::load(row.as_ptr().add(lane));
+                most = most.max(value);
+                least = least.min(value);
+            }
+            let (most, least) = (most.largest(), -<W::Floats>::splat(0.0).sub(least).largest());
+            let scale = (most - least) * (1.0 / 255.0);
+            // Rows of one number, or nearly so, are all that.
+            let inverse = if scale >= f32::MIN_POSITIVE { 1.0 / scale } else { 0.0 };
+            to.spans.add(at).write(Span { scale, least });
+            let (least, inverse) = (<W::Floats>::splat(least), <W::Floats>::splat(inverse));
+            let words = to.words.add(at * (depth / W::GROUP));
+            for lane in (0..depth).step_by(lanes::<W>()) {
+                let value = <W::Floats>::load(row.as_ptr().add(lane)).sub(least).mul(inverse);
+                W::put(value, words.add(lane / W::GROUP));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The processor has the instructions of `W`; `job` was checked by [`Kernels::linear`](super::Kernels::linear), and `bytes` are its
+/// weights.
+#[inline(always)]
+pub(super) unsafe fn gemm<W: Whole>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut Vec<f32>, out: &mut [f32]) {
+    let rows = place(scratch, job.rows, job.linear.depth, W::GROUP);
+    // SAFETY: the caller's promise; the place is for these rows.
+    unsafe {
+        quantise::<W>(job.input, job.linear.depth, rows);
+        match job.epilogue {
+            Epilogue::None => product::<W, false>(job, bytes, rows, out),
+            Epilogue::Gelu => product::<W, true>(job, bytes, rows, out),
+        }
+    }
+}
+
+/// Pointers into a product of bytes.
+#[derive(Clone, Copy)]
+struct Tile {
+    /// Rows are `depth / GROUP` words apart.
+    words: *const i32,
+    spans: *const Span,
+    /// `[depth / GROUP][2 · LANES][GROUP]`.
+    weights: *const i8,
+    /// Words of a row.
+    steps: usize,
+    columns: Columns,
+    out: *mut f32,
+    /// From one row of `out` to the next.
+    stride: usize,
+}
+
+/// What is known of two vectors of columns.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    /// What sums start with.
+    pub(super) start: *const i32,
+    pub(super) scale: *const f32,
+    /// `scale · Σ w`.
+    pub(super) total: *const f32,
+    pub(super) bias: *const f32,
+}
+
+impl Columns {
+    /// Of the columns from `first` on.
+    ///
+    /// # Safety
+    /// They exist.
+    #[inline(always)]
+    pub(super) unsafe fn of(bytes: &Bytes, bias: &[f32], first: usize) -> Self {
+        // SAFETY: there is a number for each column.
+        unsafe {
+            Self {
+                start: bytes.start.as_ptr().add(first),
+                scale: bytes.scales.as_ptr().add(first),
+                total: bytes.totals.as_ptr().add(first),
+                bias: bias.as_ptr().add(first),
+            }
+        }
+    }
+
+    /// Writes the outputs of a row, given the sums of two vectors of columns.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `W`; there are two vectors of columns, and `out` has place for them.
+    #[inline(always)]
+    pub(super) unsafe fn put<W: Whole, const GELU: bool>(
+        self,
+        sums: [W::Sums; 2],
+        span: Span,
+        out: *mut f32,
+    ) {
+        // SAFETY: the caller's promise of the instructions.
+        let (scale, least) = unsafe { (<W::Floats>::splat(span.scale), <W::Floats>::splat(span.least)) };
+        for (half, sums) in sums.into_iter().enumerate() {
+            let at = half * lanes::<W>();
+            // SAFETY: the caller's promise.
+            unsafe {
+                let rest = least
+                    .mul_add(<W::Floats>::load(self.total.add(at)), <W::Floats>::load(self.bias.add(at)));
+                let scale = scale.mul(<W::Floats>::load(self.scale.add(at)));
+                let value = W::of_sums(sums).mul_add(scale, rest);
+                let value = if GELU { gelu(value) } else { value };
+                value.store(out.add(at));
+            }
+        }
+    }
+}
+
+/// The sums in registers, `[R][2 · LANES]`.
+#[inline(always)]
+unsafe fn tile<W: Whole, const R: usize, const GELU: bool>(at: Tile) {
+    // SAFETY: the caller's promise that all rows exist.
+    unsafe {
+        let start = [W::sums(at.columns.start), W::sums(at.columns.start.add(lanes::<W>()))];
+        let mut sums = [start; R];
+        let (mut words, mut weights) = (at.words, at.weights);
+        for _ in 0..at.steps {
+            let columns = [W::weights(weights), W::weights(weights.add(lanes::<W>() * W::GROUP))];
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let word = W::word(words.add(row * at.steps));
+                sums[0] = W::add_products(sums[0], word, columns[0]);
+                sums[1] = W::add_products(sums[1], word, columns[1]);
+            }
+            words = words.add(1);
+            weights = weights.add(2 * lanes::<W>() * W::GROUP);
+        }
+        for (row, sums) in sums.into_iter().enumerate() {
+            at.columns.put::<W, GELU>(sums, *at.spans.add(row), at.out.add(row * at.stride));
+        }
+    }
+}
+
+/// [`tile`] for a number of rows that is known when it runs, at most `WHOLE_ROWS`.
+#[inline(always)]
+unsafe fn some_rows<W: Whole, const GELU: bool>(rows: usize, at: Tile) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match rows {
+            1 => tile::<W, 1, GELU>(at),
+            2 => tile::<W, 2, GELU>(at),
+            3 => tile::<W, 3, GELU>(at),
+            4 => tile::<W, 4, GELU>(at),
+            _ if W::WHOLE_ROWS <= 4 => {}
+            5 => tile::<W, 5, GELU>(at),
+            6 => tile::<W, 6, GELU>(at),
+            // Instruction sets with few registers never come here: the compiler sees it.
+            _ if W::WHOLE_ROWS <= 6 => {}
+            7 => tile::<W, 7, GELU>(at),
+            8 => tile::<W, 8, GELU>(at),
+            9 => tile::<W, 9, GELU>(at),
+            10 => tile::<W, 10, GELU>(at),
+            11 => tile::<W, 11, GELU>(at),
+            _ => tile::<W, 12, GELU>(at),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn product<W: Whole, const GELU: bool>(job: &Gemm<'_>, bytes: &Bytes, rows: Words, out: &mut [f32]) {
+    let (linear, width) = (job.linear, 2 * lanes::<W>());
+    let steps = linear.depth / W::GROUP;
+    // A panel of weights stays in the first-level cache, or the second, while all rows pass by.
+    for column in (0..linear.columns).step_by(width) {
+        let mut row = 0;
+        while row < job.rows {
+            let some = next_rows(job.rows - row, W::WHOLE_ROWS);
+            // SAFETY: `linear` has seen `rows × columns` outputs; there are `rows × depth` numbers in words, and panels of
+            // `depth × width` weights.
+            unsafe {
+                some_rows::<W, GELU>(
+                    some,
+                    Tile {
+                        words: rows.words.add(row * steps),
+                        spans: rows.spans.add(row),
+                        weights: bytes.numbers.as_ptr().add(column * linear.depth),
+                        steps,
+                        columns: Columns::of(bytes, &linear.bias, column),
+                        out: out.as_mut_ptr().add(row * linear.columns + column),
+                        stride: linear.columns,
+                    },
+                );
+            }
+            row += some;
+        }
+    }
+}
