@@ -1,9 +1,14 @@
 // Words, sparse and dense vectors of the same texts in one mapping and one line of a query, against the real models.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../support/server.js';
 
 let server: RunningServer;
+let repositories: string;
 const call = (method: string, path: string, body?: unknown) => server.request(method, path, body);
 const done = async (method: string, path: string, body?: unknown): Promise<any> => {
   const answer = await call(method, path, body);
@@ -30,7 +35,8 @@ const DOCUMENTS: Record<string, Record<string, unknown>> = {
 };
 
 beforeAll(async () => {
-  server = await startServer();
+  repositories = await mkdtemp(join(tmpdir(), 'sparrow-repositories-'));
+  server = await startServer({ args: ['--repo-path', repositories] });
   await done('PUT', '/notes', { mappings: MAPPINGS });
   const lines = Object.entries(DOCUMENTS).flatMap(([_id, source]) => [{ index: { _id } }, source]);
   const ndjson = `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
@@ -39,6 +45,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.stop();
+  await rm(repositories, { recursive: true, force: true });
 });
 
 describe('one mapping', () => {
@@ -200,7 +207,7 @@ describe('writing', () => {
     await done('POST', '/copy/_forcemerge?max_num_segments=1');
     expect(scores(await search('copy', query))).toEqual(before);
     await server.kill();
-    server = await startServer({ data: server.data });
+    server = await startServer({ data: server.data, args: ['--repo-path', repositories] });
     expect(scores(await search('copy', query))).toEqual(before);
     expect(await done('GET', '/copy/_doc/whales')).toMatchObject({ _source: DOCUMENTS['whales'] });
     await done('PUT', '/_snapshot/hybrid', { type: 'fs', settings: { location: 'hybrid' } });

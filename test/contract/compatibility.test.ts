@@ -110,7 +110,10 @@ describe('docs/compatibility.md', () => {
   });
 
   it.each([
-    ['Queries', ['test/api/property-queries.test.ts', 'test/api/property-texts.test.ts']],
+    [
+      'Queries',
+      ['test/api/property-queries.test.ts', 'test/api/property-texts.test.ts', 'test/api/script-score.test.ts'],
+    ],
     ['Aggregations', ['test/api/property-aggregations.test.ts']],
   ])('has only %s that are held against a naive evaluator', (heading, files) => {
     const sources = files.map(read).join('\n');

@@ -55,10 +55,10 @@ describe('the commands of', () => {
   it('README.md give what it says', async () => {
     const answers = await run('README.md');
     expect(answers.filter(({ error }) => error !== undefined)).toEqual([]);
-    const [state] = answers;
-    expect(JSON.stringify(state)).toContain('"state":"started"');
+    expect(JSON.stringify(answers)).toContain('"deployment_stats":{"state":"started"');
     const searches = answers.filter(({ hits }) => hits !== undefined);
     expect(searches.map(({ hits }) => hits.hits[0]?._source.content ?? hits.hits[0]?.highlight.body[0])).toEqual([
+      expect.stringContaining('Sore muscles'),
       expect.stringContaining('Sore muscles'),
       expect.stringContaining('Sore muscles'),
       expect.stringContaining('Blue whales'),

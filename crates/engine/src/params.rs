@@ -20,6 +20,17 @@ impl<'a> Params<'a> {
         self.0.get(name).map(String::as_str)
     }
 
+    /// Refuses a `search_type` that there is not. Both that there are rank the same: statistics are those of the whole index.
+    ///
+    /// # Errors
+    /// 400 that names it.
+    pub fn check_search_type(self) -> Result<(), EngineError> {
+        match self.get("search_type") {
+            None | Some("query_then_fetch" | "dfs_query_then_fetch") => Ok(()),
+            Some(other) => Err(EngineError::illegal_argument(format!("No search type for [{other}]"))),
+        }
+    }
+
     /// A switch: present without a value means true.
     ///
     /// # Errors

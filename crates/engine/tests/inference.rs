@@ -93,7 +93,7 @@ fn endpoints_that_are_always_there_start_when_they_are_used() {
         .iter()
         .filter_map(|endpoint| endpoint["inference_id"].as_str())
         .collect();
-    assert_eq!(ids, [".all-minilm-l6-v2-elasticsearch", ".elser-2-elasticsearch"]);
+    assert_eq!(ids, [".all-minilm-l6-v2-elasticsearch", ".elser-2-elasticsearch", ".hybrid"]);
     assert!(deployments(&node, "*").is_empty());
     let dense = node.ok("infer", "inference_id=.all-minilm-l6-v2-elasticsearch", "", r#"{"input": "a"}"#);
     assert_eq!(dense["text_embedding"][0]["embedding"].as_array().map(Vec::len), Some(384));

@@ -190,10 +190,7 @@ fn refuse_unsupported(params: Params<'_>) -> Result<(), EngineError> {
             return refused(name);
         }
     }
-    match params.get("search_type") {
-        None | Some("query_then_fetch" | "dfs_query_then_fetch") => Ok(()),
-        Some(other) => Err(EngineError::illegal_argument(format!("No search type for [{other}]"))),
-    }
+    params.check_search_type()
 }
 
 fn exact_total(search: &mut SearchBody) -> Result<(), SearchError> {

@@ -539,7 +539,7 @@ mod tests {
             assert!(found.contains(reason), "{source}: {found}");
         }
         assert!(parse(&"(".repeat(5000), &params()).unwrap_err().contains("nested deeper"));
-        assert!(parse(&"1 + ".repeat(2000), &params()).unwrap_err().contains("parts"));
+        assert!(parse(&"1+".repeat(4000), &params()).unwrap_err().contains("parts"));
         assert!(parse(&" ".repeat(10_000), &params()).unwrap_err().contains("longer"));
         // Each variable is the one before it, twice.
         let mut bomb = "double a0 = _score;".to_owned();

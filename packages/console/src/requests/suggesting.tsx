@@ -1,6 +1,6 @@
 // A box to type in that proposes how to go on, as the pattern of a combobox has it.
 import type { JSX } from 'preact';
-import { useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import type { Completion } from './complete';
 
@@ -26,6 +26,8 @@ export function Suggesting({
   isLong = false,
   isDim = false,
 }: Props): JSX.Element {
+  /** Where the caret goes once the box has the text with the word that was taken. */
+  const caret = useRef<number | undefined>(undefined);
   const box = useRef<HTMLTextAreaElement & HTMLInputElement>(null);
   // Where something is proposed. What is proposed there is asked with each drawing: endpoints and fields may come after the letters.
   const [place, setPlace] = useState<number>();
@@ -44,12 +46,7 @@ export function Suggesting({
     const next = value.slice(0, offered.from) + word + value.slice(at);
     onValue(next);
     close();
-    // After the box has the new text, the caret goes behind the word.
-    requestAnimationFrame(() => {
-      const end = offered.from + word.length;
-      box.current?.focus();
-      box.current?.setSelectionRange(end, end);
-    });
+    caret.current = offered.from + word.length;
   };
   const pressed = (event: KeyboardEvent): void => {
     const { words } = offered;
@@ -70,6 +67,14 @@ export function Suggesting({
       take(words[Math.min(chosen, words.length - 1)] ?? '');
     }
   };
+  // With the drawing itself: letters that are typed meanwhile must come behind the word.
+  useLayoutEffect(() => {
+    const at = caret.current;
+    if (at === undefined) return;
+    caret.current = undefined;
+    box.current?.focus();
+    box.current?.setSelectionRange(at, at);
+  });
   const common = {
     ref: box,
     value,

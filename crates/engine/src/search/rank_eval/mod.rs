@@ -49,6 +49,7 @@ pub(crate) fn rank_eval(
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(EngineError::parse("request body is required"));
     }
+    request.params().check_search_type()?;
     let body = parse_object(bytes)?;
     let mut options = Options::new("rank_eval", &body);
     if !options.list("templates")?.is_empty() {
@@ -120,7 +121,7 @@ fn judge(
     let single = Request {
         op: "search".to_owned(),
         path: request.path.clone(),
-        query: request.query.iter().filter(|(name, _)| *name != "search_type").map(owned).collect(),
+        query: request.query.iter().map(owned).collect(),
         opaque_id: request.opaque_id.clone(),
         action: request.action,
         caller: request.caller.clone(),

@@ -194,12 +194,7 @@ pub(super) fn check_idle(request: &Request) -> Result<(), EngineError> {
     for name in ["request_cache", "version"] {
         params.bool(name, false)?;
     }
-    match params.get("search_type") {
-        None | Some("query_then_fetch" | "dfs_query_then_fetch") => {}
-        Some(other) => {
-            return Err(EngineError::illegal_argument(format!("No search type for [{other}]")));
-        }
-    }
+    params.check_search_type()?;
     match params.get("wait_for_active_shards") {
         None | Some("all" | "index-setting") => Ok(()),
         Some(text) if text.parse::<u32>().is_ok() => Ok(()),
