@@ -87,10 +87,15 @@ export function addEval(program: Command): void {
   });
 }
 
-/** The command as it is written down with its figures: without the place of the collection. */
+/** The command as it is written down with its figures: without the place of the collection, and without a secret. */
 function commandOf(directory: string): string {
-  const words = process.argv.slice(2).filter((word) => word !== directory && word !== 'eval');
+  const words = withoutKey(process.argv.slice(2)).filter((word) => word !== directory && word !== 'eval');
   return `npm run eval -- ${['DIR', ...words].join(' ')}`;
+}
+
+/** The words of a command without `--key` and what follows it: records are committed and shown. */
+export function withoutKey(words: readonly string[]): string[] {
+  return words.filter((word, at) => word !== '--key' && !word.startsWith('--key=') && words[at - 1] !== '--key');
 }
 
 /** Rows of a file of JSON lines, zipped or not. */
