@@ -7,7 +7,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { ndcg } from '../../scripts/lib/ranking-metrics.mjs';
+import { ndcg } from '@sparrow-search/server';
 
 const WINDOW = 100;
 const ANALYZERS = ['standard', 'english'];

@@ -9,9 +9,10 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSy
 import { join } from 'node:path';
 import process from 'node:process';
 
+import { ndcg } from '@sparrow-search/server';
+
 import { at } from '../../scripts/lib/paths.mjs';
 import { StepFailed } from '../../scripts/lib/process.mjs';
-import { ndcg } from '../../scripts/lib/ranking-metrics.mjs';
 import { usage } from '../../scripts/lib/server-process.mjs';
 import { groundTruth, readAnswers } from '../lib/answers.mjs';
 import { jsonLines } from '../lib/corpus.mjs';

@@ -40,7 +40,7 @@ pub(crate) enum Lane {
     Read,
     /// Writes.
     Write,
-    /// What is asked about indices, settings and counts: it waits for no write, and no write waits for it.
+    /// Questions about indices, settings and counts: they wait for no write, and no write waits for them.
     Look,
     /// Trials of pipelines and analyzers, which may take long and change nothing.
     Trial,

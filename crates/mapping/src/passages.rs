@@ -35,7 +35,7 @@ pub enum PassageVector {
 }
 
 impl PassageVector {
-    /// Its tokens and weights, if it has such.
+    /// Tokens and weights of the passage, if it has such.
     pub fn sparse(&self) -> Option<&[(Box<str>, f32)]> {
         match self {
             Self::Sparse(tokens) | Self::Hybrid { sparse: tokens, .. } => Some(tokens),
@@ -43,7 +43,7 @@ impl PassageVector {
         }
     }
 
-    /// Its components, if it has such.
+    /// Components of the passage's dense vector, if it has one.
     pub fn dense(&self) -> Option<&[f32]> {
         match self {
             Self::Dense(vector) | Self::Hybrid { dense: vector, .. } => Some(vector),

@@ -295,7 +295,7 @@ pub struct KnnBuilderQuery {
 pub struct ScriptScoreQuery {
     /// What matches.
     pub query: Box<Query>,
-    /// What it scores.
+    /// Script that works out the scores.
     pub script: Script,
     /// Lowest score of a hit.
     pub min_score: Option<f32>,

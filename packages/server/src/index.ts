@@ -1,4 +1,5 @@
 export { createApp } from './app.js';
+export { ndcg } from './cli/ranking-metrics.js';
 export { Rest, type RestRequest, type RestResponse } from './in-process/rest.js';
 export { type AppOptions, type Services } from './application.js';
 export { type Config, ConfigError, describeSettings, readConfig } from './config.js';

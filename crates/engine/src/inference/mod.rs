@@ -171,7 +171,7 @@ impl Endpoint {
 /// What an id stands for wherever texts are encoded: an endpoint, a deployment or a model.
 #[derive(Debug, Clone)]
 pub(crate) struct InferenceTarget {
-    /// What it makes of a text.
+    /// Kind of vector that a text becomes.
     pub task_type: TaskType,
     /// Length of its dense vectors, if it makes such.
     pub dimensions: Option<usize>,

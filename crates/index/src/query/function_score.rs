@@ -6,10 +6,11 @@ use rustc_hash::FxHashMap;
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
-use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
+use tantivy::{DocId, DocSet, Score, SegmentReader};
 
 use super::columns::Numbers;
 use super::compile::Compiler;
+use super::computed::{ComputeScore, ComputedScorer};
 use super::decay::Decay;
 use super::error::QueryError;
 use super::fields::keyword_column;
@@ -71,8 +72,8 @@ impl Compiler<'_> {
                 score_mode: query.score_mode,
                 boost_mode: query.boost_mode,
                 max_boost: f64::from(query.max_boost),
-                min_score: query.min_score,
             },
+            min_score: query.min_score,
             errors: self.score_errors().clone(),
         }))
     }
@@ -173,7 +174,6 @@ struct Joining {
     score_mode: ScoreMode,
     boost_mode: BoostMode,
     max_boost: f64,
-    min_score: Option<f32>,
 }
 
 impl Joining {
@@ -217,6 +217,7 @@ struct FunctionScoreWeight {
     inner: Box<dyn Weight>,
     functions: Arc<[Function]>,
     joining: Joining,
+    min_score: Option<f32>,
     errors: ScoreErrors,
 }
 
@@ -236,18 +237,16 @@ impl Weight for FunctionScoreWeight {
                 }
             });
         }
-        let mut scorer = FunctionScorer {
-            // As in Elasticsearch the boost is the query's, before it meets the functions.
-            inner: self.inner.scorer(reader, boost)?,
+        let computation = FunctionScore {
             functions: Arc::clone(&self.functions),
             columns,
             segment: reader.segment_id(),
             joining: self.joining,
             errors: self.errors.clone(),
-            score: None,
         };
-        scorer.settle();
-        Ok(Box::new(scorer))
+        // As in Elasticsearch the boost is the query's, before it meets the functions.
+        let inner = self.inner.scorer(reader, boost)?;
+        Ok(Box::new(ComputedScorer::new(inner, computation, self.min_score)))
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
@@ -265,39 +264,22 @@ enum Source {
     Words(Option<StrColumn>),
 }
 
-struct FunctionScorer {
-    inner: Box<dyn Scorer>,
+/// Functions over the columns of a segment.
+struct FunctionScore {
     functions: Arc<[Function]>,
     columns: Vec<Source>,
     segment: SegmentId,
     joining: Joining,
     errors: ScoreErrors,
-    /// Score of the current document, once computed.
-    score: Option<Score>,
 }
 
-impl FunctionScorer {
-    /// Goes on to a document that reaches the least score.
-    fn settle(&mut self) -> DocId {
-        self.score = None;
-        let Some(least) = self.joining.min_score else { return self.inner.doc() };
-        while self.inner.doc() != TERMINATED {
-            let score = self.work_out();
-            if score >= least {
-                self.score = Some(score);
-                break;
-            }
-            self.inner.advance();
-        }
-        self.inner.doc()
-    }
-
-    fn work_out(&mut self) -> Score {
-        let own = self.inner.score();
+impl ComputeScore for FunctionScore {
+    fn compute(&self, inner: &mut dyn Scorer) -> Score {
+        let own = inner.score();
         if self.functions.is_empty() {
             return own;
         }
-        let doc = self.inner.doc();
+        let doc = inner.doc();
         let errors = &self.errors;
         let results = self.functions.iter().zip(&self.columns).filter_map(|(function, column)| {
             let wanted = match &function.docs {
@@ -390,38 +372,6 @@ fn random(seed: u64, value: u64) -> f64 {
     (mixed & 0xFF_FFFF) as f64 / f64::from(1 << 24)
 }
 
-impl DocSet for FunctionScorer {
-    fn advance(&mut self) -> DocId {
-        self.inner.advance();
-        self.settle()
-    }
-
-    fn seek(&mut self, target: DocId) -> DocId {
-        if self.inner.doc() < target {
-            self.inner.seek(target);
-            self.settle();
-        }
-        self.inner.doc()
-    }
-
-    fn doc(&self) -> DocId {
-        self.inner.doc()
-    }
-
-    fn size_hint(&self) -> u32 {
-        self.inner.size_hint()
-    }
-}
-
-impl Scorer for FunctionScorer {
-    fn score(&mut self) -> Score {
-        match self.score {
-            Some(known) => known,
-            None => self.work_out(),
-        }
-    }
-}
-
 struct BoostingWeight {
     positive: Box<dyn Weight>,
     lowered: Arc<DocsBySegment>,
@@ -490,8 +440,7 @@ mod tests {
             (ScoreMode::Max, 3.0),
             (ScoreMode::Min, 2.0),
         ] {
-            let joining =
-                Joining { score_mode, boost_mode: BoostMode::Replace, max_boost: 100.0, min_score: None };
+            let joining = Joining { score_mode, boost_mode: BoostMode::Replace, max_boost: 100.0 };
             assert_eq!(joining.functions(results()), expected, "{score_mode:?}");
             assert_eq!(joining.functions([].into_iter()), 1.0);
         }
@@ -503,7 +452,7 @@ mod tests {
             (BoostMode::Max, 4.0),
             (BoostMode::Min, 4.0),
         ] {
-            let joining = Joining { score_mode: ScoreMode::Sum, boost_mode, max_boost: 4.0, min_score: None };
+            let joining = Joining { score_mode: ScoreMode::Sum, boost_mode, max_boost: 4.0 };
             assert_eq!(joining.with_query(4.0, 5.0), expected, "{boost_mode:?}");
         }
     }

@@ -11,6 +11,7 @@ mod bits;
 mod cache;
 mod columns;
 mod compile;
+mod computed;
 mod dates;
 mod decay;
 mod error;

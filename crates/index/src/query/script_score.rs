@@ -9,9 +9,10 @@ use rustc_hash::FxHashMap;
 use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::schema::Field;
-use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
+use tantivy::{DocId, Score, SegmentReader};
 
 use super::compile::Compiler;
+use super::computed::{ComputeScore, ComputedScorer};
 use super::error::QueryError;
 use super::score_error::{SCRIPT, ScoreErrors};
 use super::weights;
@@ -124,18 +125,15 @@ struct ScriptWeight {
 impl Weight for ScriptWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let none = || vec![None; self.script.fields.len()];
-        let mut scorer = ScriptScorer {
-            // The boost is the script's, not that of the query inside.
-            inner: self.inner.scorer(reader, 1.0)?,
+        let computation = ScriptScore {
             script: Arc::clone(&self.script),
             vectors: self.vectors.get(&reader.segment_id()).cloned().unwrap_or_else(none),
             boost,
-            min_score: self.min_score,
             errors: self.errors.clone(),
-            score: None,
         };
-        scorer.settle();
-        Ok(Box::new(scorer))
+        // The boost is the script's, not that of the query inside.
+        let inner = self.inner.scorer(reader, 1.0)?;
+        Ok(Box::new(ComputedScorer::new(inner, computation, self.min_score)))
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
@@ -145,38 +143,18 @@ impl Weight for ScriptWeight {
     }
 }
 
-struct ScriptScorer {
-    inner: Box<dyn Scorer>,
+/// A script over the vectors of a segment.
+struct ScriptScore {
     script: Arc<Script>,
     vectors: Vectors,
     boost: Score,
-    min_score: Option<f32>,
     errors: ScoreErrors,
-    /// Score of the current document, once computed.
-    score: Option<Score>,
 }
 
-impl ScriptScorer {
-    /// Goes on to a document that reaches the least score.
-    fn settle(&mut self) -> DocId {
-        self.score = None;
-        let Some(least) = self.min_score else { return self.inner.doc() };
-        while self.inner.doc() != TERMINATED {
-            let score = self.work_out();
-            if score >= least {
-                self.score = Some(score);
-                break;
-            }
-            self.inner.advance();
-        }
-        self.inner.doc()
-    }
-
-    fn work_out(&mut self) -> Score {
-        let doc = self.inner.doc();
-        let script = Arc::clone(&self.script);
-        let mut values = OfDocument { scorer: self, doc };
-        match script.score.value(&mut values) {
+impl ComputeScore for ScriptScore {
+    fn compute(&self, inner: &mut dyn Scorer) -> Score {
+        let doc = inner.doc();
+        match self.script.score.value(&mut OfDocument { script: self, inner, doc }) {
             Ok(score) => {
                 let score = score as Score;
                 if score.is_nan() || score < 0.0 {
@@ -198,15 +176,16 @@ impl ScriptScorer {
     }
 }
 
-/// The values of one document.
+/// The values of one document that a script may ask for.
 struct OfDocument<'s> {
-    scorer: &'s mut ScriptScorer,
+    script: &'s ScriptScore,
+    inner: &'s mut dyn Scorer,
     doc: DocId,
 }
 
 impl OfDocument<'_> {
     fn vector(&self, field: usize) -> Option<Vec<f32>> {
-        self.scorer.vectors[field].as_ref()?.vector(self.doc)
+        self.script.vectors[field].as_ref()?.vector(self.doc)
     }
 }
 
@@ -214,7 +193,7 @@ impl Values for OfDocument<'_> {
     type Error = String;
 
     fn score(&mut self) -> f64 {
-        f64::from(self.scorer.inner.score())
+        f64::from(self.inner.score())
     }
 
     fn size(&mut self, field: usize) -> Result<f64, String> {
@@ -225,46 +204,10 @@ impl Values for OfDocument<'_> {
         let Some(stored) = self.vector(field) else {
             return Err("A document doesn't have a value for a vector field!".to_owned());
         };
-        let asked = &self.scorer.script.vectors[vector];
+        let asked = &self.script.script.vectors[vector];
         if asked.len() != stored.len() {
             return Err(different_dims(asked.len(), stored.len()));
         }
         Ok(function.of(asked, &stored))
-    }
-}
-
-impl DocSet for ScriptScorer {
-    fn advance(&mut self) -> DocId {
-        self.inner.advance();
-        self.settle()
-    }
-
-    fn seek(&mut self, target: DocId) -> DocId {
-        if self.inner.doc() < target {
-            self.inner.seek(target);
-            self.settle();
-        }
-        self.inner.doc()
-    }
-
-    fn doc(&self) -> DocId {
-        self.inner.doc()
-    }
-
-    fn size_hint(&self) -> u32 {
-        self.inner.size_hint()
-    }
-}
-
-impl Scorer for ScriptScorer {
-    fn score(&mut self) -> Score {
-        match self.score {
-            Some(known) => known,
-            None => {
-                let score = self.work_out();
-                self.score = Some(score);
-                score
-            }
-        }
     }
 }

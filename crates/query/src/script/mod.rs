@@ -57,16 +57,16 @@ pub enum Expression {
 pub enum VectorFunction {
     /// The cosine of the angle between them.
     CosineSimilarity,
-    /// Their dot product.
+    /// Dot product of the two vectors.
     DotProduct,
-    /// The sum of the distances of their components.
+    /// Sum of the distances of the components, one by one.
     L1Norm,
-    /// Their distance.
+    /// Euclidean distance of the two vectors.
     L2Norm,
 }
 
 impl VectorFunction {
-    /// Its name in scripts.
+    /// Name of the function in scripts.
     pub fn name(self) -> &'static str {
         match self {
             Self::CosineSimilarity => "cosineSimilarity",
@@ -76,7 +76,7 @@ impl VectorFunction {
         }
     }
 
-    /// Its value for vectors of one length, summed in double precision.
+    /// Value of the function for two vectors of one length, summed in double precision.
     pub fn of(self, a: &[f32], b: &[f32]) -> f64 {
         let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a), f64::from(*b)));
         let dot = |pairs: &mut dyn Iterator<Item = (f64, f64)>| pairs.map(|(a, b)| a * b).sum::<f64>();
@@ -122,7 +122,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// Its names in scripts, and how many arguments it takes.
+    /// All functions by their names in scripts, with how many arguments each takes.
     pub(crate) const ALL: [(&'static str, Self, usize); 10] = [
         ("sigmoid", Self::Sigmoid, 3),
         ("saturation", Self::Saturation, 2),

@@ -18,7 +18,7 @@ pub type Params = BTreeMap<String, Vec<f64>>;
 /// Reads a script.
 ///
 /// # Errors
-/// What is not understood of it.
+/// A sentence that names the part of the script that is not understood.
 pub fn parse(source: &str, params: &Params) -> Result<Script, String> {
     if source.len() > MAX_LENGTH {
         return Err(format!("the script is longer than [{MAX_LENGTH}] bytes"));

@@ -19,7 +19,7 @@ pub const MAX_DEPTH: usize = 1 << 16;
 /// How an instruction set multiplies bytes; `LANES` are those of its vectors of f32.
 ///
 /// # Safety
-/// Of all methods: the processor has the instructions of the implementation, and pointers are to as many numbers as each says.
+/// Every method needs a processor with the instructions of the implementation, and pointers to as many numbers as it says.
 pub(super) unsafe trait Whole {
     /// Vectors of f32 beside it.
     type Floats: Lanes;
@@ -29,7 +29,7 @@ pub(super) unsafe trait Whole {
     type Weights: Copy;
     /// Numbers of a row in a word of 32 bits: those that one instruction multiplies and adds.
     const GROUP: usize;
-    /// What is taken from a number of a row, so that it fits the instruction.
+    /// Number that is subtracted from each number of a row, so that it fits the instruction.
     const SHIFT: u8;
     /// Rows of one register tile, two vectors of sums wide.
     const WHOLE_ROWS: usize;
@@ -146,10 +146,10 @@ struct Tile {
     stride: usize,
 }
 
-/// What is known of two vectors of columns.
+/// Scales, totals and biases of two vectors of columns.
 #[derive(Clone, Copy)]
 pub(super) struct Columns {
-    /// What sums start with.
+    /// Values that sums start with.
     pub(super) start: *const i32,
     pub(super) scale: *const f32,
     /// `scale · Σ w`.

@@ -285,7 +285,7 @@ pub fn available() -> &'static [&'static Kernels] {
     })
 }
 
-/// The same implementation, or the one for AMX, which takes the same weights of bytes: where the head may use tiles
+/// AMX's kernels in place of AVX-512's, as both take the same weights of bytes, and any others as they are: where the head may use tiles
 /// ([`crate::head::kernels::tiles`] has tried them), so may this.
 pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -255,7 +255,7 @@ proptest! {
         check_linear(rows, depth, panels * STEP, seed);
     }
 
-    /// What is lost is half a step of each row's and each column's numbers.
+    /// Rounding loses half a step of each row's and each column's numbers.
     #[test]
     fn products_of_eight_bits_are_near_the_definition(
         rows in 0usize..30,

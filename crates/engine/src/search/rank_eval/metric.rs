@@ -42,7 +42,7 @@ impl Metric {
     /// Reads the `metric` section: an object whose single key names the measure.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Parsing exceptions that name what is wrong with the section.
     pub fn parse(value: &Value) -> Result<Self, EngineError> {
         let named = value.as_object().filter(|members| members.len() == 1);
         let Some((name, body)) = named.and_then(|members| members.iter().next()) else {

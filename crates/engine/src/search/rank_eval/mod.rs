@@ -33,7 +33,7 @@ const FOREIGN: [(&str, &str); 6] = [
 /// A search with the judgements of its hits.
 struct Rated<'a> {
     id: &'a str,
-    /// Its body.
+    /// Body of the search.
     search: Map<String, Value>,
     /// Ratings by index and id.
     ratings: FxHashMap<(&'a str, &'a str), u32>,
