@@ -1,5 +1,5 @@
 // Aggregations over generated documents, on one thread, without HTTP: over all documents and over three tenths of them that a range
-// matches. The Rust program (crates/index/examples/bench_aggregations) compares every answer with what counting the rows gives.
+// matches. The Rust program (crates/aggregations/examples/bench_aggregations) compares every answer with what counting the rows gives.
 import { StepFailed } from '../../scripts/lib/process.mjs';
 import { captureJson } from '../lib/programs.mjs';
 

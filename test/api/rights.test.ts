@@ -424,7 +424,7 @@ describe('aliases that templates give', () => {
 });
 
 it('knows the same actions on indices here and in the engine', async () => {
-  const source = await readFile(new URL('../../crates/engine/src/rights/action.rs', import.meta.url), 'utf8');
+  const source = await readFile(new URL('../../crates/call/src/rights/action.rs', import.meta.url), 'utf8');
   const known = [...source.matchAll(/^ {4}\w+ = "([^"]+)",$/gm)].map((match) => match[1]);
   const listed = Object.entries(ACTIONS).filter(([, { scope }]) => scope === 'index');
   expect(known.toSorted()).toEqual(listed.map(([name]) => name).toSorted());

@@ -1,6 +1,7 @@
 //! Modules that import each other in a circle.
 //!
-//! The modules of a crate are the files and folders of its `src`; an import is a path that begins with `crate::`. What is in a
+//! The modules of a crate are the files and folders of its `src`; an import is a path that begins with `crate::`, or with
+//! `super::` where that leads to the root. What is in a
 //! circle cannot be read, tested or moved alone.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,31 +9,54 @@ use std::path::Path;
 
 /// Circles that there are: the crate and all modules of one. None may be added; whoever opens one takes it out of the list.
 const KNOWN: &[(&str, &[&str])] = &[
-    ("encoder", &["model", "session"]),
+    ("aggregations", &["ast", "ast_pipeline"]),
+    ("aggregations", &["collect", "composite", "groups", "metrics"]),
+    ("aggregations", &["reduce", "write", "write_summaries"]),
+    ("analysis", &["built_in", "registry"]),
+    ("analysis", &["filters", "tokenizers"]),
     ("encoder", &["deployment", "queue"]),
-    ("engine", &["named", "origin", "request", "rights"]),
+    ("encoder", &["model", "session"]),
+    ("index", &["filter_cache", "query", "snapshot"]),
+    ("ingest", &["chain", "processors", "simulate", "stats"]),
     (
-        "engine",
+        "mapping",
         &[
-            "check",
-            "cluster",
-            "indices",
-            "inference",
-            "jobs",
-            "memory",
-            "models",
-            "options",
-            "search",
+            "chunking",
+            "date",
+            "dense",
+            "document",
+            "dynamic",
+            "parse",
             "semantic",
-            "slow_log",
-            "snapshots",
+            "sparse_options",
+            "types",
+            "values",
         ],
     ),
-    ("index", &["filter_cache", "query", "snapshot"]),
-    ("index", &["directory", "verify"]),
-    ("index", &["index", "merge_policy", "widen", "writer"]),
-    ("postings", &["kernels", "record", "resolved", "term"]),
     ("postings", &["cursor", "reader"]),
+    ("postings", &["kernels", "record", "resolved", "term"]),
+    // A search holds searches: `inner_hits` of a collapse, `top_hits` of an aggregation, each with a body of its own.
+    (
+        "search",
+        &[
+            "aggs",
+            "attribution",
+            "body",
+            "collapse",
+            "contexts",
+            "execute",
+            "explain",
+            "highlight",
+            "hits",
+            "limits",
+            "rank",
+            "response",
+            "retriever",
+            "service",
+            "term_suggest",
+            "uri",
+        ],
+    ),
 ];
 
 /// Which modules of a crate a module imports.
@@ -40,17 +64,7 @@ type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Every circle that is not known, and every known one that is none any more, as one sentence. `sources` are paths below `root`.
 pub fn check(root: &Path, sources: &[impl AsRef<Path>], problems: &mut Vec<String>) {
-    let mut crates: BTreeMap<String, Imports> = BTreeMap::new();
-    for path in sources {
-        let path = path.as_ref();
-        let Some((name, module)) = place(path) else { continue };
-        let Ok(text) = std::fs::read_to_string(root.join(path)) else { continue };
-        crates.entry(name).or_default().entry(module).or_default().extend(imports(&text));
-    }
-    let found: BTreeSet<(String, Vec<String>)> = crates
-        .into_iter()
-        .flat_map(|(name, imports)| circles(&imports).into_iter().map(move |circle| (name.clone(), circle)))
-        .collect();
+    let found = all(root, sources);
     let known: BTreeSet<(String, Vec<String>)> = KNOWN
         .iter()
         .map(|(name, circle)| {
@@ -69,37 +83,118 @@ pub fn check(root: &Path, sources: &[impl AsRef<Path>], problems: &mut Vec<Strin
     }
 }
 
-/// The crate and the module that a source belongs to; none for a crate's root and for tests.
-fn place(path: &Path) -> Option<(String, String)> {
+/// Every circle, as one sentence.
+pub fn found(root: &Path, sources: &[impl AsRef<Path>]) -> Vec<String> {
+    let sentence = |(name, circle): (String, Vec<String>)| format!("circle in {name}: {}", circle.join(", "));
+    all(root, sources).into_iter().map(sentence).collect()
+}
+
+/// The circles of all crates: the name of the crate and the modules of each.
+fn all(root: &Path, sources: &[impl AsRef<Path>]) -> BTreeSet<(String, Vec<String>)> {
+    let texts: Vec<(&Path, String)> = sources
+        .iter()
+        .filter_map(|path| Some((path.as_ref(), std::fs::read_to_string(root.join(path)).ok()?)))
+        .collect();
+    let mut roots: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for (path, text) in &texts {
+        let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
+        if let ["crates", name, "src", "lib.rs"] = parts.as_slice() {
+            roots.insert((*name).to_owned(), reexports(text));
+        }
+    }
+    let mut crates: BTreeMap<String, Imports> = BTreeMap::new();
+    for (path, text) in &texts {
+        let Some(Place { name, module, depth }) = place(path) else { continue };
+        let mut imported = imports(text, depth);
+        if let Some(root) = roots.get(&name) {
+            // What the root hands on from a module is an import of that module.
+            imported.extend(imported.clone().iter().filter_map(|name| root.get(name).cloned()));
+        }
+        imported.remove(&module);
+        crates.entry(name).or_default().entry(module).or_default().extend(imported);
+    }
+    crates
+        .into_iter()
+        .flat_map(|(name, imports)| circles(&imports).into_iter().map(move |circle| (name.clone(), circle)))
+        .collect()
+}
+
+/// Where a source is: its crate, the module of the crate's root that it belongs to, and how many `super` lead to the root.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    name: String,
+    module: String,
+    depth: usize,
+}
+
+/// The place of a source; none for a crate's root and for tests.
+fn place(path: &Path) -> Option<Place> {
     let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
     let ["crates", name, "src", module, rest @ ..] = parts.as_slice() else { return None };
-    if rest.iter().any(|part| part.starts_with("tests")) {
+    if rest.iter().any(|part| part.starts_with("tests") || part.ends_with("_tests.rs"))
+        || module.ends_with("_tests.rs")
+    {
         return None;
     }
     let module = module.strip_suffix(".rs").unwrap_or(module);
-    (!matches!(module, "lib" | "main" | "tests")).then(|| ((*name).to_owned(), module.to_owned()))
+    let is_root = matches!(module, "lib" | "main" | "tests");
+    let depth = 1 + rest.iter().filter(|part| **part != "mod.rs").count();
+    (!is_root).then(|| Place { name: (*name).to_owned(), module: module.to_owned(), depth })
 }
 
-/// Modules of its own crate that a source names before its tests, comments left out.
-fn imports(text: &str) -> BTreeSet<String> {
-    let code: String = text
-        .lines()
+/// The code of a source before its tests, comments left out.
+fn code(text: &str) -> String {
+    text.lines()
         .take_while(|line| line.trim() != "#[cfg(test)]")
         .map(|line| line.split("//").next().unwrap_or_default())
-        .fold(String::new(), |code, line| code + line + "\n");
-    let word = |text: &str| -> String {
-        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-    };
+        .fold(String::new(), |code, line| code + line + "\n")
+}
+
+fn word(text: &str) -> String {
+    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// Names of its own crate's root that a source says before its tests: behind `crate::`, and behind as many `super::` as lead to
+/// the root.
+fn imports(text: &str, depth: usize) -> BTreeSet<String> {
+    let code = code(text);
     let mut found = BTreeSet::new();
-    for (at, path) in code.match_indices("crate::") {
-        // `$crate::` and `other_crate::` are other paths.
-        if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$') {
+    let above = "super::".repeat(depth);
+    let paths = code.match_indices("crate::").chain(code.match_indices(&above));
+    for (at, path) in paths {
+        // `$crate::` and `other_crate::` are other paths, and `super::super::` has another root.
+        let before = &code[..at];
+        if before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$') || before.ends_with("::") {
             continue;
         }
         let behind = &code[at + path.len()..];
         match behind.strip_prefix('{') {
             None => drop(found.insert(word(behind))),
             Some(list) => found.extend(heads(list).into_iter().map(word)),
+        }
+    }
+    found
+}
+
+/// What a crate's root hands on from its modules: names, and the modules that they come from.
+fn reexports(text: &str) -> BTreeMap<String, String> {
+    let code: String = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .fold(String::new(), |code, line| code + line + "\n");
+    let mut found = BTreeMap::new();
+    for statement in code.split(';') {
+        let Some((_, path)) = statement.rsplit_once("use ") else { continue };
+        let path = path.trim_start_matches("self::").trim_start_matches("crate::");
+        let Some((module, names)) = path.split_once("::") else { continue };
+        let names = match names.strip_prefix('{') {
+            Some(list) => heads(list),
+            None => vec![names],
+        };
+        for name in names {
+            let last = name.rsplit("::").next().unwrap_or(name);
+            let last = last.rsplit(" as ").next().unwrap_or(last);
+            found.insert(word(last), word(module));
         }
     }
     found
@@ -166,7 +261,20 @@ mod tests {
     fn imports_are_read_from_paths_and_lists() {
         let text = "use crate::a::B;\nuse crate::{c, d::{E, f}, G};\n// crate::no\nfn x() { crate::h::y(); my_crate::no() }\n\
             #[cfg(test)]\nuse crate::no;";
-        assert_eq!(imports(text), set(&["a", "c", "d", "G", "h"]));
+        assert_eq!(imports(text, 1), set(&["a", "c", "d", "G", "h"]));
+        let text = "use super::a::B;\nuse super::super::c;\nfn x() { super::d::y() }";
+        assert_eq!(imports(text, 1), set(&["a", "d"]));
+        assert_eq!(imports(text, 2), set(&["c"]));
+    }
+
+    #[test]
+    fn what_the_root_hands_on_belongs_to_its_module() {
+        let text = "mod a;\npub use self::a::{B, c as D};\nuse crate::e::F;\nuse other::g;";
+        let named = |name: &str, module: &str| (name.to_owned(), module.to_owned());
+        assert_eq!(
+            reexports(text),
+            BTreeMap::from([named("B", "a"), named("D", "a"), named("F", "e"), named("g", "other")])
+        );
     }
 
     #[test]
@@ -179,8 +287,12 @@ mod tests {
     #[test]
     fn sources_belong_to_a_crate_and_a_module() {
         let of = |path: &str| place(Path::new(path));
-        assert_eq!(of("crates/engine/src/search/dsl/mod.rs"), Some(("engine".into(), "search".into())));
-        assert_eq!(of("crates/index/src/writer.rs"), Some(("index".into(), "writer".into())));
+        let at = |name: &str, module: &str, depth: usize| {
+            Some(Place { name: name.to_owned(), module: module.to_owned(), depth })
+        };
+        assert_eq!(of("crates/query/src/dsl/mod.rs"), at("query", "dsl", 1));
+        assert_eq!(of("crates/query/src/dsl/term.rs"), at("query", "dsl", 2));
+        assert_eq!(of("crates/index/src/writer.rs"), at("index", "writer", 1));
         for other in
             ["crates/index/src/lib.rs", "crates/index/src/query/tests/mod.rs", "crates/index/tests/a.rs"]
         {

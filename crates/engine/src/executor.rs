@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -13,8 +12,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::error::EngineError;
-use crate::request::{CancelFlag, Reply, Request};
+use sparrow_admin::lanes::LaneStats;
+use sparrow_call::caught;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
 
 /// Waiting operations above which a lane refuses more.
 const LANE_CAPACITY: usize = 2000;
@@ -176,20 +177,6 @@ impl State {
         self.waiting_bytes -= gone.iter().map(|one| one.bytes).sum::<usize>();
         gone.into_iter().map(|one| one.job).collect()
     }
-}
-
-/// A lane as it is now.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LaneStats {
-    pub(crate) name: &'static str,
-    pub(crate) workers: usize,
-    pub(crate) active: usize,
-    pub(crate) waiting: usize,
-    /// Most operations that may wait.
-    pub(crate) capacity: usize,
-    pub(crate) rejected: u64,
-    pub(crate) largest: usize,
-    pub(crate) completed: u64,
 }
 
 /// The lanes.
@@ -414,17 +401,6 @@ fn guarded(work: impl FnOnce() -> Result<Reply, EngineError>) -> Result<Reply, E
     caught(work).unwrap_or_else(|message| {
         tracing::error!(message, "an operation panicked");
         Err(EngineError::internal(format!("internal error: {message}")))
-    })
-}
-
-/// What `work` gives, or the message with which it panicked.
-pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        panic
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| panic.downcast_ref::<String>().cloned())
-            .unwrap_or_default()
     })
 }
 

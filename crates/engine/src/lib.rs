@@ -2,67 +2,45 @@
 //!
 //! [`Engine`] is the whole of it: the HTTP layer names an operation and hands over bytes, and gets bytes back.
 
-mod body;
 pub mod check;
-mod cluster;
-mod documents;
-mod error;
 mod executor;
-mod indices;
-mod inference;
-mod jobs;
-mod memory;
-mod models;
-mod named;
 mod options;
-mod origin;
-mod params;
-mod pipelines;
-mod places;
-pub mod presentation;
-mod private_paths;
-mod request;
-mod rights;
-mod search;
-mod semantic;
-mod slow_log;
-mod snapshots;
-mod upgrade;
 
 use std::sync::Arc;
 
-use sparrow_storage::DataDir;
-use sparrow_types::work::{self, Memory, Work};
-
-use crate::cluster::{ClusterSettings, Waits};
-pub use crate::error::{ApiError, EngineError, Exception};
-use crate::executor::{Executor, Lane, LaneStats};
-use crate::indices::Indices;
-use crate::jobs::Tasks;
-pub use crate::models::AdaptiveTiming;
-use crate::models::{ModelOptions, Models};
-pub use crate::named::Named;
-pub use crate::options::EngineOptions;
-pub use crate::origin::{Origin, current as current_origin};
-pub use crate::request::{CancelFlag, Reply, Request};
-pub use crate::rights::{Action, Caller};
-pub use crate::slow_log::TARGET as SLOW_LOG_TARGET;
-use crate::snapshots::Snapshots;
+use sparrow_admin::cluster::{Ledger, Waits};
+use sparrow_admin::{self as admin};
+pub use sparrow_call::error::{ApiError, EngineError, Exception};
+pub use sparrow_call::named::Named;
+use sparrow_call::origin;
+pub use sparrow_call::origin::{Origin, current as current_origin};
+pub use sparrow_call::request::{CancelFlag, Reply, Request};
+pub use sparrow_call::rights::{Action, Caller};
+use sparrow_call::{error, private_paths};
+use sparrow_documents as documents;
+use sparrow_indices::cluster_settings::ClusterSettings;
+pub use sparrow_indices::slow_log::TARGET as SLOW_LOG_TARGET;
+use sparrow_indices::{Indices, IndicesOptions, Node, memory};
 use sparrow_ingest::Pipelines;
+use sparrow_jobs as jobs;
+pub use sparrow_models::AdaptiveTiming;
+use sparrow_models::{self as models, ModelOptions, ModelService, Models, endpoints};
+use sparrow_search::{self as search, SearchService};
+use sparrow_snapshots::{self as snapshots, SnapshotService, Snapshots};
+use sparrow_storage::DataDir;
+use sparrow_tasks::{Tasks, api as tasks};
+use sparrow_types::work::{self, Work};
+
+use crate::executor::{Executor, Lane};
+pub use crate::options::EngineOptions;
 
 /// Everything behind the HTTP layer.
 pub struct Engine {
-    pub(crate) indices: Indices,
-    pub(crate) pipelines: Pipelines,
-    pub(crate) models: Models,
-    pub(crate) tasks: Tasks,
-    pub(crate) contexts: search::Contexts,
-    pub(crate) cluster: Arc<ClusterSettings>,
-    pub(crate) snapshots: Snapshots,
-    pub(crate) data: Arc<DataDir>,
-    pub(crate) ledger: cluster::Ledger,
-    /// What requests may take, all together and each.
-    pub(crate) memory: Arc<Memory>,
+    node: Arc<Node>,
+    search: Arc<SearchService>,
+    snapshots: Arc<SnapshotService>,
+    /// Counts of indices and deployments that are gone.
+    ledger: Ledger,
     waits: Waits,
     executor: Executor,
 }
@@ -94,50 +72,53 @@ impl Engine {
             threads: options.threads,
             adaptive: options.adaptive,
         };
-        let pipelines = Pipelines::open(data.clone())?;
+        let pipelines = Arc::new(Pipelines::open(data.clone())?);
         let tasks = Tasks::open(data.clone())?;
         let snapshots = Snapshots::open(data.clone(), options.repo_path.clone())?;
         let cluster = Arc::new(ClusterSettings::open(data.clone())?);
         // The two that take time know nothing of each other.
+        let index_options = IndicesOptions {
+            index_buffer_bytes: options.index_buffer_bytes,
+            flush_threshold_bytes: options.flush_threshold_bytes,
+            sparse_format: options.sparse_format,
+        };
         let (models, indices) = std::thread::scope(|scope| {
             let models = scope.spawn(|| Models::open(data.clone(), model_options));
-            let indices = Indices::open(data.clone(), &options, cluster.clone());
+            let indices = Indices::open(data.clone(), &index_options, cluster.clone());
             (models.join(), indices)
         });
         let models = models.map_err(|_| EngineError::internal("loading the models panicked"))??;
-        let indices = indices?;
+        let (models, indices) = (Arc::new(models), Arc::new(indices?));
         let executor = Executor::new(options.cores());
         let memory = memory::limited_by(&cluster);
-        let engine = Arc::new(Self {
-            indices,
-            pipelines,
-            models,
-            tasks,
-            contexts: search::Contexts::default(),
-            cluster,
-            snapshots,
-            data,
-            ledger: cluster::Ledger::default(),
-            memory,
-            waits: Waits::default(),
-            executor,
-        });
         private_paths::add(&options.data, "data");
         for directory in options.models.iter().chain(&options.models_folder) {
             private_paths::add(directory, "model");
         }
-        engine.indices.link(&engine);
-        engine.indices.start_maintenance();
-        jobs::resume(&engine);
-        Ok(engine)
+        indices.link(&models);
+        let model_service =
+            ModelService { models: models.clone(), pipelines: pipelines.clone(), data: data.clone() };
+        let node = Node { indices, pipelines, models, model_service, tasks, cluster, data, memory };
+        let node = Arc::new(node);
+        let search = Arc::new(SearchService::new(node.clone()));
+        node.indices.start_maintenance();
+        jobs::resume(&search);
+        Ok(Arc::new(Self {
+            snapshots: Arc::new(SnapshotService { node: node.clone(), snapshots }),
+            node,
+            search,
+            ledger: Ledger::default(),
+            waits: Waits::default(),
+            executor,
+        }))
     }
 
     /// Flushes every index and stops the deployments. Operations that come later fail.
     pub fn close(&self) {
         self.executor.close();
-        self.tasks.close();
-        self.indices.close();
-        self.models.close();
+        self.node.tasks.close();
+        self.node.indices.close();
+        self.node.models.close();
     }
 
     /// Runs an operation on the engine's own threads. `done` is called exactly once, from one of them.
@@ -154,7 +135,7 @@ impl Engine {
         if executor::lane_of(&request) == Lane::Health {
             let flag = cancel.clone();
             return self.executor.post(Lane::Health, 0, &flag, Box::new(done), move |done| {
-                engine.waits.answer(&engine, request, cancel, done);
+                engine.waits.answer(&engine.node, request, cancel, done);
             });
         }
         let bytes = body.as_ref().len();
@@ -165,7 +146,7 @@ impl Engine {
             move || {
                 // What a request left behind that panicked on this thread.
                 sparrow_wire::deprecation::take();
-                let _origin = origin::enter(origin::of(&request));
+                let _origin = origin::enter(request.origin());
                 let mut result = engine.execute(&request, body.as_ref(), &cancel);
                 if let Ok(reply) = &mut result {
                     reply.warnings = sparrow_wire::deprecation::take();
@@ -189,7 +170,7 @@ impl Engine {
         if cancel.is_cancelled() {
             return Err(EngineError::Cancelled);
         }
-        let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.memory));
+        let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.node.memory));
         let _entered = work::enter(Some(work));
         // Parsing the body takes memory in proportion to its length; what each operation needs beyond that it counts itself.
         work::take("<http_request>", body.len() + tree_bytes(&request.op, body))?;
@@ -202,164 +183,181 @@ impl Engine {
         body: &[u8],
         cancel: &CancelFlag,
     ) -> Result<Reply, EngineError> {
+        let node = &self.node;
         match request.op.as_str() {
-            "create_index" => indices::admin::create_index(self, request, body, cancel),
-            "get_index" => indices::admin::get_index(self, request, body, cancel),
-            "exists_index" => indices::admin::exists_index(self, request, body, cancel),
-            "delete_index" => indices::admin::delete_index(self, request, body, cancel),
-            "get_mapping" => indices::admin::get_mapping(self, request, body, cancel),
-            "get_field_mapping" => indices::field_mapping::get_field_mapping(self, request, body, cancel),
-            "put_mapping" => indices::admin::put_mapping(self, request, body, cancel),
-            "get_settings" => indices::admin::get_settings(self, request, body, cancel),
-            "put_settings" => indices::admin::put_settings(self, request, body, cancel),
-            "analyze" => indices::analyze::analyze(self, request, body, cancel),
-            "refresh" => indices::admin::refresh(self, request, body, cancel),
-            "flush" => indices::admin::flush(self, request, body, cancel),
-            "close_index" => indices::lifecycle::close_index(self, request, body, cancel),
-            "open_index" => indices::lifecycle::open_index(self, request, body, cancel),
-            "add_block" => indices::lifecycle::add_block(self, request, body, cancel),
-            "force_merge" => indices::lifecycle::force_merge(self, request, body, cancel),
-            "clear_cache" => indices::lifecycle::clear_cache(self, request, body, cancel),
-            "resolve_index" => indices::lifecycle::resolve_index(self, request, body, cancel),
-            "get_data_stream" => indices::lifecycle::get_data_stream(self, request, body, cancel),
-            "create_data_stream" => indices::lifecycle::refuse(self, request, body, cancel),
-            "rollover" => indices::rollover::rollover(self, request, body, cancel),
+            "create_index" => admin::index::create_index(node, request, body, cancel),
+            "get_index" => admin::index::get_index(node, request, body, cancel),
+            "exists_index" => admin::index::exists_index(node, request, body, cancel),
+            "delete_index" => admin::index::delete_index(node, request, body, cancel),
+            "get_mapping" => admin::index::get_mapping(node, request, body, cancel),
+            "get_field_mapping" => admin::field_mapping::get_field_mapping(node, request, body, cancel),
+            "put_mapping" => admin::index::put_mapping(node, request, body, cancel),
+            "get_settings" => admin::index::get_settings(node, request, body, cancel),
+            "put_settings" => admin::index::put_settings(node, request, body, cancel),
+            "analyze" => admin::analyze::analyze(node, request, body, cancel),
+            "refresh" => admin::index::refresh(node, request, body, cancel),
+            "flush" => admin::index::flush(node, request, body, cancel),
+            "close_index" => admin::lifecycle::close_index(node, request, body, cancel),
+            "open_index" => admin::lifecycle::open_index(node, request, body, cancel),
+            "add_block" => admin::lifecycle::add_block(node, request, body, cancel),
+            "force_merge" => admin::lifecycle::force_merge(node, request, body, cancel),
+            "clear_cache" => admin::lifecycle::clear_cache(node, request, body, cancel),
+            "resolve_index" => admin::lifecycle::resolve_index(node, request, body, cancel),
+            "get_data_stream" => admin::lifecycle::get_data_stream(node, request, body, cancel),
+            "create_data_stream" => admin::lifecycle::refuse(node, request, body, cancel),
+            "rollover" => admin::rollover::rollover(node, request, body, cancel),
             "clone_index" | "shrink_index" | "split_index" => {
-                indices::resize::resize(self, request, body, cancel)
+                admin::resize::resize(node, request, body, cancel)
             }
-            "put_index_template" => indices::templates::api::put_index_template(self, request, body, cancel),
-            "get_index_template" => indices::templates::api::get_index_template(self, request, body, cancel),
+            "put_index_template" => admin::templates::api::put_index_template(node, request, body, cancel),
+            "get_index_template" => admin::templates::api::get_index_template(node, request, body, cancel),
             "delete_index_template" => {
-                indices::templates::api::delete_index_template(self, request, body, cancel)
+                admin::templates::api::delete_index_template(node, request, body, cancel)
             }
-            "simulate_index_template" => indices::templates::api::simulate(self, request, body, cancel),
-            "put_component_template" => indices::templates::api::put_component(self, request, body, cancel),
-            "get_component_template" => indices::templates::api::get_component(self, request, body, cancel),
+            "simulate_index_template" => admin::templates::api::simulate(node, request, body, cancel),
+            "put_component_template" => admin::templates::api::put_component(node, request, body, cancel),
+            "get_component_template" => admin::templates::api::get_component(node, request, body, cancel),
             "delete_component_template" => {
-                indices::templates::api::delete_component(self, request, body, cancel)
+                admin::templates::api::delete_component(node, request, body, cancel)
             }
-            "put_template" => indices::templates::legacy::put_template(self, request, body, cancel),
-            "get_template" => indices::templates::legacy::get_template(self, request, body, cancel),
-            "delete_template" => indices::templates::legacy::delete_template(self, request, body, cancel),
-            "update_aliases" => indices::alias_api::update_aliases(self, request, body, cancel),
-            "put_alias" => indices::alias_api::put_alias(self, request, body, cancel),
-            "get_alias" => indices::alias_api::get_alias(self, request, body, cancel),
-            "delete_alias" => indices::alias_api::delete_alias(self, request, body, cancel),
-            "cat_help" => indices::cat::overview::cat_help(self, request, body, cancel),
-            "cat_health" => indices::cat::overview::cat_health(self, request, body, cancel),
-            "cat_count" => indices::cat::overview::cat_count(self, request, body, cancel),
-            "cat_shards" => indices::cat::shards::cat_shards(self, request, body, cancel),
-            "cat_segments" => indices::cat::shards::cat_segments(self, request, body, cancel),
-            "cat_master" => indices::cat::overview::cat_master(self, request, body, cancel),
-            "cat_nodes" => indices::cat::node::cat_nodes(self, request, body, cancel),
-            "cat_allocation" => indices::cat::node::cat_allocation(self, request, body, cancel),
+            "put_template" => admin::templates::legacy::put_template(node, request, body, cancel),
+            "get_template" => admin::templates::legacy::get_template(node, request, body, cancel),
+            "delete_template" => admin::templates::legacy::delete_template(node, request, body, cancel),
+            "update_aliases" => admin::alias_api::update_aliases(node, request, body, cancel),
+            "put_alias" => admin::alias_api::put_alias(node, request, body, cancel),
+            "get_alias" => admin::alias_api::get_alias(node, request, body, cancel),
+            "delete_alias" => admin::alias_api::delete_alias(node, request, body, cancel),
+            "cat_help" => admin::cat::overview::cat_help(node, request, body, cancel),
+            "cat_health" => admin::cat::overview::cat_health(node, request, body, cancel),
+            "cat_count" => admin::cat::overview::cat_count(&self.search, request, body, cancel),
+            "cat_shards" => admin::cat::shards::cat_shards(node, request, body, cancel),
+            "cat_segments" => admin::cat::shards::cat_segments(node, request, body, cancel),
+            "cat_master" => admin::cat::overview::cat_master(node, request, body, cancel),
+            "cat_nodes" => admin::cat::node::cat_nodes(node, request, body, cancel),
+            "cat_allocation" => admin::cat::node::cat_allocation(node, request, body, cancel),
             "cat_pending_tasks" | "cat_plugins" | "cat_nodeattrs" | "cat_fielddata" => {
-                indices::cat::node::cat_nothing(self, request, body, cancel)
+                admin::cat::node::cat_nothing(node, request, body, cancel)
             }
-            "cat_tasks" => indices::cat::node::cat_tasks(self, request, body, cancel),
-            "cat_thread_pool" => indices::cat::node::cat_thread_pool(self, request, body, cancel),
-            "cat_recovery" => indices::cat::shards::cat_recovery(self, request, body, cancel),
-            "cat_trained_models" => indices::cat::shards::cat_trained_models(self, request, body, cancel),
-            "cat_templates" => indices::cat::overview::cat_templates(self, request, body, cancel),
+            "cat_tasks" => admin::cat::node::cat_tasks(node, request, body, cancel),
+            "cat_thread_pool" => {
+                admin::cat::node::cat_thread_pool(node, &self.executor.stats(), request, body, cancel)
+            }
+            "cat_recovery" => admin::cat::shards::cat_recovery(node, request, body, cancel),
+            "cat_trained_models" => admin::cat::shards::cat_trained_models(node, request, body, cancel),
+            "cat_templates" => admin::cat::overview::cat_templates(node, request, body, cancel),
             "cat_component_templates" => {
-                indices::cat::overview::cat_component_templates(self, request, body, cancel)
+                admin::cat::overview::cat_component_templates(node, request, body, cancel)
             }
-            "cat_aliases" => indices::cat::cat_aliases(self, request, body, cancel),
-            "cat_indices" => indices::cat::cat_indices(self, request, body, cancel),
-            "cluster_health" => cluster::health::cluster_health(self, request, body, cancel),
-            "cluster_state" => cluster::state::cluster_state(self, request, body, cancel),
-            "instruments" => cluster::instruments::instruments(self, request, body, cancel),
-            "cluster_figures" => cluster::info::cluster_figures(self, request, body, cancel),
-            "get_cluster_settings" => cluster::settings::get_settings(self, request, body, cancel),
-            "put_cluster_settings" => cluster::settings::put_settings(self, request, body, cancel),
-            "pending_tasks" => cluster::info::pending_tasks(self, request, body, cancel),
-            "remote_info" => cluster::info::remote_info(self, request, body, cancel),
-            "put_repository" => snapshots::put_repository(self, request, body, cancel),
-            "get_repository" => snapshots::get_repository(self, request, body, cancel),
-            "delete_repository" => snapshots::delete_repository(self, request, body, cancel),
-            "verify_repository" => snapshots::verify_repository(self, request, body, cancel),
-            "cleanup_repository" => snapshots::cleanup_repository(self, request, body, cancel),
-            "create_snapshot" => snapshots::create_snapshot(self, request, body, cancel),
-            "get_snapshot" => snapshots::get_snapshot(self, request, body, cancel),
-            "snapshot_status" => snapshots::snapshot_status(self, request, body, cancel),
-            "clone_snapshot" => snapshots::clone_snapshot(self, request, body, cancel),
-            "delete_snapshot" => snapshots::delete_snapshot(self, request, body, cancel),
-            "snapshot_keys" => snapshots::snapshot_keys(self, request, body, cancel),
-            "restore_snapshot" => snapshots::restore_snapshot(self, request, body, cancel),
-            "cat_repositories" => indices::cat::snapshots::cat_repositories(self, request, body, cancel),
-            "cat_snapshots" => indices::cat::snapshots::cat_snapshots(self, request, body, cancel),
-            "index_stats" => indices::stats::index_stats(self, request, body, cancel),
-            "index_segments" => indices::stats::index_segments(self, request, body, cancel),
-            "recovery" => indices::stats::recovery(self, request, body, cancel),
-            "node_indices" => indices::stats::node_indices(self, request, body, cancel),
-            "index_doc" => documents::index_doc(self, request, body, cancel),
-            "create_doc" => documents::create_doc(self, request, body, cancel),
-            "get_doc" => documents::get_doc(self, request, body, cancel),
-            "exists_doc" => documents::exists_doc(self, request, body, cancel),
-            "get_source" => documents::get_source(self, request, body, cancel),
-            "delete_doc" => documents::delete_doc(self, request, body, cancel),
-            "update_doc" => documents::update_doc(self, request, body, cancel),
-            "mget" => documents::mget(self, request, body, cancel),
-            "term_vectors" => documents::term_vectors(self, request, body, cancel),
-            "multi_term_vectors" => documents::multi_term_vectors(self, request, body, cancel),
-            "bulk" => documents::bulk(self, request, body, cancel),
-            "upgrade_index" => upgrade::upgrade_index(self, request, body, cancel),
-            "upgrade_assistance" => upgrade::upgrade_assistance(self, request, body, cancel),
-            "put_pipeline" => pipelines::put_pipeline(self, request, body, cancel),
-            "get_pipeline" => pipelines::get_pipeline(self, request, body, cancel),
-            "delete_pipeline" => pipelines::delete_pipeline(self, request, body, cancel),
-            "simulate_pipeline" => pipelines::simulate_pipeline(self, request, body, cancel),
-            "ml_info" => models::ml_info(self, request, body, cancel),
-            "get_trained_models" => models::get_trained_models(self, request, body, cancel),
-            "start_deployment" => models::start_deployment(self, request, body, cancel),
-            "stop_deployment" => models::stop_deployment(self, request, body, cancel),
-            "update_deployment" => models::update_deployment(self, request, body, cancel),
-            "trained_model_stats" => models::trained_model_stats(self, request, body, cancel),
-            "infer_trained_model" => models::infer_trained_model(self, request, body, cancel),
-            "put_trained_model" => models::put_trained_model(self, request, body, cancel),
-            "delete_trained_model" => models::delete_trained_model(self, request, body, cancel),
-            "put_trained_model_definition_part" => models::put_definition_part(self, request, body, cancel),
-            "put_trained_model_vocabulary" => models::put_vocabulary(self, request, body, cancel),
-            "put_trained_model_alias" => models::put_alias(self, request, body, cancel),
-            "delete_trained_model_alias" => models::delete_alias(self, request, body, cancel),
-            "put_inference" => inference::put_endpoint(self, request, body, cancel),
-            "get_inference" => inference::get_endpoint(self, request, body, cancel),
-            "delete_inference" => inference::delete_endpoint(self, request, body, cancel),
-            "update_inference" => inference::update_endpoint(self, request, body, cancel),
-            "infer" => inference::infer(self, request, body, cancel),
-            "infer_stream" => inference::infer_stream(self, request, body, cancel),
-            "reindex" => jobs::reindex(self, request, body, cancel),
-            "update_by_query" => jobs::update_by_query(self, request, body, cancel),
-            "delete_by_query" => jobs::delete_by_query(self, request, body, cancel),
-            "get_task" => jobs::get_task(self, request, body, cancel),
-            "list_tasks" => jobs::list_tasks(self, request, body, cancel),
-            "cancel_tasks" | "cancel_task" => jobs::cancel_tasks(self, request, body, cancel),
-            "rethrottle" => jobs::rethrottle(self, request, body, cancel),
-            "search" => search::search(self, request, body, cancel),
-            "knn_search" => search::knn_search::knn_search(self, request, body, cancel),
-            "explain" => search::explain_document(self, request, body, cancel),
-            "field_caps" => search::field_caps::field_caps(self, request, body, cancel),
-            "validate_query" => search::validate::validate_query(self, request, body, cancel),
-            "search_shards" => search::validate::search_shards(self, request, body, cancel),
-            "msearch" => search::msearch::msearch(self, request, body, cancel),
-            "rank_eval" => search::rank_eval::rank_eval(self, request, body, cancel),
-            "scroll" => search::scroll::next(self, request, body, cancel),
-            "clear_scroll" => search::scroll::clear(self, request, body, cancel),
-            "open_point_in_time" => search::point_in_time::open(self, request, body, cancel),
-            "close_point_in_time" => search::point_in_time::close(self, request, body, cancel),
-            "count" => search::count(self, request, body, cancel),
+            "cat_aliases" => admin::cat::cat_aliases(node, request, body, cancel),
+            "cat_indices" => admin::cat::cat_indices(node, request, body, cancel),
+            "cluster_health" => admin::cluster::health::cluster_health(node, request, body, cancel),
+            "cluster_state" => admin::cluster::state::cluster_state(node, request, body, cancel),
+            "instruments" => admin::cluster::instruments::instruments(
+                node,
+                &self.executor.stats(),
+                &self.ledger,
+                request,
+                body,
+                cancel,
+            ),
+            "cluster_figures" => admin::cluster::info::cluster_figures(node, request, body, cancel),
+            "get_cluster_settings" => admin::cluster::settings::get_settings(node, request, body, cancel),
+            "put_cluster_settings" => admin::cluster::settings::put_settings(node, request, body, cancel),
+            "pending_tasks" => admin::cluster::info::pending_tasks(node, request, body, cancel),
+            "remote_info" => admin::cluster::info::remote_info(node, request, body, cancel),
+            "put_repository" => snapshots::put_repository(&self.snapshots, request, body, cancel),
+            "get_repository" => snapshots::get_repository(&self.snapshots, request, body, cancel),
+            "delete_repository" => snapshots::delete_repository(&self.snapshots, request, body, cancel),
+            "verify_repository" => snapshots::verify_repository(&self.snapshots, request, body, cancel),
+            "cleanup_repository" => snapshots::cleanup_repository(&self.snapshots, request, body, cancel),
+            "create_snapshot" => snapshots::create_snapshot(&self.snapshots, request, body, cancel),
+            "get_snapshot" => snapshots::get_snapshot(&self.snapshots, request, body, cancel),
+            "snapshot_status" => snapshots::snapshot_status(&self.snapshots, request, body, cancel),
+            "clone_snapshot" => snapshots::clone_snapshot(&self.snapshots, request, body, cancel),
+            "delete_snapshot" => snapshots::delete_snapshot(&self.snapshots, request, body, cancel),
+            "snapshot_keys" => snapshots::snapshot_keys(&self.snapshots, request, body, cancel),
+            "restore_snapshot" => snapshots::restore_snapshot(&self.snapshots, request, body, cancel),
+            "cat_repositories" => {
+                admin::cat::snapshots::cat_repositories(&self.snapshots, request, body, cancel)
+            }
+            "cat_snapshots" => admin::cat::snapshots::cat_snapshots(&self.snapshots, request, body, cancel),
+            "index_stats" => admin::stats::index_stats(node, request, body, cancel),
+            "index_segments" => admin::stats::index_segments(node, request, body, cancel),
+            "recovery" => admin::stats::recovery(node, request, body, cancel),
+            "node_indices" => admin::stats::node_indices(node, request, body, cancel),
+            "index_doc" => documents::index_doc(&self.search, request, body, cancel),
+            "create_doc" => documents::create_doc(&self.search, request, body, cancel),
+            "get_doc" => documents::get_doc(&self.search, request, body, cancel),
+            "exists_doc" => documents::exists_doc(&self.search, request, body, cancel),
+            "get_source" => documents::get_source(&self.search, request, body, cancel),
+            "delete_doc" => documents::delete_doc(&self.search, request, body, cancel),
+            "update_doc" => documents::update_doc(&self.search, request, body, cancel),
+            "mget" => documents::mget(&self.search, request, body, cancel),
+            "term_vectors" => documents::term_vectors(&self.search, request, body, cancel),
+            "multi_term_vectors" => documents::multi_term_vectors(&self.search, request, body, cancel),
+            "bulk" => documents::bulk(&self.search, request, body, cancel),
+            "upgrade_index" => admin::upgrade::upgrade_index(node, request, body, cancel),
+            "upgrade_assistance" => admin::upgrade::upgrade_assistance(node, request, body, cancel),
+            "put_pipeline" => admin::pipelines::put_pipeline(node, request, body, cancel),
+            "get_pipeline" => admin::pipelines::get_pipeline(node, request, body, cancel),
+            "delete_pipeline" => admin::pipelines::delete_pipeline(node, request, body, cancel),
+            "simulate_pipeline" => admin::pipelines::simulate_pipeline(node, request, body, cancel),
+            "ml_info" => models::ml_info(&node.model_service, request, body, cancel),
+            "get_trained_models" => models::get_trained_models(&node.model_service, request, body, cancel),
+            "start_deployment" => models::start_deployment(&node.model_service, request, body, cancel),
+            "stop_deployment" => models::stop_deployment(&node.model_service, request, body, cancel),
+            "update_deployment" => models::update_deployment(&node.model_service, request, body, cancel),
+            "trained_model_stats" => models::trained_model_stats(&node.model_service, request, body, cancel),
+            "infer_trained_model" => models::infer_trained_model(&node.model_service, request, body, cancel),
+            "put_trained_model" => models::put_trained_model(&node.model_service, request, body, cancel),
+            "delete_trained_model" => {
+                models::delete_trained_model(&node.model_service, request, body, cancel)
+            }
+            "put_trained_model_definition_part" => {
+                models::put_definition_part(&node.model_service, request, body, cancel)
+            }
+            "put_trained_model_vocabulary" => {
+                models::put_vocabulary(&node.model_service, request, body, cancel)
+            }
+            "put_trained_model_alias" => models::put_alias(&node.model_service, request, body, cancel),
+            "delete_trained_model_alias" => models::delete_alias(&node.model_service, request, body, cancel),
+            "put_inference" => {
+                endpoints::put_endpoint(&node.model_service, &*node.indices, request, body, cancel)
+            }
+            "get_inference" => endpoints::get_endpoint(&node.model_service, request, body, cancel),
+            "delete_inference" => {
+                endpoints::delete_endpoint(&node.model_service, &*node.indices, request, body, cancel)
+            }
+            "update_inference" => endpoints::update_endpoint(&node.model_service, request, body, cancel),
+            "infer" => endpoints::infer(&node.model_service, request, body, cancel),
+            "infer_stream" => endpoints::infer_stream(&node.model_service, request, body, cancel),
+            "reindex" => jobs::reindex(&self.search, request, body, cancel),
+            "update_by_query" => jobs::update_by_query(&self.search, request, body, cancel),
+            "delete_by_query" => jobs::delete_by_query(&self.search, request, body, cancel),
+            "get_task" => tasks::get_task(&node.tasks, request, body, cancel),
+            "list_tasks" => tasks::list_tasks(&node.tasks, request, body, cancel),
+            "cancel_tasks" | "cancel_task" => tasks::cancel_tasks(&node.tasks, request, body, cancel),
+            "rethrottle" => tasks::rethrottle(&node.tasks, request, body, cancel),
+            "search" => search::search(&self.search, request, body, cancel),
+            "knn_search" => search::knn_search::knn_search(&self.search, request, body, cancel),
+            "explain" => search::explain_document(&self.search, request, body, cancel),
+            "field_caps" => search::field_caps::field_caps(&self.search, request, body, cancel),
+            "validate_query" => search::validate::validate_query(&self.search, request, body, cancel),
+            "search_shards" => search::validate::search_shards(&self.search, request, body, cancel),
+            "msearch" => search::msearch::msearch(&self.search, request, body, cancel),
+            "rank_eval" => search::rank_eval::rank_eval(&self.search, request, body, cancel),
+            "scroll" => search::scroll::next(&self.search, request, body, cancel),
+            "clear_scroll" => search::scroll::clear(&self.search, request, body, cancel),
+            "open_point_in_time" => search::point_in_time::open(&self.search, request, body, cancel),
+            "close_point_in_time" => search::point_in_time::close(&self.search, request, body, cancel),
+            "count" => search::count(&self.search, request, body, cancel),
             other => Err(EngineError::internal(format!("no operation [{other}]"))),
         }
     }
 
-    /// The lanes of workers as they are now.
-    pub(crate) fn lanes(&self) -> [LaneStats; 2] {
-        self.executor.stats()
-    }
-
     /// Identity of this node, as task ids and `_shards` failures show it.
     pub fn node_id(&self) -> &str {
-        self.data.node_id()
+        self.node.id()
     }
 }
 

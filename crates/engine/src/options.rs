@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use sparrow_index::Format;
 
-use crate::models::AdaptiveTiming;
+use sparrow_models::AdaptiveTiming;
 
 /// Everything that the HTTP layer tells the engine, as one JSON object with camelCase keys.
 #[derive(Debug, Clone, Deserialize)]

@@ -10,18 +10,17 @@ use sparrow_files as fs;
 use sparrow_postings::Format;
 use tantivy::{Index, IndexSettings};
 
-use crate::directory::{CommitFile, LazyDirectory, META};
-use crate::error::IndexError;
-use crate::filter_cache::FilterCache;
-use crate::plugins::{self, Gauge, MergeStats, VectorSettings};
-use crate::schema::IndexSchema;
+use crate::options::{IndexOptions, WriteDocument};
 use crate::snapshot::Snapshot;
-use crate::verify::Damage;
 use crate::widen;
-pub use crate::writer::BuiltDocument;
-use crate::writer::{self, Payload, Writer};
-use sparrow_analysis::Analysis;
-use sparrow_mapping::{Mapping, ParsedDocument};
+use crate::writer::{self, BuiltDocument, Payload, Writer};
+use sparrow_mapping::Mapping;
+use sparrow_segments::IndexError;
+use sparrow_segments::directory::{CommitFile, LazyDirectory};
+use sparrow_segments::manifest::META;
+use sparrow_segments::plugins::{self, Gauge, MergeStats, VectorSettings};
+use sparrow_segments::schema::IndexSchema;
+use sparrow_segments::verify::Damage;
 
 /// How often a forced merge waits for background merges to end.
 const MERGE_ATTEMPTS: usize = 3000;
@@ -29,56 +28,6 @@ const MERGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Bytes of stored documents that are compressed together, and decompressed for any one of them.
 const STORE_BLOCK_BYTES: usize = 4096;
-
-/// How an index uses the machine.
-#[derive(Debug, Clone)]
-pub struct IndexOptions {
-    /// Bytes buffered over all indexing threads before a segment is written. At least 15 MB a thread.
-    pub memory_budget: usize,
-    /// Indexing threads. Several index faster, and then document order inside segments varies.
-    pub indexing_threads: usize,
-    /// Layout of sparse postings in a **new** index; an opened one keeps its own.
-    pub sparse_format: Format,
-    /// Segments of more documents are not merged any further. A merge holds the postings of one sparse
-    /// field in memory.
-    pub max_docs_before_merge: usize,
-    /// Segments of a merge with at least so many vectors get an HNSW graph, where the mapping asks for one.
-    pub min_graph_vectors: usize,
-    /// Where searches keep what filters match. Clones of these options share it.
-    pub filter_cache: Arc<FilterCache>,
-    /// The analyzers that the index's mapping may name. They must be the same each time it is opened.
-    pub analysis: Arc<Analysis>,
-    /// What clauses on `_index` compare with.
-    pub name: Arc<str>,
-}
-
-impl Default for IndexOptions {
-    fn default() -> Self {
-        Self {
-            memory_budget: 48_000_000,
-            indexing_threads: 1,
-            sparse_format: Format::V3,
-            max_docs_before_merge: 250_000,
-            min_graph_vectors: plugins::MIN_GRAPH_VECTORS,
-            filter_cache: Arc::default(),
-            analysis: Analysis::built_in(),
-            name: "".into(),
-        }
-    }
-}
-
-/// A document to write.
-#[derive(Debug, Clone)]
-pub struct WriteDocument {
-    pub id: String,
-    pub seq_no: u64,
-    pub version: u64,
-    pub parsed: ParsedDocument,
-    /// The JSON as it came; `parsed.stored_source` replaces it when the mapping filters `_source`.
-    pub source: Vec<u8>,
-    /// Whether a document with this `_id` may exist and has to go. A replayed write always says so.
-    pub replaces: bool,
-}
 
 /// Figures about an index, as of its newest commit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -241,7 +190,7 @@ impl SparrowIndex {
     /// # Errors
     /// When the commit itself is missing, damaged or of a newer version: nothing is known of the files then.
     pub fn damages(dir: &Path) -> Result<Vec<Damage>, IndexError> {
-        crate::verify::damages(dir)
+        sparrow_segments::verify::damages(dir)
     }
 
     /// Where the index is.

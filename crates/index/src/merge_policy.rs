@@ -4,7 +4,7 @@ use tantivy::SegmentMeta;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{LogMergePolicy, MergeCandidate, MergePolicy};
 
-use crate::index::IndexOptions;
+use crate::options::IndexOptions;
 
 /// Share of deleted documents at which a segment is merged for that alone.
 const DELETED_SHARE: f32 = 0.3;

@@ -13,12 +13,12 @@ use tantivy::fastfield::AliveBitSet;
 use tantivy::schema::{Schema, Value};
 use tantivy::store::StoreReader;
 
-use crate::directory::META;
-use crate::error::IndexError;
 use crate::index::SparrowIndex;
-use crate::manifest::{Manifest, Sum, segment_of};
-use crate::schema::{IndexSchema, SEQ_NO, VERSION};
-use crate::verify::Found;
+use sparrow_segments::IndexError;
+use sparrow_segments::manifest::META;
+use sparrow_segments::manifest::{Manifest, Sum, segment_of};
+use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
+use sparrow_segments::verify::Found;
 
 /// What was made of a damaged index.
 #[derive(Debug, Default)]
@@ -154,7 +154,7 @@ fn documents(
 /// The content of a file without tantivy's footer.
 fn body(path: &Path) -> Result<Vec<u8>, IndexError> {
     let mut bytes = fs::read(path).map_err(IndexError::io(path))?;
-    let length = crate::verify::body_length(&bytes).ok_or_else(|| IndexError::Corrupt {
+    let length = sparrow_segments::verify::body_length(&bytes).ok_or_else(|| IndexError::Corrupt {
         path: path.to_path_buf(),
         reason: "it has no end".to_owned(),
     })?;

@@ -9,14 +9,14 @@ use tantivy::columnar::Column;
 use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, Term};
 
-use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
-use crate::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use crate::query::{QueryError, SnapshotCache};
-use crate::schema::{IndexSchema, SEQ_NO, VERSION};
 use sparrow_analysis::{Analysis, Analyzer};
 use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping, passages};
 use sparrow_query::Query;
+use sparrow_segments::IndexError;
+use sparrow_segments::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
+use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
 
 /// Where a live document is, and the numbers of its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,14 +17,15 @@ use tantivy::directory::{ManagedDirectory, OwnedBytes, TerminatingWrite};
 use tantivy::schema::Schema;
 use tantivy::{Directory, SegmentReader, TantivyError};
 
-use crate::directory::{LazyDirectory, MANAGED, META};
-use crate::error::IndexError;
 use crate::index::SparrowIndex;
-use crate::manifest::{Commit, Manifest, Sum};
-use crate::plugins::{
+use crate::writer::{Payload, format_number};
+use sparrow_segments::IndexError;
+use sparrow_segments::directory::{LazyDirectory, MANAGED};
+use sparrow_segments::manifest::META;
+use sparrow_segments::manifest::{Commit, Manifest, Sum};
+use sparrow_segments::plugins::{
     self, ContainerWriter, DenseReader, PartKind, SparseReader, VectorSettings, read_parts,
 };
-use crate::writer::{Payload, format_number};
 
 /// How far a rewrite is, in live documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use tantivy::TantivyDocument;
 use tantivy::schema::{Field, OwnedValue};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 
-use crate::error::IndexError;
-use crate::schema::IndexSchema;
 use sparrow_analysis::{Analysis, POSITION_INCREMENT_GAP};
 use sparrow_mapping::{FieldType, Mapping, ParsedDocument};
+use sparrow_segments::IndexError;
+use sparrow_segments::schema::IndexSchema;
 
 /// Adds the texts. One value is left to tantivy; of several the tokens are made here, as positions between them
 /// are the mapping's affair.

@@ -13,10 +13,11 @@ use tantivy::index::SegmentComponent;
 use tantivy::schema::{Field, FieldEntry};
 use tantivy::{Directory, Index, TantivyError};
 
-use crate::directory::{LazyDirectory, META};
-use crate::error::IndexError;
 use crate::writer::Writer;
 use sparrow_mapping::Mapping;
+use sparrow_segments::IndexError;
+use sparrow_segments::directory::LazyDirectory;
+use sparrow_segments::manifest::META;
 
 /// Puts `mapping` in force; `true` if the index had to be reopened.
 pub(crate) fn widen(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, IndexError> {

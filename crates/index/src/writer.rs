@@ -15,19 +15,19 @@ use tantivy::{
     TantivyDocument, Term,
 };
 
-use crate::directory::LazyDirectory;
-use crate::error::IndexError;
 use crate::filter_cache::SegmentFilters;
-use crate::index::{IndexOptions, WriteDocument};
 use crate::merge_policy::Tiers;
-use crate::plugins::{
-    Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens, encode_vector,
-};
-use crate::schema::{self, IndexSchema};
+use crate::options::{IndexOptions, WriteDocument};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 use crate::values;
 use sparrow_analysis::Analysis;
 use sparrow_mapping::{DenseVector, FieldType, Mapping, NumberValue};
+use sparrow_segments::IndexError;
+use sparrow_segments::directory::LazyDirectory;
+use sparrow_segments::plugins::{
+    Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens, encode_vector,
+};
+use sparrow_segments::schema::{self, IndexSchema};
 
 /// Smallest memory budget of an indexing thread tantivy accepts.
 const MIN_THREAD_BUDGET: usize = 15_000_000;
@@ -47,7 +47,7 @@ impl Payload {
     /// As a commit has it.
     pub fn encode(&self) -> Result<String, IndexError> {
         serde_json::to_string(self).map_err(|error| IndexError::Corrupt {
-            path: crate::directory::META.into(),
+            path: sparrow_segments::manifest::META.into(),
             reason: error.to_string(),
         })
     }
@@ -224,7 +224,7 @@ impl Writer {
         let reader = open_reader(&index)?;
         let schema = IndexSchema::from_schema(index.schema());
         self.schema = Arc::new(schema.ok_or_else(|| IndexError::Corrupt {
-            path: crate::directory::META.into(),
+            path: sparrow_segments::manifest::META.into(),
             reason: "a reserved field is missing from the schema".to_owned(),
         })?);
         self.index = index;

@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Error, Result, Status, Task};
 use napi_derive::napi;
-use sparrow_engine::presentation::{Problem, Shape, shaped};
+use sparrow_presentation::{Problem, Shape, shaped};
 
 use crate::parse;
 

@@ -5,6 +5,7 @@ pub mod dsl;
 pub mod lucene;
 pub mod script;
 mod tree;
+pub mod walk;
 
 pub use tree::*;
 

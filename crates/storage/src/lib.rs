@@ -4,12 +4,14 @@
 //! Invariant: this crate decides when bytes are durable. Whoever gets `Ok` from [`Wal::sync`] or
 //! [`DataDir::write_json`] may acknowledge the write to a user.
 
+mod damage;
 mod data_dir;
 pub mod durable;
 mod error;
 pub mod stores;
 mod wal;
 
+pub use damage::DamagedFile;
 pub use data_dir::DataDir;
 pub use error::StorageError;
 pub use wal::{Generation, Lsn, Replay, Salvaged, Wal, salvage};

@@ -32,6 +32,24 @@ pub fn parse_size(text: &str) -> Option<u64> {
     (number >= 0.0 && number.is_finite()).then_some((number * (1u64 << power) as f64) as u64)
 }
 
+/// `6.6kb`, as Elasticsearch writes sizes.
+pub fn human_bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["b", "kb", "mb", "gb", "tb"] {
+        if value < 1024.0 || unit == "tb" {
+            return tenths(value, unit);
+        }
+        value /= 1024.0;
+    }
+    format!("{bytes}b")
+}
+
+/// A number with at most one decimal, cut off and not rounded, and its unit.
+pub fn tenths(value: f64, unit: &str) -> String {
+    let tenths = (value * 10.0).floor() / 10.0;
+    if tenths.fract() == 0.0 { format!("{tenths:.0}{unit}") } else { format!("{tenths:.1}{unit}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use sparrow_index::{IndexError, SparrowIndex};
-use sparrow_storage::{DataDir, StorageError, salvage};
+use sparrow_storage::{DamagedFile, DataDir, StorageError, salvage};
 
 pub use self::repair::{Repair, RepairedIndex, repair};
-use crate::error::EngineError;
-use crate::indices::{METADATA_PREFIX, Metadata, check_log, claim};
+use sparrow_call::error::EngineError;
+use sparrow_indices::{METADATA_PREFIX, Metadata, check_log, claim};
 
 /// The state of all files of a data directory that no server has open, as `sparrow check` prints it.
 #[derive(Debug, Clone, Serialize)]
@@ -21,7 +21,7 @@ pub struct Report {
     pub data: String,
     pub indices: Vec<CheckedIndex>,
     /// Damaged files: those of stores first, then of models, then of indices. Empty when everything is whole.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<DamagedFile>,
 }
 
 /// An index that a checked data directory holds, and whether any of its files is damaged.
@@ -31,16 +31,6 @@ pub struct CheckedIndex {
     pub name: String,
     pub uuid: String,
     pub damaged: bool,
-}
-
-/// A file that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    /// Path of the file below the data directory.
-    pub file: String,
-    pub reason: String,
-    /// What cannot be used without the file, in words: `index [a]`, `the store [keys]`.
-    pub affected: String,
 }
 
 /// Reads every file of a data directory and compares it with its checksum.
@@ -64,7 +54,7 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
             report.problems.push(problem(&error.into(), root, &format!("the store [{store}]")));
         }
     }
-    for model in crate::models::damages(data) {
+    for model in sparrow_models::damages(data) {
         report.problems.push(model);
     }
     let mut misplaced = Vec::new();
@@ -75,7 +65,7 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
                 let reason = format!("it has the metadata of the index with uuid [{}]", metadata.uuid);
                 misplaced.push(metadata.uuid);
                 let affected = format!("index [{}]", metadata.name);
-                (metadata.name, vec![Problem { file: format!("store/{store}.json"), reason, affected }])
+                (metadata.name, vec![DamagedFile { file: format!("store/{store}.json"), reason, affected }])
             }
             Ok(Some(metadata)) => {
                 let affected = format!("index [{}]", metadata.name);
@@ -98,20 +88,20 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
     for uuid in claim::orphans(data, &is_known)?.into_iter().filter(|uuid| claim::is_marked(data, uuid)) {
         let file = format!("store/{METADATA_PREFIX}{uuid}.json");
         let reason = format!("it is missing, and [indices/{uuid}] holds an index");
-        report.problems.push(Problem { file, reason, affected: format!("index [{uuid}]") });
+        report.problems.push(DamagedFile { file, reason, affected: format!("index [{uuid}]") });
         report.indices.push(CheckedIndex { name: uuid.clone(), uuid, damaged: true });
     }
     Ok(report)
 }
 
 /// The damaged files among the segments and the log of an index; `affected` is who cannot do without them, in words.
-fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Vec<Problem> {
+fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Vec<DamagedFile> {
     let root = data.path();
     let folder = data.index_dir(&metadata.uuid).join(&metadata.folder);
     let mut problems = match SparrowIndex::damages(&folder) {
         Ok(damages) => damages
             .into_iter()
-            .map(|damage| Problem {
+            .map(|damage| DamagedFile {
                 file: below(root, &folder.join(damage.file)),
                 reason: damage.reason,
                 affected: affected.to_owned(),
@@ -131,7 +121,7 @@ fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Vec<Problem>
 }
 
 /// The file and the reason in an error.
-fn problem(error: &EngineError, root: &Path, affected: &str) -> Problem {
+fn problem(error: &EngineError, root: &Path, affected: &str) -> DamagedFile {
     let newer = |found: u64, supported: u64| {
         format!("it has format version {found}, this version reads up to {supported}")
     };
@@ -152,7 +142,7 @@ fn problem(error: &EngineError, root: &Path, affected: &str) -> Problem {
         other => (None, other.to_string()),
     };
     let file = path.map(|path| below(root, path)).unwrap_or_default();
-    Problem { file, reason, affected: affected.to_owned() }
+    DamagedFile { file, reason, affected: affected.to_owned() }
 }
 
 /// A path as the data directory has it.

@@ -8,9 +8,9 @@ use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument};
 use sparrow_storage::{DataDir, Salvaged, StorageError, durable, salvage};
 
 use super::{CheckedIndex, Report, below, inspect};
-use crate::error::EngineError;
-use crate::indices::{METADATA_PREFIX, Metadata, Record, reread};
-use crate::places;
+use sparrow_call::error::EngineError;
+use sparrow_call::places;
+use sparrow_indices::{METADATA_PREFIX, Metadata, Record, reread};
 
 /// What a new data directory got of a damaged one, and what it did not get, as `sparrow repair` prints it.
 #[derive(Debug, Serialize)]

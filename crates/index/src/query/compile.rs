@@ -21,10 +21,10 @@ use super::regexp::Automaton;
 use super::score_error::ScoreErrors;
 use super::simple_query_string;
 use super::weights;
-use crate::schema::ID;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::{FieldType, IGNORED};
 use sparrow_query::{BoolQuery, MAX_CLAUSES, Query, QueryKind, RangeQuery};
+use sparrow_segments::schema::ID;
 
 /// Bytes that a clause takes at least while it is looked for.
 const CLAUSE_BYTES: usize = 512;
@@ -359,7 +359,7 @@ impl<'a> Compiler<'a> {
 
     fn exists(&mut self, pattern: &str) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
-        if pattern == "*" || matches!(pattern, ID | crate::schema::SEQ_NO | "_index") {
+        if pattern == "*" || matches!(pattern, ID | sparrow_segments::schema::SEQ_NO | "_index") {
             return Ok(weights::all(1.0, false));
         }
         let wildcard = pattern.contains('*').then(|| Wildcard::new(pattern));

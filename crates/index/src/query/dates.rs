@@ -11,7 +11,7 @@ use sparrow_wire::Zone;
 const DAY: i64 = 86_400_000;
 
 /// How the dates of one clause are read.
-pub(crate) struct DateRequest<'a> {
+pub struct DateRequest<'a> {
     formats: &'a [DateFormat],
     now: i64,
     zone: Zone,
@@ -19,11 +19,7 @@ pub(crate) struct DateRequest<'a> {
 
 impl<'a> DateRequest<'a> {
     /// `now` is in milliseconds since the epoch; `time_zone` is `Z`, `+01:00` or `Europe/Berlin`.
-    pub(crate) fn new(
-        formats: &'a [DateFormat],
-        now: i64,
-        time_zone: Option<&str>,
-    ) -> Result<Self, QueryError> {
+    pub fn new(formats: &'a [DateFormat], now: i64, time_zone: Option<&str>) -> Result<Self, QueryError> {
         let zone = match time_zone {
             None => Zone::UTC,
             Some(zone) => Zone::parse(zone).ok_or_else(|| QueryError::TimeZone { input: zone.to_owned() })?,
@@ -33,7 +29,7 @@ impl<'a> DateRequest<'a> {
 
     /// Milliseconds since the epoch. What a date does not state is the earliest moment, or the last
     /// one of the day when `round_up`; so does rounding by date math.
-    pub(crate) fn parse(&self, text: &str, round_up: bool, in_range: bool) -> Result<i64, QueryError> {
+    pub fn parse(&self, text: &str, round_up: bool, in_range: bool) -> Result<i64, QueryError> {
         let (base, math) = if let Some(math) = text.strip_prefix("now") {
             (self.now, math)
         } else if let Some((date, math)) = text.split_once("||") {

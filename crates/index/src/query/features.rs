@@ -14,9 +14,9 @@ use super::dates::DateRequest;
 use super::decay::span_millis;
 use super::error::QueryError;
 use super::weights;
-use crate::plugins::SegmentPlugins;
 use sparrow_mapping::FieldType;
 use sparrow_query::{DistanceFeatureQuery, QueryKind, RankFeatureQuery, RankFunction};
+use sparrow_segments::plugins::SegmentPlugins;
 
 impl Compiler<'_> {
     pub(super) fn rank_feature(

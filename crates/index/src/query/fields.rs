@@ -7,8 +7,8 @@ use tantivy::{Searcher, Term};
 
 use super::error::QueryError;
 use super::explain::explained_bm25;
-use crate::schema::{IndexSchema, KEYWORDS, NUMBERS};
 use sparrow_mapping::NumberValue;
+use sparrow_segments::schema::{IndexSchema, KEYWORDS, NUMBERS};
 
 /// tantivy splits JSON paths at dots; ours are one flat key, so dots are escaped.
 fn flat_key(path: &str) -> String {
@@ -23,12 +23,12 @@ fn flat_key(path: &str) -> String {
 }
 
 /// Name under which tantivy finds the columns of a number, boolean or date field.
-pub(crate) fn number_column(path: &str) -> String {
+pub fn number_column(path: &str) -> String {
     format!("{NUMBERS}.{}", flat_key(path))
 }
 
 /// Name under which tantivy finds the column of a keyword field.
-pub(crate) fn keyword_column(path: &str) -> String {
+pub fn keyword_column(path: &str) -> String {
     format!("{KEYWORDS}.{}", flat_key(path))
 }
 

@@ -17,11 +17,11 @@ use super::fields::keyword_column;
 use super::score_error::ScoreErrors;
 use super::weights;
 use crate::filter_cache::SegmentDocs;
-use crate::schema::SEQ_NO;
 use sparrow_mapping::FieldType;
 use sparrow_query::{
     BoostMode, BoostingQuery, FunctionKind, FunctionScoreQuery, Modifier, ScoreFunction, ScoreMode,
 };
+use sparrow_segments::schema::SEQ_NO;
 
 /// Documents of each segment, found by the segment's id.
 type DocsBySegment = FxHashMap<SegmentId, SegmentDocs>;

@@ -68,14 +68,14 @@ pub(crate) mod tests;
 
 pub(crate) use bits::DocBits;
 pub(crate) use cache::SnapshotCache;
-pub(crate) use dates::DateRequest;
+pub use dates::DateRequest;
 pub use error::QueryError;
 pub use explain::Explanation;
-pub(crate) use fields::{keyword_column, number_column};
+pub use fields::{keyword_column, number_column};
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
 pub use hits::*;
 pub(crate) use range_index::RangeIndex;
-pub(crate) use regexp::Automaton;
+pub use regexp::Automaton;
 pub use semantic::DENSE_SHARE;
 pub use string_distance::StringDistance;
 pub use term_suggest::{SuggestMode, SuggestedTerm, SuggestedWord, TermSuggest};

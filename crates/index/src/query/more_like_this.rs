@@ -13,9 +13,9 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::minimum::minimum_should_match;
 use super::multi_term::Wildcard;
-use crate::schema::ID;
 use sparrow_mapping::{FieldType, values_at};
 use sparrow_query::{BoolQuery, LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind};
+use sparrow_segments::schema::ID;
 
 const CLAUSE: &str = "more_like_this";
 /// Most words of an example that are looked at.

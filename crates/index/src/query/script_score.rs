@@ -16,10 +16,10 @@ use super::computed::{ComputeScore, ComputedScorer};
 use super::error::QueryError;
 use super::score_error::{SCRIPT, ScoreErrors};
 use super::weights;
-use crate::plugins::DenseReader;
 use sparrow_mapping::FieldType;
 use sparrow_query::ScriptScoreQuery;
 use sparrow_query::script::{Expression, Script, Values, VectorFunction};
+use sparrow_segments::plugins::DenseReader;
 
 impl Compiler<'_> {
     pub(super) fn script_score(

@@ -1,6 +1,6 @@
 //! Clauses over the passages of `semantic_text` fields: a document scores as its best passage does.
 //!
-//! Postings and vectors of such a field are numbered by passage (see [`crate::plugins::PassageMap`]), so that the
+//! Postings and vectors of such a field are numbered by passage (see [`sparrow_segments::plugins::PassageMap`]), so that the
 //! pruned search of the postings and the graphs of the vectors work on them unchanged. What they find is brought
 //! back to documents here: the best passages come first, so the first of each document is its best one, and as long
 //! as they are of fewer documents than wanted more of them are asked for.
@@ -13,11 +13,11 @@ use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, TERMINATED};
 
 use super::error::QueryError;
-use crate::plugins::{PassageMap, SparseReader};
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::{
     BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery, VectorKind,
 };
+use sparrow_segments::plugins::{PassageMap, SparseReader};
 
 /// What the score of the dense vectors counts beside that of the sparse ones, where one clause searches both. Chosen as
 /// docs/hybrid-search.md says.

@@ -18,10 +18,10 @@ use super::error::QueryError;
 use super::explain::TOKEN_TAG;
 use super::semantic::PassageScorer;
 use super::weights;
-use crate::plugins::{PassageMap, SegmentPlugins, SparseReader};
 use crate::snapshot::Snapshot;
 use sparrow_mapping::{FieldType, Mapping, SemanticModel};
 use sparrow_query::{Pruning, PruningConfig, SparseOrigin, SparseQuery};
+use sparrow_segments::plugins::{PassageMap, SegmentPlugins, SparseReader};
 
 /// A sparse clause checked against the mapping: the tokens that take part, each once.
 #[derive(Debug, Clone, PartialEq)]

@@ -24,8 +24,8 @@ use super::sweep::{Source, TermSource};
 use super::walk::{CANCEL_INTERVAL, Walk};
 use super::weights;
 use crate::filter_cache::SegmentDocs;
-use crate::schema::ID;
 use sparrow_query::{MatchQuery, Operator, Query, QueryKind, RegexpQuery, Rewrite, ZeroTerms};
+use sparrow_segments::schema::ID;
 
 /// More parts are scored one document after the other: the sum of so many roundings would come near
 /// [`ROUNDING`].

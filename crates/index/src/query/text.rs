@@ -196,7 +196,7 @@ impl Compiler<'_> {
     /// String terms of a text or keyword field; `None` for other types and unknown fields.
     pub(super) fn string_terms(&self, path: &str) -> Option<StringTerms> {
         let schema = self.snapshot.schema();
-        if path == crate::schema::ID {
+        if path == sparrow_segments::schema::ID {
             return Some(StringTerms::text(schema.id, path));
         }
         if path == sparrow_mapping::IGNORED {

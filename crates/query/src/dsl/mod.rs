@@ -20,6 +20,8 @@ mod special;
 mod term;
 pub mod value;
 
+use serde_json::Value;
+
 use crate::{Query, QueryKind};
 
 use sparrow_wire::BodyError;
@@ -97,6 +99,19 @@ impl Context {
         }
         Ok(Self { depth: self.depth + 1, ..self })
     }
+}
+
+/// Hits that a search answers with if it does not say; clauses about neighbours look for as many.
+pub const DEFAULT_SIZE: usize = 10;
+
+/// Reads a query that stands by itself, texts as they are. Places in errors count from the query's own start.
+///
+/// # Errors
+/// When it is not a query.
+pub fn parse_value(query: &Value) -> Result<Query, BodyError> {
+    let text = query.to_string();
+    let (node, _) = sparrow_wire::json::read(text.as_bytes())?;
+    parse_query(&node, Context::new(DEFAULT_SIZE))
 }
 
 /// Reads one query: an object whose single key names it.

@@ -14,7 +14,7 @@ export interface LaneFigures {
   readonly largest: number;
 }
 
-/** What the engine says about itself: `crates/engine/src/cluster/instruments.rs`. */
+/** What the engine says about itself: `crates/admin/src/cluster/instruments.rs`. */
 export interface EngineFigures {
   /** By section and name of `_stats`. */
   readonly indices: Figures;

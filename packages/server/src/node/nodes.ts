@@ -28,7 +28,7 @@ const STATS = [
   ...['discovery', 'ingest', 'adaptive_selection', 'script_cache', 'indexing_pressure', 'repositories', 'allocations'],
 ];
 
-/** What `crates/engine/src/pipelines/processors/mod.rs` has. */
+/** What `crates/ingest/src/processors/mod.rs` has. */
 const PROCESSORS = [
   ...['append', 'bytes', 'convert', 'csv', 'date', 'date_index_name', 'dissect', 'dot_expander', 'drop', 'fail'],
   ...['foreach', 'gsub', 'html_strip', 'inference', 'join', 'json', 'kv', 'lowercase', 'pipeline', 'remove'],

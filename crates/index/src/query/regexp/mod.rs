@@ -20,7 +20,7 @@ const MAX_TABLE: usize = 4 << 20;
 
 /// A deterministic automaton: which texts an expression matches as a whole.
 #[derive(Debug)]
-pub(crate) struct Automaton {
+pub struct Automaton {
     /// First character of each stretch of characters that all states treat alike, and its class.
     stretches: Vec<(u32, u32)>,
     classes: usize,
@@ -37,7 +37,7 @@ impl Automaton {
     /// # Errors
     /// [`QueryError::Regexp`] when it is malformed, [`QueryError::RegexpLength`] or
     /// [`QueryError::RegexpStates`] when it is too long or its automaton too large.
-    pub(crate) fn new(query: &RegexpQuery) -> Result<Self, QueryError> {
+    pub fn new(query: &RegexpQuery) -> Result<Self, QueryError> {
         let length = query.value.chars().count();
         if length > MAX_LENGTH {
             return Err(QueryError::RegexpLength { length, limit: MAX_LENGTH });
@@ -86,7 +86,7 @@ impl Automaton {
     }
 
     /// Whether the whole of a text matches.
-    pub(crate) fn matches(&self, text: &str) -> bool {
+    pub fn matches(&self, text: &str) -> bool {
         let mut state = 0;
         for character in text.chars() {
             state = self.table[state * self.classes + self.class(character)] as usize;

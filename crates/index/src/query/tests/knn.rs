@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Fixture;
-use crate::plugins::EXTENSION;
 use crate::{IndexError, IndexOptions, SparrowIndex};
 use sparrow_query::{KnnQuery, Query, QueryKind};
+use sparrow_segments::plugins::EXTENSION;
 
 fn score(element: &str, similarity: &str, q: &[f64], v: &[f64]) -> f64 {
     let dot: f64 = q.iter().zip(v).map(|(a, b)| a * b).sum();

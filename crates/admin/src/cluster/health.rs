@@ -1,0 +1,305 @@
+//! `_cluster/health`: the state of all indices in a colour, and waiting for a better one.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use sparrow_call::error::EngineError;
+use sparrow_call::params::Params;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Right;
+use sparrow_indices::Node;
+use sparrow_indices::ResolveOptions;
+
+/// How often a waiting request looks again.
+pub(super) const PATIENCE: Duration = Duration::from_millis(20);
+/// How long it waits unless it says otherwise.
+const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+const COLOURS: [&str; 3] = ["green", "yellow", "red"];
+
+/// Shards of an index or of all.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shards {
+    active: usize,
+    unassigned: usize,
+    unassigned_primaries: usize,
+    /// Those that take no writes until the disk works again; reads go on.
+    refusing: usize,
+}
+
+impl Shards {
+    /// Position in [`COLOURS`].
+    fn colour(self) -> usize {
+        match self {
+            Self { unassigned_primaries: 0, unassigned: 0, refusing: 0, .. } => 0,
+            Self { unassigned_primaries: 0, .. } => 1,
+            Self { .. } => 2,
+        }
+    }
+
+    fn members(self) -> Map<String, Value> {
+        Map::from_iter([
+            ("active_primary_shards".to_owned(), self.active.into()),
+            ("active_shards".to_owned(), self.active.into()),
+            ("relocating_shards".to_owned(), 0.into()),
+            ("initializing_shards".to_owned(), 0.into()),
+            ("unassigned_shards".to_owned(), self.unassigned.into()),
+            ("unassigned_primary_shards".to_owned(), self.unassigned_primaries.into()),
+        ])
+    }
+}
+
+/// The health of the indices of one moment.
+#[derive(Default)]
+struct Health {
+    all: Shards,
+    indices: Vec<(String, usize, Shards)>,
+    /// The expression names an index that is not there.
+    missing: bool,
+}
+
+impl Health {
+    fn of(node: &Node, expression: &str, options: &ResolveOptions) -> Self {
+        let names = node.indices.names();
+        let mut health = Self::default();
+        let Ok(found) = names.index_names(expression, options, Right::unlimited()) else {
+            return Self { missing: true, ..health };
+        };
+        for name in found {
+            let (replicas, shards) = match names.indices.get(&name) {
+                Some(handle) => {
+                    let replicas = handle.settings().replicas();
+                    let refusing = usize::from(handle.refuses_writes());
+                    (replicas, Shards { active: 1, unassigned: replicas, unassigned_primaries: 0, refusing })
+                }
+                None => (0, Shards { active: 0, unassigned: 1, unassigned_primaries: 1, refusing: 0 }),
+            };
+            health.all.active += shards.active;
+            health.all.unassigned += shards.unassigned;
+            health.all.unassigned_primaries += shards.unassigned_primaries;
+            health.all.refusing += shards.refusing;
+            health.indices.push((name, replicas, shards));
+        }
+        health
+    }
+
+    fn colour(&self) -> usize {
+        if self.missing { 2 } else { self.all.colour() }
+    }
+
+    fn percent(&self) -> f64 {
+        let all = self.all.active + self.all.unassigned;
+        if all == 0 { 100.0 } else { self.all.active as f64 * 100.0 / all as f64 }
+    }
+
+    fn indices(&self, with_shards: bool) -> Value {
+        let shown = self.indices.iter().map(|(name, replicas, shards)| {
+            let mut index = Map::from_iter([
+                ("status".to_owned(), COLOURS[shards.colour()].into()),
+                ("number_of_shards".to_owned(), 1.into()),
+                ("number_of_replicas".to_owned(), (*replicas).into()),
+            ]);
+            index.extend(shards.members());
+            if with_shards {
+                let mut shard = Map::from_iter([
+                    ("status".to_owned(), COLOURS[shards.colour()].into()),
+                    ("primary_active".to_owned(), (shards.active > 0).into()),
+                ]);
+                let members = shards.members();
+                shard.extend(members.into_iter().filter(|(name, _)| name != "active_primary_shards"));
+                index.insert("shards".to_owned(), json!({"0": shard}));
+            }
+            (name.clone(), Value::Object(index))
+        });
+        Value::Object(shown.collect())
+    }
+}
+
+/// What a request waits for.
+struct Wait {
+    colour: Option<usize>,
+    nodes: Option<String>,
+    active: Option<Active>,
+}
+
+#[derive(Clone, Copy)]
+enum Active {
+    All,
+    AtLeast(usize),
+}
+
+impl Wait {
+    fn parse(params: &Params<'_>) -> Result<Self, EngineError> {
+        let colour = match params.get("wait_for_status").filter(|text| !text.is_empty()) {
+            None => None,
+            Some(text) => Some(
+                COLOURS.iter().position(|colour| colour.eq_ignore_ascii_case(text)).ok_or_else(|| {
+                    EngineError::illegal_argument(format!(
+                        "No enum constant org.elasticsearch.cluster.health.ClusterHealthStatus.{}",
+                        text.to_uppercase()
+                    ))
+                })?,
+            ),
+        };
+        let active = match params.get("wait_for_active_shards") {
+            None => None,
+            Some("all") => Some(Active::All),
+            Some(text) => match text.parse::<i64>() {
+                Ok(count) => Some(Active::AtLeast(usize::try_from(count).map_err(|_| {
+                    EngineError::illegal_argument(format!(
+                        "wait_for_active_shards must be a positive number, but was [{count}]"
+                    ))
+                })?)),
+                Err(_) => {
+                    return Err(EngineError::illegal_argument(format!(
+                        "cannot parse ActiveShardCount[{text}]"
+                    )));
+                }
+            },
+        };
+        // Nothing ever moves or starts here, so these hold at once.
+        params.bool("wait_for_no_relocating_shards", false)?;
+        params.bool("wait_for_no_initializing_shards", false)?;
+        params.bool("local", false)?;
+        if let Some(priority) = params.get("wait_for_events")
+            && !["immediate", "urgent", "high", "normal", "low", "languid"]
+                .contains(&priority.to_ascii_lowercase().as_str())
+        {
+            return Err(EngineError::illegal_argument(format!(
+                "No enum constant org.elasticsearch.common.Priority.{}",
+                priority.to_uppercase()
+            )));
+        }
+        let nodes = params.get("wait_for_nodes").filter(|text| !text.is_empty()).map(str::to_owned);
+        if let Some(nodes) = &nodes {
+            nodes_fit(nodes)?;
+        }
+        Ok(Self { colour, nodes, active })
+    }
+
+    fn is_over(&self, health: &Health) -> Result<bool, EngineError> {
+        let colour = self.colour.is_none_or(|wanted| health.colour() <= wanted);
+        let active = match self.active {
+            None => true,
+            Some(Active::All) => health.all.unassigned == 0,
+            Some(Active::AtLeast(count)) => health.all.active >= count,
+        };
+        let nodes = self.nodes.as_deref().map_or(Ok(true), nodes_fit)?;
+        Ok(!health.missing && colour && active && nodes)
+    }
+}
+
+/// Whether one node is as many as `wanted` says: `1`, `>=1`, `ge(1)`, …
+fn nodes_fit(wanted: &str) -> Result<bool, EngineError> {
+    type Fits = fn(i64) -> bool;
+    const FORMS: [(&str, &str, Fits); 8] = [
+        (">=", "", |count| 1 >= count),
+        ("<=", "", |count| 1 <= count),
+        ("ge(", ")", |count| 1 >= count),
+        ("le(", ")", |count| 1 <= count),
+        ("gt(", ")", |count| 1 > count),
+        ("lt(", ")", |count| 1 < count),
+        (">", "", |count| 1 > count),
+        ("<", "", |count| 1 < count),
+    ];
+    let form = FORMS
+        .iter()
+        .find_map(|(start, end, fits)| Some((wanted.strip_prefix(start)?.strip_suffix(end)?, *fits)));
+    let (number, fits): (&str, Fits) = form.unwrap_or((wanted, |count| count == 1));
+    match number.trim().parse() {
+        Ok(count) => Ok(fits(count)),
+        Err(_) => Err(EngineError::api(
+            400,
+            sparrow_call::error::Exception::new(
+                "number_format_exception",
+                format!("For input string: \"{number}\""),
+            ),
+        )),
+    }
+}
+
+/// `GET /_cluster/health[/{index}]`, on a thread that may wait.
+pub fn cluster_health(
+    node: &Node,
+    request: &Request,
+    _: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let since = Instant::now();
+    loop {
+        if let Some(reply) = look(node, request, since)? {
+            return Ok(reply);
+        }
+        if cancel.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
+        thread::sleep(PATIENCE);
+    }
+}
+
+/// The answer, if the request need not wait any longer; it waits since a moment.
+///
+/// # Errors
+/// When it is not a request for the health of a cluster.
+pub fn look(node: &Node, request: &Request, since: Instant) -> Result<Option<Reply>, EngineError> {
+    let params = request.params();
+    let options = ResolveOptions::everything().with(&params)?;
+    let wait = Wait::parse(&params)?;
+    let level = match params.get("level").unwrap_or("cluster") {
+        level @ ("cluster" | "indices" | "shards") => level,
+        other => {
+            return Err(EngineError::illegal_argument(format!(
+                "level parameter must be one of [cluster] or [indices] or [shards] but was [{other}]"
+            )));
+        }
+    };
+    let timeout = params.duration("timeout")?.unwrap_or(DEFAULT_WAIT);
+    let status = if params.bool("return_200_for_cluster_health_timeout", false)? { 200 } else { 408 };
+    let expression = request.part("index");
+    let health = Health::of(node, expression, &options);
+    let timed_out = !wait.is_over(&health)?;
+    if timed_out && since.elapsed() < timeout {
+        return Ok(None);
+    }
+    let mut body = json!({
+        "cluster_name": super::info::CLUSTER_NAME,
+        "status": COLOURS[health.colour()],
+        "timed_out": timed_out,
+        "number_of_nodes": 1,
+        "number_of_data_nodes": 1,
+    });
+    if let Value::Object(body) = &mut body {
+        body.extend(health.all.members());
+        body.insert("delayed_unassigned_shards".into(), 0.into());
+        body.insert("number_of_pending_tasks".into(), 0.into());
+        body.insert("number_of_in_flight_fetch".into(), 0.into());
+        body.insert("task_max_waiting_in_queue_millis".into(), 0.into());
+        body.insert("active_shards_percent_as_number".into(), health.percent().into());
+        if level != "cluster" {
+            body.insert("indices".into(), health.indices(level == "shards"));
+        }
+    }
+    Ok(Some(Reply::json(if timed_out { status } else { 200 }, &body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_node_is_compared() {
+        for (wanted, fits) in [
+            ("1", true),
+            (">=1", true),
+            (">1", false),
+            ("ge(2)", false),
+            ("le(2)", true),
+            ("<2", true),
+            ("10", false),
+        ] {
+            assert_eq!(nodes_fit(wanted).unwrap(), fits, "{wanted}");
+        }
+        assert!(nodes_fit(">=x").is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! Small answers about the cluster: pending tasks, remote clusters, figures that the HTTP layer puts into its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::Node;
+
+pub use sparrow_indices::cluster_settings::CLUSTER_NAME;
+
+/// `GET /_cluster/pending_tasks`: changes are carried out at once, so none waits.
+pub fn pending_tasks(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    request.params().bool("local", false)?;
+    Ok(Reply::ok(&json!({"tasks": []})))
+}
+
+/// `GET /_remote/info`: there are no remote clusters.
+pub fn remote_info(_: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    Ok(Reply::ok(&json!({})))
+}
+
+/// Part of `_cluster/stats`, not a route: what the node knows of mappings, analyzers and shards.
+pub fn cluster_figures(node: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let names = node.indices.names();
+    let mut types: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let (mut fields, mut replicas) = (0, 0);
+    for handle in names.indices.values() {
+        replicas += handle.settings().replicas();
+        let mapping = handle.mapping();
+        let mut own: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, field_type) in mapping.leaf_fields() {
+            *own.entry(field_type.name()).or_default() += 1;
+        }
+        fields += mapping.field_count();
+        for (name, count) in own {
+            let of = types.entry(name.to_owned()).or_default();
+            of.0 += count;
+            of.1 += 1;
+        }
+    }
+    let field_types: Vec<Value> = types
+        .into_iter()
+        .map(|(name, (count, indices))| {
+            json!({"name": name, "count": count, "index_count": indices, "script_count": 0})
+        })
+        .collect();
+    let status = match (names.broken.len(), replicas) {
+        (0, 0) => "green",
+        (0, _) => "yellow",
+        _ => "red",
+    };
+    Ok(Reply::ok(&json!({
+        "node": node.id(),
+        "status": status,
+        "indices": names.indices.len() + names.broken.len(),
+        "active": names.indices.len(),
+        "fields": fields,
+        "field_types": field_types,
+        "pipelines": node.pipelines.definitions("").len(),
+        "processor_stats": node.pipelines.processor_stats(),
+    })))
+}

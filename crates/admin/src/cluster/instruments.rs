@@ -1,0 +1,234 @@
+//! Figures of the whole process for `GET /metrics`: the engine's own operation, not a route.
+//!
+//! Nothing is counted for this alone, but what the statistics of indices, lanes and deployments count anyway is added up when
+//! somebody asks.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use crate::lanes::LaneStats;
+use crate::stats;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::Node;
+use sparrow_models::DeploymentTotals;
+
+/// Counts of what indices did, by the section and the name that `_stats` has for them. They only grow.
+const COUNTED: [(&str, &str); 23] = [
+    ("indexing", "index_total"),
+    ("indexing", "index_time_in_millis"),
+    ("indexing", "index_failed"),
+    ("indexing", "delete_total"),
+    ("get", "total"),
+    ("get", "time_in_millis"),
+    ("search", "query_total"),
+    ("search", "query_time_in_millis"),
+    ("search", "query_failure"),
+    ("search", "fetch_total"),
+    ("search", "fetch_time_in_millis"),
+    ("search", "scroll_total"),
+    ("merges", "total"),
+    ("merges", "total_time_in_millis"),
+    ("merges", "total_docs"),
+    ("merges", "total_size_in_bytes"),
+    ("refresh", "total"),
+    ("refresh", "total_time_in_millis"),
+    ("flush", "total"),
+    ("flush", "total_time_in_millis"),
+    ("bulk", "total_operations"),
+    ("bulk", "total_time_in_millis"),
+    ("bulk", "total_size_in_bytes"),
+];
+
+/// Figures that go up and down.
+const MEASURED: [(&str, &str); 13] = [
+    ("docs", "count"),
+    ("docs", "deleted"),
+    ("store", "size_in_bytes"),
+    ("segments", "count"),
+    ("segments", "version_map_memory_in_bytes"),
+    ("translog", "operations"),
+    ("translog", "size_in_bytes"),
+    ("search", "open_contexts"),
+    ("search", "query_current"),
+    ("merges", "current"),
+    ("merges", "current_size_in_bytes"),
+    ("dense_vector", "value_count"),
+    ("sparse_vector", "value_count"),
+];
+
+/// Counts of what is gone, so that sums over what is there never fall: an index that is deleted or reopened, a deployment that is
+/// stopped, takes its counters with it. What happened to it since it was last asked is lost.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    indices: Mutex<Sums>,
+    deployments: Mutex<Sums>,
+}
+
+/// Counters by what they belong to.
+#[derive(Debug, Default)]
+struct Sums {
+    seen: HashMap<String, Vec<u64>>,
+    gone: Vec<u64>,
+}
+
+impl Sums {
+    /// The sums over what is there and what is gone, as of now.
+    fn add_up(&mut self, now: HashMap<String, Vec<u64>>, width: usize) -> Vec<u64> {
+        self.gone.resize(width, 0);
+        for (name, before) in &self.seen {
+            // A counter that is less than before began anew.
+            let lives =
+                now.get(name).is_some_and(|now| now.iter().zip(before).all(|(now, then)| now >= then));
+            if !lives {
+                self.gone.iter_mut().zip(before).for_each(|(sum, count)| *sum += count);
+            }
+        }
+        let mut sums = self.gone.clone();
+        for counts in now.values() {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        self.seen = now;
+        sums
+    }
+}
+
+/// Everything that the node knows about itself, as one JSON object.
+pub fn instruments(
+    node: &Node,
+    lanes: &[LaneStats],
+    ledger: &Ledger,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let (indices, counts) = indices(node, ledger, request)?;
+    let lanes: Vec<Value> = lanes
+        .iter()
+        .map(|lane| {
+            json!({
+                "name": lane.name, "workers": lane.workers, "active": lane.active, "waiting": lane.waiting,
+                "capacity": lane.capacity, "rejected": lane.rejected, "completed": lane.completed,
+                "largest": lane.largest,
+            })
+        })
+        .collect();
+    let filters = node.indices.filter_cache_stats();
+    let memory = node.memory.figures();
+    Ok(Reply::ok(&json!({
+        "indices": indices,
+        "counts": counts,
+        "lanes": lanes,
+        "encoder": encoder(node, ledger),
+        "memory": {
+            "used": memory.used, "total_limit": memory.total_limit, "request_limit": memory.request_limit,
+            "total_tripped": memory.total_tripped, "request_tripped": memory.request_tripped,
+        },
+        "filter_cache": {
+            "bytes": filters.bytes, "hits": filters.hits, "misses": filters.misses,
+            "evictions": filters.evictions,
+        },
+    })))
+}
+
+/// Two objects over all open indices: what they hold now (documents, bytes, segments, refresh lag), and how often each kind of
+/// operation ran since the start.
+fn indices(node: &Node, ledger: &Ledger, request: &Request) -> Result<(Value, Value), EngineError> {
+    let names = node.indices.names();
+    let mut measured = Map::new();
+    let mut counted = HashMap::new();
+    let mut lag = 0.0_f64;
+    let (mut open, mut refusing, mut flooded) = (0_usize, 0_usize, 0_usize);
+    for handle in names.indices.values().filter(|handle| !handle.is_closed()) {
+        let Some(figures) = handle.unless_gone(request, stats::sections(handle))? else { continue };
+        open += 1;
+        refusing += usize::from(handle.refuses_writes());
+        flooded += usize::from(handle.is_flooded());
+        if handle.shard.is_dirty() {
+            lag = lag.max(handle.since_refresh().as_secs_f64());
+        }
+        let of = |(section, name): &(&str, &str)| {
+            figures.get(*section).and_then(|section| section[name].as_u64()).unwrap_or_default()
+        };
+        counted.insert(handle.uuid.clone(), COUNTED.iter().map(of).collect());
+        for place in &MEASURED {
+            let name = format!("{}.{}", place.0, place.1);
+            let known = measured.get(&name).and_then(Value::as_u64).unwrap_or_default();
+            measured.insert(name, (known + of(place)).into());
+        }
+    }
+    for (section, name) in MEASURED {
+        measured.entry(format!("{section}.{name}")).or_insert_with(|| 0.into());
+    }
+    measured.insert("open".into(), open.into());
+    measured.insert("refusing_writes".into(), refusing.into());
+    measured.insert("flooded".into(), flooded.into());
+    measured.insert("closed".into(), (names.indices.len() - open).into());
+    measured.insert("broken".into(), names.broken.len().into());
+    measured.insert("refresh_lag_seconds".into(), lag.into());
+    let sums = ledger.indices.lock().add_up(counted, COUNTED.len());
+    let counts: Map<String, Value> = COUNTED
+        .iter()
+        .zip(sums)
+        .map(|((section, name), sum)| (format!("{section}.{name}"), sum.into()))
+        .collect();
+    Ok((measured.into(), counts.into()))
+}
+
+/// The deployments taken together: their ids are their makers' own, of any number.
+fn encoder(node: &Node, ledger: &Ledger) -> Value {
+    let all = node.models.totals();
+    let counted = |one: &DeploymentTotals| {
+        let stats = &one.stats;
+        vec![
+            stats.inference_count,
+            stats.cache_hit_count,
+            stats.encoded_tokens,
+            stats.batches,
+            (stats.busy.as_secs_f64() * 1e6) as u64,
+            stats.error_count,
+            stats.rejected_execution_count,
+            stats.timeout_count,
+            stats.truncated_texts,
+        ]
+    };
+    let now = all.iter().map(|one| (one.name.clone(), counted(one))).collect();
+    let sums = ledger.deployments.lock().add_up(now, 9);
+    let sum = |of: fn(&DeploymentTotals) -> u64| all.iter().map(of).sum::<u64>();
+    json!({
+        "deployments": all.len(),
+        "allocations": sum(|one| one.stats.allocations as u64),
+        "pending": sum(|one| one.stats.pending),
+        "queue_capacity": sum(|one| one.stats.queue_capacity as u64),
+        "cache_bytes": sum(|one| one.stats.cache_used_bytes as u64),
+        "model_bytes": node.models.loaded_bytes(),
+        "texts": sums[0],
+        "cache_hits": sums[1],
+        "tokens": sums[2],
+        "batches": sums[3],
+        "busy_seconds": sums[4] as f64 / 1e6,
+        "errors": sums[5],
+        "rejected": sums[6],
+        "timeouts": sums[7],
+        "truncated_texts": sums[8],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_never_fall_though_what_was_counted_goes_or_begins_anew() {
+        let mut sums = Sums::default();
+        let now = |all: &[(&str, u64)]| {
+            all.iter().map(|(name, count)| ((*name).to_owned(), vec![*count])).collect::<HashMap<_, _>>()
+        };
+        assert_eq!(sums.add_up(now(&[("a", 5), ("b", 7)]), 1), [12]);
+        assert_eq!(sums.add_up(now(&[("a", 6)]), 1), [13]);
+        assert_eq!(sums.add_up(now(&[("a", 2), ("c", 1)]), 1), [16]);
+        assert_eq!(sums.add_up(now(&[]), 1), [16]);
+    }
+}

@@ -1,0 +1,53 @@
+//! The operations on settings of the cluster.
+
+use serde_json::{Map, Value, json};
+
+use sparrow_call::body::parse_object;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::Node;
+use sparrow_indices::{cluster_settings::shown, memory};
+
+/// `GET /_cluster/settings`
+pub fn get_settings(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let flat = params.bool("flat_settings", false)?;
+    params.bool("local", false)?;
+    let defaults = params.bool("include_defaults", false)?;
+    Ok(Reply::ok(&node.cluster.view(flat, defaults)))
+}
+
+/// `PUT /_cluster/settings`
+pub fn put_settings(
+    node: &Node,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let flat = request.params().bool("flat_settings", false)?;
+    let given = parse_object(body)?;
+    let nothing = json!({});
+    for (key, value) in &given {
+        if !matches!(key.as_str(), "persistent" | "transient") {
+            return Err(EngineError::parse(format!(
+                "[cluster_update_settings_request] unknown field [{key}]"
+            )));
+        }
+        if !value.is_object() {
+            return Err(EngineError::parse(format!(
+                "[cluster_update_settings_request] [{key}] must be an object"
+            )));
+        }
+    }
+    let of = |scope: &str| given.get(scope).unwrap_or(&nothing);
+    let empty = |value: &Value| value.as_object().is_none_or(Map::is_empty);
+    if empty(of("persistent")) && empty(of("transient")) {
+        return Err(EngineError::invalid("no settings to update"));
+    }
+    let [persistent, transient] =
+        node.cluster.update([("persistent", of("persistent")), ("transient", of("transient"))])?;
+    memory::apply(&node.memory, &node.cluster);
+    Ok(Reply::ok(&json!({
+        "acknowledged": true, "persistent": shown(&persistent, flat), "transient": shown(&transient, flat),
+    })))
+}

@@ -1,0 +1,179 @@
+//! `_cluster/state`: what there is, as clients and tools read it.
+
+use serde_json::{Map, Value, json};
+
+use super::info::CLUSTER_NAME;
+use crate::index;
+use crate::stats::check_metrics;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Right;
+use sparrow_call::{NODE_NAME, NODE_ROLES};
+use sparrow_indices::Node;
+use sparrow_indices::{IndexHandle, ResolveOptions, blocks};
+
+const METRICS: [&str; 8] =
+    ["version", "master_node", "blocks", "nodes", "metadata", "routing_table", "routing_nodes", "customs"];
+
+/// `GET /_cluster/state[/{metric}[/{index}]]`
+pub fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let flat = params.bool("flat_settings", false)?;
+    params.bool("local", false)?;
+    let asked: Vec<&str> =
+        request.part("metric").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let some = !asked.contains(&"_all") && check_metrics(&asked, &METRICS, "/_cluster/state")?;
+    let shows = |metric: &str| !some || asked.contains(&metric);
+    let options = ResolveOptions::metadata().with(&params)?;
+    // Without a name it is the state of all, closed ones and hidden ones too.
+    let options = match request.part("index") {
+        "" | "_all" if params.get("expand_wildcards").is_none() => ResolveOptions::everything(),
+        _ => options,
+    };
+    let handles = node.indices.resolve(request.part("index"), options, Right::unlimited())?;
+    let id = node.id();
+    let cluster = cluster_uuid(node);
+    let mut body = Map::new();
+    body.insert("cluster_name".into(), CLUSTER_NAME.into());
+    body.insert("cluster_uuid".into(), cluster.as_str().into());
+    if shows("version") {
+        // Counts the changes that the names show: enough to tell two states apart within one process.
+        body.insert("version".into(), node.indices.changes().into());
+        body.insert("state_uuid".into(), format!("{id}-{}", node.indices.changes()).into());
+    }
+    if shows("master_node") {
+        body.insert("master_node".into(), id.into());
+    }
+    if shows("blocks") {
+        body.insert("blocks".into(), blocks_of(&handles));
+    }
+    if shows("nodes") {
+        body.insert("nodes".into(), json!({id: node_json(node)}));
+    }
+    if shows("metadata") {
+        body.insert("metadata".into(), metadata(node, &handles, &cluster, flat));
+    }
+    if shows("routing_table") {
+        let indices: Map<String, Value> = handles
+            .iter()
+            .map(|handle| (handle.name.clone(), json!({"shards": {"0": shards(node, handle)}})))
+            .collect();
+        body.insert("routing_table".into(), json!({"indices": indices}));
+    }
+    if shows("routing_nodes") {
+        let all = handles.iter().flat_map(|handle| shards(node, handle));
+        let (assigned, unassigned): (Vec<Value>, Vec<Value>) =
+            all.partition(|shard| shard["node"].is_string());
+        body.insert("routing_nodes".into(), json!({"unassigned": unassigned, "nodes": {id: assigned}}));
+    }
+    Ok(Reply::ok(&Value::Object(body)))
+}
+
+/// The cluster's identity, as `GET /` shows it. The HTTP layer keeps it beside the data.
+pub fn cluster_uuid(node: &Node) -> String {
+    let known = sparrow_files::read(node.data.path().join("identity.json")).ok();
+    let known = known.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    known
+        .and_then(|value| value["clusterUuid"].as_str().map(str::to_owned))
+        .unwrap_or_else(|| node.id().to_owned())
+}
+
+fn node_json(node: &Node) -> Value {
+    json!({
+        "name": NODE_NAME,
+        "ephemeral_id": node.id(),
+        "transport_address": "127.0.0.1:9300",
+        "external_id": NODE_NAME,
+        "attributes": {},
+        "roles": NODE_ROLES,
+        "version": "8.19.21",
+        "min_index_version": 7_000_099,
+        "max_index_version": 8_537_000,
+    })
+}
+
+fn blocks_of(handles: &[std::sync::Arc<IndexHandle>]) -> Value {
+    let mut indices = Map::new();
+    for handle in handles {
+        let mut shown = blocks::shown(&handle.settings());
+        if handle.is_closed() {
+            shown.insert(
+                "4".to_owned(),
+                json!({"description": "index closed", "retryable": false, "levels": ["read", "write"]}),
+            );
+        }
+        if !shown.is_empty() {
+            indices.insert(handle.name.clone(), shown.into());
+        }
+    }
+    if indices.is_empty() { json!({}) } else { json!({"indices": indices}) }
+}
+
+fn metadata(node: &Node, handles: &[std::sync::Arc<IndexHandle>], cluster: &str, flat: bool) -> Value {
+    let names = node.indices.names();
+    let indices: Map<String, Value> = handles
+        .iter()
+        .map(|handle| {
+            let aliases: Vec<String> = names.aliases_of(&handle.name).into_keys().collect();
+            let shown = json!({
+                "version": 1,
+                "mapping_version": 1,
+                "settings_version": 1,
+                "aliases_version": 1,
+                "routing_num_shards": 1,
+                "state": if handle.is_closed() { "close" } else { "open" },
+                "settings": index::settings_json(handle, flat),
+                "mappings": {"_doc": handle.mapping().to_json()},
+                "aliases": aliases,
+                "primary_terms": {"0": 1},
+                "in_sync_allocations": {"0": [handle.uuid]},
+                "rollover_info": {},
+                "system": false,
+            });
+            (handle.name.clone(), shown)
+        })
+        .collect();
+    let set = node.indices.templates.set();
+    let legacy: Map<String, Value> =
+        set.legacy.iter().map(|(name, it)| (name.clone(), it.to_json(flat))).collect();
+    let composable: Map<String, Value> =
+        set.index.iter().map(|(name, it)| (name.clone(), it.to_json(flat))).collect();
+    let components: Map<String, Value> =
+        set.component.iter().map(|(name, it)| (name.clone(), it.to_json(flat))).collect();
+    let pipelines: Vec<Value> = node
+        .pipelines
+        .definitions("")
+        .into_iter()
+        .map(|(id, config)| json!({"id": id, "config": config}))
+        .collect();
+    let id = node.id();
+    json!({
+        "cluster_uuid": cluster,
+        "cluster_uuid_committed": true,
+        "cluster_coordination": {
+            "term": 1, "last_committed_config": [id], "last_accepted_config": [id], "voting_config_exclusions": [],
+        },
+        "templates": legacy,
+        "indices": indices,
+        "index_template": {"index_template": composable},
+        "component_template": {"component_template": components},
+        "ingest": {"pipeline": pipelines},
+        "index-graveyard": {"tombstones": []},
+        "settings": node.cluster.persistent_json(flat),
+    })
+}
+
+/// The shards of an index: its one primary, and the replicas that there is no other node for.
+fn shards(node: &Node, handle: &IndexHandle) -> Vec<Value> {
+    let primary = json!({
+        "state": "STARTED", "primary": true, "node": node.id(), "relocating_node": null, "shard": 0,
+        "index": handle.name, "allocation_id": {"id": handle.uuid}, "relocation_failure_info": {"failed_attempts": 0},
+    });
+    let replica = json!({
+        "state": "UNASSIGNED", "primary": false, "node": null, "relocating_node": null, "shard": 0,
+        "index": handle.name, "recovery_source": {"type": "PEER"},
+        "unassigned_info": {"reason": "INDEX_CREATED", "delayed": false, "allocation_status": "no_attempt"},
+        "relocation_failure_info": {"failed_attempts": 0},
+    });
+    std::iter::once(primary).chain(std::iter::repeat_n(replica, handle.settings().replicas())).collect()
+}

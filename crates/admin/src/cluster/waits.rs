@@ -1,0 +1,114 @@
+//! Requests that wait for the cluster to be as they want it, without a thread each.
+
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::health::{PATIENCE, look};
+use sparrow_call::caught;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::Node;
+
+/// Requests that may wait.
+const CAPACITY: usize = 1000;
+
+type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
+
+/// A request that waits.
+struct Waiting {
+    request: Request,
+    cancel: CancelFlag,
+    since: Instant,
+    done: Done,
+}
+
+/// The requests that wait. One thread looks after all of them, and ends with the last.
+#[derive(Default)]
+pub struct Waits {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Waiting>,
+    has_thread: bool,
+}
+
+impl Waits {
+    /// Answers a request for the health of the cluster as soon as it need not wait any longer, or its caller goes away.
+    pub fn answer(&self, node: &Arc<Node>, request: Request, cancel: CancelFlag, done: Done) {
+        let since = Instant::now();
+        match looked(node, &request, since).transpose() {
+            Some(result) => done(result),
+            None => self.add(node, Waiting { request, cancel, since, done }),
+        }
+    }
+
+    fn add(&self, node: &Arc<Node>, waiting: Waiting) {
+        let mut state = self.state.lock();
+        if state.waiting.len() >= CAPACITY {
+            drop(state);
+            (waiting.done)(Err(EngineError::Rejected { queue: "health", capacity: CAPACITY }));
+            return;
+        }
+        state.waiting.push(waiting);
+        if state.has_thread {
+            return;
+        }
+        let (node, shared) = (Arc::downgrade(node), Arc::clone(&self.state));
+        match thread::Builder::new().name("sparrow-waits".into()).spawn(move || watch(&node, &shared)) {
+            Ok(_) => state.has_thread = true,
+            Err(error) => {
+                let refused = state.waiting.pop();
+                drop(state);
+                if let Some(waiting) = refused {
+                    (waiting.done)(Err(EngineError::internal(format!("no thread: {error}"))));
+                }
+            }
+        }
+    }
+}
+
+/// Looks again and again, until nobody waits.
+fn watch(node: &Weak<Node>, state: &Mutex<State>) {
+    let mut pause = PATIENCE;
+    loop {
+        thread::sleep(pause);
+        let begun = Instant::now();
+        let waiting = std::mem::take(&mut state.lock().waiting);
+        let mut left = Vec::with_capacity(waiting.len());
+        for one in waiting {
+            let Some(node) = node.upgrade() else {
+                (one.done)(Err(EngineError::Cancelled));
+                continue;
+            };
+            if one.cancel.is_cancelled() {
+                (one.done)(Err(EngineError::Cancelled));
+                continue;
+            }
+            match looked(&node, &one.request, one.since).transpose() {
+                Some(result) => (one.done)(result),
+                None => left.push(one),
+            }
+        }
+        // However many wait, looking takes no more than a fifth of a core.
+        pause = PATIENCE.max(begun.elapsed() * 4);
+        let mut state = state.lock();
+        state.waiting.append(&mut left);
+        if state.waiting.is_empty() {
+            state.has_thread = false;
+            return;
+        }
+    }
+}
+
+/// A panic is a bug of ours: the request gets a 500, and the others wait on.
+fn looked(node: &Node, request: &Request, since: Instant) -> Result<Option<Reply>, EngineError> {
+    caught(|| look(node, request, since)).unwrap_or_else(|message| {
+        tracing::error!(message, "a look at the cluster panicked");
+        Err(EngineError::internal(format!("internal error: {message}")))
+    })
+}

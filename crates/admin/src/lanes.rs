@@ -1,0 +1,15 @@
+//! The lanes of workers, as statistics show them.
+
+/// A lane as it is now.
+#[derive(Debug, Clone, Copy)]
+pub struct LaneStats {
+    pub name: &'static str,
+    pub workers: usize,
+    pub active: usize,
+    pub waiting: usize,
+    /// Most operations that may wait.
+    pub capacity: usize,
+    pub rejected: u64,
+    pub largest: usize,
+    pub completed: u64,
+}

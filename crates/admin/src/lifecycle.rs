@@ -1,0 +1,217 @@
+//! Opening, closing, blocking and merging indices.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::index::{refuse_patterns, targets, write_shards};
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::Node;
+use sparrow_indices::aliases::AliasSpec;
+use sparrow_indices::blocks::{self, Access};
+use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_tasks::TaskSpec;
+
+/// `POST /{index}/_close`
+pub fn close_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    refuse_patterns(node, request.part("index"))?;
+    let handles = targets(node, request, ResolveOptions::metadata())?;
+    handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
+    let mut closed = Map::new();
+    for handle in handles {
+        if !handle.is_closed() {
+            // What was written is in segments; the log has nothing that only an open index could show.
+            handle.flush()?;
+            handle.set_closed(true, &|| Ok(()))?;
+        }
+        closed.insert(handle.name.clone(), json!({"closed": true}));
+    }
+    Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "indices": closed})))
+}
+
+/// `POST /{index}/_open`
+pub fn open_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    refuse_patterns(node, request.part("index"))?;
+    let options = ResolveOptions { open: false, closed: true, ..ResolveOptions::metadata() };
+    let handles = targets(node, request, options)?;
+    let closed = handles.iter().filter(|handle| handle.is_closed()).count();
+    if closed > 0 {
+        node.cluster.check_shards(node.indices.names().open_indices(), closed)?;
+    }
+    for handle in handles {
+        if handle.is_closed() {
+            handle.check_access(Access::MetadataWrite)?;
+            handle.set_closed(false, &|| node.indices.clear_leftovers())?;
+        }
+    }
+    Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true})))
+}
+
+/// `PUT /{index}/_block/{block}`
+pub fn add_block(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let block = request.part("block");
+    if !blocks::is_known(block) {
+        return Err(EngineError::illegal_argument(format!("No block found with name {block}")));
+    }
+    let change = json!({format!("index.blocks.{block}"): true});
+    let mut blocked = Vec::new();
+    for handle in targets(node, request, ResolveOptions::metadata())? {
+        // Writes that are under way end first, so that none is acknowledged behind the block.
+        handle.replace_metadata(&handle.changer()?, |metadata| {
+            metadata.settings = metadata.settings.updated(&change, &handle.name, &handle.uuid)?;
+            Ok(())
+        })?;
+        blocked.push(json!({"name": handle.name, "blocked": true}));
+    }
+    let any = !blocked.is_empty();
+    Ok(Reply::ok(&json!({"acknowledged": any, "shards_acknowledged": any, "indices": blocked})))
+}
+
+/// What a force merge shall do.
+#[derive(Debug, Clone, Copy)]
+struct ForceMerge {
+    /// −1: what merging comes to by itself.
+    max_num_segments: i64,
+    only_expunge_deletes: bool,
+    flush: bool,
+}
+
+impl ForceMerge {
+    fn run(self, handles: &[Arc<IndexHandle>]) -> Result<Value, EngineError> {
+        for handle in handles {
+            handle.refresh()?;
+            let stats = handle.index().stats()?;
+            let needed = if self.only_expunge_deletes {
+                stats.deleted > 0
+            } else {
+                // As in Lucene, a single segment stays as it is, deleted documents and all.
+                self.max_num_segments > 0 && stats.segments as i64 > self.max_num_segments
+            };
+            if needed {
+                handle.shard.merge().map_err(|error| handle.failed(error))?;
+            }
+            if self.flush {
+                handle.flush()?;
+            }
+        }
+        Ok(json!({"_shards": write_shards(handles.len())}))
+    }
+}
+
+/// `POST /{index}/_forcemerge`
+pub fn force_merge(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let wanted = ForceMerge {
+        max_num_segments: params.integer("max_num_segments")?.unwrap_or(-1),
+        only_expunge_deletes: params.bool("only_expunge_deletes", false)?,
+        flush: params.bool("flush", true)?,
+    };
+    if wanted.only_expunge_deletes && wanted.max_num_segments != -1 {
+        return Err(EngineError::invalid(
+            "cannot set only_expunge_deletes and max_num_segments at the same time, those two parameters are \
+             mutually exclusive",
+        ));
+    }
+    if wanted.max_num_segments == 0 || wanted.max_num_segments < -1 {
+        return Err(EngineError::illegal_argument(format!(
+            "[max_num_segments] must be greater than 0 but was [{}]",
+            wanted.max_num_segments
+        )));
+    }
+    let wait = params.bool("wait_for_completion", true)?;
+    let handles = targets(node, request, ResolveOptions::default())?;
+    handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
+    let description = format!(
+        "Force-merge indices [{}], maxSegments[{}], onlyExpungeDeletes[{}], flush[{}]",
+        request.part("index"),
+        wanted.max_num_segments,
+        wanted.only_expunge_deletes,
+        wanted.flush
+    );
+    let mut spec =
+        TaskSpec::new("indices:admin/forcemerge", description).opaque_id(request.opaque_id.clone());
+    if !wait {
+        spec = spec.persistent();
+    }
+    let task = node.tasks.spawn(spec, move |_| wanted.run(&handles))?;
+    if wait {
+        return Ok(Reply::ok(&task.wait()?));
+    }
+    Ok(Reply::ok(&json!({"task": task.id()})))
+}
+
+/// `POST /{index}/_cache/clear`: what is kept of filters goes by itself when memory is short, and is never wrong, so
+/// there is nothing that would have to be forgotten.
+pub fn clear_cache(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let params = request.params();
+    for part in ["fielddata", "query", "request"] {
+        params.bool(part, false)?;
+    }
+    let handles = targets(node, request, ResolveOptions::default())?;
+    Ok(Reply::ok(&json!({"_shards": write_shards(handles.len())})))
+}
+
+/// `GET /_resolve/index/{name}`
+pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let options = ResolveOptions::metadata().with(&request.params())?;
+    let names = node.indices.names();
+    let expression = request.part("name");
+    let direct = names.index_names(
+        expression,
+        &ResolveOptions { only_indices: true, ..options.clone() },
+        request.right(),
+    )?;
+    let mut indices = Vec::new();
+    for name in direct {
+        let shown = |alias: &str, spec: &AliasSpec| {
+            request.caller.knows(alias) && (options.hidden || spec.is_hidden != Some(true))
+        };
+        let aliases = names.aliases_of(&name).into_iter().filter(|(alias, spec)| shown(alias, spec));
+        let aliases: Vec<String> = aliases.map(|(alias, _)| alias).collect();
+        let mut shown = Map::new();
+        shown.insert("name".into(), name.as_str().into());
+        if !aliases.is_empty() {
+            shown.insert("aliases".into(), aliases.into());
+        }
+        let handle = names.indices.get(&name);
+        let state = if handle.is_some_and(|handle| handle.is_closed()) { "closed" } else { "open" };
+        let mut attributes = vec![state];
+        if handle.is_some_and(|handle| handle.settings().is_hidden()) {
+            attributes.push("hidden");
+        }
+        attributes.sort_unstable();
+        shown.insert("attributes".into(), attributes.into());
+        indices.push(Value::Object(shown));
+    }
+    let aliases: Vec<Value> = names
+        .alias_names(expression, &options, request.right())
+        .into_iter()
+        .map(|alias| {
+            let indices: Vec<&String> =
+                names.aliases.get(&alias).into_iter().flat_map(|of| of.keys()).collect();
+            json!({"name": alias, "indices": indices})
+        })
+        .collect();
+    Ok(Reply::ok(&json!({"indices": indices, "aliases": aliases, "data_streams": []})))
+}
+
+/// `GET /_data_stream[/{name}]`: there are none.
+pub fn get_data_stream(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let names: Vec<&str> =
+        request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let is_pattern = |name: &str| name == "_all" || name.contains('*');
+    request.right().check(names.iter().copied().filter(|name| !is_pattern(name)))?;
+    match names.into_iter().find(|name| !is_pattern(name)) {
+        Some(name) => Err(EngineError::IndexNotFound { name: name.to_owned() }),
+        None => Ok(Reply::ok(&json!({"data_streams": []}))),
+    }
+}
+
+/// `PUT /_data_stream/{name}`: known by name and not there.
+pub fn refuse(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    request.right().check([request.part("name")])?;
+    Err(EngineError::illegal_argument(
+        "data streams cannot be used on this server: use an index, or an alias with a write index",
+    ))
+}

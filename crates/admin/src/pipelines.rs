@@ -1,0 +1,89 @@
+//! The operations on pipelines.
+
+use serde_json::{Map, Value};
+use sparrow_types::work;
+
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::Node;
+
+/// `PUT /_ingest/pipeline/{pipeline}`
+pub fn put_pipeline(
+    node: &Node,
+    request: &Request,
+    body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let id = request.part("pipeline");
+    if id.is_empty() || id.contains(['*', ',', ' ']) {
+        return Err(EngineError::illegal_argument(format!(
+            "pipeline id [{id}] may not be empty or contain '*', ',' or ' '"
+        )));
+    }
+    let definition = object(body)?;
+    node.pipelines.put(id, &definition, request.params().integer("if_version")?)?;
+    Ok(Reply::acknowledged())
+}
+
+/// `GET /_ingest/pipeline[/{pipeline}]`
+pub fn get_pipeline(
+    node: &Node,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let mut found = node.pipelines.definitions(request.part("pipeline"));
+    if request.params().bool("summary", false)? {
+        for definition in found.values_mut() {
+            *definition = Value::Object(Map::new());
+        }
+    }
+    let status = if found.is_empty() { 404 } else { 200 };
+    Ok(Reply::json(status, &Value::Object(found)))
+}
+
+/// `DELETE /_ingest/pipeline/{pipeline}`
+pub fn delete_pipeline(
+    node: &Node,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let id = request.part("pipeline");
+    if !node.pipelines.delete(id)? && id != "*" {
+        return Err(EngineError::resource_not_found(format!("pipeline [{id}] is missing")));
+    }
+    Ok(Reply::acknowledged())
+}
+
+/// `GET|POST /_ingest/pipeline[/{pipeline}]/_simulate`
+pub fn simulate_pipeline(
+    node: &Node,
+    request: &Request,
+    body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let given = object(body)?;
+    let verbose = request.params().bool("verbose", false)?;
+    let simulated = node.pipelines.simulate(&*node.models, request.part("pipeline"), given, verbose)?;
+    // What came of it is what stopping made of it.
+    work::check()?;
+    Ok(Reply::ok(&simulated))
+}
+
+fn object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Err(EngineError::parse("request body is required"));
+    }
+    match sparrow_wire::strict_json::from_slice(body) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(EngineError::parse("request body must be an object")),
+        Err(error) => Err(EngineError::api(
+            400,
+            Exception::new("parse_exception", "Failed to parse content to map").because(Exception::new(
+                "x_content_parse_exception",
+                format!("[{}:{}] {error}", error.line(), error.column()),
+            )),
+        )),
+    }
+}

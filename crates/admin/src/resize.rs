@@ -1,0 +1,107 @@
+//! `_clone`, `_shrink` and `_split`: a new index with the documents of another, as a copy of its files.
+//!
+//! An index is one piece, whatever number of shards it was given, so the three differ in which numbers they allow.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use sparrow_call::body::parse_object;
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+use sparrow_indices::Node;
+use sparrow_indices::aliases::AliasSpec;
+use sparrow_indices::{Settings, names};
+
+/// `PUT|POST /{index}/_clone/{target}`, `…/_shrink/{target}`, `…/_split/{target}`
+pub fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let target = sparrow_indices::date_math::resolve(request.part("target"))?;
+    request.right().check([request.part("index")])?;
+    let making = request.caller.to(Action::CreateIndex);
+    making.check([target.as_str()])?;
+    names::check(&target)?;
+    let (mut given, mut aliases) = (json!({}), BTreeMap::new());
+    for (key, value) in parse_object(body)? {
+        match key.as_str() {
+            "settings" => given = value,
+            "aliases" => aliases = AliasSpec::parse_all(&value)?,
+            other => {
+                return Err(EngineError::parse(format!("[resize_request] unknown field [{other}]")));
+            }
+        }
+    }
+    crate::index::check_aliases(request, &target, &aliases)?;
+    let source = node.indices.get(request.part("index"), request.right())?;
+    let shards = shards_after(&request.op, &source.settings(), &Settings::parse(&given)?)?;
+    if !source.settings().is_blocked("write") && !source.settings().is_blocked("read_only") {
+        return Err(illegal_state(format!(
+            "index {} must be read-only to resize index. use \"index.blocks.write=true\"",
+            source.name
+        )));
+    }
+    let settings = source.settings().resized(&given, shards)?;
+    node.indices.copy(&source, &target, settings, aliases, making)?;
+    Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": target})))
+}
+
+/// The number of shards that the new index is shown with.
+fn shards_after(op: &str, source: &Settings, given: &Settings) -> Result<usize, EngineError> {
+    let before = source.shards();
+    let asked = given.asked_shards();
+    let illegal = |reason: String| Err(EngineError::illegal_argument(reason));
+    match (op, asked) {
+        ("clone_index", None) => Ok(before),
+        ("clone_index", Some(after)) if after != before => illegal(format!(
+            "the number of target shards [{after}] must be the same as the number of source shards [{before}]"
+        )),
+        ("shrink_index", None) => Ok(1),
+        ("shrink_index", Some(after)) if after > before => illegal(format!(
+            "the number of target shards [{after}] must be less that the number of source shards [{before}]"
+        )),
+        ("shrink_index", Some(after)) if !before.is_multiple_of(after) => {
+            illegal(format!("the number of source shards [{before}] must be a multiple of [{after}]"))
+        }
+        ("split_index", None) => {
+            Err(EngineError::invalid("index.number_of_shards is required for split operations"))
+        }
+        ("split_index", Some(after)) if after <= before => illegal(format!(
+            "the number of source shards [{before}] must be less that the number of target shards [{after}]"
+        )),
+        ("split_index", Some(after)) if !after.is_multiple_of(before) => Err(illegal_state(format!(
+            "the number of source shards [{before}] must be a factor of [{after}]"
+        ))),
+        (_, Some(after)) => Ok(after),
+        (_, None) => Ok(before),
+    }
+}
+
+fn illegal_state(reason: String) -> EngineError {
+    // Not a 500 as there: the caller can help it.
+    EngineError::api(400, Exception::new("illegal_state_exception", reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(shards: Option<usize>) -> Settings {
+        let value = shards.map_or_else(|| json!({}), |shards| json!({"number_of_shards": shards}));
+        Settings::parse(&value).unwrap()
+    }
+
+    #[test]
+    fn numbers_of_shards_divide_each_other() {
+        let after = |op: &str, before: usize, asked: Option<usize>| {
+            shards_after(op, &settings(Some(before)), &settings(asked)).ok()
+        };
+        assert_eq!(after("clone_index", 2, None), Some(2));
+        assert_eq!(after("clone_index", 2, Some(6)), None);
+        assert_eq!(after("shrink_index", 6, None), Some(1));
+        assert_eq!(after("shrink_index", 6, Some(3)), Some(3));
+        assert_eq!(after("shrink_index", 6, Some(4)), None);
+        assert_eq!(after("split_index", 2, Some(4)), Some(4));
+        assert_eq!(after("split_index", 2, Some(5)), None);
+        assert_eq!(after("split_index", 2, None), None);
+    }
+}

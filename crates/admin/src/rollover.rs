@@ -1,0 +1,245 @@
+//! `_rollover`: when an index is full enough, the alias goes on with a new one.
+
+use serde_json::{Map, Value, json};
+
+use sparrow_call::body::parse_object;
+use sparrow_call::error::EngineError;
+use sparrow_call::params::parse_duration;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::{Action, Right};
+use sparrow_indices::Node;
+use sparrow_indices::alias_changes::AliasChange;
+use sparrow_indices::aliases::AliasSpec;
+use sparrow_indices::blocks::Access;
+use sparrow_indices::templates::Body;
+use sparrow_indices::{IndexHandle, date_math, names, now_millis};
+use sparrow_wire::size::parse_size;
+
+/// Digits that the number at the end of a name has at least.
+const DIGITS: usize = 6;
+
+/// One condition, as it is shown, and whether it holds.
+struct Condition {
+    text: String,
+    /// A least that must hold besides any `max_`.
+    least: bool,
+    holds: bool,
+}
+
+/// `POST /{alias}/_rollover[/{new_index}]`
+pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let dry_run = params.bool("dry_run", false)?;
+    if params.bool("lazy", false)? {
+        return Err(EngineError::illegal_argument("lazy rollover can be applied only on a data stream"));
+    }
+    let alias = request.part("index");
+    let mut given = Body::default();
+    let mut conditions = Map::new();
+    for (key, value) in &parse_object(body)? {
+        match (key.as_str(), value) {
+            ("conditions", Value::Object(members)) => conditions = members.clone(),
+            ("conditions", _) => {
+                return Err(EngineError::parse("[rollover_request] [conditions] must be an object"));
+            }
+            _ if given.set(key, value)? => {}
+            (other, _) => {
+                return Err(EngineError::parse(format!("[rollover_request] unknown field [{other}]")));
+            }
+        }
+    }
+    request.right().check([alias])?;
+    let names = node.indices.names();
+    let refused = |reason: String| Err(EngineError::illegal_argument(reason));
+    if names.indices.contains_key(alias) || names.broken.contains_key(alias) {
+        return refused(
+            "rollover target is a [concrete index] but one of [alias,data_stream] was expected".to_owned(),
+        );
+    }
+    let Some(indices) = names.aliases.get(alias) else {
+        return refused(format!("rollover target [{alias}] does not exist"));
+    };
+    let Ok(Some(old)) = names.write_index(alias) else {
+        return refused(format!("rollover target [{alias}] does not point to a write index"));
+    };
+    let spec = AliasSpec::clone(&indices[&old]);
+    if given.aliases.contains_key(alias) {
+        return refused(format!(
+            "Rollover alias [{alias}] can't be specified in the body: the new index gets it anyway"
+        ));
+    }
+    let handle = node.indices.write_target(alias, request.right())?;
+    handle.check_access(Access::MetadataWrite)?;
+    // The next name follows from the alias; one that the request chooses has to be the caller's to take.
+    let mut making = Right::unlimited();
+    let provided = match request.part("target") {
+        "" => {
+            let provided = handle.metadata.read().provided_name.clone().unwrap_or_else(|| old.clone());
+            next_name(&old, &provided)?
+        }
+        name => {
+            making = request.caller.to(Action::CreateIndex);
+            name.to_owned()
+        }
+    };
+    let new = date_math::resolve(&provided)?;
+    making.check([new.as_str()])?;
+    crate::index::check_aliases(request, &new, &given.aliases)?;
+    names::check(&new)?;
+    names.check_free(&new)?;
+    let conditions = judged(&handle, &conditions)?;
+    let maxima = conditions.iter().filter(|one| !one.least);
+    let (mut any, mut none) = (false, true);
+    for one in maxima {
+        none = false;
+        any |= one.holds;
+    }
+    let met = (any || none) && conditions.iter().all(|one| !one.least || one.holds);
+    let rolls = met && !dry_run;
+    if rolls {
+        let planned = node.indices.planned(&provided, &given)?;
+        node.indices.create(planned, making)?;
+        let swapped = node.indices.change_aliases(|names| {
+            // Somebody else may have rolled it over, or taken it away, since the conditions were judged.
+            if !matches!(names.write_index(alias), Ok(Some(index)) if index == old) {
+                let reason =
+                    format!("rollover target [{alias}] does not point to write index [{old}] any longer");
+                return Err(EngineError::illegal_argument(reason));
+            }
+            let mut changes = Vec::new();
+            if spec.is_write_index == Some(true) {
+                let before = AliasSpec { is_write_index: Some(false), ..spec.clone() };
+                changes.push(AliasChange::Add { index: old.clone(), alias: alias.to_owned(), spec: before });
+            } else {
+                changes.push(AliasChange::Remove {
+                    index: old.clone(),
+                    alias: alias.to_owned(),
+                    must_exist: true,
+                });
+            }
+            changes.push(AliasChange::Add {
+                index: new.clone(),
+                alias: alias.to_owned(),
+                spec: spec.clone(),
+            });
+            Ok((changes, ()))
+        });
+        if let Err(error) = swapped {
+            // The alias still writes to the old index; a new one that nobody uses would be in the way of the next try.
+            node.indices.delete(&new)?;
+            return Err(error);
+        }
+    }
+    let shown: Map<String, Value> = conditions.into_iter().map(|one| (one.text, one.holds.into())).collect();
+    Ok(Reply::ok(&json!({
+        "acknowledged": rolls,
+        "shards_acknowledged": rolls,
+        "old_index": old,
+        "new_index": new,
+        "rolled_over": rolls,
+        "dry_run": dry_run,
+        "lazy": false,
+        "conditions": shown,
+    })))
+}
+
+/// The name with its number one higher. Date math stays what it is, so that the new name has the date of now.
+fn next_name(old: &str, provided: &str) -> Result<String, EngineError> {
+    let inner = provided.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    let text = inner.unwrap_or(provided);
+    let numbered = text.rsplit_once('-').and_then(|(stem, digits)| {
+        let all = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        Some((stem, digits.parse::<u64>().ok().filter(|_| all)?))
+    });
+    let Some((stem, number)) = numbered else {
+        return Err(EngineError::illegal_argument(format!(
+            "index name [{old}] does not match pattern '^.*-\\d+$'"
+        )));
+    };
+    let next = format!("{stem}-{:0DIGITS$}", number.saturating_add(1));
+    Ok(if inner.is_some() { format!("<{next}>") } else { next })
+}
+
+/// Reads the conditions and looks which of them hold.
+fn judged(handle: &IndexHandle, conditions: &Map<String, Value>) -> Result<Vec<Condition>, EngineError> {
+    if conditions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let docs = handle.snapshot().num_docs();
+    let bytes = handle.index().stats()?.bytes;
+    let age = now_millis().saturating_sub(handle.metadata.read().creation_millis);
+    let mut judged = Vec::new();
+    for (name, value) in conditions {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => {
+                return Err(EngineError::parse(format!(
+                    "[rollover_request] condition [{name}] must be a number or a string"
+                )));
+            }
+        };
+        let least = name.starts_with("min_");
+        let holds = match name.as_str() {
+            "max_age" | "min_age" => {
+                let limit = parse_duration(name, &text)?;
+                limit.is_some_and(|limit| u128::from(age) >= limit.as_millis())
+            }
+            "max_docs" | "min_docs" | "max_primary_shard_docs" | "min_primary_shard_docs" => {
+                let limit: u64 = text.parse().map_err(|_| {
+                    EngineError::illegal_argument(format!("[{name}] must be a whole number, found [{text}]"))
+                })?;
+                docs >= limit
+            }
+            "max_size" | "min_size" | "max_primary_shard_size" | "min_primary_shard_size" => {
+                bytes >= parse_bytes(name, &text)?
+            }
+            _ => {
+                return Err(EngineError::parse(format!("[conditions] unknown field [{name}]")));
+            }
+        };
+        judged.push(Condition { text: format!("[{name}: {text}]"), least, holds });
+    }
+    if judged.iter().all(|one| one.least) {
+        return Err(EngineError::invalid(
+            "at least one max_* rollover condition must be set when using min_* conditions",
+        ));
+    }
+    Ok(judged)
+}
+
+/// A size such as `5gb`.
+fn parse_bytes(name: &str, text: &str) -> Result<u64, EngineError> {
+    parse_size(text).ok_or_else(|| {
+        EngineError::parse(format!(
+            "failed to parse setting [{name}] with value [{text}] as a size in bytes: unit is missing or unrecognized"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_count_up() {
+        for (name, next) in [
+            ("logs-1", "logs-000002"),
+            ("logs-000009", "logs-000010"),
+            ("a-b-9999999", "a-b-10000000"),
+            ("<logs-{now/d}-3>", "<logs-{now/d}-000004>"),
+        ] {
+            assert_eq!(next_name("old", name).unwrap(), next);
+        }
+        for bad in ["logs", "logs-", "logs-x", "logs-1x"] {
+            assert!(next_name(bad, bad).unwrap_err().reason().contains("does not match pattern"));
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_bytes("max_size", "5kb").unwrap(), 5120);
+        assert_eq!(parse_bytes("max_size", "1.5MB").unwrap(), 3 << 19);
+        assert!(parse_bytes("max_size", "5").is_err());
+    }
+}

@@ -1,0 +1,302 @@
+//! The statistics of one index, in the sections of Elasticsearch.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use serde_json::{Map, Value, json};
+
+use sparrow_call::error::EngineError;
+use sparrow_indices::IndexHandle;
+
+/// Names of metrics in paths, with the sections that they show.
+pub(super) const METRICS: &[(&str, &[&str])] = &[
+    ("docs", &["docs"]),
+    ("shard_stats", &["shard_stats"]),
+    ("store", &["store"]),
+    ("indexing", &["indexing"]),
+    ("get", &["get"]),
+    ("search", &["search"]),
+    ("merge", &["merges"]),
+    ("refresh", &["refresh"]),
+    ("flush", &["flush"]),
+    ("warmer", &["warmer"]),
+    ("query_cache", &["query_cache"]),
+    ("fielddata", &["fielddata"]),
+    ("completion", &["completion"]),
+    ("segments", &["segments"]),
+    ("translog", &["translog"]),
+    ("request_cache", &["request_cache"]),
+    ("recovery", &["recovery"]),
+    ("bulk", &["bulk"]),
+    ("mappings", &["mappings"]),
+    ("dense_vector", &["dense_vector"]),
+    ("sparse_vector", &["sparse_vector"]),
+];
+
+/// The sections and figures of [`sections`], for a node without an index that could be asked.
+pub(super) const NO_FIGURES: &[(&str, &str)] = &[
+    ("docs", "count deleted total_size_in_bytes"),
+    ("shard_stats", "total_count"),
+    ("store", "size_in_bytes total_data_set_size_in_bytes reserved_in_bytes"),
+    (
+        "indexing",
+        "index_total index_time_in_millis index_current index_failed \
+         index_failed_due_to_version_conflict delete_total delete_time_in_millis delete_current \
+         noop_update_total is_throttled throttle_time_in_millis write_load",
+    ),
+    (
+        "get",
+        "total time_in_millis exists_total exists_time_in_millis missing_total missing_time_in_millis \
+         current",
+    ),
+    (
+        "search",
+        "open_contexts query_total query_time_in_millis query_current query_failure fetch_total \
+         fetch_time_in_millis fetch_current fetch_failure scroll_total scroll_time_in_millis \
+         scroll_current suggest_total suggest_time_in_millis suggest_current",
+    ),
+    (
+        "merges",
+        "current current_docs current_size_in_bytes total total_time_in_millis total_docs \
+         total_size_in_bytes total_stopped_time_in_millis total_throttled_time_in_millis \
+         total_auto_throttle_in_bytes",
+    ),
+    ("refresh", "total total_time_in_millis external_total external_total_time_in_millis listeners"),
+    ("flush", "total periodic total_time_in_millis total_time_excluding_waiting_on_lock_in_millis"),
+    ("warmer", "current total total_time_in_millis"),
+    ("query_cache", "memory_size_in_bytes total_count hit_count miss_count cache_size cache_count evictions"),
+    ("fielddata", "memory_size_in_bytes evictions global_ordinals"),
+    ("completion", "size_in_bytes"),
+    (
+        "segments",
+        "count memory_in_bytes terms_memory_in_bytes stored_fields_memory_in_bytes \
+         term_vectors_memory_in_bytes norms_memory_in_bytes points_memory_in_bytes \
+         doc_values_memory_in_bytes index_writer_memory_in_bytes version_map_memory_in_bytes \
+         fixed_bit_set_memory_in_bytes max_unsafe_auto_id_timestamp file_sizes",
+    ),
+    (
+        "translog",
+        "operations size_in_bytes uncommitted_operations uncommitted_size_in_bytes \
+         earliest_last_modified_age",
+    ),
+    ("request_cache", "memory_size_in_bytes evictions hit_count miss_count"),
+    ("recovery", "current_as_source current_as_target throttle_time_in_millis"),
+    (
+        "bulk",
+        "total_operations total_time_in_millis total_size_in_bytes avg_time_in_millis avg_size_in_bytes",
+    ),
+    (
+        "mappings",
+        "total_count total_estimated_overhead_in_bytes total_segments total_segment_fields \
+         average_fields_per_segment",
+    ),
+    ("dense_vector", "value_count"),
+    ("sparse_vector", "value_count"),
+];
+
+/// The sections of an index. What does not exist here (field data, warmers, completions, a cache of requests) is zero.
+///
+/// # Errors
+/// When its directory cannot be listed.
+pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError> {
+    let index = handle.index();
+    let stats = index.stats()?;
+    let segments = index.segment_stats()?;
+    let merges = index.merge_stats();
+    let counters = &handle.counters;
+    let load = |counter: &AtomicU64| counter.load(Relaxed);
+    let millis = |nanos: u64| nanos / 1_000_000;
+    let alive = handle.opened.at.elapsed();
+    let busy = counters.bulk.millis() as f64;
+    let uncommitted = handle.shard.uncommitted();
+    let log = handle.shard.log_bytes();
+    let (exists, missing) = (&counters.get_exists, &counters.get_missing);
+    let bulks = counters.bulk.count();
+    let share = |total: u64| total.checked_div(bulks).unwrap_or_default();
+    let fields = handle.mapping().field_count();
+    let value = json!({
+        "docs": {"count": stats.docs, "deleted": stats.deleted, "total_size_in_bytes": segments.iter().map(|one| one.bytes).sum::<u64>()},
+        "shard_stats": {"total_count": 1},
+        "store": {"size_in_bytes": stats.bytes, "total_data_set_size_in_bytes": stats.bytes, "reserved_in_bytes": 0},
+        "indexing": {
+            "index_total": counters.index.count(),
+            "index_time_in_millis": counters.index.millis(),
+            "index_current": counters.index.current(),
+            "index_failed": load(&counters.index_failed),
+            "index_failed_due_to_version_conflict": load(&counters.conflicts),
+            "delete_total": counters.delete.count(),
+            "delete_time_in_millis": counters.delete.millis(),
+            "delete_current": counters.delete.current(),
+            "noop_update_total": load(&counters.noop),
+            "is_throttled": false,
+            "throttle_time_in_millis": 0,
+            "write_load": busy / (alive.as_millis().max(1) as f64),
+        },
+        "get": {
+            "total": exists.count() + missing.count(),
+            "time_in_millis": exists.millis() + missing.millis(),
+            "exists_total": exists.count(),
+            "exists_time_in_millis": exists.millis(),
+            "missing_total": missing.count(),
+            "missing_time_in_millis": missing.millis(),
+            "current": exists.current() + missing.current(),
+        },
+        "search": {
+            "open_contexts": load(&counters.open_contexts),
+            "query_total": counters.query.count(),
+            "query_time_in_millis": counters.query.millis(),
+            "query_current": counters.query.current(),
+            "query_failure": load(&counters.query_failure),
+            "fetch_total": counters.fetch.count(),
+            "fetch_time_in_millis": counters.fetch.millis(),
+            "fetch_current": counters.fetch.current(),
+            "fetch_failure": load(&counters.fetch_failure),
+            "scroll_total": counters.scroll.count(),
+            "scroll_time_in_millis": counters.scroll.millis(),
+            "scroll_current": counters.scroll.current(),
+            "suggest_total": 0,
+            "suggest_time_in_millis": 0,
+            "suggest_current": 0,
+        },
+        "merges": {
+            "current": merges.current,
+            "current_docs": merges.current_docs,
+            "current_size_in_bytes": merges.current_bytes,
+            "total": merges.total,
+            "total_time_in_millis": millis(merges.nanos),
+            "total_docs": merges.docs,
+            "total_size_in_bytes": merges.bytes,
+            "total_stopped_time_in_millis": 0,
+            "total_throttled_time_in_millis": 0,
+            "total_auto_throttle_in_bytes": 0,
+        },
+        "refresh": {
+            "total": counters.refresh.count(),
+            "total_time_in_millis": counters.refresh.millis(),
+            "external_total": counters.refresh.count(),
+            "external_total_time_in_millis": counters.refresh.millis(),
+            "listeners": 0,
+        },
+        "flush": {
+            "total": counters.flush.count(),
+            "periodic": load(&counters.periodic_flush),
+            "total_time_in_millis": counters.flush.millis(),
+            "total_time_excluding_waiting_on_lock_in_millis": counters.flush.millis(),
+        },
+        "warmer": {"current": 0, "total": 0, "total_time_in_millis": 0},
+        "query_cache": {
+            "memory_size_in_bytes": 0, "total_count": 0, "hit_count": 0, "miss_count": 0, "cache_size": 0,
+            "cache_count": 0, "evictions": 0,
+        },
+        "fielddata": {"memory_size_in_bytes": 0, "evictions": 0, "global_ordinals": {"build_time_in_millis": 0}},
+        "completion": {"size_in_bytes": 0},
+        "segments": {
+            "count": segments.len(),
+            "memory_in_bytes": 0,
+            "terms_memory_in_bytes": 0,
+            "stored_fields_memory_in_bytes": 0,
+            "term_vectors_memory_in_bytes": 0,
+            "norms_memory_in_bytes": 0,
+            "points_memory_in_bytes": 0,
+            "doc_values_memory_in_bytes": 0,
+            "index_writer_memory_in_bytes": 0,
+            "version_map_memory_in_bytes": handle.shard.unrefreshed_bytes(),
+            "fixed_bit_set_memory_in_bytes": 0,
+            "max_unsafe_auto_id_timestamp": -1,
+            "file_sizes": {},
+        },
+        "translog": {
+            "operations": uncommitted,
+            "size_in_bytes": log,
+            "uncommitted_operations": uncommitted,
+            "uncommitted_size_in_bytes": log,
+            "earliest_last_modified_age": handle.since_flush().as_millis() as u64,
+        },
+        "request_cache": {"memory_size_in_bytes": 0, "evictions": 0, "hit_count": 0, "miss_count": 0},
+        "recovery": {"current_as_source": 0, "current_as_target": 0, "throttle_time_in_millis": 0},
+        "bulk": {
+            "total_operations": bulks,
+            "total_time_in_millis": counters.bulk.millis(),
+            "total_size_in_bytes": load(&counters.bulk_bytes),
+            "avg_time_in_millis": share(counters.bulk.millis()),
+            "avg_size_in_bytes": share(load(&counters.bulk_bytes)),
+        },
+        "mappings": {
+            "total_count": fields,
+            "total_estimated_overhead_in_bytes": 0,
+            "total_segments": segments.len(),
+            "total_segment_fields": fields * segments.len(),
+            "average_fields_per_segment": if segments.is_empty() { 0 } else { fields },
+        },
+        "dense_vector": {"value_count": segments.iter().map(|one| one.dense_values).sum::<u64>()},
+        "sparse_vector": {"value_count": segments.iter().map(|one| one.sparse_values).sum::<u64>()},
+    });
+    match value {
+        Value::Object(sections) => Ok(sections),
+        _ => Ok(Map::new()),
+    }
+}
+
+/// Adds the figures of another index: counts add up, ages and time stamps take the largest, averages are made anew.
+pub fn add(total: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (key, value) in more {
+        let Some(known) = total.get_mut(key) else {
+            total.insert(key.clone(), value.clone());
+            continue;
+        };
+        match (known, value) {
+            (Value::Object(known), Value::Object(value)) => add(known, value),
+            (known @ Value::Number(_), Value::Number(value)) => {
+                let largest =
+                    matches!(key.as_str(), "max_unsafe_auto_id_timestamp" | "earliest_last_modified_age");
+                *known = match (known.as_i64(), value.as_i64()) {
+                    (Some(a), Some(b)) if largest => a.max(b).into(),
+                    (Some(a), Some(b)) => (a + b).into(),
+                    _ => (known.as_f64().unwrap_or_default() + value.as_f64().unwrap_or_default()).into(),
+                };
+            }
+            _ => {}
+        }
+    }
+    let figure = |total: &Map<String, Value>, name: &str| total.get(name).and_then(Value::as_u64);
+    if let Some(count) = figure(total, "total_operations") {
+        for (average, sum) in
+            [("avg_time_in_millis", "total_time_in_millis"), ("avg_size_in_bytes", "total_size_in_bytes")]
+        {
+            let sum = figure(total, sum).unwrap_or_default();
+            total.insert(average.to_owned(), sum.checked_div(count).unwrap_or_default().into());
+        }
+    }
+    if let Some(segments) = figure(total, "total_segments") {
+        let fields = figure(total, "total_segment_fields").unwrap_or_default();
+        total.insert(
+            "average_fields_per_segment".to_owned(),
+            fields.checked_div(segments).unwrap_or_default().into(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_add_up_and_averages_are_made_anew() {
+        let one = json!({
+            "bulk": {"total_operations": 1, "total_time_in_millis": 10, "avg_time_in_millis": 10, "total_size_in_bytes": 5, "avg_size_in_bytes": 5},
+            "segments": {"max_unsafe_auto_id_timestamp": -1, "count": 2}, "indexing": {"write_load": 0.5},
+        });
+        let two = json!({
+            "bulk": {"total_operations": 3, "total_time_in_millis": 2, "avg_time_in_millis": 0, "total_size_in_bytes": 3, "avg_size_in_bytes": 1},
+            "segments": {"max_unsafe_auto_id_timestamp": -1, "count": 1}, "indexing": {"write_load": 0.25},
+        });
+        let mut total = one.as_object().unwrap().clone();
+        add(&mut total, two.as_object().unwrap());
+        assert_eq!(
+            Value::Object(total),
+            json!({
+                "bulk": {"total_operations": 4, "total_time_in_millis": 12, "avg_time_in_millis": 3, "total_size_in_bytes": 8, "avg_size_in_bytes": 2},
+                "segments": {"max_unsafe_auto_id_timestamp": -1, "count": 3}, "indexing": {"write_load": 0.75},
+            })
+        );
+    }
+}

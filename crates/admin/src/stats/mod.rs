@@ -1,0 +1,248 @@
+//! Statistics of indices: `_stats`, `_segments`, `_recovery`, and the part of `_nodes/stats` about indices.
+
+mod metrics;
+mod segments;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sparrow_types::work;
+
+pub use self::metrics::{add, sections};
+pub use self::segments::{LUCENE, index_segments, recovery};
+use sparrow_call::error::EngineError;
+use sparrow_call::params::Params;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::Node;
+use sparrow_indices::{IndexHandle, ResolveOptions};
+
+/// Which sections a request asks for.
+pub struct Wanted(Option<Vec<&'static str>>);
+
+impl Wanted {
+    /// Reads a list of metrics; an empty one means all.
+    ///
+    /// # Errors
+    /// Illegal argument for one that there is none of, or all beside single ones.
+    pub fn parse(list: &str, path: &str) -> Result<Self, EngineError> {
+        let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let known: Vec<&'static str> = metrics::METRICS.iter().map(|(name, _)| *name).collect();
+        if !check_metrics(&names, &known, path)? {
+            return Ok(Self(None));
+        }
+        let sections = names.iter().flat_map(|name| {
+            metrics::METRICS.iter().filter(move |(known, _)| known == name).flat_map(|(_, of)| *of)
+        });
+        Ok(Self(Some(sections.copied().collect())))
+    }
+
+    /// The sections asked for, of all.
+    pub fn of(&self, all: Map<String, Value>) -> Map<String, Value> {
+        match &self.0 {
+            None => all,
+            Some(wanted) => all.into_iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect(),
+        }
+    }
+}
+
+/// Checks names of metrics; says whether single ones are asked for.
+///
+/// # Errors
+/// Illegal argument that names the one that is unknown, and the one that it looks like.
+pub fn check_metrics(names: &[&str], known: &[&'static str], path: &str) -> Result<bool, EngineError> {
+    if names.is_empty() || names == ["_all"] {
+        return Ok(false);
+    }
+    let list = names.join(",");
+    if names.contains(&"_all") {
+        return Err(EngineError::illegal_argument(format!(
+            "request [{path}/{list}] contains _all and individual metrics [{list}]"
+        )));
+    }
+    let unknown: Vec<&str> = names.iter().copied().filter(|name| !known.contains(name)).collect();
+    if unknown.is_empty() {
+        return Ok(true);
+    }
+    let words: Vec<String> = unknown
+        .iter()
+        .map(|name| match sparrow_wire::suggest::suggestions(name, known).as_slice() {
+            [] => format!("[{name}]"),
+            [one] => format!("[{name}] -> did you mean [{one}]?"),
+            several => format!("[{name}] -> did you mean any of [{}]?", several.join(", ")),
+        })
+        .collect();
+    let plural = if unknown.len() > 1 { "s" } else { "" };
+    Err(EngineError::illegal_argument(format!(
+        "request [{path}/{list}] contains unrecognized metric{plural}: {}",
+        words.join(", ")
+    )))
+}
+
+/// How finely figures are shown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
+pub enum Level {
+    Cluster,
+    Indices,
+    Shards,
+}
+
+impl Level {
+    /// # Errors
+    /// Illegal argument for a level that there is none of.
+    pub fn parse(params: &Params<'_>, default: Self, lowest: &str) -> Result<Self, EngineError> {
+        match params.get("level").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("") => Ok(default),
+            Some("cluster") if lowest == "cluster" => Ok(Self::Cluster),
+            Some("node") if lowest == "node" => Ok(Self::Cluster),
+            Some("indices") => Ok(Self::Indices),
+            Some("shards") => Ok(Self::Shards),
+            Some(other) => Err(EngineError::illegal_argument(format!(
+                "level parameter must be one of [{lowest}] or [indices] or [shards] but was [{other}]"
+            ))),
+        }
+    }
+}
+
+/// `GET [/{index}]/_stats[/{metric}]`
+pub fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let path = match request.part("index") {
+        "" => "/_stats".to_owned(),
+        index => format!("/{index}/_stats"),
+    };
+    let wanted = Wanted::parse(request.part("metric"), &path)?;
+    let level = Level::parse(&params, Level::Indices, "cluster")?;
+    let forbid_closed = params.bool("forbid_closed_indices", true)?;
+    params.bool("include_unloaded_segments", false)?;
+    params.bool("include_segment_file_sizes", false)?;
+    let options = ResolveOptions { forbid_closed, ..ResolveOptions::default() }.with(&params)?;
+    let handles = node.indices.resolve(request.part("index"), options, request.right())?;
+    let mut total = Map::new();
+    let mut shown = Map::new();
+    let (mut shards, mut successful) = (0, 0);
+    for handle in &handles {
+        let Some(figures) = handle.unless_gone(request, sections(handle))? else { continue };
+        let mut figures = with_fields(wanted.of(figures), &params);
+        successful += 1;
+        // A figure of nodes.
+        figures.remove("mappings");
+        shards += 1 + handle.settings().replicas();
+        add(&mut total, &figures);
+        if level == Level::Cluster {
+            continue;
+        }
+        let figures = Value::Object(figures);
+        let mut index = Map::new();
+        index.insert("uuid".into(), handle.uuid.as_str().into());
+        index.insert("health".into(), health(handle.settings().replicas()).into());
+        index.insert("status".into(), if handle.is_closed() { "close" } else { "open" }.into());
+        index.insert("primaries".into(), figures.clone());
+        index.insert("total".into(), figures.clone());
+        if level == Level::Shards {
+            index.insert("shards".into(), json!({"0": [shard(node, handle, figures)]}));
+        }
+        shown.insert(handle.name.clone(), index.into());
+    }
+    let total = Value::Object(total);
+    let mut body = json!({
+        "_shards": {"total": shards, "successful": successful, "failed": 0},
+        "_all": {"primaries": total, "total": total},
+    });
+    if level != Level::Cluster {
+        body["indices"] = shown.into();
+    }
+    Ok(Reply::ok(&body))
+}
+
+/// Fields that field data or completions are asked for: none has any.
+fn with_fields(mut figures: Map<String, Value>, params: &Params<'_>) -> Map<String, Value> {
+    for (section, own) in [("fielddata", "fielddata_fields"), ("completion", "completion_fields")] {
+        if (params.get("fields").is_some() || params.get(own).is_some())
+            && let Some(Value::Object(section)) = figures.get_mut(section)
+        {
+            section.insert("fields".to_owned(), json!({}));
+        }
+    }
+    figures
+}
+
+/// The one shard of an index: its figures, and where it is.
+fn shard(node: &Node, handle: &IndexHandle, figures: Value) -> Value {
+    let last = handle.shard.next_seq_no() as i64 - 1;
+    let mut shown = json!({
+        "routing": {"state": "STARTED", "primary": true, "node": node.id(), "relocating_node": null},
+    });
+    if let (Value::Object(shown), Value::Object(figures)) = (&mut shown, figures) {
+        shown.extend(figures);
+    }
+    let commits = handle.counters.flush.count() + 1;
+    shown["commit"] = json!({
+        "id": handle.uuid, "generation": commits, "user_data": {}, "num_docs": handle.snapshot().num_docs(),
+    });
+    shown["seq_no"] = json!({"max_seq_no": last, "local_checkpoint": last, "global_checkpoint": last});
+    shown["retention_leases"] = json!({"primary_term": 1, "version": 0, "leases": []});
+    let path = node.data.path().display().to_string();
+    shown["shard_path"] = json!({"state_path": path, "data_path": path, "is_custom_data_path": false});
+    shown["search_idle"] = json!(false);
+    shown["search_idle_time"] = json!(0);
+    shown
+}
+
+/// The part of `_nodes/stats` and `_cluster/stats` about indices; [`Node`]'s own operation, not a route.
+///
+/// `metric` and `level` in the path say what of it.
+pub fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let wanted = Wanted::parse(request.part("metric"), "/_nodes/stats/indices")?;
+    let level = Level::parse(&request.params(), Level::Cluster, "node")?;
+    let mut total = Map::new();
+    let mut indices = Map::new();
+    for handle in open_indices(node) {
+        work::check()?;
+        let Some(figures) = handle.unless_gone(request, sections(&handle))? else { continue };
+        let figures = wanted.of(figures);
+        add(&mut total, &figures);
+        match level {
+            Level::Cluster => {}
+            Level::Indices => {
+                indices.insert(handle.name.clone(), figures.into());
+            }
+            Level::Shards => {
+                let shard = shard(node, &handle, figures.into());
+                indices.insert(handle.name.clone(), json!([{"0": shard}]));
+            }
+        }
+    }
+    if total.is_empty() {
+        total = empty(&wanted);
+    }
+    if level != Level::Cluster {
+        total.insert(if level == Level::Indices { "indices" } else { "shards" }.to_owned(), indices.into());
+    }
+    let ingest = node.pipelines.stats();
+    let breakers = sparrow_indices::memory::breakers(&node.memory);
+    Ok(Reply::ok(&json!({"node": node.id(), "indices": total, "ingest": ingest, "breakers": breakers})))
+}
+
+/// All indices that are open.
+pub fn open_indices(node: &Node) -> Vec<Arc<IndexHandle>> {
+    node.indices.names().indices.values().filter(|handle| !handle.is_closed()).cloned().collect()
+}
+
+/// The sections of a node without indices: those of [`sections`], with zeros.
+fn empty(wanted: &Wanted) -> Map<String, Value> {
+    let zeros = |names: &str| -> Value {
+        names.split(' ').map(|name| (name.to_owned(), Value::from(0))).collect::<Map<_, _>>().into()
+    };
+    let mut all: Map<String, Value> =
+        metrics::NO_FIGURES.iter().map(|(section, names)| ((*section).to_owned(), zeros(names))).collect();
+    all["indexing"]["is_throttled"] = false.into();
+    all["fielddata"]["global_ordinals"] = json!({"build_time_in_millis": 0});
+    all["segments"]["max_unsafe_auto_id_timestamp"] = (-1).into();
+    all["segments"]["file_sizes"] = json!({});
+    wanted.of(all)
+}
+
+/// One node holds no replicas: an index that asks for some is yellow.
+pub fn health(replicas: usize) -> &'static str {
+    if replicas == 0 { "green" } else { "yellow" }
+}

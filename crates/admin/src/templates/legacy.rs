@@ -1,0 +1,77 @@
+//! `_template`, the old kind.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::templates::api::{bounded, chosen, missing_template};
+use sparrow_call::body::parse_json;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::Node;
+use sparrow_indices::templates::{Legacy, alias_rights};
+
+/// `PUT|POST /_template/{name}`
+pub fn put_template(
+    node: &Node,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let name = request.part("name");
+    let create = params.bool("create", false)?;
+    let mut value = parse_json(body)?;
+    if let (Some(order), Some(members)) = (params.integer("order")?, value.as_object_mut()) {
+        members.entry("order").or_insert_with(|| order.into());
+    }
+    let template = Legacy::parse(name, &value)?;
+    alias_rights::check(&request.caller, &template.body, &template.patterns)?;
+    template.body.mapping()?.check_limits(&template.body.settings.limits())?;
+    node.indices.templates.change(|set| {
+        if create && set.legacy.contains_key(name) {
+            return Err(EngineError::illegal_argument(format!("index_template [{name}] already exists")));
+        }
+        set.legacy.insert(name.to_owned(), Arc::new(template));
+        bounded(set.legacy.len())
+    })?;
+    Ok(Reply::acknowledged())
+}
+
+/// `GET|HEAD /_template[/{name}]`
+pub fn get_template(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let flat = request.params().bool("flat_settings", false)?;
+    let set = node.indices.templates.set();
+    let names = request.part("name");
+    let found = chosen(if names.is_empty() { "*" } else { names }, &set.legacy).unwrap_or_default();
+    let shown: Map<String, Value> = found
+        .into_iter()
+        .filter_map(|name| {
+            let shown = set.legacy.get(&name)?.to_json(flat);
+            Some((name, shown))
+        })
+        .collect();
+    let status = if shown.is_empty() && !names.is_empty() && !names.contains('*') { 404 } else { 200 };
+    Ok(Reply::json(status, &Value::Object(shown)))
+}
+
+/// `DELETE /_template/{name}`
+pub fn delete_template(
+    node: &Node,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let names = request.part("name");
+    node.indices.templates.change(|set| {
+        let found = chosen(names, &set.legacy).map_err(|missing| missing_template(&missing))?;
+        if found.is_empty() && names != "*" {
+            return Err(missing_template(&[names.to_owned()]));
+        }
+        for name in found {
+            set.legacy.remove(&name);
+        }
+        Ok(())
+    })?;
+    Ok(Reply::acknowledged())
+}

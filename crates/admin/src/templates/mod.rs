@@ -1,0 +1,4 @@
+//! The operations on templates.
+
+pub mod api;
+pub mod legacy;

@@ -1,0 +1,95 @@
+//! `POST /_ext/migration/upgrade/{index}` and its companion that says what needs it.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sparrow_index::RewriteProgress;
+
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Right;
+use sparrow_indices::Node;
+use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_tasks::{TaskContext, TaskSpec};
+
+const ACTION: &str = "cluster:admin/xpack/upgrade";
+
+/// Upgrades one index, as a task; waits for its end unless told otherwise.
+pub fn upgrade_index(
+    node: &Arc<Node>,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let wait = request.params().bool("wait_for_completion", true)?;
+    let name = request.part("index");
+    if name == "_all" || name.contains(['*', ',']) {
+        return Err(EngineError::illegal_argument(format!(
+            "indices must be upgraded one at a time, but [{name}] may stand for several"
+        )));
+    }
+    let handle = node.indices.get(name, Right::unlimited())?;
+    let mut spec = TaskSpec::new(ACTION, "").cancellable().opaque_id(request.opaque_id.clone());
+    if !wait {
+        spec = spec.persistent();
+    }
+    let owner = node.clone();
+    let task = node.tasks.spawn(spec, move |context| run(&owner, &handle, context))?;
+    if wait {
+        return Ok(Reply::ok(&task.wait()?));
+    }
+    Ok(Reply::ok(&json!({"task": task.id()})))
+}
+
+fn run(node: &Node, handle: &IndexHandle, context: &TaskContext) -> Result<Value, EngineError> {
+    let start = std::time::Instant::now();
+    context.set_status(Value::Object(statistics(0, 0, 0)));
+    let mut progress = |RewriteProgress { done, total }: RewriteProgress| {
+        context.set_status(Value::Object(statistics(total, done, 0)));
+    };
+    let stats = node.indices.upgrade(handle, &mut progress, context.cancel_flag())?;
+    // An index that is current has nothing to do, and says so with zeros.
+    let (docs, batches) = stats.map_or((0, 0), |stats| (stats.docs, stats.segments));
+    context.set_status(Value::Object(statistics(docs, docs, batches)));
+    let mut response = Map::new();
+    response.insert("took".into(), (start.elapsed().as_millis() as u64).into());
+    response.insert("timed_out".into(), false.into());
+    response.extend(statistics(docs, docs, batches));
+    response.insert("failures".into(), Value::Array(Vec::new()));
+    Ok(Value::Object(response))
+}
+
+/// The documented counters. A batch is one segment.
+fn statistics(total: u64, updated: u64, batches: usize) -> Map<String, Value> {
+    let counters = [
+        ("total", total),
+        ("updated", updated),
+        ("created", 0),
+        ("deleted", 0),
+        ("batches", batches as u64),
+        ("version_conflicts", 0),
+        ("noops", 0),
+    ];
+    let mut statistics: Map<String, Value> =
+        counters.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+    statistics.insert("retries".into(), json!({"bulk": 0, "search": 0}));
+    statistics.insert("throttled_millis".into(), 0.into());
+    statistics
+}
+
+/// Which indices need an upgrade; those that need nothing are absent.
+pub fn upgrade_assistance(
+    node: &Node,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let options = ResolveOptions::from_params(&request.params())?;
+    let handles = node.indices.resolve(request.part("index"), options, Right::unlimited())?;
+    let indices: Map<String, Value> = handles
+        .iter()
+        .filter(|handle| handle.needs_upgrade())
+        .map(|handle| (handle.name.clone(), json!({"action_required": "upgrade"})))
+        .collect();
+    Ok(Reply::ok(&json!({"indices": indices})))
+}

@@ -1,0 +1,280 @@
+//! One pass over the documents of a segment.
+//!
+//! Every aggregation sees blocks of documents with the number of the bucket they are in; one that makes buckets hands
+//! the documents on to those below it, with the numbers of its own. What comes out is in keys that mean the same in
+//! every segment and index.
+
+use tantivy::SegmentReader;
+
+use super::ast::{Aggregation, AggregationKind};
+use super::bind::Bound;
+use super::error::AggregationError;
+use super::groups::Groups;
+use super::key::Key;
+use super::limits::Budget;
+use super::metrics::Metric;
+use super::partial::{Bucket, Partial};
+use super::slots::Slots;
+use sparrow_index::SegmentSnapshot;
+
+/// Documents of a block.
+const BLOCK: usize = 4096;
+/// Codes of documents that are listed at once.
+const MOST_CODES: usize = 1 << 18;
+
+/// What aggregations read of a segment.
+pub struct SegmentContext<'a> {
+    /// tantivy's part.
+    pub reader: &'a SegmentReader,
+    /// Our part.
+    pub segment: &'a SegmentSnapshot,
+    /// Position of the segment.
+    pub ord: u32,
+    /// Position of the index among those searched.
+    pub target: usize,
+    /// The index's part of the request.
+    pub bound: &'a Bound,
+    /// Score of each document, if they are needed.
+    pub scores: Option<&'a [f32]>,
+    /// Milliseconds since the epoch.
+    pub now: i64,
+    /// What the request may take.
+    pub budget: &'a Budget<'a>,
+}
+
+/// Aggregates the documents of a segment; those in `global` are all live ones.
+pub fn collect_segment(
+    aggregations: &[Aggregation],
+    context: &SegmentContext<'_>,
+    matching: &[u64],
+) -> Result<Vec<Partial>, AggregationError> {
+    let mut partials = Vec::with_capacity(aggregations.len());
+    let zeros = vec![0; BLOCK];
+    let mut nodes: Vec<Node<'_>> = Vec::with_capacity(aggregations.len());
+    let mut global_nodes: Vec<Node<'_>> = Vec::with_capacity(aggregations.len());
+    for aggregation in aggregations {
+        let is_global = matches!(aggregation.kind, AggregationKind::Global);
+        let node = Node::new(aggregation, context)?;
+        if is_global { &mut global_nodes } else { &mut nodes }.push(node);
+    }
+    let max_doc = context.reader.max_doc();
+    if !nodes.is_empty() {
+        let words = matching.iter().copied();
+        each_block(words, context, |docs| {
+            nodes.iter_mut().try_for_each(|node| node.collect(docs, &zeros[..docs.len()], context))
+        })?;
+    }
+    if !global_nodes.is_empty() {
+        let words = (0..max_doc.div_ceil(64)).map(|word| {
+            let live =
+                context.segment.live().map_or(u64::MAX, |live| live.get(word as usize).copied().unwrap_or(0));
+            let rest = max_doc - word * 64;
+            live & if rest < 64 { (1 << rest) - 1 } else { u64::MAX }
+        });
+        each_block(words, context, |docs| {
+            global_nodes.iter_mut().try_for_each(|node| node.collect(docs, &zeros[..docs.len()], context))
+        })?;
+    }
+    let (mut nodes, mut global_nodes) = (nodes.into_iter(), global_nodes.into_iter());
+    for aggregation in aggregations {
+        let is_global = matches!(aggregation.kind, AggregationKind::Global);
+        let node = if is_global { global_nodes.next() } else { nodes.next() };
+        let found = node.map(|node| node.finish(1, context)).transpose()?.and_then(|mut list| list.pop());
+        partials.push(found.unwrap_or(Partial::Nothing));
+    }
+    Ok(partials)
+}
+
+fn each_block(
+    words: impl Iterator<Item = u64>,
+    context: &SegmentContext<'_>,
+    mut see: impl FnMut(&[u32]) -> Result<(), AggregationError>,
+) -> Result<(), AggregationError> {
+    let mut docs = Vec::with_capacity(BLOCK);
+    for (place, mut word) in words.enumerate() {
+        while word != 0 {
+            docs.push(place as u32 * 64 + word.trailing_zeros());
+            word &= word - 1;
+        }
+        if docs.len() > BLOCK - 64 {
+            context.budget.check_cancelled()?;
+            see(&docs)?;
+            docs.clear();
+        }
+    }
+    context.budget.check_cancelled()?;
+    see(&docs)
+}
+
+/// An aggregation at work.
+pub enum Node<'a> {
+    /// One that makes buckets.
+    Buckets(Box<BucketNode<'a>>),
+    /// One that makes a value for each bucket.
+    Metric(Box<Metric<'a>>),
+    /// One that is computed from the results of others.
+    Later,
+}
+
+impl<'a> Node<'a> {
+    fn new(aggregation: &'a Aggregation, context: &SegmentContext<'a>) -> Result<Self, AggregationError> {
+        if let Some(metric) = Metric::new(aggregation, context)? {
+            return Ok(Node::Metric(Box::new(metric)));
+        }
+        let Some(groups) = Groups::new(aggregation, context)? else { return Ok(Node::Later) };
+        let mut children = Vec::with_capacity(aggregation.subs.len());
+        for sub in &aggregation.subs {
+            children.push(Node::new(sub, context)?);
+        }
+        Ok(Node::Buckets(Box::new(BucketNode {
+            aggregation,
+            slots: Slots::new(groups.code_limit()),
+            groups,
+            counts: Vec::new(),
+            feeds: children.iter().any(|child| !matches!(child, Node::Later)),
+            children,
+            codes: Vec::new(),
+            docs: Vec::new(),
+            buckets: Vec::new(),
+        })))
+    }
+
+    fn collect(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        context: &SegmentContext<'_>,
+    ) -> Result<(), AggregationError> {
+        match self {
+            Node::Buckets(node) => node.collect(docs, parents, context),
+            Node::Metric(metric) => metric.collect(docs, parents, context),
+            Node::Later => Ok(()),
+        }
+    }
+
+    /// The results below each of so many buckets.
+    fn finish(self, parents: usize, context: &SegmentContext<'_>) -> Result<Vec<Partial>, AggregationError> {
+        match self {
+            Node::Buckets(node) => node.finish(parents, context),
+            Node::Metric(metric) => metric.finish(parents, context),
+            Node::Later => Ok(vec![Partial::Nothing; parents]),
+        }
+    }
+}
+
+/// An aggregation that makes buckets.
+pub struct BucketNode<'a> {
+    aggregation: &'a Aggregation,
+    groups: Groups<'a>,
+    slots: Slots,
+    /// Documents of each bucket.
+    counts: Vec<u64>,
+    children: Vec<Node<'a>>,
+    /// Whether any child looks at documents.
+    feeds: bool,
+    codes: Vec<(u32, u64)>,
+    docs: Vec<u32>,
+    buckets: Vec<u32>,
+}
+
+/// Bytes that a bucket takes at least, with its result.
+const BUCKET_BYTES: usize = 128;
+/// Bytes that a metric takes for a bucket.
+const METRIC_BYTES: usize = 64;
+
+impl BucketNode<'_> {
+    fn collect(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        context: &SegmentContext<'_>,
+    ) -> Result<(), AggregationError> {
+        // A document in thousands of buckets, each of which hands it on to thousands: in pieces, so that no list gets long.
+        let piece = (MOST_CODES / self.groups.most_codes().max(1)).max(1);
+        for (docs, parents) in docs.chunks(piece).zip(parents.chunks(piece)) {
+            context.budget.check_cancelled()?;
+            self.collect_piece(docs, parents, context)?;
+        }
+        Ok(())
+    }
+
+    fn collect_piece(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        context: &SegmentContext<'_>,
+    ) -> Result<(), AggregationError> {
+        self.groups.codes(docs, &mut self.codes)?;
+        self.docs.clear();
+        self.buckets.clear();
+        let known = self.slots.owners.len();
+        for &(place, code) in &self.codes {
+            let bucket = self.slots.get(parents[place as usize], code);
+            match self.counts.get_mut(bucket as usize) {
+                Some(count) => *count += 1,
+                None => self.counts.push(1),
+            }
+            if self.feeds {
+                self.docs.push(docs[place as usize]);
+                self.buckets.push(bucket);
+            }
+        }
+        let more = self.slots.owners.len() - known;
+        if more > 0 {
+            let bytes = BUCKET_BYTES + METRIC_BYTES * self.children.len();
+            context.budget.charge(&self.aggregation.name, more * bytes)?;
+        }
+        if self.feeds && !self.docs.is_empty() {
+            for child in &mut self.children {
+                child.collect(&self.docs, &self.buckets, context)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(
+        mut self,
+        parents: usize,
+        context: &SegmentContext<'_>,
+    ) -> Result<Vec<Partial>, AggregationError> {
+        if let Some(codes) = self.groups.codes_without_documents(context)? {
+            let before = self.slots.owners.len();
+            for parent in 0..parents as u32 {
+                for &code in &codes {
+                    self.slots.get(parent, code);
+                }
+                let bytes = BUCKET_BYTES + METRIC_BYTES * self.children.len();
+                context.budget.charge(&self.aggregation.name, codes.len() * bytes)?;
+            }
+            debug_assert!(self.slots.owners.len() >= before);
+            self.counts.resize(self.slots.owners.len(), 0);
+        }
+        let buckets = self.counts.len();
+        let mut subs = Vec::with_capacity(self.children.len());
+        for child in self.children {
+            subs.push(child.finish(buckets, context)?);
+        }
+        let mut bucket = |place: usize| Bucket {
+            docs: self.counts[place],
+            subs: subs.iter_mut().map(|list| std::mem::replace(&mut list[place], Partial::Nothing)).collect(),
+        };
+        let mut codes: Vec<u64> = self.slots.owners.iter().map(|(_, code)| *code).collect();
+        if parents == 1 {
+            let places = self.groups.places(&codes);
+            let wanted: Vec<u64> = places.iter().map(|&place| codes[place as usize]).collect();
+            let keys = self.groups.keys(&wanted)?;
+            let list = keys.into_iter().zip(places).map(|(key, place)| (key, bucket(place as usize)));
+            return Ok(vec![Partial::Buckets(list.collect())]);
+        }
+        // Many buckets may share a code, below several parents.
+        codes.sort_unstable();
+        codes.dedup();
+        let keys = self.groups.keys(&codes)?;
+        let mut lists: Vec<Vec<(Key, Bucket)>> = vec![Vec::new(); parents];
+        for (place, &(parent, code)) in self.slots.owners.iter().enumerate() {
+            let key = keys[codes.binary_search(&code).unwrap_or(0)].clone();
+            lists[parent as usize].push((key, bucket(place)));
+        }
+        Ok(lists.into_iter().map(Partial::Buckets).collect())
+    }
+}

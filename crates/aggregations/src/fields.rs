@@ -1,0 +1,310 @@
+//! Fields as aggregations see them: what type their values have, how they look as text, and where they are.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::ast::{ValueSource, ValueType};
+use super::error::AggregationError;
+use super::format::{Decimal, ValueFormat, date_format};
+use super::key::Key;
+use sparrow_index::Snapshot;
+use sparrow_index::query::{DateRequest, QueryError, keyword_column, number_column};
+use sparrow_mapping::{DateFormat, FieldType, date, ip, java_string};
+use sparrow_segments::schema::{SEQ_NO, VERSION};
+use sparrow_wire::Zone;
+
+/// Types of values as aggregations tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Texts.
+    Text,
+    /// Whole numbers.
+    Long,
+    /// Whole numbers that are not negative.
+    Unsigned,
+    /// Numbers.
+    Double,
+    /// Booleans.
+    Boolean,
+    /// Dates, in milliseconds since the epoch.
+    Date,
+}
+
+impl Kind {
+    /// Whether keys are numbers.
+    pub fn is_numeric(self) -> bool {
+        self != Kind::Text
+    }
+}
+
+/// What the values of a field are in one index.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// Their type.
+    pub kind: Kind,
+    /// How they look as text.
+    pub format: ValueFormat,
+    /// How dates are read.
+    pub dates: Vec<DateFormat>,
+    /// Zone of dates that state none.
+    pub time_zone: Option<String>,
+    /// The value of documents without one.
+    pub missing: Option<Key>,
+    /// Where values are.
+    pub place: Place,
+}
+
+/// Where the values of a field are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// Nowhere: the field is not mapped.
+    Nowhere,
+    /// In a column of keywords.
+    Texts(String),
+    /// In a column of numbers.
+    Numbers(String),
+    /// One value for all documents.
+    Constant(Arc<str>),
+}
+
+/// What an aggregation can work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepts {
+    /// All values.
+    Any,
+    /// Numbers, dates and booleans; unmapped fields count as numbers.
+    Numbers,
+    /// The same; unmapped fields count as dates.
+    Dates,
+    /// Numbers only.
+    OnlyNumbers,
+    /// Texts only.
+    OnlyTexts,
+}
+
+/// The context in which fields are looked up.
+pub struct Fields<'a> {
+    /// The index.
+    pub snapshot: &'a Snapshot,
+    /// Name of the index.
+    pub index: &'a str,
+    /// Milliseconds since the epoch.
+    pub now: i64,
+}
+
+impl Fields<'_> {
+    /// Looks a field up. Values of an unmapped one may still come from `missing`.
+    pub fn resolve(
+        &self,
+        source: &ValueSource,
+        aggregation: &str,
+        accepts: Accepts,
+    ) -> Result<Resolved, AggregationError> {
+        let path = source.field.as_str();
+        let (mut kind, place, mut dates) = match self.place(path, aggregation)? {
+            Some(found) => found,
+            None => {
+                let kind = match (source.value_type, accepts) {
+                    (Some(ValueType::String), _) => Kind::Text,
+                    (Some(ValueType::Long), _) => Kind::Long,
+                    (Some(ValueType::Double), _) => Kind::Double,
+                    (Some(ValueType::Date), _) | (None, Accepts::Dates) => Kind::Date,
+                    (Some(ValueType::Boolean), _) => Kind::Boolean,
+                    (None, Accepts::Any | Accepts::OnlyTexts) => Kind::Text,
+                    (None, Accepts::Numbers | Accepts::OnlyNumbers) => Kind::Double,
+                };
+                (kind, Place::Nowhere, Vec::new())
+            }
+        };
+        let fits = match accepts {
+            Accepts::Any => true,
+            Accepts::OnlyTexts => kind == Kind::Text,
+            Accepts::Numbers | Accepts::Dates => kind.is_numeric(),
+            Accepts::OnlyNumbers => matches!(kind, Kind::Long | Kind::Unsigned | Kind::Double),
+        };
+        if !fits {
+            let name = self.snapshot.mapping().field(path).map_or("keyword", FieldType::name);
+            return Err(unsupported(path, name, aggregation));
+        }
+        // A date histogram of numbers takes them for dates.
+        if accepts == Accepts::Dates && kind != Kind::Date {
+            kind = Kind::Date;
+        }
+        if kind == Kind::Date && dates.is_empty() {
+            dates = date::parse_formats(date::DEFAULT_FORMAT).unwrap_or_default();
+        }
+        let zone = match &source.time_zone {
+            Some(zone) => zone_of(zone)?,
+            None => Zone::UTC,
+        };
+        let format = match (&source.format, kind) {
+            (Some(format), Kind::Date) => {
+                dates = date::parse_formats(format).map_err(AggregationError::IllegalArgument)?;
+                let first = date_format(format).unwrap_or(DateFormat::StrictDateOptionalTime);
+                ValueFormat::Date(first, zone)
+            }
+            (Some(format), Kind::Long | Kind::Unsigned | Kind::Double) => {
+                ValueFormat::Decimal(Decimal::new(format))
+            }
+            (Some(format), Kind::Boolean) => {
+                return Err(AggregationError::IllegalArgument(format!(
+                    "Field [{path}] of type [boolean] does not support custom formats, got [{format}]"
+                )));
+            }
+            (Some(format), Kind::Text) if place != Place::Nowhere => {
+                return Err(AggregationError::IllegalArgument(format!(
+                    "Field [{path}] of type [keyword] does not support custom formats, got [{format}]"
+                )));
+            }
+            (_, Kind::Date) => {
+                let first = dates.first().cloned().unwrap_or(DateFormat::StrictDateOptionalTime);
+                ValueFormat::Date(first, zone)
+            }
+            (None, Kind::Boolean) => ValueFormat::Boolean,
+            (None, Kind::Text) if self.snapshot.mapping().field(path) == Some(&FieldType::Ip) => {
+                ValueFormat::Ip
+            }
+            (_, _) => ValueFormat::Raw,
+        };
+        let mut resolved =
+            Resolved { kind, format, dates, time_zone: source.time_zone.clone(), missing: None, place };
+        if let Some(missing) = &source.missing {
+            resolved.missing = Some(resolved.key(missing, self.now, false)?);
+        }
+        Ok(resolved)
+    }
+
+    fn place(
+        &self,
+        path: &str,
+        aggregation: &str,
+    ) -> Result<Option<(Kind, Place, Vec<DateFormat>)>, AggregationError> {
+        let number = |kind| Ok(Some((kind, Place::Numbers(number_column(path)), Vec::new())));
+        match path {
+            "_index" => return Ok(Some((Kind::Text, Place::Constant(self.index.into()), Vec::new()))),
+            "_seq_no" => return Ok(Some((Kind::Long, Place::Numbers(SEQ_NO.to_owned()), Vec::new()))),
+            "_version" => return Ok(Some((Kind::Long, Place::Numbers(VERSION.to_owned()), Vec::new()))),
+            "_id" => {
+                return Err(AggregationError::IllegalArgument(
+                    "Fielddata access on the _id field is disallowed, you can re-enable it by updating the dynamic \
+                     cluster setting: indices.id_field_data.enabled"
+                        .to_owned(),
+                ));
+            }
+            _ => {}
+        }
+        let mapping = self.snapshot.mapping();
+        let Some(field_type) = mapping.field(path) else { return Ok(None) };
+        let has_values =
+            mapping.parameter(path, "doc_values").is_none_or(|value| value != false && value != "false");
+        if !has_values && !matches!(field_type, FieldType::Object { .. } | FieldType::Text { .. }) {
+            return Err(AggregationError::IllegalArgument(format!(
+                "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}]. Use doc \
+                 values instead.",
+                field_type.name()
+            )));
+        }
+        match field_type {
+            FieldType::Object { .. } => Ok(None),
+            FieldType::Keyword { .. } | FieldType::Ip => {
+                Ok(Some((Kind::Text, Place::Texts(keyword_column(path)), Vec::new())))
+            }
+            FieldType::UnsignedLong => number(Kind::Unsigned),
+            FieldType::Boolean => number(Kind::Boolean),
+            FieldType::Date { formats } => {
+                Ok(Some((Kind::Date, Place::Numbers(number_column(path)), formats.clone())))
+            }
+            FieldType::Text { .. } => Err(AggregationError::IllegalArgument(format!(
+                "Fielddata is disabled on [{path}] in [{}]. Text fields are not optimised for operations that require \
+                 per-document field data like aggregations and sorting, so these operations are disabled by default. \
+                 Please use a keyword field instead. Alternatively, set fielddata=true on [{path}] in order to load \
+                 field data by uninverting the inverted index. Note that this can use significant memory.",
+                self.index
+            ))),
+            FieldType::SemanticText(_) => Err(AggregationError::IllegalArgument(
+                "[semantic_text] fields do not support sorting, scripting or aggregating".to_owned(),
+            )),
+            other if other.is_integer() => number(Kind::Long),
+            other if other.is_float() => number(Kind::Double),
+            other => Err(unsupported(path, other.name(), aggregation)),
+        }
+    }
+}
+
+fn unsupported(path: &str, name: &str, aggregation: &str) -> AggregationError {
+    AggregationError::IllegalArgument(format!(
+        "Field [{path}] of type [{name}] is not supported for aggregation [{aggregation}]"
+    ))
+}
+
+/// The zone of a name or an offset.
+fn zone_of(zone: &str) -> Result<Zone, AggregationError> {
+    Zone::parse(zone).ok_or_else(|| argument(QueryError::TimeZone { input: zone.to_owned() }))
+}
+
+/// The cause of a query's error as an error of an aggregation.
+fn argument(error: QueryError) -> AggregationError {
+    match error {
+        QueryError::DateFormat { input, format, .. } => AggregationError::Parse(format!(
+            "failed to parse date field [{input}] with format [{format}]: [failed to parse date field [{input}] with \
+             format [{format}]]"
+        )),
+        QueryError::TimeZone { input } => {
+            AggregationError::IllegalArgument(format!("Unknown time-zone ID: {input}"))
+        }
+        other => AggregationError::Query(other),
+    }
+}
+
+impl Resolved {
+    /// The key that a value of a request stands for.
+    pub fn key(&self, value: &Value, now: i64, round_up: bool) -> Result<Key, AggregationError> {
+        let text = java_string(value);
+        let not_a_number = || AggregationError::NumberFormat(text.clone());
+        Ok(match self.kind {
+            Kind::Text if self.format == ValueFormat::Ip => match ip::parse(&text) {
+                Some(address) => Key::Text(ip::keyword(address).into()),
+                None => return Err(AggregationError::IllegalArgument(ip::not_an_address(&text))),
+            },
+            Kind::Text => Key::Text(text.as_str().into()),
+            Kind::Double => Key::double(text.trim().parse().map_err(|_| not_a_number())?),
+            Kind::Long => match text.parse::<i64>() {
+                Ok(value) => Key::Long(value),
+                Err(_) => Key::Long(text.trim().parse::<f64>().map_err(|_| not_a_number())? as i64),
+            },
+            Kind::Unsigned => match text.parse::<u64>() {
+                Ok(value) => Key::Unsigned(value),
+                Err(_) => Key::Unsigned(text.trim().parse::<f64>().map_err(|_| not_a_number())? as u64),
+            },
+            Kind::Boolean => match (value, text.as_str()) {
+                (Value::Number(number), _) => Key::Long(i64::from(number.as_f64() != Some(0.0))),
+                (_, "true") => Key::Long(1),
+                (_, "false") => Key::Long(0),
+                _ => {
+                    return Err(AggregationError::IllegalArgument(format!(
+                        "Cannot parse boolean [{text}], expected either [true] or [false]"
+                    )));
+                }
+            },
+            Kind::Date => Key::Long(self.date(value, now, round_up)?),
+        })
+    }
+
+    /// A date of a request in milliseconds.
+    pub fn date(&self, value: &Value, now: i64, round_up: bool) -> Result<i64, AggregationError> {
+        let text = java_string(value);
+        let read = |formats: &[DateFormat]| {
+            DateRequest::new(formats, now, self.time_zone.as_deref())?.parse(&text, round_up, true)
+        };
+        let text_of = read(&self.dates);
+        match (&text_of, value) {
+            // A number that the formats do not read is milliseconds.
+            (Err(_), Value::Number(number)) => match number.as_f64() {
+                Some(millis) => Ok(millis as i64),
+                None => text_of.map_err(argument),
+            },
+            _ => text_of.map_err(argument),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Aggregations: buckets and metrics over the documents of a search.
+//!
+//! [`Collected`] is what one index contributes; [`reduce`] merges the parts of all indices and makes the answer. See
+//! `docs/design/aggregations.md` for why this is not tantivy's aggregation module.
+
+mod ast;
+mod ast_pipeline;
+mod bind;
+mod collect;
+mod composite;
+mod error;
+mod fields;
+mod format;
+mod groups;
+mod key;
+mod limits;
+mod metrics;
+mod order;
+mod partial;
+mod pipeline;
+mod reduce;
+mod rounding;
+mod select;
+mod sketch;
+mod slots;
+mod strings;
+#[cfg(test)]
+mod tests;
+mod values;
+mod write;
+mod write_buckets;
+mod write_keys;
+mod write_summaries;
+
+pub use ast::*;
+pub use error::AggregationError;
+pub use format::ValueFormat;
+pub use key::Key;
+pub use limits::Budget;
+pub use partial::{TopHit, TopList};
+pub use reduce::{HitWriter, ReduceOptions, reduce};
+pub use rounding::{CalendarUnit, Interval, Rounding};
+
+use self::bind::Bound;
+use self::collect::{SegmentContext, collect_segment};
+use self::fields::{Fields, Resolved};
+use self::partial::Partial;
+use sparrow_index::Snapshot;
+
+/// The documents of one index that are aggregated.
+pub struct Documents<'a> {
+    /// Words of 64 bits for each segment, live documents only.
+    pub matching: &'a [Vec<u64>],
+    /// Scores by document for each segment, if [`Aggregation::needs_scores`].
+    pub scores: Option<&'a [Vec<f32>]>,
+}
+
+/// What one index contributes to the answer.
+pub struct Collected {
+    /// One result per aggregation and segment.
+    parts: Vec<Vec<Partial>>,
+    bound: Bound,
+}
+
+impl Collected {
+    fn field(&self, id: usize) -> Option<&Resolved> {
+        self.bound.fields.get(&id)
+    }
+}
+
+/// Aggregates documents of an index. `index` is its name and `target` its place among those searched.
+///
+/// # Errors
+/// When an aggregation does not fit its field, takes too much memory, or was cancelled.
+pub fn aggregate(
+    snapshot: &Snapshot,
+    aggregations: &[Aggregation],
+    documents: &Documents<'_>,
+    index: &str,
+    target: usize,
+    budget: &Budget<'_>,
+) -> Result<Collected, AggregationError> {
+    let now = (time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000) as i64;
+    let bound = Bound::new(&Fields { snapshot, index, now }, aggregations)?;
+    let mut parts = Vec::with_capacity(snapshot.segments().len());
+    for (ord, reader) in snapshot.searcher().segment_readers().iter().enumerate() {
+        let context = SegmentContext {
+            reader,
+            segment: snapshot.segment(ord as u32),
+            ord: ord as u32,
+            target,
+            bound: &bound,
+            scores: documents.scores.and_then(|scores| scores.get(ord)).map(Vec::as_slice),
+            now,
+            budget,
+        };
+        let matching = documents.matching.get(ord).map_or(&[] as &[u64], Vec::as_slice);
+        parts.push(collect_segment(aggregations, &context, matching)?);
+    }
+    Ok(Collected { parts, bound })
+}

@@ -1,0 +1,418 @@
+//! From the parts of all segments and indices to the answer: merged, ordered, cut, filled up, then written.
+
+use std::cmp::Ordering;
+
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value};
+use sparrow_types::work;
+
+use super::Collected;
+use super::ast::{
+    Aggregation, AggregationKind, Composite, DateHistogram, Histogram, HitOrderBy, MultiTerms, Range,
+};
+use super::composite::{after_key, compare_tuples};
+use super::error::AggregationError;
+use super::fields::{Kind, Place, Resolved};
+use super::groups::interval_of;
+use super::key::Key;
+use super::order::{check_order, sort_buckets};
+use super::partial::{Bucket, Partial, TopHit, TopList, Widened, merge};
+use super::pipeline;
+use super::write::write_all;
+use crate::ast::TopHits;
+use sparrow_index::query::QueryError;
+
+/// How the answer is to look.
+#[derive(Debug, Clone, Copy)]
+pub struct ReduceOptions {
+    /// Names of results start with their type.
+    pub typed_keys: bool,
+    /// Most buckets of the answer (`search.max_buckets`).
+    pub max_buckets: usize,
+}
+
+/// Reads documents for `top_hits`.
+pub trait HitWriter {
+    /// The `hits` object of a list; `sort` holds the values of each hit's order as JSON.
+    ///
+    /// # Errors
+    /// When a document cannot be read.
+    fn write(
+        &mut self,
+        top: &TopHits,
+        list: &TopList,
+        sort: &[Vec<Value>],
+    ) -> Result<Value, AggregationError>;
+}
+
+/// Puts the parts of all indices together: the members of `aggregations`.
+///
+/// # Errors
+/// When fields of several indices do not fit together, or there are too many buckets.
+pub fn reduce(
+    aggregations: &[Aggregation],
+    mut collected: Vec<Collected>,
+    options: ReduceOptions,
+    hits: &mut dyn HitWriter,
+) -> Result<Map<String, Value>, AggregationError> {
+    let mut parts: Vec<_> =
+        collected.iter_mut().flat_map(|index| std::mem::take(&mut index.parts)).map(Vec::into_iter).collect();
+    let mut fields = FxHashMap::default();
+    let mut widened = Widened::default();
+    for aggregation in aggregations {
+        choose_fields(aggregation, &collected, &mut fields, &mut widened)?;
+    }
+    let mut reducer = Reducer { collected: &collected, fields, max_buckets: options.max_buckets, buckets: 0 };
+    let mut results = Vec::with_capacity(aggregations.len());
+    for aggregation in aggregations {
+        let of_all = parts.iter_mut().filter_map(Iterator::next).collect();
+        let merged = merge(aggregation, of_all, &widened);
+        results.push(reducer.order(aggregation, merged)?);
+    }
+    let text = |id: usize| reducer.fields.get(&id).is_some_and(|field| field.kind == Kind::Text);
+    pipeline::siblings(aggregations, &mut results, &text)?;
+    let fields = reducer.fields;
+    write_all(aggregations, results, &fields, options.typed_keys, hits)
+}
+
+/// For each field the index that says how its values look.
+fn choose_fields<'a>(
+    aggregation: &Aggregation,
+    collected: &'a [Collected],
+    fields: &mut FxHashMap<usize, &'a Resolved>,
+    widened: &mut Widened,
+) -> Result<(), AggregationError> {
+    let mut ids = vec![aggregation.id];
+    match &aggregation.kind {
+        AggregationKind::Composite(composite)
+        | AggregationKind::MultiTerms(MultiTerms { key: composite, .. }) => {
+            ids.extend(composite.sources.iter().map(|source| source.id))
+        }
+        AggregationKind::TopHits(top) => {
+            ids.extend(
+                top.sort.iter().filter(|key| matches!(key.by, HitOrderBy::Field(_))).map(|key| key.id),
+            );
+        }
+        _ => {}
+    }
+    for id in ids {
+        let mapped = || {
+            let all = collected.iter().filter_map(|index| index.field(id));
+            all.filter(|field| field.place != Place::Nowhere)
+        };
+        let any = || collected.iter().find_map(|index| index.field(id));
+        let Some(chosen) = mapped().find(|field| field.kind == Kind::Double).or(mapped().next()).or(any())
+        else {
+            continue;
+        };
+        if mapped().any(|field| field.kind.is_numeric() != chosen.kind.is_numeric()) {
+            return Err(AggregationError::Execution(format!(
+                "Failed to reduce the aggregation [{}] because the field you gave in the aggregation query existed as \
+                 two different types in two different indices",
+                aggregation.name
+            )));
+        }
+        if mapped().any(|field| field.kind != chosen.kind) {
+            widened.insert(id);
+        }
+        fields.insert(id, chosen);
+    }
+    aggregation.subs.iter().try_for_each(|sub| choose_fields(sub, collected, fields, widened))
+}
+
+struct Reducer<'a> {
+    collected: &'a [Collected],
+    fields: FxHashMap<usize, &'a Resolved>,
+    max_buckets: usize,
+    buckets: usize,
+}
+
+impl Reducer<'_> {
+    fn count(&mut self, buckets: usize) -> Result<(), AggregationError> {
+        work::check().map_err(QueryError::from)?;
+        self.buckets = self.buckets.saturating_add(buckets);
+        match self.buckets > self.max_buckets {
+            true => Err(AggregationError::TooManyBuckets { limit: self.max_buckets }),
+            false => Ok(()),
+        }
+    }
+
+    /// Brings buckets into their final form, on all levels.
+    fn order(&mut self, aggregation: &Aggregation, result: Partial) -> Result<Partial, AggregationError> {
+        let makes_buckets = aggregation.is_multi_bucket() || aggregation.is_single_bucket();
+        let mut list = match result {
+            Partial::Buckets(list) => list,
+            Partial::Nothing if makes_buckets => Vec::new(),
+            other => return Ok(other),
+        };
+        let mut other = 0;
+        match &aggregation.kind {
+            AggregationKind::Terms(terms) => {
+                check_order(aggregation, &terms.order)?;
+                let most = terms.max_doc_count.unwrap_or(u64::MAX);
+                list.retain(|(_, bucket)| bucket.docs >= terms.min_doc_count && bucket.docs <= most);
+                other = sort_buckets(aggregation, &terms.order, &mut list, Some(terms.size));
+            }
+            AggregationKind::MultiTerms(multi) => {
+                check_order(aggregation, &multi.order)?;
+                list.retain(|(_, bucket)| bucket.docs >= multi.min_doc_count);
+                other = sort_buckets(aggregation, &multi.order, &mut list, Some(multi.key.size));
+            }
+            AggregationKind::Adjacency(adjacency) => {
+                list.sort_by_cached_key(|(key, _)| match key {
+                    Key::Slot(slot) => adjacency.name(*slot),
+                    _ => String::new(),
+                });
+            }
+            AggregationKind::Range(range) => self.ranges(aggregation, range, &mut list),
+            AggregationKind::Histogram(histogram) => self.histogram(aggregation, histogram, &mut list)?,
+            AggregationKind::DateHistogram(histogram) => {
+                self.date_histogram(aggregation, histogram, &mut list)?;
+            }
+            AggregationKind::Filters(filters) => {
+                let slots = filters.filters.len() + usize::from(filters.other.is_some());
+                fill(aggregation, &mut list, 0..slots);
+            }
+            AggregationKind::Composite(composite) => {
+                if composite.size > self.max_buckets {
+                    return Err(AggregationError::TooManyBuckets { limit: self.max_buckets });
+                }
+                self.composite(composite, &mut list)?;
+            }
+            _ => fill(aggregation, &mut list, 0..1),
+        }
+        if aggregation.is_multi_bucket() {
+            self.count(list.len())?;
+        }
+        for (_, bucket) in &mut list {
+            let results =
+                std::mem::take(&mut bucket.subs).into_iter().chain(std::iter::repeat(Partial::Nothing));
+            for (sub, result) in aggregation.subs.iter().zip(results) {
+                bucket.subs.push(self.order(sub, result)?);
+            }
+            let fields = &self.fields;
+            let text = |id: usize| fields.get(&id).is_some_and(|field| field.kind == Kind::Text);
+            pipeline::siblings(&aggregation.subs, &mut bucket.subs, &text)?;
+        }
+        pipeline::parents(aggregation, &mut list)?;
+        Ok(Partial::Ordered(list, other))
+    }
+
+    /// Ranges are shown by their lower ends.
+    fn ranges(&self, aggregation: &Aggregation, range: &Range, list: &mut Vec<(Key, Bucket)>) {
+        let ends = self.collected.iter().find_map(|index| index.bound.ranges.get(&aggregation.id));
+        let mut slots: Vec<usize> = (0..range.ranges.len()).collect();
+        if let Some(ends) = ends {
+            slots.sort_by(|&a, &b| ends[a].0.total_cmp(&ends[b].0).then(ends[a].1.total_cmp(&ends[b].1)));
+        }
+        fill(aggregation, list, slots.into_iter());
+    }
+
+    fn histogram(
+        &mut self,
+        aggregation: &Aggregation,
+        histogram: &Histogram,
+        list: &mut Vec<(Key, Bucket)>,
+    ) -> Result<(), AggregationError> {
+        check_order(aggregation, &histogram.order)?;
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+        if histogram.min_doc_count == 0 {
+            let start = |value: f64| interval_of(value, histogram.interval, histogram.offset);
+            let (mut from, mut to) = (
+                list.first().map_or(f64::INFINITY, |(key, _)| key.number()),
+                list.last().map_or(f64::NEG_INFINITY, |(key, _)| key.number()),
+            );
+            // Without any document two bounds are needed; with some, each makes the histogram longer at its end.
+            let bounds = histogram
+                .extended_bounds
+                .filter(|(least, most)| !list.is_empty() || least.is_some() && most.is_some());
+            if let Some((least, most)) = bounds {
+                if let Some(least) = least {
+                    from = from.min(start(least));
+                    to = to.max(from);
+                }
+                if let Some(most) = most {
+                    to = to.max(start(most));
+                    from = from.min(to);
+                }
+            }
+            if from <= to {
+                let steps = ((to - from) / histogram.interval).round();
+                if steps.is_nan() || steps >= self.max_buckets as f64 {
+                    return Err(AggregationError::TooManyBuckets { limit: self.max_buckets });
+                }
+                let first = ((from - histogram.offset) / histogram.interval).round();
+                let keys = (0..=steps as usize)
+                    .map(|step| Key::double((first + step as f64) * histogram.interval + histogram.offset));
+                fill_gaps(aggregation, list, keys);
+            }
+        } else {
+            list.retain(|(_, bucket)| bucket.docs >= histogram.min_doc_count);
+        }
+        sort_buckets(aggregation, &histogram.order, list, None);
+        Ok(())
+    }
+
+    fn date_histogram(
+        &mut self,
+        aggregation: &Aggregation,
+        histogram: &DateHistogram,
+        list: &mut Vec<(Key, Bucket)>,
+    ) -> Result<(), AggregationError> {
+        check_order(aggregation, &histogram.order)?;
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+        if histogram.min_doc_count == 0 {
+            let rounding = &histogram.rounding;
+            let at = |key: Option<&(Key, Bucket)>| match key {
+                Some((Key::Long(at), _)) => Some(*at),
+                _ => None,
+            };
+            let bounds = self.collected.iter().find_map(|index| index.bound.extended.get(&aggregation.id));
+            let (least, most) = bounds.copied().unwrap_or_default();
+            let rounded = |end: Option<i64>| end.map(|at| rounding.round(at));
+            let (least, most) = (rounded(least), rounded(most));
+            let ends = match (at(list.first()), at(list.last())) {
+                (Some(first), Some(last)) => {
+                    Some((least.map_or(first, |at| at.min(first)), most.map_or(last, |at| at.max(last))))
+                }
+                // Without any document two bounds are needed.
+                _ => least.zip(most),
+            };
+            if let Some((from, to)) = ends {
+                let steps = (i128::from(to) - i128::from(from)) / i128::from(rounding.shortest().max(1));
+                if steps > self.max_buckets as i128 {
+                    return Err(AggregationError::TooManyBuckets { limit: self.max_buckets });
+                }
+                let keys = std::iter::successors(Some(from), |&at| {
+                    Some(rounding.next(at)).filter(|&next| next > at)
+                });
+                fill_gaps(aggregation, list, keys.take_while(|&at| at <= to).map(Key::Long));
+            }
+        } else {
+            list.retain(|(_, bucket)| bucket.docs >= histogram.min_doc_count);
+        }
+        sort_buckets(aggregation, &histogram.order, list, None);
+        Ok(())
+    }
+
+    fn composite(
+        &self,
+        composite: &Composite,
+        list: &mut Vec<(Key, Bucket)>,
+    ) -> Result<(), AggregationError> {
+        if let Some(after) = &composite.after {
+            let mut keys = Vec::with_capacity(after.len());
+            for (source, value) in composite.sources.iter().zip(after) {
+                keys.push(after_key(self.fields.get(&source.id).copied(), source, value)?);
+            }
+            list.retain(|(key, _)| match key {
+                Key::Tuple(key) => compare_tuples(&composite.sources, key, &keys) == Ordering::Greater,
+                _ => false,
+            });
+        }
+        let compare = |a: &(Key, Bucket), b: &(Key, Bucket)| match (&a.0, &b.0) {
+            (Key::Tuple(a), Key::Tuple(b)) => compare_tuples(&composite.sources, a, b),
+            (a, b) => a.cmp(b),
+        };
+        if list.len() > composite.size {
+            list.select_nth_unstable_by(composite.size, compare);
+            list.truncate(composite.size);
+        }
+        list.sort_by(compare);
+        match list.last() {
+            Some((Key::Tuple(last), _)) => self.check_after_key(composite, last),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the next page can go on behind the last bucket: a format may lose what tells keys apart.
+    fn check_after_key(&self, composite: &Composite, last: &[Key]) -> Result<(), AggregationError> {
+        for (source, key) in composite.sources.iter().zip(last) {
+            let (Some(format), Key::Long(value)) = (&source.source.format, key) else { continue };
+            let Some(field) = self.fields.get(&source.id).copied().filter(|field| field.kind == Kind::Date)
+            else {
+                continue;
+            };
+            let text = field.format.whole_text(*value).unwrap_or_default();
+            match after_key(Some(field), source, &Value::from(text.as_str())) {
+                Ok(parsed) if parsed == *key => {}
+                _ => {
+                    return Err(AggregationError::IllegalArgument(format!(
+                        "Format [{format}] created output it couldn't parse for value [{value}] of type \
+                         [class java.lang.Long]. formatted value: [{text}]"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn empty(aggregation: &Aggregation) -> Bucket {
+    Bucket { docs: 0, subs: vec![Partial::Nothing; aggregation.subs.len()] }
+}
+
+/// Brings buckets into the order of `slots`, those that no document was in included.
+fn fill(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, slots: impl Iterator<Item = usize>) {
+    let mut known: FxHashMap<usize, Bucket> = std::mem::take(list)
+        .into_iter()
+        .filter_map(|(key, bucket)| match key {
+            Key::Slot(slot) => Some((slot, bucket)),
+            _ => None,
+        })
+        .collect();
+    for slot in slots {
+        list.push((Key::Slot(slot), known.remove(&slot).unwrap_or_else(|| empty(aggregation))));
+    }
+}
+
+/// Puts empty buckets between those of a sorted list. Keys of intervals may differ in their last digits.
+fn fill_gaps(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, keys: impl Iterator<Item = Key>) {
+    let mut known = std::mem::take(list).into_iter().peekable();
+    for key in keys {
+        let near = |other: &Key| match (&key, other) {
+            (Key::Double(_), Key::Double(_)) => {
+                let (a, b) = (key.number(), other.number());
+                a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+            }
+            (a, b) => a == b,
+        };
+        match known.peek().is_some_and(|(next, _)| near(next)) {
+            true => list.extend(known.next()),
+            false => {
+                // A bucket that is off the grid keeps its place.
+                while known.peek().is_some_and(|(next, _)| *next < key) {
+                    list.extend(known.next());
+                }
+                list.push((key, empty(aggregation)));
+            }
+        }
+    }
+    list.extend(known);
+}
+
+/// The values of a hit's order, as JSON.
+pub fn sort_values(top: &TopHits, hit: &TopHit, fields: &FxHashMap<usize, &Resolved>) -> Vec<Value> {
+    let mut values = Vec::with_capacity(top.sort.len());
+    for (key, value) in top.sort.iter().zip(&hit.sort) {
+        values.push(match (&key.by, value) {
+            (HitOrderBy::Score, _) => {
+                // The digits of a float, not those of the double that equals it.
+                hit.score.to_string().parse::<f64>().map_or(Value::Null, Value::from)
+            }
+            (HitOrderBy::Doc, _) => hit.seq_no.into(),
+            (HitOrderBy::Field(_), Key::Text(text)) => match fields.get(&key.id) {
+                Some(field) => Value::from(&*field.format.keyword(text)),
+                None => Value::from(&**text),
+            },
+            (HitOrderBy::Field(_), Key::Long(value)) => match fields.get(&key.id).map(|field| field.kind) {
+                Some(Kind::Boolean) => Value::Bool(*value != 0),
+                _ => (*value).into(),
+            },
+            (HitOrderBy::Field(_), Key::Unsigned(value)) => (*value).into(),
+            (HitOrderBy::Field(_), Key::Double(bits)) => f64::from_bits(*bits).into(),
+            (HitOrderBy::Field(_), _) => Value::Null,
+        });
+    }
+    values
+}

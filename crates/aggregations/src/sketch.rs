@@ -1,0 +1,315 @@
+//! Summaries of many values: exact while there are few, approximate beyond.
+
+use std::hash::{Hash, Hasher};
+
+use datasketches::hll::{HllSketch, HllType, HllUnion};
+use rustc_hash::FxHashSet;
+
+use super::key::Key;
+
+/// Distinct values.
+#[derive(Debug, Clone)]
+pub enum Distinct {
+    /// Their hashes.
+    Exact(FxHashSet<u64>),
+    /// A HyperLogLog sketch.
+    Sketch(Box<HllSketch>),
+}
+
+impl Default for Distinct {
+    fn default() -> Self {
+        Distinct::Exact(FxHashSet::default())
+    }
+}
+
+/// Hash of a value: the same for equal keys of all segments and indices.
+pub fn hash(key: &Key) -> u64 {
+    // Whole numbers of one index may be doubles of another.
+    let mut state = rustc_hash::FxHasher::default();
+    match key {
+        Key::Long(_) | Key::Unsigned(_) | Key::Double(_) => {
+            Key::double(key.number()).hash(&mut state);
+            // Doubles do not tell large whole numbers apart.
+            match key {
+                Key::Long(value) if value.unsigned_abs() > 1 << 53 => value.hash(&mut state),
+                Key::Unsigned(value) if *value > 1 << 53 => (*value as i64).hash(&mut state),
+                _ => {}
+            }
+        }
+        other => other.hash(&mut state),
+    }
+    mix(state.finish())
+}
+
+/// Spreads the entropy of a hash over all of its bits (the finalizer of MurmurHash3).
+fn mix(mut hash: u64) -> u64 {
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^ (hash >> 33)
+}
+
+impl Distinct {
+    /// Adds a hash; up to `threshold` distinct ones are counted exactly.
+    pub fn insert(&mut self, hash: u64, threshold: usize) {
+        match self {
+            Distinct::Exact(set) => {
+                set.insert(hash);
+                if set.len() > threshold {
+                    let mut sketch = new_sketch(threshold);
+                    set.drain().for_each(|hash| sketch.update(hash));
+                    *self = Distinct::Sketch(Box::new(sketch));
+                }
+            }
+            Distinct::Sketch(sketch) => sketch.update(hash),
+        }
+    }
+
+    /// Adds another's values.
+    pub fn merge(&mut self, other: Distinct, threshold: usize) {
+        match other {
+            Distinct::Exact(set) => set.into_iter().for_each(|hash| self.insert(hash, threshold)),
+            Distinct::Sketch(mut sketch) => match self {
+                Distinct::Exact(set) => {
+                    set.drain().for_each(|hash| sketch.update(hash));
+                    *self = Distinct::Sketch(sketch);
+                }
+                Distinct::Sketch(own) => {
+                    if let Ok(mut union) = HllUnion::new(precision(threshold)) {
+                        union.update(own);
+                        union.update(&sketch);
+                        **own = union.to_sketch(HllType::Hll8);
+                    }
+                }
+            },
+        }
+    }
+
+    /// How many distinct values there are.
+    pub fn count(&self) -> u64 {
+        match self {
+            Distinct::Exact(set) => set.len() as u64,
+            Distinct::Sketch(sketch) => sketch.estimate().round() as u64,
+        }
+    }
+}
+
+/// Bits of a sketch's registers: the threshold's own, and two more.
+fn precision(threshold: usize) -> u8 {
+    (threshold.max(1).next_power_of_two().trailing_zeros() as u8 + 2).clamp(4, 18)
+}
+
+fn new_sketch(threshold: usize) -> HllSketch {
+    HllSketch::new(precision(threshold), HllType::Hll8).expect("the precision is in its bounds")
+}
+
+/// Values that are kept one by one before they are summed up in groups.
+const MOST_VALUES: usize = 1 << 16;
+/// Groups after summing up.
+const GROUPS: f64 = 4000.0;
+
+/// The distribution of numbers. Exact up to 65,536 values; beyond that neighbours are summed up, finer towards both
+/// ends, as t-digests do.
+#[derive(Debug, Clone, Default)]
+pub struct Distribution {
+    /// Values with their numbers of occurrences, sorted up to `sorted`.
+    values: Vec<(f64, f64)>,
+    sorted: bool,
+    summed: bool,
+}
+
+impl Distribution {
+    /// Adds a value.
+    pub fn insert(&mut self, value: f64) {
+        self.add(value, 1.0);
+    }
+
+    fn add(&mut self, value: f64, weight: f64) {
+        self.values.push((value, weight));
+        self.sorted = false;
+        if self.values.len() > MOST_VALUES {
+            self.sum_up();
+        }
+    }
+
+    /// Adds another's values.
+    pub fn merge(&mut self, other: Distribution) {
+        self.summed |= other.summed;
+        for (value, weight) in other.values {
+            self.add(value, weight);
+        }
+    }
+
+    fn sort(&mut self) {
+        if !self.sorted {
+            self.values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            self.sorted = true;
+        }
+    }
+
+    fn sum_up(&mut self) {
+        self.sort();
+        self.summed = true;
+        let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
+        let mut groups: Vec<(f64, f64)> = Vec::with_capacity(GROUPS as usize * 2);
+        let mut before = 0.0;
+        for &(value, weight) in &self.values {
+            let rank = (before + weight / 2.0) / total;
+            // A group may be the larger the further it is from both ends; those at the ends are single values.
+            let most = 4.0 * total * rank * (1.0 - rank) / GROUPS;
+            match groups.last_mut() {
+                Some(last) if last.1 + weight <= most => {
+                    last.0 += (value - last.0) * weight / (last.1 + weight);
+                    last.1 += weight;
+                }
+                _ => groups.push((value, weight)),
+            }
+            before += weight;
+        }
+        self.values = groups;
+    }
+
+    /// The value below which a share of all values lies, between neighbours in proportion; `None` without values.
+    pub fn quantile(&mut self, share: f64) -> Option<f64> {
+        self.sort();
+        let (first, last) = (self.values.first()?.0, self.values.last()?.0);
+        let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
+        if !self.summed {
+            let place = share * (self.values.len() - 1) as f64;
+            let below = self.values[place.floor() as usize].0;
+            let above = self.values[(place.ceil() as usize).min(self.values.len() - 1)].0;
+            return Some(below + (above - below) * place.fract());
+        }
+        // A group stands at its middle.
+        let wanted = share * (total - 1.0);
+        let (mut before, mut previous) = (0.0, (0.0, first));
+        for &(value, weight) in &self.values {
+            let middle = before + (weight - 1.0) / 2.0;
+            if wanted <= middle {
+                let width = middle - previous.0;
+                let part = if width > 0.0 { (wanted - previous.0) / width } else { 1.0 };
+                return Some(previous.1 + (value - previous.1) * part);
+            }
+            previous = (middle, value);
+            before += weight;
+        }
+        Some(last)
+    }
+
+    /// The value that a share of all values does not exceed: one of the values.
+    pub fn nearest_rank(&mut self, share: f64) -> Option<f64> {
+        self.sort();
+        let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
+        let wanted = (share * total).ceil().max(1.0);
+        let mut before = 0.0;
+        for &(value, weight) in &self.values {
+            before += weight;
+            if before >= wanted {
+                return Some(value);
+            }
+        }
+        self.values.last().map(|&(value, _)| value)
+    }
+
+    /// The share of values below one, equal ones counted half; `None` without values.
+    pub fn rank(&mut self, of: f64) -> Option<f64> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
+        let sum = |keep: &dyn Fn(f64) -> bool| -> f64 {
+            self.values.iter().filter(|(value, _)| keep(*value)).map(|(_, weight)| weight).sum()
+        };
+        let equal = sum(&|value| value == of);
+        // As Elasticsearch counts: what is larger than all has rank 1, what is smaller has 0.
+        Some((sum(&|value| value < of) + equal / 2.0) / total)
+    }
+
+    /// The share of values that are not larger; `None` without values.
+    pub fn share_up_to(&self, of: f64) -> Option<f64> {
+        let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
+        let below: f64 = self.values.iter().filter(|(value, _)| *value <= of).map(|(_, weight)| weight).sum();
+        (total > 0.0).then(|| below / total)
+    }
+
+    /// Smallest, largest, the quartiles, and the ends of the whiskers: the last values that are no further from the
+    /// box than one and a half of its length. `None` without values.
+    pub fn boxplot(&mut self) -> Option<[f64; 7]> {
+        let (q1, q2, q3) = (self.quantile(0.25)?, self.quantile(0.5)?, self.quantile(0.75)?);
+        let (min, max) = (self.values.first()?.0, self.values.last()?.0);
+        let reach = 1.5 * (q3 - q1);
+        let lower = self.values.iter().map(|(value, _)| *value).find(|value| *value >= q1 - reach);
+        let upper = self.values.iter().rev().map(|(value, _)| *value).find(|value| *value <= q3 + reach);
+        Some([min, max, q1, q2, q3, lower.unwrap_or(min), upper.unwrap_or(max)])
+    }
+
+    /// Median of the distances to the median; `None` without values.
+    pub fn median_absolute_deviation(&mut self) -> Option<f64> {
+        let median = self.quantile(0.5)?;
+        let mut distances = Distribution { summed: self.summed, ..Distribution::default() };
+        distances.values =
+            self.values.iter().map(|&(value, weight)| ((value - median).abs(), weight)).collect();
+        distances.quantile(0.5)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Distinct, Distribution, hash};
+    use crate::key::Key;
+
+    #[test]
+    fn few_values_are_interpolated_as_documented() {
+        let mut values = Distribution::default();
+        [151.0, 1.0, 101.0, 51.0].into_iter().for_each(|value| values.insert(value));
+        let percentiles = [(1.0, 2.5), (5.0, 8.5), (25.0, 38.5), (50.0, 76.0), (95.0, 143.5), (100.0, 151.0)];
+        for (percent, expected) in percentiles {
+            assert_eq!(values.quantile(percent / 100.0), Some(expected), "{percent}");
+        }
+        assert_eq!(values.rank(50.0), Some(0.25));
+        assert_eq!(values.rank(51.0), Some(0.375));
+        assert_eq!(values.rank(200.0), Some(1.0));
+        assert_eq!(values.nearest_rank(0.25), Some(1.0));
+        assert_eq!(values.nearest_rank(0.5), Some(51.0));
+        assert_eq!(values.median_absolute_deviation(), Some(50.0));
+    }
+
+    #[test]
+    fn many_values_are_approximated() {
+        let mut values = Distribution::default();
+        let mut other = Distribution::default();
+        for number in 0..500_000u64 {
+            let value = (number * 7919 % 500_000) as f64;
+            if number % 2 == 0 { values.insert(value) } else { other.insert(value) }
+        }
+        values.merge(other);
+        for percent in [0.0, 0.1, 1.0, 25.0, 50.0, 75.0, 99.0, 99.9, 100.0] {
+            let found = values.quantile(percent / 100.0).unwrap();
+            let expected = percent / 100.0 * 499_999.0;
+            assert!((found - expected).abs() < 500.0, "{percent}: {found} is not {expected}");
+            assert!((values.rank(expected).unwrap() - percent / 100.0).abs() < 0.002);
+        }
+        assert!((values.median_absolute_deviation().unwrap() - 125_000.0).abs() < 500.0);
+        assert!(values.values.len() <= super::MOST_VALUES);
+    }
+
+    #[test]
+    fn distinct_values_are_counted() {
+        let mut few = Distinct::default();
+        let mut many = Distinct::default();
+        for number in 0..100_000i64 {
+            few.insert(hash(&Key::Long(number % 3000)), 3000);
+            many.insert(hash(&Key::Long(number)), 3000);
+        }
+        assert_eq!(few.count(), 3000);
+        let error = (many.count() as f64 / 100_000.0 - 1.0).abs();
+        assert!(error < 0.03, "{}", many.count());
+        let mut both = Distinct::default();
+        for number in 50_000..150_000i64 {
+            both.insert(hash(&Key::double(number as f64)), 3000);
+        }
+        both.merge(many, 3000);
+        both.merge(few, 3000);
+        let error = (both.count() as f64 / 150_000.0 - 1.0).abs();
+        assert!(error < 0.03, "{}", both.count());
+    }
+}

@@ -1,0 +1,269 @@
+//! The values of a field in one segment: how they are read, and the codes that stand for them.
+
+use std::sync::Arc;
+
+use tantivy::columnar::{Column, ColumnIndex, DynamicColumn, StrColumn};
+use tantivy::{SegmentReader, TantivyError};
+
+use super::error::AggregationError;
+use super::fields::{Kind, Place, Resolved};
+use super::key::Key;
+use sparrow_index::query::QueryError;
+
+impl Resolved {
+    /// Opens the column of a segment.
+    pub fn open(&self, reader: &SegmentReader) -> Result<Values, AggregationError> {
+        let columns = reader.fast_fields();
+        let column = match &self.place {
+            Place::Nowhere => ColumnValues::Nothing,
+            Place::Constant(text) => ColumnValues::Constant(text.clone()),
+            Place::Texts(name) => match columns.str(name).map_err(QueryError::from)? {
+                Some(column) => ColumnValues::Texts(column),
+                None => ColumnValues::Nothing,
+            },
+            Place::Numbers(name) => {
+                let mut found = ColumnValues::Nothing;
+                for handle in columns.dynamic_column_handles(name).map_err(QueryError::from)? {
+                    match handle.open().map_err(|error| QueryError::from(TantivyError::from(error)))? {
+                        DynamicColumn::I64(column) => found = ColumnValues::I64(column),
+                        DynamicColumn::U64(column) => found = ColumnValues::U64(column),
+                        DynamicColumn::F64(column) => found = ColumnValues::F64(column),
+                        DynamicColumn::Bool(column) => found = ColumnValues::Bool(column),
+                        _ => {}
+                    }
+                }
+                found
+            }
+        };
+        let missing = match &self.missing {
+            None => None,
+            Some(key) => Some(self.missing_code(&column, key)?),
+        };
+        Ok(Values { kind: self.kind, column, missing, missing_key: self.missing.clone() })
+    }
+
+    fn missing_code(&self, column: &ColumnValues, key: &Key) -> Result<u64, AggregationError> {
+        Ok(match (key, column) {
+            (Key::Text(text), ColumnValues::Texts(column)) => {
+                column.dictionary().term_ord(text.as_bytes())?.unwrap_or(NO_ORDINAL)
+            }
+            (Key::Text(_), _) => NO_ORDINAL,
+            (key, _) => encode(self.kind, key),
+        })
+    }
+}
+
+/// Stands for a text that no document of a segment has.
+const NO_ORDINAL: u64 = u64::MAX;
+
+fn encode(kind: Kind, key: &Key) -> u64 {
+    match (kind, key) {
+        (_, Key::Double(bits)) => *bits,
+        (_, Key::Long(value)) => *value as u64,
+        (_, Key::Unsigned(value)) => *value,
+        _ => 0,
+    }
+}
+
+/// The values of a field in one segment. Each has a code of 64 bits that is its own within the segment: the ordinal
+/// of a text, the bits of a number.
+pub struct Values {
+    /// Their type.
+    pub kind: Kind,
+    column: ColumnValues,
+    /// Code for documents without a value.
+    missing: Option<u64>,
+    missing_key: Option<Key>,
+}
+
+enum ColumnValues {
+    Nothing,
+    Texts(StrColumn),
+    I64(Column<i64>),
+    U64(Column<u64>),
+    F64(Column<f64>),
+    Bool(Column<bool>),
+    Constant(Arc<str>),
+}
+
+/// Room for values of a block, kept between blocks.
+#[derive(Default)]
+pub struct Scratch {
+    u64: Vec<u64>,
+    i64: Vec<i64>,
+    f64: Vec<f64>,
+    bool: Vec<bool>,
+}
+
+impl Values {
+    /// The values of documents as codes, with the place of the document in `docs`, in the order of places.
+    pub fn codes(&self, docs: &[u32], scratch: &mut Scratch, out: &mut Vec<(u32, u64)>) {
+        out.clear();
+        let missing = self.missing;
+        let double = self.kind == Kind::Double;
+        let from_f64 = |value: f64| match self.kind {
+            Kind::Double => (if value == 0.0 { 0.0 } else { value }).to_bits(),
+            Kind::Unsigned => value as u64,
+            _ => value as i64 as u64,
+        };
+        match &self.column {
+            ColumnValues::Nothing => {
+                if let Some(missing) = missing {
+                    out.extend((0..docs.len() as u32).map(|place| (place, missing)));
+                }
+            }
+            ColumnValues::Constant(_) => out.extend((0..docs.len() as u32).map(|place| (place, 0))),
+            ColumnValues::Texts(column) => {
+                read(column.ords(), docs, missing, &mut scratch.u64, |ord| ord, out);
+            }
+            ColumnValues::I64(column) if double => {
+                read(column, docs, missing, &mut scratch.i64, |value| from_f64(value as f64), out);
+            }
+            ColumnValues::I64(column) => {
+                read(column, docs, missing, &mut scratch.i64, |value| value as u64, out);
+            }
+            ColumnValues::U64(column) if double => {
+                read(column, docs, missing, &mut scratch.u64, |value| from_f64(value as f64), out);
+            }
+            ColumnValues::U64(column) => read(column, docs, missing, &mut scratch.u64, |value| value, out),
+            ColumnValues::F64(column) => read(column, docs, missing, &mut scratch.f64, from_f64, out),
+            ColumnValues::Bool(column) => {
+                read(column, docs, missing, &mut scratch.bool, u64::from, out);
+            }
+        }
+    }
+
+    /// The values of documents as numbers.
+    pub fn numbers(&self, docs: &[u32], scratch: &mut Scratch, out: &mut Vec<(u32, f64)>) {
+        out.clear();
+        let missing = self.missing.map(|code| self.number(code));
+        match &self.column {
+            ColumnValues::Nothing | ColumnValues::Texts(_) | ColumnValues::Constant(_) => {
+                if let Some(missing) = missing {
+                    out.extend((0..docs.len() as u32).map(|place| (place, missing)));
+                }
+            }
+            ColumnValues::I64(column) => {
+                read(column, docs, missing, &mut scratch.i64, |value| value as f64, out);
+            }
+            ColumnValues::U64(column) => {
+                read(column, docs, missing, &mut scratch.u64, |value| value as f64, out);
+            }
+            ColumnValues::F64(column) => read(column, docs, missing, &mut scratch.f64, |value| value, out),
+            ColumnValues::Bool(column) => {
+                read(column, docs, missing, &mut scratch.bool, |value| f64::from(u8::from(value)), out);
+            }
+        }
+    }
+
+    /// The number that a code stands for; for texts it means nothing.
+    pub fn number(&self, code: u64) -> f64 {
+        match self.kind {
+            Kind::Double => f64::from_bits(code),
+            Kind::Unsigned => code as f64,
+            _ => code as i64 as f64,
+        }
+    }
+
+    /// How many codes there can be, if they are small numbers.
+    pub fn code_limit(&self) -> Option<usize> {
+        match &self.column {
+            ColumnValues::Texts(column) if self.missing != Some(NO_ORDINAL) => Some(column.num_terms()),
+            ColumnValues::Bool(_) => Some(2),
+            _ => None,
+        }
+    }
+
+    /// The dictionary of texts.
+    pub fn texts(&self) -> Option<&StrColumn> {
+        match &self.column {
+            ColumnValues::Texts(column) => Some(column),
+            _ => None,
+        }
+    }
+
+    /// The keys that codes stand for, in their order.
+    pub fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
+        let missing = || self.missing_key.clone().unwrap_or(Key::Missing);
+        match (&self.column, self.kind) {
+            (ColumnValues::Constant(text), _) => Ok(vec![Key::Text(text.clone()); codes.len()]),
+            (ColumnValues::Texts(column), _) => {
+                let mut sorted: Vec<(u64, usize)> =
+                    codes.iter().enumerate().map(|(place, &code)| (code, place)).collect();
+                sorted.sort_unstable();
+                let mut ordinals: Vec<u64> =
+                    sorted.iter().map(|(code, _)| *code).filter(|&code| code != NO_ORDINAL).collect();
+                ordinals.dedup();
+                let mut texts: Vec<Arc<str>> = Vec::with_capacity(ordinals.len());
+                column.dictionary().sorted_ords_to_term_cb(&ordinals, |bytes| {
+                    texts.push(String::from_utf8_lossy(bytes).into());
+                })?;
+                let mut keys = vec![Key::Missing; codes.len()];
+                let mut place_of_text = 0;
+                for (code, place) in sorted {
+                    if code == NO_ORDINAL {
+                        keys[place] = missing();
+                        continue;
+                    }
+                    while ordinals.get(place_of_text).is_some_and(|&ordinal| ordinal < code) {
+                        place_of_text += 1;
+                    }
+                    if let Some(text) = texts.get(place_of_text) {
+                        keys[place] = Key::Text(text.clone());
+                    }
+                }
+                Ok(keys)
+            }
+            (_, Kind::Text) => Ok(vec![missing(); codes.len()]),
+            (_, Kind::Double) => Ok(codes.iter().map(|&code| Key::Double(code)).collect()),
+            (_, Kind::Unsigned) => Ok(codes.iter().map(|&code| Key::Unsigned(code)).collect()),
+            (_, _) => Ok(codes.iter().map(|&code| Key::Long(code as i64)).collect()),
+        }
+    }
+
+    /// Whether documents without a value count as if they had one.
+    pub fn has_missing(&self) -> bool {
+        self.missing.is_some()
+    }
+
+    /// Whether a document has a value, not counting the one for documents without.
+    pub fn has_value(&self, doc: u32) -> bool {
+        match &self.column {
+            ColumnValues::Nothing => false,
+            ColumnValues::Constant(_) => true,
+            ColumnValues::Texts(column) => column.ords().index.has_value(doc),
+            ColumnValues::I64(column) => column.index.has_value(doc),
+            ColumnValues::U64(column) => column.index.has_value(doc),
+            ColumnValues::F64(column) => column.index.has_value(doc),
+            ColumnValues::Bool(column) => column.index.has_value(doc),
+        }
+    }
+}
+
+/// Reads the values of documents, with their places.
+fn read<T, U>(
+    column: &Column<T>,
+    docs: &[u32],
+    missing: Option<U>,
+    scratch: &mut Vec<T>,
+    convert: impl Fn(T) -> U,
+    out: &mut Vec<(u32, U)>,
+) where
+    T: PartialOrd + Copy + Default + std::fmt::Debug + Send + Sync + 'static,
+    U: Copy,
+{
+    if matches!(column.index, ColumnIndex::Full) {
+        scratch.clear();
+        scratch.resize(docs.len(), T::default());
+        column.values.get_vals(docs, scratch);
+        out.extend(scratch.iter().enumerate().map(|(place, &value)| (place as u32, convert(value))));
+        return;
+    }
+    for (place, &doc) in docs.iter().enumerate() {
+        let before = out.len();
+        out.extend(column.values_for_doc(doc).map(|value| (place as u32, convert(value))));
+        if let (Some(missing), true) = (missing, out.len() == before) {
+            out.push((place as u32, missing));
+        }
+    }
+}

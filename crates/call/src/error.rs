@@ -1,0 +1,364 @@
+//! The engine's errors and, in one place, the type and status that each has on the wire.
+//!
+//! The table is here and not in the HTTP layer because bulk items, failures of tasks and `_msearch` embed errors
+//! in bodies that are written here.
+
+use serde_json::{Map, Value, json};
+
+use crate::private_paths;
+use sparrow_analysis::AnalysisError;
+use sparrow_index::IndexError;
+use sparrow_inference::ModelError;
+use sparrow_ingest::IngestError;
+use sparrow_mapping::{DocumentError, MappingError};
+use sparrow_storage::StorageError;
+use sparrow_types::work;
+use sparrow_wire::BodyError;
+pub use sparrow_wire::Exception;
+
+/// Whatever keeps an operation from its result.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("no such index [{name}]")]
+    IndexNotFound { name: String },
+    #[error("index [{name}/{uuid}] already exists")]
+    IndexAlreadyExists { name: String, uuid: String },
+    #[error("Invalid index name [{name}], {problem}")]
+    InvalidIndexName { name: String, problem: String },
+    /// A write found another version than it asked for; `problem` says which.
+    #[error("[{id}]: version conflict, {problem}")]
+    VersionConflict { index: String, uuid: String, id: String, problem: String },
+    #[error("[{id}]: document missing")]
+    DocumentMissing { index: String, uuid: String, id: String },
+    /// Several things are wrong with a request at once.
+    #[error("{}", validation_sentence(problems))]
+    Validation { problems: Vec<String> },
+    #[error(transparent)]
+    Document(Box<DocumentError>),
+    #[error(transparent)]
+    Mapping(Box<MappingError>),
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A request would take more memory than it may.
+    #[error(transparent)]
+    TooMuchMemory(#[from] work::TooMuch),
+    /// The caller went away, or a task was cancelled.
+    #[error("task cancelled")]
+    Cancelled,
+    /// Too much work waits already.
+    #[error("rejected execution: {queue} has {capacity} waiting requests")]
+    Rejected { queue: &'static str, capacity: usize },
+    /// A bug: something that should not be possible.
+    #[error("{reason}")]
+    Internal { reason: String },
+    /// An error with its wire form said by the family that found it.
+    #[error("{}", .0.exception.reason)]
+    Api(Box<ApiError>),
+}
+
+/// A wire form: status, exception and its root causes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiError {
+    /// HTTP status.
+    pub status: u16,
+    /// The outermost exception.
+    pub exception: Exception,
+    /// What a reader should look at first; empty means the exception itself.
+    pub root_causes: Vec<Exception>,
+}
+
+impl EngineError {
+    /// An error in its wire form.
+    pub fn api(status: u16, exception: Exception) -> Self {
+        Self::Api(Box::new(ApiError { status, exception, root_causes: Vec::new() }))
+    }
+
+    /// Status 400, `illegal_argument_exception`.
+    pub fn illegal_argument(reason: impl Into<String>) -> Self {
+        Self::api(400, Exception::new("illegal_argument_exception", reason))
+    }
+
+    /// Status 400, `parse_exception`.
+    pub fn parse(reason: impl Into<String>) -> Self {
+        Self::api(400, Exception::new("parse_exception", reason))
+    }
+
+    /// Status 404, `resource_not_found_exception`.
+    pub fn resource_not_found(reason: impl Into<String>) -> Self {
+        Self::api(404, Exception::new("resource_not_found_exception", reason))
+    }
+
+    /// Status 400, one problem of a validation.
+    pub fn invalid(problem: impl Into<String>) -> Self {
+        Self::Validation { problems: vec![problem.into()] }
+    }
+
+    /// A bug, told to the user as one.
+    pub fn internal(reason: impl Into<String>) -> Self {
+        Self::Internal { reason: reason.into() }
+    }
+
+    /// HTTP status.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::IndexNotFound { .. } | Self::DocumentMissing { .. } => 404,
+            Self::VersionConflict { .. } => 409,
+            Self::IndexAlreadyExists { .. }
+            | Self::InvalidIndexName { .. }
+            | Self::Validation { .. }
+            | Self::Document(_)
+            | Self::Mapping(_)
+            | Self::Cancelled => 400,
+            Self::Rejected { .. } | Self::TooMuchMemory(_) => 429,
+            Self::Storage(StorageError::Poisoned { .. }) => 503,
+            Self::Storage(StorageError::RecordTooLarge { .. }) => 413,
+            Self::Storage(StorageError::TooDeep { .. }) => 400,
+            Self::Index(_) | Self::Storage(_) | Self::Internal { .. } => 500,
+            Self::Api(error) => error.status,
+        }
+    }
+
+    /// The sentence.
+    pub fn reason(&self) -> String {
+        self.exception().reason
+    }
+
+    /// The `type`.
+    pub fn es_type(&self) -> &'static str {
+        self.exception().kind
+    }
+
+    /// The outermost exception, as it may be shown: without the paths of this server. What is left out is logged.
+    pub fn exception(&self) -> Exception {
+        let mut exception = self.full_exception();
+        if private_paths::hide(&mut exception) {
+            tracing::error!(error = %self, "an error was answered without its paths");
+        }
+        exception
+    }
+
+    fn full_exception(&self) -> Exception {
+        let sentence = self.to_string();
+        match self {
+            Self::IndexNotFound { name } => Exception::new("index_not_found_exception", sentence)
+                .with("resource.type", "index_or_alias")
+                .with("resource.id", name.as_str())
+                .with("index_uuid", "_na_")
+                .with("index", name.as_str()),
+            Self::IndexAlreadyExists { name, uuid } => {
+                Exception::new("resource_already_exists_exception", sentence)
+                    .with("index_uuid", uuid.as_str())
+                    .with("index", name.as_str())
+            }
+            Self::InvalidIndexName { name, .. } => Exception::new("invalid_index_name_exception", sentence)
+                .with("index_uuid", "_na_")
+                .with("index", name.as_str()),
+            Self::VersionConflict { index, uuid, .. } => {
+                Exception::new("version_conflict_engine_exception", sentence)
+                    .with("index_uuid", uuid.as_str())
+                    .with("shard", "0")
+                    .with("index", index.as_str())
+            }
+            Self::DocumentMissing { index, uuid, .. } => {
+                Exception::new("document_missing_exception", sentence)
+                    .with("index_uuid", uuid.as_str())
+                    .with("shard", "0")
+                    .with("index", index.as_str())
+            }
+            Self::Validation { .. } => Exception::new("action_request_validation_exception", sentence),
+            Self::Document(error) => {
+                let mut exception = Exception::new(error.es_type(), error.reason());
+                exception.caused_by = chain(error.causes());
+                exception
+            }
+            Self::Mapping(error) => {
+                let mut exception = Exception::new(error.es_type(), error.reason());
+                exception.caused_by = chain(&error.causes());
+                exception
+            }
+            Self::Cancelled => Exception::new("task_cancelled_exception", sentence),
+            Self::TooMuchMemory(error) => circuit_breaking(error),
+            Self::Rejected { .. } => Exception::new("es_rejected_execution_exception", sentence),
+            Self::Storage(StorageError::Poisoned { .. }) => {
+                Exception::new("cluster_block_exception", sentence)
+            }
+            Self::Storage(StorageError::TooDeep { .. }) => {
+                Exception::new("illegal_argument_exception", sentence)
+            }
+            Self::Storage(StorageError::RecordTooLarge { .. }) => {
+                Exception::new("content_too_long_exception", sentence)
+            }
+            Self::Storage(_) | Self::Index(_) => Exception::new("io_exception", sentence),
+            Self::Internal { .. } => Exception::new("exception", sentence),
+            Self::Api(error) => error.exception.clone(),
+        }
+    }
+
+    /// `{type, reason, …}`, as it stands in bulk items and failures.
+    pub fn to_json(&self) -> Value {
+        self.exception().to_json()
+    }
+
+    /// The whole error body.
+    pub fn body(&self) -> Value {
+        let exception = self.exception();
+        let roots: Vec<Value> = match self {
+            Self::Api(error) if !error.root_causes.is_empty() => {
+                error.root_causes.iter().map(|root| Value::Object(root.head())).collect()
+            }
+            Self::Mapping(error) => {
+                let (kind, reason) = error.root_cause();
+                vec![json!({"type": kind, "reason": reason})]
+            }
+            _ => vec![Value::Object(exception.head())],
+        };
+        let mut object = Map::new();
+        object.insert("root_cause".into(), Value::Array(roots));
+        if let Value::Object(members) = exception.to_json() {
+            object.extend(members);
+        }
+        json!({"error": object, "status": self.status()})
+    }
+}
+
+/// What a person reads when the server does not start: one sentence about the file, and one about what to do.
+pub fn start_refusal(error: EngineError) -> EngineError {
+    let advice = match &error {
+        EngineError::Storage(StorageError::Corrupt { .. }) => {
+            "Nothing was changed. Put the file back from a backup, or move it away to start without what it holds."
+        }
+        EngineError::Storage(StorageError::NewerFormat { .. }) => {
+            "Nothing was changed. Start the version that wrote it, or a newer one."
+        }
+        _ => return error,
+    };
+    EngineError::internal(format!("{error}. {advice}"))
+}
+
+/// The exception of a limit on memory.
+pub fn circuit_breaking(error: &work::TooMuch) -> Exception {
+    Exception::new("circuit_breaking_exception", error.to_string())
+        .with("bytes_wanted", error.wanted)
+        .with("bytes_limit", error.limit)
+        // It is over when the requests are that take it.
+        .with("durability", "TRANSIENT")
+}
+
+/// Causes, outermost first, each inside the one before it.
+fn chain(causes: &[(&'static str, String)]) -> Option<Box<Exception>> {
+    causes.iter().rev().fold(None, |inner, (kind, reason)| {
+        let mut outer = Exception::new(kind, reason.as_str());
+        outer.caused_by = inner;
+        Some(Box::new(outer))
+    })
+}
+
+impl From<BodyError> for EngineError {
+    fn from(error: BodyError) -> Self {
+        let exception = error.exception();
+        let root_causes = vec![root(&exception).clone()];
+        Self::Api(Box::new(ApiError { status: 400, exception, root_causes }))
+    }
+}
+
+/// The exception a reader should look at first: wrappers around better ones are passed over.
+pub fn root(exception: &Exception) -> &Exception {
+    match &exception.caused_by {
+        Some(cause) if is_own(exception) && is_own(cause) => root(cause),
+        Some(cause)
+            if exception.kind == "x_content_parse_exception"
+                && (cause.kind == exception.kind || is_own(cause)) =>
+        {
+            root(cause)
+        }
+        _ => exception,
+    }
+}
+
+/// Whether it is one of Elasticsearch's own exceptions, which say more than wrappers around them.
+pub fn is_own(exception: &Exception) -> bool {
+    matches!(
+        exception.kind,
+        "parsing_exception"
+            | "query_shard_exception"
+            | "parse_exception"
+            | "status_exception"
+            | "task_cancelled_exception"
+            | "search_context_missing_exception"
+    )
+}
+
+impl From<work::Stopped> for EngineError {
+    fn from(_: work::Stopped) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl From<DocumentError> for EngineError {
+    fn from(error: DocumentError) -> Self {
+        Self::Document(Box::new(error))
+    }
+}
+
+impl From<MappingError> for EngineError {
+    fn from(error: MappingError) -> Self {
+        Self::Mapping(Box::new(error))
+    }
+}
+
+impl From<ModelError> for EngineError {
+    fn from(error: ModelError) -> Self {
+        Self::api(error.status(), Exception::new(error.es_type(), error.to_string()))
+    }
+}
+
+impl From<IngestError> for EngineError {
+    fn from(error: IngestError) -> Self {
+        match error {
+            IngestError::Storage(error) => Self::Storage(error),
+            IngestError::NotAnObject { .. } => Self::internal(error.to_string()),
+            other => Self::api(other.status(), other.exception()),
+        }
+    }
+}
+
+impl From<AnalysisError> for EngineError {
+    fn from(error: AnalysisError) -> Self {
+        let mut exception = Exception::new(error.es_type, error.reason);
+        if let Some((kind, reason)) = error.caused_by {
+            exception = exception.because(Exception::new(kind, reason));
+        }
+        Self::api(400, exception)
+    }
+}
+
+/// `Validation Failed: 1: …;2: …;`
+fn validation_sentence(problems: &[String]) -> String {
+    let list: String =
+        problems.iter().enumerate().map(|(number, problem)| format!("{}: {problem};", number + 1)).collect();
+    format!("Validation Failed: {list}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_have_the_documented_shape() {
+        let error = EngineError::IndexNotFound { name: "missing".into() };
+        assert_eq!(
+            error.body(),
+            json!({"error": {
+                "root_cause": [{"type": "index_not_found_exception", "reason": "no such index [missing]",
+                    "resource.type": "index_or_alias", "resource.id": "missing", "index_uuid": "_na_", "index": "missing"}],
+                "type": "index_not_found_exception", "reason": "no such index [missing]",
+                "resource.type": "index_or_alias", "resource.id": "missing", "index_uuid": "_na_", "index": "missing"},
+                "status": 404})
+        );
+        let error = EngineError::Validation { problems: vec!["a is missing".into(), "b is wrong".into()] };
+        assert_eq!(error.reason(), "Validation Failed: 1: a is missing;2: b is wrong;");
+        assert_eq!(error.status(), 400);
+    }
+}

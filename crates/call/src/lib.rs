@@ -1,0 +1,22 @@
+//! What every operation is called with and what it answers: a request with its parameters and the rights of its caller, a reply, an
+//! error with the type and status that it has on the wire.
+
+pub mod body;
+pub mod error;
+pub mod named;
+pub mod origin;
+mod panics;
+pub mod params;
+pub mod places;
+pub mod private_paths;
+pub mod request;
+pub mod rights;
+
+pub use self::panics::caught;
+
+/// Name of the node in listings of nodes, tasks and deployments.
+pub const NODE_NAME: &str = "sparrow";
+/// What the node does, in the words of Elasticsearch.
+pub const NODE_ROLES: [&str; 4] = ["data", "ingest", "master", "ml"];
+/// Address of the node in listings. There is no transport that others could connect to.
+pub const HOST: &str = "127.0.0.1";

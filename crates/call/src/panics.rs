@@ -1,0 +1,14 @@
+//! Panics of work that must not end more than itself.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What `work` gives, or the message with which it panicked.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_default()
+    })
+}

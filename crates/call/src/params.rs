@@ -1,0 +1,161 @@
+//! Typed reading of query string parameters, with Elasticsearch's sentences for bad values.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::error::{EngineError, Exception};
+
+/// The parameters of one request.
+#[derive(Debug, Clone, Copy)]
+pub struct Params<'a>(&'a BTreeMap<String, String>);
+
+impl<'a> Params<'a> {
+    /// Wraps a query string that was split.
+    pub fn new(parameters: &'a BTreeMap<String, String>) -> Self {
+        Self(parameters)
+    }
+
+    /// The raw text of a parameter.
+    pub fn get(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Refuses a `search_type` that there is not. Both that there are rank the same: statistics are those of the whole index.
+    ///
+    /// # Errors
+    /// 400 that names it.
+    pub fn check_search_type(self) -> Result<(), EngineError> {
+        match self.get("search_type") {
+            None | Some("query_then_fetch" | "dfs_query_then_fetch") => Ok(()),
+            Some(other) => Err(EngineError::illegal_argument(format!("No search type for [{other}]"))),
+        }
+    }
+
+    /// A switch: present without a value means true.
+    ///
+    /// # Errors
+    /// Illegal argument when the value is neither `true` nor `false`.
+    pub fn bool(&self, name: &str, default: bool) -> Result<bool, EngineError> {
+        match self.get(name) {
+            None => Ok(default),
+            Some("true" | "") => Ok(true),
+            Some("false") => Ok(false),
+            Some(other) => Err(EngineError::illegal_argument(format!(
+                "Failed to parse value [{other}] as only [true] or [false] are allowed."
+            ))),
+        }
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// Illegal argument that names the parameter.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, EngineError> {
+        self.number(name, "int")
+    }
+
+    /// A number with a fraction.
+    ///
+    /// # Errors
+    /// Illegal argument that names the parameter.
+    pub fn float(&self, name: &str) -> Result<Option<f64>, EngineError> {
+        self.number(name, "float")
+    }
+
+    /// A time such as `30s`, `1m`, `500ms`; `-1` means without end and gives `None` as an absent one does.
+    ///
+    /// # Errors
+    /// Illegal argument that names the parameter.
+    pub fn duration(&self, name: &str) -> Result<Option<Duration>, EngineError> {
+        self.get(name).map_or(Ok(None), |value| parse_duration(name, value))
+    }
+
+    /// When the written documents become searchable.
+    ///
+    /// # Errors
+    /// Illegal argument for an unknown policy.
+    pub fn refresh(&self) -> Result<RefreshPolicy, EngineError> {
+        match self.get("refresh") {
+            None | Some("false") => Ok(RefreshPolicy::None),
+            Some("true" | "") => Ok(RefreshPolicy::Immediate),
+            Some("wait_for") => Ok(RefreshPolicy::WaitFor),
+            Some(other) => {
+                Err(EngineError::illegal_argument(format!("Unknown value for refresh: [{other}].")))
+            }
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str, kind: &str) -> Result<Option<T>, EngineError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| {
+            let reason = format!("Failed to parse {kind} parameter [{name}] with value [{text}]");
+            let cause = Exception::new("number_format_exception", format!("For input string: \"{text}\""));
+            EngineError::api(400, Exception::new("illegal_argument_exception", reason).because(cause))
+        })
+    }
+}
+
+/// When written documents become searchable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefreshPolicy {
+    /// With the next regular refresh.
+    None,
+    /// At once.
+    Immediate,
+    /// With the next regular refresh, for which the answer waits.
+    WaitFor,
+}
+
+/// Reads a time value; see [`Params::duration`].
+pub fn parse_duration(name: &str, value: &str) -> Result<Option<Duration>, EngineError> {
+    const UNITS: [(&str, f64); 7] = [
+        ("nanos", 1e-9),
+        ("micros", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+        ("d", 86_400.0),
+    ];
+    let text = value.trim().to_ascii_lowercase();
+    if text == "-1" {
+        return Ok(None);
+    }
+    if text == "0" {
+        return Ok(Some(Duration::ZERO));
+    }
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| seconds);
+    match (number.parse::<u32>(), seconds) {
+        (Ok(number), Some(seconds)) => Ok(Some(Duration::from_secs_f64(f64::from(number) * seconds))),
+        _ => Err(EngineError::illegal_argument(format!(
+            "failed to parse setting [{name}] with value [{value}] as a time value: unit is missing or unrecognized"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn values_are_typed_and_bad_ones_are_named() {
+        let map =
+            parameters(&[("a", ""), ("b", "no"), ("n", "12"), ("x", "abc"), ("t", "1500ms"), ("u", "5")]);
+        let params = Params::new(&map);
+        assert!(params.bool("a", false).unwrap());
+        assert!(params.bool("absent", true).unwrap());
+        assert!(params.bool("b", false).unwrap_err().reason().contains("[no]"));
+        assert_eq!(params.integer("n").unwrap(), Some(12));
+        let error = params.integer("x").unwrap_err();
+        assert_eq!(error.reason(), "Failed to parse int parameter [x] with value [abc]");
+        assert_eq!(error.status(), 400);
+        assert_eq!(params.duration("t").unwrap(), Some(Duration::from_millis(1500)));
+        assert!(params.duration("u").unwrap_err().reason().contains("unit is missing"));
+    }
+}

@@ -1,0 +1,81 @@
+//! Directories of this server that no answer shows.
+//!
+//! Errors of files name them by their whole path, which is right for the log and nobody else's business: an answer has
+//! the path below the directory, with the directory's role in front of it.
+
+use std::path::Path;
+
+use parking_lot::RwLock;
+
+use sparrow_wire::Exception;
+
+/// Paths as text, longest first, each with what is shown in its place. Of the process and not of an engine, because errors are put
+/// into words where no engine is at hand.
+static HIDDEN: RwLock<Vec<(String, &'static str)>> = RwLock::new(Vec::new());
+
+/// Keeps a directory out of all answers from now on.
+pub fn add(directory: &Path, role: &'static str) {
+    let forms = [std::path::absolute(directory).ok(), directory.canonicalize().ok()];
+    let mut hidden = HIDDEN.write();
+    for path in forms.into_iter().flatten() {
+        let Some(text) = path.to_str().map(|text| text.trim_end_matches(['/', '\\'])) else { continue };
+        // The root of everything is in every path.
+        if !text.is_empty() && !hidden.iter().any(|(known, _)| known == text) {
+            hidden.push((text.to_owned(), role));
+        }
+    }
+    hidden.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+}
+
+/// Takes the directories out of an exception and its causes; says whether there was one.
+pub fn hide(exception: &mut Exception) -> bool {
+    let mut found = false;
+    {
+        let hidden = HIDDEN.read();
+        for (path, role) in hidden.iter() {
+            if exception.reason.contains(path.as_str()) {
+                let shown = format!("[{role}]");
+                exception.reason = exception.reason.replace(path.as_str(), &shown);
+                found = true;
+            }
+        }
+    }
+    if let Some(cause) = &mut exception.caused_by {
+        found |= hide(cause);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use sparrow_index::IndexError;
+    use sparrow_storage::StorageError;
+
+    use super::*;
+    use crate::error::EngineError;
+
+    #[test]
+    fn no_error_shows_where_the_data_lies() {
+        let folder = tempfile::tempdir().unwrap();
+        add(folder.path(), "data");
+        let io = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let file: PathBuf = folder.path().join("store").join("a.json");
+        let text = file.display().to_string();
+        let tantivy = std::fs::File::open(&file).unwrap_err();
+        let errors = [
+            EngineError::from(StorageError::Io { action: "open", path: file.clone(), source: io() }),
+            StorageError::Corrupt { path: file.clone(), detail: "x".into() }.into(),
+            IndexError::Io { path: file.clone(), source: io() }.into(),
+            EngineError::internal(format!("{text}: {tantivy}")),
+            EngineError::api(400, Exception::new("a", "b").because(Exception::new("c", text.clone()))),
+        ];
+        for error in errors {
+            let body = error.body().to_string();
+            assert!(!body.contains(folder.path().to_str().unwrap()), "{body}");
+            assert!(body.contains("[data]") && body.contains("a.json"), "{body}");
+            assert!(!error.reason().contains(folder.path().to_str().unwrap()));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `_bulk`: many writes in one request.
+
+use std::time::Instant;
+
+use super::execute::Execution;
+use super::ndjson::{self, Defaults};
+use super::reply::{append, write_failure};
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_search::SearchService;
+
+/// `POST|PUT [/{index}]/_bulk`
+pub fn bulk(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let params = request.params();
+    let defaults = Defaults {
+        index: request.path.get("index").cloned(),
+        pipeline: params.get("pipeline").map(str::to_owned),
+        require_alias: params.bool("require_alias", false)?,
+        source: sparrow_search::source_of_params(params),
+    };
+    let refresh = params.refresh()?;
+    let actions = ndjson::parse(body, &defaults)?;
+    let mut execution = Execution::new(service, request, cancel);
+    execution.list_executed = params.bool("list_executed_pipelines", false)?;
+    let results = execution.run(&actions)?;
+    let forced = execution.refresh(refresh)?;
+
+    let errors = results.iter().any(|item| item.result.is_err());
+    let mut out = Vec::with_capacity(64 + results.len() * 180);
+    out.extend_from_slice(
+        format!("{{\"errors\":{errors},\"took\":{}", start.elapsed().as_millis()).as_bytes(),
+    );
+    if let Some(millis) = execution.ingest_millis {
+        out.extend_from_slice(format!(",\"ingest_took\":{millis}").as_bytes());
+    }
+    // Not a member that Elasticsearch has: there only when there is something to say.
+    if execution.truncated_texts > 0 {
+        out.extend_from_slice(format!(",\"truncated_texts\":{}", execution.truncated_texts).as_bytes());
+    }
+    out.extend_from_slice(b",\"items\":[");
+    for (number, (item, action)) in results.iter().zip(&actions).enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"{\"");
+        out.extend_from_slice(action.kind.name().as_bytes());
+        out.extend_from_slice(b"\":");
+        match &item.result {
+            Ok(success) => {
+                success.write(&item.index, forced, true, &mut out);
+                if let Some(executed) = &item.executed {
+                    append(&mut out, "executed_pipelines", executed);
+                }
+            }
+            Err(error) => write_failure(&item.index, item.id.as_deref(), error, &mut out),
+        }
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"]}");
+    Ok(Reply::bytes(200, out))
+}

@@ -1,0 +1,408 @@
+//! Carrying out writes: pipelines, missing indices, updates, and one ordered batch for each index.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use rustc_hash::FxHashSet;
+use serde_json::value::RawValue;
+use sparrow_types::work;
+
+use super::action::{Action, ActionKind, Conditions};
+use super::ingest::{self, Pending, Stage};
+use super::reply::Success;
+use super::update::{Plan, UpdateBody};
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::params::RefreshPolicy;
+use sparrow_call::request::{CancelFlag, Request};
+use sparrow_call::rights::{Caller, Right};
+use sparrow_indices::{IndexHandle, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
+use sparrow_search::SearchService;
+
+/// Actions and bytes that are parsed, run through pipelines and written together. A parsed document takes
+/// about ten times its bytes, so this bounds the memory of a bulk request whatever its size; each window costs
+/// one fsync for each index.
+const WINDOW_ACTIONS: usize = 1000;
+const WINDOW_BYTES: usize = 4 << 20;
+
+/// Bytes of an item of an answer beside its names, and of what says why an action was refused.
+const ANSWER_BYTES: usize = 180;
+const REFUSAL_BYTES: usize = 500;
+
+/// Bytes of a generated id.
+const ID_BYTES: usize = 20;
+
+/// What became of one action.
+pub(super) struct ItemResult {
+    pub(super) index: String,
+    pub(super) id: Option<String>,
+    pub(super) result: Result<Success, EngineError>,
+    /// Pipelines that ran on the document, if the request asks for them.
+    pub(super) executed: Option<Vec<String>>,
+}
+
+impl ItemResult {
+    /// Bytes that the result of an action takes, and its part of the answer, if it succeeds.
+    fn bytes_for(action: &Action<'_>) -> usize {
+        let names = action.index.len() + action.id.as_ref().map_or(ID_BYTES, String::len);
+        size_of::<Self>() + ANSWER_BYTES + 2 * names
+    }
+}
+
+/// Carries out the actions of one request.
+pub(super) struct Execution<'e> {
+    service: &'e SearchService,
+    cancel: &'e CancelFlag,
+    caller: &'e Caller,
+    touched: Vec<Arc<IndexHandle>>,
+    /// Time that pipelines took, if any ran.
+    pub(super) ingest_millis: Option<u64>,
+    /// Texts of which models have read only the first tokens.
+    pub(super) truncated_texts: u64,
+    /// Results name the pipelines that ran.
+    pub(super) list_executed: bool,
+}
+
+impl<'e> Execution<'e> {
+    pub(super) fn new(service: &'e SearchService, request: &'e Request, cancel: &'e CancelFlag) -> Self {
+        Self {
+            service,
+            cancel,
+            caller: &request.caller,
+            touched: Vec::new(),
+            ingest_millis: None,
+            truncated_texts: 0,
+            list_executed: false,
+        }
+    }
+
+    /// Carries out actions in order; an action that fails does not keep the others from being carried out.
+    ///
+    /// # Errors
+    /// Too little memory for the answer, before anything is written. When the caller went away; what was written until then stays.
+    pub(super) fn run(&mut self, actions: &[Action<'_>]) -> Result<Vec<ItemResult>, EngineError> {
+        // All of it at once: who is told that a request was refused sends it again, and must find nothing of it written.
+        work::take("<bulk>", actions.iter().map(ItemResult::bytes_for).sum())?;
+        let mut results = Vec::with_capacity(actions.len());
+        let mut rest = actions;
+        while !rest.is_empty() {
+            if self.cancel.is_cancelled() {
+                return Err(EngineError::Cancelled);
+            }
+            let mut bytes = 0;
+            let fits = |action: &&Action<'_>| {
+                bytes += action.body.len();
+                bytes <= WINDOW_BYTES
+            };
+            let length = rest.iter().take(WINDOW_ACTIONS).take_while(fits).count().max(1);
+            let (window, later) = rest.split_at(length);
+            let kept = results.len();
+            results.extend(self.run_window(window)?);
+            let refused = results[kept..].iter().filter(|item| item.result.is_err()).count();
+            work::count(refused * REFUSAL_BYTES);
+            rest = later;
+        }
+        Ok(results)
+    }
+
+    /// Makes the writes searchable as the request asks; says whether that was forced.
+    ///
+    /// # Errors
+    /// When a refresh fails; the writes are durable all the same.
+    pub(super) fn refresh(&self, policy: RefreshPolicy) -> Result<bool, EngineError> {
+        for handle in &self.touched {
+            let refreshed = match policy {
+                RefreshPolicy::None => Ok(()),
+                RefreshPolicy::Immediate => handle.refresh(),
+                RefreshPolicy::WaitFor => handle.wait_for_refresh(self.cancel),
+            };
+            match refreshed {
+                // An index that was deleted meanwhile has nothing to show, and the writes to others are answered for all the same.
+                Err(_) if handle.shard.is_closed() => {}
+                refreshed => refreshed?,
+            }
+        }
+        Ok(policy == RefreshPolicy::Immediate)
+    }
+
+    /// # Errors
+    /// When the caller goes away before anything of the window is written.
+    fn run_window(&mut self, actions: &[Action<'_>]) -> Result<Vec<ItemResult>, EngineError> {
+        let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
+        for document in &mut pending {
+            // Before any pipeline of an index runs that the caller may not write to.
+            if let Err(error) = document.check_name(self.caller) {
+                document.stage = Stage::Failed(error);
+            }
+        }
+        if self.list_executed {
+            pending.iter_mut().for_each(|document| document.executed = Some(Vec::new()));
+        }
+        let mut filled = Vec::new();
+        let start = Instant::now();
+        if let Some(done) = ingest::run(self.service, &mut pending, self.caller, self.cancel) {
+            filled = done.filled;
+            self.truncated_texts += done.truncated;
+            *self.ingest_millis.get_or_insert(0) += start.elapsed().as_millis() as u64;
+        }
+        // Pipelines stop in the middle of a document.
+        work::check()?;
+        let mut groups: Vec<(Arc<IndexHandle>, Vec<usize>)> = Vec::new();
+        for (at, (document, action)) in pending.iter_mut().zip(actions).enumerate() {
+            if matches!(document.stage, Stage::Dropped | Stage::Failed(_)) {
+                continue;
+            }
+            let right = self.caller.to(action.kind.needed(document.id.as_deref()));
+            match target(self.service, action, &document.index, right) {
+                Ok(handle) => {
+                    document.index.clone_from(&handle.name);
+                    match groups.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &handle)) {
+                        Some((_, members)) => members.push(at),
+                        None => groups.push((handle, vec![at])),
+                    }
+                }
+                Err(error) => document.stage = Stage::Failed(error),
+            }
+        }
+        for (index, models) in filled {
+            let noted =
+                // Only where something was written.
+                self.service.indices.write_target(&index, Right::unlimited());
+            let noted = noted.and_then(|handle| handle.note_models(&models));
+            if let Err(error) = noted {
+                tracing::warn!(index, %error, "the models that filled fields could not be noted");
+            }
+        }
+        let mut results: Vec<Option<Result<Success, EngineError>>> = Vec::new();
+        results.resize_with(pending.len(), || None);
+        for (handle, members) in groups {
+            let mut sequence = Sequence::new(&handle, &mut results);
+            for at in members {
+                let document = &mut pending[at];
+                let stage = std::mem::replace(&mut document.stage, Stage::Delete);
+                sequence.push(at, stage, document.id.clone(), &document.conditions, &actions[at]);
+            }
+            sequence.send();
+            self.truncated_texts += sequence.truncated;
+            if !self.touched.iter().any(|known| Arc::ptr_eq(known, &handle)) {
+                self.touched.push(handle);
+            }
+        }
+        let outcomes = pending.into_iter().zip(results).zip(actions);
+        Ok(outcomes.map(|((document, result), action)| item(document, result, action)).collect())
+    }
+}
+
+fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
+    let stage = match action.kind {
+        ActionKind::Index => Stage::Raw(WriteKind::Index, action.body),
+        ActionKind::Create => Stage::Raw(WriteKind::Create, action.body),
+        ActionKind::Delete => Stage::Delete,
+        ActionKind::Update => match UpdateBody::parse(action) {
+            Ok(body) => Stage::Update(Box::new(body)),
+            Err(error) => Stage::Failed(error),
+        },
+    };
+    Pending {
+        kind: action.kind,
+        index: action.index.clone(),
+        id: action.id.clone(),
+        pipeline: action.pipeline.clone(),
+        conditions: action.conditions.clone(),
+        executed: None,
+        stage,
+    }
+}
+
+/// The index to write to.
+fn target(
+    service: &SearchService,
+    action: &Action<'_>,
+    index: &str,
+    right: Right<'_>,
+) -> Result<Arc<IndexHandle>, EngineError> {
+    if action.require_alias && !service.indices.is_alias(index) {
+        let reason = format!(
+            "no such index [{index}] and [require_alias] request flag is [true] and [{index}] is not an alias"
+        );
+        let exception = Exception::new("index_not_found_exception", reason)
+            .with("index_uuid", "_na_")
+            .with("index", index);
+        return Err(EngineError::api(404, exception));
+    }
+    match action.kind {
+        // A deletion makes no index, unless it leaves a version behind that the caller counts.
+        ActionKind::Delete if action.conditions.external().is_none() => {
+            service.indices.write_target(index, right)
+        }
+        _ => service.indices.get_or_create(index, right),
+    }
+}
+
+fn item(
+    document: Pending<'_>,
+    result: Option<Result<Success, EngineError>>,
+    action: &Action<'_>,
+) -> ItemResult {
+    let Pending { index, mut id, stage, executed, .. } = document;
+    let result = match (stage, result) {
+        (_, Some(result)) => result,
+        (Stage::Failed(error), None) => Err(error),
+        (Stage::Dropped, None) => Ok(Success::dropped(id.clone())),
+        _ => Err(EngineError::internal("a write was lost on its way")),
+    };
+    match &result {
+        Ok(success) => id = Some(success.id.clone()),
+        // A document without an id had one on its way to the index.
+        Err(EngineError::Document(_) | EngineError::Api(_)) if id.is_none() && action.pipeline.is_none() => {
+            id = Some(generate_id());
+        }
+        Err(_) => {}
+    }
+    ItemResult { index, id, result, executed }
+}
+
+/// An update that was sent, to be tried again if someone else was faster.
+struct Attempt {
+    body: Box<UpdateBody>,
+    retries: usize,
+    returned: Option<Box<RawValue>>,
+}
+
+/// The writes to one index, in order, gathered to as few batches as updates allow.
+struct Sequence<'s> {
+    handle: &'s IndexHandle,
+    copies: usize,
+    results: &'s mut Vec<Option<Result<Success, EngineError>>>,
+    ops: Vec<WriteOp>,
+    sent: Vec<(usize, Option<Attempt>)>,
+    /// Ids in the batch: an update has to see their writes.
+    ids: FxHashSet<String>,
+    /// Texts of which models have read only the first tokens.
+    truncated: u64,
+}
+
+impl<'s> Sequence<'s> {
+    fn new(handle: &'s IndexHandle, results: &'s mut Vec<Option<Result<Success, EngineError>>>) -> Self {
+        let copies = 1 + handle.settings().replicas();
+        Self {
+            handle,
+            copies,
+            results,
+            ops: Vec::new(),
+            sent: Vec::new(),
+            ids: FxHashSet::default(),
+            truncated: 0,
+        }
+    }
+
+    fn push(
+        &mut self,
+        at: usize,
+        stage: Stage<'_>,
+        id: Option<String>,
+        conditions: &Conditions,
+        action: &Action<'_>,
+    ) {
+        let (op, attempt) = match stage {
+            Stage::Raw(kind, raw) => {
+                let source = Source { raw: raw.to_vec(), value: None };
+                (write_op(kind, id, source, conditions), None)
+            }
+            Stage::Ready(kind, source) => (write_op(kind, id, source, conditions), None),
+            Stage::Delete => {
+                let op = write_op(WriteKind::Delete, id, Source::default(), conditions);
+                (op, None)
+            }
+            Stage::Update(body) => {
+                let id = id.unwrap_or_default();
+                if self.ids.contains(&id) {
+                    self.send();
+                }
+                match body.plan(self.handle, &id) {
+                    Ok(Plan::Write(op, returned)) => {
+                        (op, Some(Attempt { body, retries: action.retry_on_conflict, returned }))
+                    }
+                    Ok(Plan::Noop(success)) => {
+                        self.handle.counters.noop.fetch_add(1, Relaxed);
+                        self.results[at] = Some(Ok(success));
+                        return;
+                    }
+                    Err(error) => {
+                        self.results[at] = Some(Err(error));
+                        return;
+                    }
+                }
+            }
+            Stage::Dropped => {
+                self.results[at] = Some(Ok(Success::dropped(id)));
+                return;
+            }
+            Stage::Failed(error) => {
+                self.results[at] = Some(Err(error));
+                return;
+            }
+        };
+        self.ids.extend(op.id.clone());
+        self.ops.push(op);
+        self.sent.push((at, attempt));
+    }
+
+    /// Writes what is gathered.
+    fn send(&mut self) {
+        self.ids.clear();
+        let ops = std::mem::take(&mut self.ops);
+        if ops.is_empty() {
+            return;
+        }
+        let outcomes = self.handle.write(ops);
+        for ((at, attempt), outcome) in std::mem::take(&mut self.sent).into_iter().zip(outcomes) {
+            self.results[at] = Some(self.finish(attempt, outcome));
+        }
+    }
+
+    fn finish(
+        &mut self,
+        attempt: Option<Attempt>,
+        mut outcome: Result<WriteOutcome, EngineError>,
+    ) -> Result<Success, EngineError> {
+        let Some(mut attempt) = attempt else { return self.written(outcome) };
+        while let Err(EngineError::VersionConflict { id, .. }) = &outcome {
+            if attempt.retries == 0 {
+                break;
+            }
+            attempt.retries -= 1;
+            match attempt.body.plan(self.handle, id)? {
+                Plan::Noop(success) => {
+                    self.handle.counters.noop.fetch_add(1, Relaxed);
+                    return Ok(success);
+                }
+                Plan::Write(op, returned) => {
+                    attempt.returned = returned;
+                    outcome = self.handle.write_one(op);
+                }
+            }
+        }
+        let mut success = self.written(outcome)?;
+        success.source = attempt.returned;
+        Ok(success)
+    }
+
+    fn written(&mut self, outcome: Result<WriteOutcome, EngineError>) -> Result<Success, EngineError> {
+        let outcome = outcome?;
+        self.truncated += outcome.truncated;
+        Ok(Success::written(self.copies, outcome))
+    }
+}
+
+fn write_op(kind: WriteKind, id: Option<String>, source: Source, conditions: &Conditions) -> WriteOp {
+    let mut op = match kind {
+        WriteKind::Index => WriteOp::index(id, source),
+        WriteKind::Create => WriteOp::create(id, source),
+        WriteKind::Delete => WriteOp::delete(id.unwrap_or_default()),
+    };
+    op.if_seq_no = conditions.if_seq_no;
+    op.if_primary_term = conditions.term();
+    op.external_version = conditions.external();
+    op
+}

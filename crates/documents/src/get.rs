@@ -1,0 +1,416 @@
+//! Reads by id. They see writes that no search sees yet.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sparrow_mapping::{FieldType, Mapping};
+use sparrow_types::work::{self, Growing};
+
+use super::reply::write_json;
+use sparrow_call::body::parse_json;
+use sparrow_call::error::EngineError;
+use sparrow_call::params::Params;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::{Found, IndexHandle, PRIMARY_TERM};
+use sparrow_search::SearchService;
+use sparrow_search::{SourceSelection, source_of_params, stored_values};
+
+/// `GET /{index}/_doc/{id}`
+pub fn get_doc(
+    service: &SearchService,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let (handle, found) = find(service, request)?;
+    let view = View::of_params(&request.params());
+    let mut out = Vec::new();
+    write_document(&handle, request.part("id"), found.as_ref(), &view, &mut out)?;
+    Ok(Reply::bytes(if found.is_some() { 200 } else { 404 }, out))
+}
+
+/// `HEAD /{index}/_doc/{id}` and `HEAD /{index}/_source/{id}`
+pub fn exists_doc(
+    service: &SearchService,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let status = match find(service, request) {
+        Ok((_, Some(_))) => 200,
+        Ok((_, None)) => 404,
+        // An answer without a body has only its status.
+        Err(error) => error.status(),
+    };
+    Ok(Reply::bytes(status, Vec::new()))
+}
+
+/// `GET /{index}/_source/{id}`
+pub fn get_source(
+    service: &SearchService,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let (handle, found) = find(service, request)?;
+    let id = request.part("id");
+    let Some(found) = found else {
+        let reason = format!("Document not found [{}]/[{id}]", handle.name);
+        return Err(EngineError::resource_not_found(reason));
+    };
+    let mut out = Vec::new();
+    let selection = source_of_params(request.params()).unwrap_or_default();
+    if !selection.write(&found.source, &mut out) {
+        return Err(EngineError::resource_not_found(format!("Source not found [{}]/[{id}]", handle.name)));
+    }
+    Ok(Reply::bytes(200, out))
+}
+
+/// `GET|POST [/{index}]/_mget`
+pub fn mget(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let wanted = parse_mget(request, body)?;
+    let mut out = b"{\"docs\":[".to_vec();
+    let mut taken = 0;
+    for (number, want) in wanted.iter().enumerate() {
+        work::check()?;
+        // An answer grows by doubling.
+        work::take("<mget>", 2 * (out.len() - taken))?;
+        taken = out.len();
+        if number > 0 {
+            out.push(b',');
+        }
+        let start = out.len();
+        let written = service.indices.get(&want.index, request.right()).and_then(|handle| {
+            let found = read(&handle, &params, &want.id)?;
+            check_version(&handle, &want.id, found.as_ref(), want.version)?;
+            write_document(&handle, &want.id, found.as_ref(), &want.view, &mut out)
+        });
+        match written {
+            Ok(()) => {}
+            Err(error) => {
+                out.truncate(start);
+                let error = error.body().get("error").cloned().unwrap_or_default();
+                write_json(&Unreadable { index: &want.index, id: &want.id, error }, &mut out);
+            }
+        }
+    }
+    out.extend_from_slice(b"]}");
+    Ok(Reply::bytes(200, out))
+}
+
+fn find(
+    service: &SearchService,
+    request: &Request,
+) -> Result<(std::sync::Arc<IndexHandle>, Option<Found>), EngineError> {
+    let params = request.params();
+    let handle = service.indices.get(request.part("index"), request.right())?;
+    let id = request.part("id");
+    let found = read(&handle, &params, id)?;
+    check_version(&handle, id, found.as_ref(), params.integer("version")?)?;
+    Ok((handle, found))
+}
+
+/// # Errors
+/// When a document has another version than the one that is wanted.
+pub(super) fn check_version(
+    handle: &IndexHandle,
+    id: &str,
+    found: Option<&Found>,
+    wanted: Option<i64>,
+) -> Result<(), EngineError> {
+    match (found, wanted) {
+        (Some(found), Some(version)) if found.version as i64 != version => {
+            Err(EngineError::VersionConflict {
+                index: handle.name.clone(),
+                uuid: handle.uuid.clone(),
+                id: id.to_owned(),
+                problem: format!(
+                    "current version [{}] is different than the one provided [{version}]",
+                    found.version
+                ),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<Found>, EngineError> {
+    if params.bool("refresh", false)? {
+        handle.refresh()?;
+    }
+    let began = Instant::now();
+    let found = if params.bool("realtime", true)? { handle.get(id)? } else { handle.get_searchable(id)? };
+    handle.counters.got(found.is_some(), began.elapsed());
+    Ok(found)
+}
+
+/// What of a document is shown.
+#[derive(Debug, Clone, Default)]
+struct View {
+    /// As the request says; if it says nothing, all of it, unless stored fields are asked for.
+    source: Option<SourceSelection>,
+    /// Patterns of `stored_fields`.
+    stored: Vec<String>,
+}
+
+impl View {
+    fn of_params(params: &Params<'_>) -> Self {
+        let stored = params.get("stored_fields").into_iter().flat_map(|list| list.split(','));
+        Self {
+            source: source_of_params(*params),
+            stored: stored.filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        }
+    }
+
+    fn source(&self) -> Cow<'_, SourceSelection> {
+        match &self.source {
+            Some(selection) => Cow::Borrowed(selection),
+            None if self.stored.is_empty() || self.stored.iter().any(|name| name == "_source") => {
+                Cow::Owned(SourceSelection::Whole)
+            }
+            None => Cow::Owned(SourceSelection::Nothing),
+        }
+    }
+
+    /// The values of the fields that the mapping stores.
+    fn fields(&self, handle: &IndexHandle, found: &Found) -> Result<Map<String, Value>, EngineError> {
+        if self.stored.is_empty() {
+            return Ok(Map::new());
+        }
+        let mapping = handle.mapping();
+        if let Some(object) = self.stored.iter().find(|name| is_object(&mapping, name)) {
+            return Err(EngineError::illegal_argument(format!("field [{object}] isn't a leaf field")));
+        }
+        let source = serde_json::from_slice(&found.source).unwrap_or_default();
+        Ok(stored_values(&mapping, &source, &self.stored))
+    }
+}
+
+fn is_object(mapping: &Mapping, path: &str) -> bool {
+    matches!(mapping.field(path), Some(FieldType::Object { .. }))
+}
+
+fn write_document(
+    handle: &IndexHandle,
+    id: &str,
+    found: Option<&Found>,
+    view: &View,
+    out: &mut Vec<u8>,
+) -> Result<(), EngineError> {
+    let head = Head {
+        index: &handle.name,
+        id,
+        version: found.map(|found| found.version),
+        seq_no: found.map(|found| found.seq_no),
+        primary_term: found.map(|_| PRIMARY_TERM),
+        found: found.is_some(),
+    };
+    write_json(&head, out);
+    let Some(found) = found else { return Ok(()) };
+    // The source goes in as it is stored, byte for byte: `}` of the head moves behind it.
+    out.pop();
+    let end = out.len();
+    out.extend_from_slice(b",\"_source\":");
+    if !view.source().write(&found.source, out) {
+        out.truncate(end);
+    }
+    let fields = view.fields(handle, found)?;
+    if !fields.is_empty() {
+        out.extend_from_slice(b",\"fields\":");
+        write_json(&fields, out);
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+const VERSION_TYPES: [&str; 3] = ["internal", "external", "external_gte"];
+
+/// A document that is wanted.
+#[derive(Debug)]
+struct Wanted {
+    index: String,
+    id: String,
+    view: View,
+    version: Option<i64>,
+}
+
+/// Bytes of a sentence about a document that cannot be got: as it is, twice in an answer, and in that as text.
+const PROBLEM_BYTES: usize = 256;
+
+fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError> {
+    let Value::Object(object) = parse_json(body)? else {
+        return Err(EngineError::parse(
+            "unexpected token [START_ARRAY], expected [FIELD_NAME] or [START_ARRAY]",
+        ));
+    };
+    let index = request.part("index");
+    let default = View::of_params(&request.params());
+    let mut wanted = Vec::new();
+    // Half a dozen bytes of a body are one of these.
+    let mut memory = Growing::new("<mget>");
+    let each = size_of::<Wanted>() + index.len();
+    for (key, value) in object {
+        match (key.as_str(), value) {
+            ("docs", Value::Array(docs)) => {
+                for doc in docs {
+                    memory.add(each)?;
+                    wanted.push(parse_wanted(doc, index, &default)?);
+                }
+            }
+            ("ids", Value::Array(ids)) => {
+                for id in ids {
+                    memory.add(each)?;
+                    let id = text_of(&id).ok_or_else(|| {
+                        EngineError::illegal_argument("ids array element should only contain ids")
+                    })?;
+                    wanted.push(Wanted { index: index.to_owned(), id, view: default.clone(), version: None });
+                }
+            }
+            ("docs" | "ids", _) => {
+                return Err(EngineError::parse(format!("[{key}] must be an array")));
+            }
+            (other, value) => {
+                let token = if value.is_array() { "START_ARRAY" } else { "VALUE_STRING" };
+                return Err(EngineError::parse(format!(
+                    "unknown key [{other}] for a {token}, expected [docs] or [ids]"
+                )));
+            }
+        }
+    }
+    let mut problems = Vec::new();
+    if wanted.is_empty() {
+        problems.push("no documents to get".to_owned());
+    }
+    for (number, want) in wanted.iter().enumerate() {
+        if want.index.is_empty() {
+            memory.add(PROBLEM_BYTES)?;
+            problems.push(format!("index is missing for doc {number}"));
+        }
+        if want.id.is_empty() {
+            memory.add(PROBLEM_BYTES)?;
+            problems.push(format!("id is missing for doc {number}"));
+        }
+    }
+    if problems.is_empty() { Ok(wanted) } else { Err(EngineError::Validation { problems }) }
+}
+
+fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<Wanted, EngineError> {
+    let Value::Object(doc) = doc else {
+        return Err(EngineError::illegal_argument("docs array element should include an object"));
+    };
+    let mut wanted =
+        Wanted { index: index.to_owned(), id: String::new(), view: default.clone(), version: None };
+    for (key, value) in doc {
+        match (key.as_str(), text_of(&value)) {
+            ("_index", Some(text)) => wanted.index = text,
+            ("_id", Some(text)) => wanted.id = text,
+            ("_source", _) => wanted.view.source = Some(source_selection(&value)?),
+            ("stored_fields", _) => wanted.view.stored = names(&value)?,
+            ("version", Some(text)) => {
+                wanted.version = Some(text.parse().map_err(|_| {
+                    EngineError::illegal_argument(format!("Failed to parse [version] value [{text}]"))
+                })?);
+            }
+            // A read of a version compares in the same way, whoever gives the versions.
+            ("version_type", Some(text)) if VERSION_TYPES.contains(&text.as_str()) => {}
+            ("version_type", Some(text)) => {
+                return Err(EngineError::illegal_argument(format!("No version type match [{text}]")));
+            }
+            // One index is one shard.
+            ("routing", Some(_)) => {}
+            ("fields", _) => {
+                return Err(EngineError::parse(
+                    "Unsupported field [fields] used, expected [stored_fields] instead",
+                ));
+            }
+            (other, _) => {
+                return Err(EngineError::parse(format!(
+                    "failed to parse multi get request. unknown field [{other}]"
+                )));
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// One name, or several.
+fn names(value: &Value) -> Result<Vec<String>, EngineError> {
+    let names = match value {
+        Value::String(name) => Some(vec![name.clone()]),
+        Value::Array(names) => names.iter().map(|name| name.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    };
+    names.ok_or_else(|| EngineError::parse(format!("unknown value [{value}] for [stored_fields]")))
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Reads a `_source` parameter of a body: a switch, a path, a list, or includes and excludes.
+///
+/// # Errors
+/// When it is something else.
+pub(super) fn source_selection(value: &Value) -> Result<SourceSelection, EngineError> {
+    let malformed = || EngineError::parse(format!("unknown value [{value}] for [_source]"));
+    let paths = |value: &Value| -> Option<Vec<String>> {
+        match value {
+            Value::String(path) => Some(vec![path.clone()]),
+            Value::Array(paths) => paths.iter().map(|path| path.as_str().map(str::to_owned)).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        }
+    };
+    match value {
+        Value::Bool(true) => Ok(SourceSelection::Whole),
+        Value::Bool(false) => Ok(SourceSelection::Nothing),
+        Value::Object(object) => {
+            let (mut includes, mut excludes) = (Vec::new(), Vec::new());
+            for (key, value) in object {
+                let list = match key.as_str() {
+                    "include" | "includes" => &mut includes,
+                    "exclude" | "excludes" => &mut excludes,
+                    _ => return Err(malformed()),
+                };
+                *list = paths(value).ok_or_else(malformed)?;
+            }
+            Ok(SourceSelection::fields(includes, excludes))
+        }
+        other => Ok(SourceSelection::fields(paths(other).ok_or_else(malformed)?, Vec::new())),
+    }
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    #[serde(rename = "_index")]
+    index: &'a str,
+    #[serde(rename = "_id")]
+    id: &'a str,
+    #[serde(rename = "_version", skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+    #[serde(rename = "_seq_no", skip_serializing_if = "Option::is_none")]
+    seq_no: Option<u64>,
+    #[serde(rename = "_primary_term", skip_serializing_if = "Option::is_none")]
+    primary_term: Option<u64>,
+    found: bool,
+}
+
+#[derive(Serialize)]
+struct Unreadable<'a> {
+    #[serde(rename = "_index")]
+    index: &'a str,
+    #[serde(rename = "_id")]
+    id: &'a str,
+    error: Value,
+}

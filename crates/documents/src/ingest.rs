@@ -1,0 +1,247 @@
+//! Pipelines before writes: which run on which document, in batches.
+
+use serde_json::Value;
+
+use super::action::{ActionKind, Conditions};
+use super::update::UpdateBody;
+use sparrow_call::body::parse_source;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::CancelFlag;
+use sparrow_call::rights::Caller;
+use sparrow_indices::{Source, WriteKind};
+use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
+use sparrow_search::SearchService;
+
+/// Documents that go through a pipeline together. Less than the queue of a default deployment takes, so that one
+/// large bulk request never fills it alone; more than a batch of the encoder.
+const BATCH: usize = 64;
+
+/// Setting value, and parameter value, for no pipeline.
+const NONE: &str = "_none";
+
+/// How far a write has come on its way.
+pub(super) enum Stage<'a> {
+    /// A document as it was sent.
+    Raw(WriteKind, &'a [u8]),
+    /// A document that a pipeline made.
+    Ready(WriteKind, Source),
+    Update(Box<UpdateBody>),
+    Delete,
+    /// A pipeline dropped it.
+    Dropped,
+    Failed(EngineError),
+}
+
+/// A document waiting for its write.
+pub(super) struct Pending<'a> {
+    pub(super) kind: ActionKind,
+    pub(super) index: String,
+    pub(super) id: Option<String>,
+    /// Pipeline that the request names.
+    pub(super) pipeline: Option<String>,
+    /// What has to hold for the write; a pipeline may change it.
+    pub(super) conditions: Conditions,
+    /// Pipelines that ran on it, if the request asks for them.
+    pub(super) executed: Option<Vec<String>>,
+    pub(super) stage: Stage<'a>,
+}
+
+impl Pending<'_> {
+    /// Checks that the caller may do to the index what is to be done.
+    ///
+    /// # Errors
+    /// 403; 400 for a name that cannot be read.
+    pub(super) fn check_name(&self, caller: &Caller) -> Result<(), EngineError> {
+        if !caller.is_restricted() {
+            return Ok(());
+        }
+        let right = caller.to(self.kind.needed(self.id.as_deref()));
+        right.check([sparrow_indices::concrete_name(&self.index)?.as_str()])
+    }
+}
+
+/// What pipelines did beside changing documents.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Fields that models filled, by index: to be remembered once the index is there.
+    pub(super) filled: Vec<(String, Vec<(String, String)>)>,
+    /// Texts of which models have read only the first tokens.
+    pub(super) truncated: u64,
+}
+
+/// Runs the pipelines of a window of documents; what they make of a document stands in its stage. `None` when no
+/// document has a pipeline to go through.
+pub(super) fn run(
+    service: &SearchService,
+    pending: &mut [Pending<'_>],
+    caller: &Caller,
+    cancel: &CancelFlag,
+) -> Option<Done> {
+    let mut known = Known::default();
+    let mut done = None;
+    let first: Vec<Option<String>> =
+        pending.iter().map(|document| first_pipeline(service, &mut known, document)).collect();
+    run_stage(service, pending, &first, caller, cancel, &mut done);
+    // A pipeline may have sent the document to another index, whose final pipeline then counts.
+    let last: Vec<Option<String>> =
+        pending.iter().map(|document| known.of(service, &document.index).last.clone()).collect();
+    run_stage(service, pending, &last, caller, cancel, &mut done);
+    done
+}
+
+/// The pipelines that indices ask for; a window has few indices.
+#[derive(Default)]
+struct Known(Vec<(String, OfIndex)>);
+
+#[derive(Default)]
+struct OfIndex {
+    default: Option<String>,
+    last: Option<String>,
+}
+
+impl Known {
+    fn of(&mut self, service: &SearchService, index: &str) -> &OfIndex {
+        let at = self.0.iter().position(|(name, _)| name == index).unwrap_or_else(|| {
+            let settings = service.indices.write_settings(index);
+            let pipelines = OfIndex {
+                default: settings.default_pipeline().map(str::to_owned),
+                last: settings.final_pipeline().map(str::to_owned),
+            };
+            self.0.push((index.to_owned(), pipelines));
+            self.0.len() - 1
+        });
+        &self.0[at].1
+    }
+}
+
+fn first_pipeline(service: &SearchService, known: &mut Known, document: &Pending<'_>) -> Option<String> {
+    match document.pipeline.as_deref() {
+        Some(NONE) => None,
+        Some(name) => Some(name.to_owned()),
+        None => known.of(service, &document.index).default.clone(),
+    }
+}
+
+fn run_stage(
+    service: &SearchService,
+    pending: &mut [Pending<'_>],
+    pipelines: &[Option<String>],
+    caller: &Caller,
+    cancel: &CancelFlag,
+    done: &mut Option<Done>,
+) {
+    let mut groups: Vec<((&str, String), Vec<usize>)> = Vec::new();
+    for (at, (document, pipeline)) in pending.iter().zip(pipelines).enumerate() {
+        let Some(pipeline) = pipeline.as_deref().filter(|_| document.stage.has_document()) else { continue };
+        match groups.iter_mut().find(|((name, index), _)| *name == pipeline && *index == document.index) {
+            Some((_, members)) => members.push(at),
+            None => groups.push(((pipeline, document.index.clone()), vec![at])),
+        }
+    }
+    for ((pipeline, index), members) in groups {
+        let done = done.get_or_insert_default();
+        let mut models: Vec<(String, String)> = Vec::new();
+        for batch in members.chunks(BATCH) {
+            let summary = run_batch(service, pending, pipeline, batch, caller, cancel);
+            done.truncated += summary.truncated;
+            for model in summary.filled {
+                if !models.contains(&model) {
+                    models.push(model);
+                }
+            }
+        }
+        if !models.is_empty() {
+            done.filled.push((index, models));
+        }
+    }
+}
+
+/// Runs one batch.
+fn run_batch(
+    service: &SearchService,
+    pending: &mut [Pending<'_>],
+    pipeline: &str,
+    batch: &[usize],
+    caller: &Caller,
+    cancel: &CancelFlag,
+) -> IngestSummary {
+    let mut members = Vec::with_capacity(batch.len());
+    let mut documents = Vec::with_capacity(batch.len());
+    for at in batch {
+        let document = &mut pending[*at];
+        match document.stage.take_document() {
+            Ok(Some(source)) => {
+                members.push(*at);
+                let mut taken = IngestDoc::new(document.index.clone(), document.id.clone(), source);
+                taken.executed = document.executed.take();
+                documents.push(taken);
+            }
+            Ok(None) => {}
+            Err(error) => document.stage = Stage::Failed(error),
+        }
+    }
+    let mode = IngestMode { paced: false, cancel: Some(cancel.flag()) };
+    let summary = service.pipelines.run(&*service.models, pipeline, &mut documents, mode);
+    for (at, document) in members.into_iter().zip(documents) {
+        let slot = &mut pending[at];
+        slot.executed = document.executed;
+        if summary.is_err() {
+            let reason = format!("pipeline with id [{pipeline}] does not exist");
+            slot.stage = Stage::Failed(EngineError::illegal_argument(reason));
+            continue;
+        }
+        match document.outcome {
+            IngestOutcome::Ok => {
+                let moved = document.index != slot.index;
+                slot.index = document.index;
+                slot.id = document.id;
+                slot.stage.put_document(document.source);
+                // No path and no body names the index that a pipeline chose.
+                let allowed = if moved { slot.check_name(caller) } else { Ok(()) };
+                if let Err(error) = allowed.and(slot.conditions.set_by_pipeline(&document.metadata)) {
+                    slot.stage = Stage::Failed(error);
+                }
+            }
+            IngestOutcome::Dropped => slot.stage = Stage::Dropped,
+            IngestOutcome::Failed(error) => slot.stage = Stage::Failed(error.into()),
+        }
+    }
+    summary.unwrap_or_default()
+}
+
+impl Stage<'_> {
+    /// Whether there is a document for a pipeline to run on.
+    fn has_document(&self) -> bool {
+        match self {
+            Self::Raw(..) | Self::Ready(..) => true,
+            Self::Update(body) => body.has_upsert(),
+            Self::Delete | Self::Dropped | Self::Failed(_) => false,
+        }
+    }
+
+    fn take_document(&mut self) -> Result<Option<Value>, EngineError> {
+        match self {
+            Self::Raw(_, raw) => parse_source(raw).map(Some),
+            Self::Ready(_, source) => match source.value.take() {
+                Some(value) => Ok(Some(value)),
+                None => parse_source(&source.raw).map(Some),
+            },
+            Self::Update(body) => Ok(body.upsert_mut().map(std::mem::take).map(Value::Object)),
+            Self::Delete | Self::Dropped | Self::Failed(_) => Ok(None),
+        }
+    }
+
+    fn put_document(&mut self, document: Value) {
+        match self {
+            Self::Raw(kind, _) | Self::Ready(kind, _) => {
+                *self = Self::Ready(*kind, Source::from_value(document));
+            }
+            Self::Update(body) => {
+                if let (Some(upsert), Value::Object(document)) = (body.upsert_mut(), document) {
+                    *upsert = document;
+                }
+            }
+            Self::Delete | Self::Dropped | Self::Failed(_) => {}
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Bulk bodies: lines of actions and documents.
+//!
+//! Documents are not parsed here and not copied: an action borrows its line.
+
+use serde_json::Value;
+use sparrow_types::work;
+
+use super::action::{Action, ActionKind, VersionType, primary_term, sequence_number};
+use sparrow_call::body::{parse_json, token};
+use sparrow_call::error::EngineError;
+use sparrow_search::SourceSelection;
+
+/// What the address says for every action that does not say otherwise.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Defaults {
+    pub(super) index: Option<String>,
+    pub(super) pipeline: Option<String>,
+    pub(super) require_alias: bool,
+    pub(super) source: Option<SourceSelection>,
+}
+
+/// Actions after which their memory is taken.
+const ACTIONS_AT_ONCE: usize = 1024;
+/// Bytes of an action's names.
+const ACTION_BYTES: usize = 64;
+
+/// Reads a whole bulk body. Nothing has been written when this fails.
+///
+/// # Errors
+/// On a malformed action line, with its number, on a missing newline at the end, and on actions that cannot be
+/// carried out as they stand.
+pub(super) fn parse<'a>(body: &'a [u8], defaults: &Defaults) -> Result<Vec<Action<'a>>, EngineError> {
+    if body.is_empty() {
+        return Err(EngineError::parse("request body is required"));
+    }
+    let mut lines = Lines { rest: body, number: 0 };
+    let mut actions = Vec::new();
+    while let Some(line) = lines.next_line()? {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let mut action = parse_action(line, lines.number, defaults)?;
+        if action.kind != ActionKind::Delete {
+            match lines.next_line()? {
+                Some(line) => action.body = line,
+                // An action without its document is no action.
+                None => break,
+            }
+        }
+        actions.push(action);
+        if actions.len().is_multiple_of(ACTIONS_AT_ONCE) {
+            work::check()?;
+            work::take("<bulk>", ACTIONS_AT_ONCE * (size_of::<Action<'_>>() + ACTION_BYTES))?;
+        }
+    }
+    let mut problems: Vec<String> = actions.iter().flat_map(Action::problems).collect();
+    if actions.is_empty() {
+        problems.push("no requests added".to_owned());
+    }
+    if problems.is_empty() { Ok(actions) } else { Err(EngineError::Validation { problems }) }
+}
+
+struct Lines<'a> {
+    rest: &'a [u8],
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn next_line(&mut self) -> Result<Option<&'a [u8]>, EngineError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') else {
+            return Err(EngineError::illegal_argument(
+                "The bulk request must be terminated by a newline [\\n]",
+            ));
+        };
+        self.number += 1;
+        let line = &self.rest[..end];
+        self.rest = &self.rest[end + 1..];
+        Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
+    }
+}
+
+fn parse_action<'a>(line: &[u8], number: usize, defaults: &Defaults) -> Result<Action<'a>, EngineError> {
+    let malformed = |expected: &str, found: &str| {
+        EngineError::illegal_argument(format!(
+            "Malformed action/metadata line [{number}], expected {expected} but found [{found}]"
+        ))
+    };
+    let value = parse_json(line)?;
+    let Value::Object(object) = value else {
+        return Err(malformed("START_OBJECT", token(&value)));
+    };
+    let mut entries = object.into_iter();
+    let Some((name, metadata)) = entries.next() else {
+        return Err(malformed("FIELD_NAME", "END_OBJECT"));
+    };
+    let kind = ActionKind::from_name(&name)
+        .ok_or_else(|| malformed("field [create], [delete], [index] or [update]", &name))?;
+    let Value::Object(metadata) = metadata else {
+        return Err(malformed("START_OBJECT", token(&metadata)));
+    };
+    if entries.next().is_some() {
+        return Err(malformed("END_OBJECT", "FIELD_NAME"));
+    }
+    let mut action = Action::new(kind, defaults.index.clone().unwrap_or_default(), None, &[]);
+    action.pipeline.clone_from(&defaults.pipeline);
+    action.require_alias = defaults.require_alias;
+    action.returned_source.clone_from(&defaults.source);
+    for (name, value) in metadata {
+        let text = match &value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            Value::Array(_) | Value::Object(_) => {
+                if name == "_source" {
+                    action.returned_source = Some(super::get::source_selection(&value)?);
+                    continue;
+                }
+                return Err(EngineError::illegal_argument(format!(
+                    "Malformed action/metadata line [{number}], expected a simple value for field [{name}] but found \
+                     [{}]",
+                    token(&value)
+                )));
+            }
+        };
+        set(&mut action, &name, text, &value, number)?;
+    }
+    Ok(action)
+}
+
+fn set(
+    action: &mut Action<'_>,
+    name: &str,
+    text: String,
+    value: &Value,
+    number: usize,
+) -> Result<(), EngineError> {
+    let whole = || -> Result<i64, EngineError> {
+        text.parse().map_err(|_| {
+            EngineError::illegal_argument(format!(
+                "Failed to parse [{name}] with value [{text}] as a whole number"
+            ))
+        })
+    };
+    let flag = || match text.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(EngineError::illegal_argument(format!(
+            "Failed to parse value [{other}] as only [true] or [false] are allowed."
+        ))),
+    };
+    match name {
+        "_index" => action.index = text,
+        "_id" => action.id = Some(text),
+        // One index is one shard here: a routing has nothing to choose from.
+        "routing" | "_routing" => {}
+        "op_type" => match (action.kind, text.as_str()) {
+            (ActionKind::Index, "create") => action.kind = ActionKind::Create,
+            (ActionKind::Index, "index") | (ActionKind::Create, "create") => {}
+            (_, other) => {
+                return Err(EngineError::illegal_argument(format!(
+                    "opType must be 'create' or 'index', found: [{other}]"
+                )));
+            }
+        },
+        "version" | "_version" => action.conditions.version = Some(whole()?),
+        "version_type" | "_version_type" => action.conditions.version_type = VersionType::parse(&text)?,
+        "if_seq_no" => action.conditions.if_seq_no = Some(sequence_number(whole()?)?),
+        "if_primary_term" => action.conditions.if_primary_term = Some(primary_term(whole()?)?),
+        "retry_on_conflict" | "_retry_on_conflict" => {
+            action.retry_on_conflict = usize::try_from(whole()?).unwrap_or(0);
+        }
+        "pipeline" => action.pipeline = Some(text),
+        "require_alias" => action.require_alias = flag()?,
+        "_source" => action.returned_source = Some(super::get::source_selection(value)?),
+        _ => {
+            return Err(EngineError::illegal_argument(format!(
+                "Action/metadata line [{number}] contains an unknown parameter [{name}]"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(body: &str) -> Result<Vec<Action<'_>>, EngineError> {
+        parse(body.as_bytes(), &Defaults::default())
+    }
+
+    fn check_error(body: &str, kind: &str, reason: &str) {
+        let error = parsed(body).unwrap_err();
+        assert_eq!((error.es_type(), error.reason().as_str()), (kind, reason), "{body:?}");
+        assert_eq!(error.status(), 400);
+    }
+
+    #[test]
+    fn actions_keep_their_order_and_lines() {
+        let body = "{\"index\":{\"_index\":\"a\",\"_id\":1}}\r\n{\"x\":1}\r\n\n{\"delete\":{\"_index\":\"a\",\"_id\":\"2\"}}\n\
+                    {\"update\":{\"_index\":\"a\",\"_id\":\"3\",\"retry_on_conflict\":3,\"if_seq_no\":7,\"if_primary_term\":1}}\n{\"doc\":{}}\n";
+        let actions = parsed(body).unwrap();
+        let kinds: Vec<ActionKind> = actions.iter().map(|action| action.kind).collect();
+        assert_eq!(kinds, [ActionKind::Index, ActionKind::Delete, ActionKind::Update]);
+        assert_eq!(actions[0].id.as_deref(), Some("1"));
+        assert_eq!(actions[0].body, b"{\"x\":1}");
+        assert_eq!(actions[2].retry_on_conflict, 3);
+        assert_eq!(actions[2].conditions.if_seq_no, Some(7));
+    }
+
+    #[test]
+    fn malformed_bodies_are_refused_as_recorded() {
+        const ILLEGAL: &str = "illegal_argument_exception";
+        const INVALID: &str = "action_request_validation_exception";
+        check_error("", "parse_exception", "request body is required");
+        check_error(
+            "{\"index\":{\"_index\":\"books\"}}\n{\"a\":1}",
+            ILLEGAL,
+            "The bulk request must be terminated by a newline [\\n]",
+        );
+        check_error(
+            "{\"nope\":{\"_index\":\"books\"}}\n{\"a\":1}\n",
+            ILLEGAL,
+            "Malformed action/metadata line [1], expected field [create], [delete], [index] or [update] but found \
+             [nope]",
+        );
+        check_error("{\"index\"\n{\"a\":1}\n", "x_content_e_o_f_exception", "[1:9] Unexpected end of file");
+        check_error("{\"index\":{}}\n{\"a\":1}\n", INVALID, "Validation Failed: 1: index is missing;");
+        check_error("\n\n", INVALID, "Validation Failed: 1: no requests added;");
+        check_error(
+            "{\"delete\":{\"_index\":\"a\"}}\n{\"delete\":{\"_id\":\"1\"}}\n",
+            INVALID,
+            "Validation Failed: 1: id is missing;2: index is missing;",
+        );
+        check_error(
+            "{\"index\":{\"_index\":\"a\"}}\n{}\n{\"index\":{\"_index\":\"a\",\"_type\":\"t\"}}\n{}\n",
+            ILLEGAL,
+            "Action/metadata line [3] contains an unknown parameter [_type]",
+        );
+        check_error(
+            "{\"index\":{\"_index\":[\"a\"]}}\n{}\n",
+            ILLEGAL,
+            "Malformed action/metadata line [1], expected a simple value for field [_index] but found [START_ARRAY]",
+        );
+        check_error(
+            "[1]\n{}\n",
+            ILLEGAL,
+            "Malformed action/metadata line [1], expected START_OBJECT but found [START_ARRAY]",
+        );
+    }
+
+    #[test]
+    fn the_address_gives_defaults() {
+        let defaults =
+            Defaults { index: Some("books".into()), pipeline: Some("p".into()), ..Defaults::default() };
+        let body = "{\"index\":{}}\n{}\n{\"create\":{\"_index\":\"other\",\"pipeline\":\"q\"}}\n{}\n";
+        let actions = parse(body.as_bytes(), &defaults).unwrap();
+        assert_eq!((actions[0].index.as_str(), actions[0].pipeline.as_deref()), ("books", Some("p")));
+        assert_eq!((actions[1].index.as_str(), actions[1].pipeline.as_deref()), ("other", Some("q")));
+    }
+}

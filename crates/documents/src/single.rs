@@ -1,0 +1,106 @@
+//! Writes of one document.
+
+use super::action::{Action, ActionKind, Conditions};
+use super::execute::{Execution, ItemResult};
+use sparrow_call::error::EngineError;
+use sparrow_call::params::Params;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_search::SearchService;
+
+/// `PUT|POST /{index}/_doc[/{id}]`
+pub fn index_doc(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let kind = match request.params().get("op_type").map(str::to_ascii_lowercase).as_deref() {
+        // Without an id nothing can be there, and Elasticsearch says so too.
+        None | Some("index") => ActionKind::Index,
+        Some("create") => ActionKind::Create,
+        Some(other) => {
+            return Err(EngineError::illegal_argument(format!(
+                "opType must be 'create' or 'index', found: [{other}]"
+            )));
+        }
+    };
+    write(service, request, kind, body, cancel)
+}
+
+/// `PUT|POST /{index}/_create/{id}`
+pub fn create_doc(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    write(service, request, ActionKind::Create, body, cancel)
+}
+
+/// `DELETE /{index}/_doc/{id}`
+pub fn delete_doc(
+    service: &SearchService,
+    request: &Request,
+    _body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    write(service, request, ActionKind::Delete, &[], cancel)
+}
+
+/// `POST /{index}/_update/{id}`
+pub fn update_doc(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    write(service, request, ActionKind::Update, body, cancel)
+}
+
+fn write(
+    service: &SearchService,
+    request: &Request,
+    kind: ActionKind,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    if kind != ActionKind::Delete && body.iter().all(u8::is_ascii_whitespace) {
+        return Err(EngineError::parse("request body is required"));
+    }
+    let action = action(&params, request, kind, body)?;
+    let refresh = params.refresh()?;
+    let problems = action.problems();
+    if !problems.is_empty() {
+        return Err(EngineError::Validation { problems });
+    }
+    let mut execution = Execution::new(service, request, cancel);
+    let result = execution.run(std::slice::from_ref(&action))?.pop();
+    let Some(ItemResult { index, result, .. }) = result else {
+        return Err(EngineError::internal("a write had no result"));
+    };
+    let success = result?;
+    let forced = if success.wrote() { execution.refresh(refresh)? } else { false };
+    let mut out = Vec::with_capacity(200);
+    success.write(&index, forced, false, &mut out);
+    Ok(Reply::bytes(success.status, out))
+}
+
+fn action<'a>(
+    params: &Params<'_>,
+    request: &Request,
+    kind: ActionKind,
+    body: &'a [u8],
+) -> Result<Action<'a>, EngineError> {
+    let id = request.path.get("id").filter(|id| !id.is_empty()).cloned();
+    let mut action = Action::new(kind, request.part("index"), id, body);
+    action.pipeline = params.get("pipeline").map(str::to_owned);
+    action.require_alias = params.bool("require_alias", false)?;
+    action.conditions = Conditions::from_params(params)?;
+    if kind == ActionKind::Update {
+        let retries = params.integer("retry_on_conflict")?.unwrap_or(0);
+        action.retry_on_conflict = usize::try_from(retries).unwrap_or(0);
+        action.returned_source = sparrow_search::source_of_params(*params);
+    }
+    Ok(action)
+}

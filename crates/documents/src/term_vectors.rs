@@ -1,0 +1,291 @@
+//! `_termvectors` and `_mtermvectors`: the terms of documents, made from their texts. Without `fields` those fields are
+//! shown whose mapping has a `term_vector`, and of a document that the request brings along all.
+
+mod asked;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use sparrow_index::Snapshot;
+use sparrow_index::query::{TermPlace, TermVector};
+use sparrow_mapping::{FieldType, Mapping, values_at};
+
+use self::asked::{Asked, Filter};
+use super::get::check_version;
+use sparrow_call::body::parse_json;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::{Found, IndexHandle};
+use sparrow_search::SearchService;
+use sparrow_search::query_error;
+use sparrow_wire::glob;
+
+/// Most documents of a request.
+const MAX_DOCUMENTS: usize = 1_024;
+
+/// `GET|POST /{index}/_termvectors[/{id}]`
+pub fn term_vectors(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let mut asked = Asked::of_params(&request.params())?;
+    if let Some(id) = request.path.get("id") {
+        asked.id = Some(id.clone());
+    }
+    if !blank(body) {
+        asked.read(&parse_json(body)?)?;
+    }
+    asked.check()?;
+    let handle = service.indices.get(request.part("index"), request.right())?;
+    Ok(Reply::ok(&vectors(service, &handle, &asked, start, cancel.flag())?))
+}
+
+/// `GET|POST [/{index}]/_mtermvectors`
+pub fn multi_term_vectors(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let params = request.params();
+    let common = Asked::of_params(&params)?;
+    let mut wanted = Vec::new();
+    let ids = params.get("ids").into_iter().flat_map(|list| list.split(',')).map(str::to_owned);
+    wanted.extend(ids.map(|id| Asked { id: Some(id), ..common.clone() }));
+    if !blank(body) {
+        wanted.extend(asked::of_body(&parse_json(body)?, &common)?);
+    }
+    if wanted.is_empty() {
+        return Err(EngineError::invalid("multi term vectors: no documents requested"));
+    }
+    if wanted.len() > MAX_DOCUMENTS {
+        return Err(EngineError::illegal_argument(format!(
+            "[_mtermvectors] takes at most [{MAX_DOCUMENTS}] documents, found [{}]",
+            wanted.len()
+        )));
+    }
+    let mut docs = Vec::with_capacity(wanted.len());
+    for asked in &wanted {
+        let index = asked.index.as_deref().unwrap_or(request.part("index"));
+        asked.check()?;
+        let found = service
+            .indices
+            .get(index, request.right())
+            .and_then(|handle| vectors(service, &handle, asked, start, cancel.flag()));
+        docs.push(match found {
+            Err(EngineError::Cancelled) => return Err(EngineError::Cancelled),
+            Err(error) => {
+                let error = error.body();
+                json!({"_index": index, "_id": asked.id, "error": error["error"]})
+            }
+            Ok(vectors) => vectors,
+        });
+    }
+    Ok(Reply::ok(&json!({"docs": docs})))
+}
+
+fn blank(body: &[u8]) -> bool {
+    body.iter().all(u8::is_ascii_whitespace)
+}
+
+fn vectors(
+    service: &SearchService,
+    handle: &IndexHandle,
+    asked: &Asked,
+    start: Instant,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Value, EngineError> {
+    let took = || start.elapsed().as_millis() as u64;
+    let mut answer = json!({"_index": handle.name});
+    let source: Value = match (&asked.doc, &asked.id) {
+        (Some(doc), _) => {
+            answer["_version"] = json!(0);
+            doc.clone()
+        }
+        (None, id) => {
+            let id = id.as_deref().unwrap_or_default();
+            let found = if asked.realtime { handle.get(id)? } else { handle.get_searchable(id)? };
+            check_version(handle, id, found.as_ref(), asked.version)?;
+            answer["_id"] = id.into();
+            let Some(Found { version, source, .. }) = found else {
+                answer["_version"] = json!(0);
+                answer["found"] = json!(false);
+                answer["took"] = took().into();
+                return Ok(answer);
+            };
+            answer["_version"] = version.into();
+            serde_json::from_slice(&source).unwrap_or_default()
+        }
+    };
+    answer["found"] = json!(true);
+    let snapshot = handle.snapshot();
+    let refused = |source| query_error(service, handle, source);
+    let mut shown = Map::new();
+    for path in fields(snapshot.mapping(), asked) {
+        if cancel.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(EngineError::Cancelled);
+        }
+        let values = texts(snapshot.mapping(), &source, &path);
+        let analyzer = asked.analyzers.get(&path).map(String::as_str);
+        match snapshot.term_vector(&path, &values, analyzer).map_err(refused)? {
+            Some(vector) if !vector.is_empty() => {
+                let field = Field { snapshot: &snapshot, path: &path, asked, cancel };
+                shown.insert(path.clone(), field.show(vector).map_err(refused)?);
+            }
+            _ => {}
+        }
+    }
+    answer["took"] = took().into();
+    answer["term_vectors"] = Value::Object(shown);
+    Ok(answer)
+}
+
+/// The fields with terms that are asked for, by name.
+fn fields(mapping: &Mapping, asked: &Asked) -> Vec<String> {
+    let wanted = |path: &str| match &asked.fields {
+        Some(patterns) => patterns.iter().any(|wanted| glob::matches(wanted, path)),
+        None if asked.doc.is_some() => true,
+        None => kept(mapping, path).is_some(),
+    };
+    let has_terms =
+        |field_type: &FieldType| matches!(field_type, FieldType::Text { .. } | FieldType::Keyword { .. });
+    let indexed = |path: &str| mapping.parameter(path, "index") != Some(&Value::Bool(false));
+    let mut fields: Vec<String> = mapping
+        .leaf_fields()
+        .filter(|(path, field_type)| has_terms(field_type) && indexed(path) && wanted(path))
+        .map(|(path, _)| path.to_owned())
+        .collect();
+    fields.sort_unstable();
+    fields
+}
+
+/// The `term_vector` of a field, if its mapping has one.
+fn kept<'a>(mapping: &'a Mapping, path: &str) -> Option<&'a str> {
+    mapping.parameter(path, "term_vector").and_then(Value::as_str).filter(|kind| *kind != "no")
+}
+
+/// The texts of a field, as its terms are made from them.
+fn texts(mapping: &Mapping, source: &Value, path: &str) -> Vec<String> {
+    let longest = match mapping.field(path) {
+        Some(FieldType::Keyword { ignore_above: Some(limit), .. }) => *limit,
+        _ => usize::MAX,
+    };
+    let mut values = Vec::new();
+    values_at(source, mapping.source_path(path).unwrap_or(path), &mut values);
+    let texts = values.into_iter().filter_map(|value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    });
+    texts.filter(|text| longest == usize::MAX || text.chars().count() <= longest).collect()
+}
+
+/// A field whose terms are shown.
+struct Field<'a> {
+    snapshot: &'a Snapshot,
+    path: &'a str,
+    asked: &'a Asked,
+    cancel: &'a AtomicBool,
+}
+
+impl Field<'_> {
+    fn show(&self, vector: TermVector) -> Result<Value, sparrow_index::query::QueryError> {
+        let asked = self.asked;
+        let mut shown = Map::new();
+        let statistics = match asked.field_statistics || asked.filter.is_some() {
+            true => self.snapshot.terms_of_field(self.path, self.cancel)?,
+            false => None,
+        };
+        if let (true, Some(of_field)) = (asked.field_statistics, statistics) {
+            shown.insert(
+                "field_statistics".to_owned(),
+                json!({"sum_doc_freq": of_field.doc_freqs, "doc_count": of_field.docs, "sum_ttf": of_field.tokens}),
+            );
+        }
+        let scores = match &asked.filter {
+            None => None,
+            Some(filter) => {
+                Some(self.best(&vector, filter, statistics.map_or(0, |of_field| of_field.docs))?)
+            }
+        };
+        // Stored vectors show what they store, others all there is.
+        let kind = match (&asked.doc, asked.analyzers.contains_key(self.path)) {
+            (None, false) => kept(self.snapshot.mapping(), self.path).unwrap_or("with_positions_offsets"),
+            _ => "with_positions_offsets",
+        };
+        let positions = asked.positions && kind.contains("positions");
+        let offsets = asked.offsets && kind.contains("offsets");
+        let mut terms = Map::new();
+        for (term, places) in vector {
+            let score = match &scores {
+                None => None,
+                Some(scores) => match scores.get(&term) {
+                    Some(score) => Some(*score),
+                    None => continue,
+                },
+            };
+            let mut entry = Map::new();
+            if asked.term_statistics {
+                let frequency = self.snapshot.term_frequency(self.path, &term)?;
+                // A document that no search sees yet has terms that are in no other.
+                if frequency.docs > 0 {
+                    entry.insert("doc_freq".to_owned(), frequency.docs.into());
+                    entry.insert("ttf".to_owned(), frequency.total.into());
+                }
+            }
+            entry.insert("term_freq".to_owned(), places.len().into());
+            if positions || offsets {
+                let tokens = places.iter().map(|place| token(place, positions, offsets)).collect();
+                entry.insert("tokens".to_owned(), Value::Array(tokens));
+            }
+            if let Some(score) = score {
+                entry.insert("score".to_owned(), score.into());
+            }
+            terms.insert(term, Value::Object(entry));
+        }
+        shown.insert("terms".to_owned(), Value::Object(terms));
+        Ok(Value::Object(shown))
+    }
+
+    /// The most telling terms that a filter lets through, with how telling they are (tf · idf).
+    fn best(
+        &self,
+        vector: &TermVector,
+        filter: &Filter,
+        docs: u64,
+    ) -> Result<std::collections::BTreeMap<String, f32>, sparrow_index::query::QueryError> {
+        let mut found = Vec::new();
+        for (term, places) in vector {
+            if !filter.takes(term, places.len() as u64) {
+                continue;
+            }
+            let doc_freq = self.snapshot.doc_freq(self.path, term)?;
+            if doc_freq == 0 || doc_freq < filter.min_doc_freq || doc_freq > filter.max_doc_freq {
+                continue;
+            }
+            let idf = ((docs + 1) as f64 / (doc_freq + 1) as f64).ln() + 1.0;
+            found.push((term.clone(), places.len() as f32 * idf as f32));
+        }
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        found.truncate(filter.max_num_terms);
+        Ok(found.into_iter().collect())
+    }
+}
+
+fn token(place: &TermPlace, positions: bool, offsets: bool) -> Value {
+    let mut token = Map::new();
+    if positions {
+        token.insert("position".to_owned(), place.position.into());
+    }
+    if offsets {
+        token.insert("start_offset".to_owned(), place.start.into());
+        token.insert("end_offset".to_owned(), place.end.into());
+    }
+    Value::Object(token)
+}

@@ -1,0 +1,216 @@
+//! What a request of term vectors asks for, from its parameters and its body.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use sparrow_call::error::EngineError;
+use sparrow_call::params::Params;
+
+/// A document whose term vectors are wanted, and what of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked {
+    pub(super) index: Option<String>,
+    pub(super) id: Option<String>,
+    /// A document that is in no index.
+    pub(super) doc: Option<Value>,
+    pub(super) version: Option<i64>,
+    pub(super) realtime: bool,
+    /// Names and patterns.
+    pub(super) fields: Option<Vec<String>>,
+    pub(super) offsets: bool,
+    pub(super) positions: bool,
+    pub(super) field_statistics: bool,
+    pub(super) term_statistics: bool,
+    /// Analyzers instead of the fields' own.
+    pub(super) analyzers: BTreeMap<String, String>,
+    pub(super) filter: Option<Filter>,
+}
+
+/// Which terms are shown.
+#[derive(Debug, Clone)]
+pub(super) struct Filter {
+    pub(super) max_num_terms: usize,
+    min_term_freq: u64,
+    max_term_freq: u64,
+    pub(super) min_doc_freq: u64,
+    pub(super) max_doc_freq: u64,
+    min_word_length: u64,
+    max_word_length: u64,
+}
+
+impl Filter {
+    fn read(members: &Map<String, Value>) -> Result<Self, EngineError> {
+        let mut filter = Self {
+            max_num_terms: 25,
+            min_term_freq: 1,
+            max_term_freq: u64::MAX,
+            min_doc_freq: 1,
+            max_doc_freq: u64::MAX,
+            min_word_length: 0,
+            max_word_length: 0,
+        };
+        for (key, value) in members {
+            let number = value.as_u64().ok_or_else(|| {
+                EngineError::illegal_argument(format!("[{key}] must be a number that is not negative"))
+            })?;
+            match key.as_str() {
+                "max_num_terms" => filter.max_num_terms = number.try_into().unwrap_or(usize::MAX),
+                "min_term_freq" => filter.min_term_freq = number,
+                "max_term_freq" => filter.max_term_freq = number,
+                "min_doc_freq" => filter.min_doc_freq = number,
+                "max_doc_freq" => filter.max_doc_freq = number,
+                "min_word_length" => filter.min_word_length = number,
+                "max_word_length" => filter.max_word_length = number,
+                _ => {
+                    return Err(EngineError::parse(format!(
+                        "failed to parse term vectors request. the field [{key}] is not valid for term vector \
+                         request filter"
+                    )));
+                }
+            }
+        }
+        Ok(filter)
+    }
+
+    /// Whether a term may be shown that stands so often in the document.
+    pub(super) fn takes(&self, term: &str, times: u64) -> bool {
+        let length = term.chars().count() as u64;
+        times >= self.min_term_freq
+            && times <= self.max_term_freq
+            && length >= self.min_word_length
+            && (self.max_word_length == 0 || length <= self.max_word_length)
+    }
+}
+
+impl Asked {
+    /// What the parameters say.
+    pub(super) fn of_params(params: &Params<'_>) -> Result<Self, EngineError> {
+        params.bool("payloads", true)?;
+        let fields = params.get("fields").filter(|list| !list.is_empty());
+        Ok(Self {
+            version: params.integer("version")?,
+            realtime: params.bool("realtime", true)?,
+            fields: fields.map(|list| list.split(',').map(str::to_owned).collect()),
+            offsets: params.bool("offsets", true)?,
+            positions: params.bool("positions", true)?,
+            field_statistics: params.bool("field_statistics", true)?,
+            term_statistics: params.bool("term_statistics", false)?,
+            ..Self::default()
+        })
+    }
+
+    /// Adds what an object of the body says.
+    pub(super) fn read(&mut self, object: &Value) -> Result<(), EngineError> {
+        let Some(members) = object.as_object() else {
+            return Err(EngineError::parse("failed to parse term vectors request. it must be an object"));
+        };
+        for (key, value) in members {
+            let flag = || {
+                value.as_bool().or_else(|| value.as_str()?.parse().ok()).ok_or_else(|| {
+                    EngineError::illegal_argument(format!("[{key}] must be [true] or [false]"))
+                })
+            };
+            match (key.as_str(), value) {
+                ("fields", _) => self.fields = Some(names(key, value)?),
+                ("offsets", _) => self.offsets = flag()?,
+                ("positions", _) => self.positions = flag()?,
+                // There are none.
+                ("payloads", _) => {
+                    flag()?;
+                }
+                ("term_statistics", _) => self.term_statistics = flag()?,
+                ("field_statistics", _) => self.field_statistics = flag()?,
+                ("per_field_analyzer", Value::Object(analyzers)) => {
+                    for (field, analyzer) in analyzers {
+                        let name = analyzer.as_str().ok_or_else(|| {
+                            EngineError::parse(format!(
+                                "expected the name of an analyzer for field [{field}]"
+                            ))
+                        })?;
+                        self.analyzers.insert(field.clone(), name.to_owned());
+                    }
+                }
+                ("filter", Value::Object(members)) => self.filter = Some(Filter::read(members)?),
+                ("doc", Value::Object(_)) => self.doc = Some(value.clone()),
+                ("_index", Value::String(index)) => self.index = Some(index.clone()),
+                ("_id", Value::String(_) | Value::Number(_)) => self.id = Some(scalar(value)),
+                // An index has one shard here: every document is where any routing would put it.
+                ("routing", Value::String(_) | Value::Number(_)) => {}
+                ("version", Value::Number(number)) if number.is_i64() => {
+                    self.version = number.as_i64();
+                }
+                ("version_type", Value::String(kind))
+                    if matches!(kind.as_str(), "internal" | "external" | "external_gte") => {}
+                (key, _) => {
+                    return Err(EngineError::parse(format!(
+                        "failed to parse term vectors request. unknown field [{key}]"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// When it says no document, or two.
+    pub(super) fn check(&self) -> Result<(), EngineError> {
+        match (&self.id, &self.doc) {
+            (Some(_), Some(_)) => Err(EngineError::parse(
+                "failed to parse term vectors request. either [id] or [doc] can be specified, but not both!",
+            )),
+            (None, None) => Err(EngineError::invalid("id or doc is missing")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The documents of the body of `_mtermvectors`.
+pub(super) fn of_body(body: &Value, common: &Asked) -> Result<Vec<Asked>, EngineError> {
+    let Some(members) = body.as_object() else {
+        return Err(EngineError::parse("a request of term vectors must be an object"));
+    };
+    let mut template = common.clone();
+    if let Some(parameters) = members.get("parameters") {
+        template.read(parameters)?;
+    }
+    let mut wanted = Vec::new();
+    for (key, value) in members {
+        match (key.as_str(), value) {
+            ("parameters", _) => {}
+            ("ids", Value::Array(_)) => {
+                let ids = names(key, value)?.into_iter();
+                wanted.extend(ids.map(|id| Asked { id: Some(id), ..template.clone() }));
+            }
+            ("docs", Value::Array(docs)) => {
+                for doc in docs {
+                    let mut asked = template.clone();
+                    asked.read(doc)?;
+                    wanted.push(asked);
+                }
+            }
+            (key, _) => {
+                return Err(EngineError::parse(format!(
+                    "unexpected key [{key}] in the request of term vectors"
+                )));
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+fn scalar(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A list of names.
+fn names(key: &str, value: &Value) -> Result<Vec<String>, EngineError> {
+    let items =
+        value.as_array().filter(|items| items.iter().all(|item| item.is_string() || item.is_number()));
+    match items {
+        Some(items) => Ok(items.iter().map(scalar).collect()),
+        None => Err(EngineError::parse(format!(
+            "failed to parse term vectors request. field [{key}] must be an array"
+        ))),
+    }
+}

@@ -1,0 +1,267 @@
+//! Updates: a document is read, changed, and written back if nobody else wrote in between.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::action::{Action, Conditions, primary_term, sequence_number};
+use super::reply::Success;
+use sparrow_call::body::parse_json;
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_indices::{IndexHandle, Source, WriteOp};
+use sparrow_search::{SourceSelection, did_you_mean, suggestions};
+
+/// The members of a body.
+const MEMBERS: [&str; 9] = [
+    "_source",
+    "detect_noop",
+    "doc",
+    "doc_as_upsert",
+    "if_primary_term",
+    "if_seq_no",
+    "script",
+    "scripted_upsert",
+    "upsert",
+];
+
+/// Body of an update.
+#[derive(Debug, Clone)]
+pub(super) struct UpdateBody {
+    doc: Option<Map<String, Value>>,
+    upsert: Option<Map<String, Value>>,
+    doc_as_upsert: bool,
+    detect_noop: bool,
+    pub(super) conditions: Conditions,
+    pub(super) returned_source: Option<SourceSelection>,
+}
+
+/// What an update comes to, given the document as it is now.
+#[derive(Debug)]
+pub(super) enum Plan {
+    /// This has to be written.
+    Write(WriteOp, Option<Box<RawValue>>),
+    /// The document has all that already.
+    Noop(Success),
+}
+
+impl UpdateBody {
+    /// Reads the body of an update.
+    ///
+    /// # Errors
+    /// When it is malformed, asks for a script, or for nothing.
+    pub(super) fn parse(action: &Action<'_>) -> Result<Self, EngineError> {
+        let Value::Object(object) = parse_json(action.body)? else {
+            return Err(EngineError::api(
+                400,
+                Exception::new("x_content_parse_exception", "[1:1] [UpdateRequest] expected an object"),
+            ));
+        };
+        let refuse_near = |name: &str, problem: &str, near: &str| {
+            let reason = format!(
+                "{} [UpdateRequest] {problem} [{name}]{near}",
+                sparrow_call::body::place(action.body, name)
+            );
+            EngineError::api(400, Exception::new("x_content_parse_exception", reason))
+        };
+        let refuse = |name: &str, problem: &str| refuse_near(name, problem, "");
+        let mut scripted = false;
+        let mut body = Self {
+            doc: None,
+            upsert: None,
+            doc_as_upsert: false,
+            detect_noop: true,
+            conditions: action.conditions.clone(),
+            returned_source: action.returned_source.clone(),
+        };
+        for (name, value) in object {
+            match (name.as_str(), value) {
+                ("doc", Value::Object(doc)) => body.doc = Some(doc),
+                ("upsert", Value::Object(upsert)) => body.upsert = Some(upsert),
+                ("doc_as_upsert", Value::Bool(flag)) => body.doc_as_upsert = flag,
+                ("detect_noop", Value::Bool(flag)) => body.detect_noop = flag,
+                ("_source", value) => body.returned_source = Some(super::get::source_selection(&value)?),
+                ("if_seq_no", Value::Number(number)) => {
+                    let number = number.as_i64().ok_or_else(|| refuse(&name, "failed to parse field"))?;
+                    body.conditions.if_seq_no = Some(sequence_number(number)?);
+                }
+                ("if_primary_term", Value::Number(number)) => {
+                    let number = number.as_i64().ok_or_else(|| refuse(&name, "failed to parse field"))?;
+                    body.conditions.if_primary_term = Some(primary_term(number)?);
+                }
+                ("script", Value::Null) | ("scripted_upsert", Value::Bool(false)) => {}
+                ("script" | "scripted_upsert", _) => scripted = true,
+                ("doc" | "upsert", Value::Null) => {}
+                ("doc" | "upsert" | "doc_as_upsert" | "detect_noop" | "if_seq_no" | "if_primary_term", _) => {
+                    return Err(refuse(&name, "failed to parse field"));
+                }
+                _ => {
+                    let near = did_you_mean(&suggestions(name.as_str(), &MEMBERS));
+                    return Err(refuse_near(&name, "unknown field", &near));
+                }
+            }
+        }
+        if scripted {
+            return Err(EngineError::illegal_argument(
+                "[script] is not supported: no scripts are run here, send the changes as [doc]",
+            ));
+        }
+        let problems = body.problems(action.retry_on_conflict);
+        if problems.is_empty() { Ok(body) } else { Err(EngineError::Validation { problems }) }
+    }
+
+    /// Everything that is wrong with an update that can be read, in Elasticsearch's words.
+    fn problems(&self, retries: usize) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut check = |wrong: bool, problem: &str| {
+            if wrong {
+                problems.push(problem.to_owned());
+            }
+        };
+        let Conditions { if_seq_no, if_primary_term, .. } = &self.conditions;
+        if if_seq_no.is_some() {
+            check(if_primary_term.is_none(), "ifSeqNo is set, but primary term is [0]");
+            check(retries > 0, "compare and write operations can not be retried");
+            check(self.doc_as_upsert, "compare and write operations can not be used with upsert");
+            check(self.upsert.is_some(), "upsert requests don't support `if_seq_no` and `if_primary_term`");
+        }
+        check(self.doc.is_none(), "script or doc is missing");
+        check(self.doc.is_none() && self.doc_as_upsert, "doc must be specified if doc_as_upsert is enabled");
+        problems
+    }
+
+    /// Whether something can be written when there is no document.
+    pub(super) fn has_upsert(&self) -> bool {
+        self.doc_as_upsert || self.upsert.is_some()
+    }
+
+    /// The document that is written when there is none: what a pipeline runs on.
+    pub(super) fn upsert_mut(&mut self) -> Option<&mut Map<String, Value>> {
+        if self.doc_as_upsert { self.doc.as_mut() } else { self.upsert.as_mut() }
+    }
+
+    /// What has to be written to `handle` for the document `id`.
+    ///
+    /// # Errors
+    /// When there is no document and nothing to put in its place, or its source is not kept.
+    pub(super) fn plan(&self, handle: &IndexHandle, id: &str) -> Result<Plan, EngineError> {
+        let Some(found) = handle.get(id)? else {
+            let new = if self.doc_as_upsert { &self.doc } else { &self.upsert };
+            // A number that is asked for means a document that is expected.
+            let Some(new) = new.clone().filter(|_| self.conditions.if_seq_no.is_none()) else {
+                return Err(EngineError::DocumentMissing {
+                    index: handle.name.clone(),
+                    uuid: handle.uuid.clone(),
+                    id: id.to_owned(),
+                });
+            };
+            let source = Source::from_value(Value::Object(new));
+            let returned = self.returned(&source.raw);
+            return Ok(Plan::Write(WriteOp::create(Some(id.to_owned()), source), returned));
+        };
+        if found.source.is_empty() {
+            let exception = Exception::new(
+                "document_source_missing_exception",
+                format!("[{id}]: document source missing"),
+            )
+            .with("index_uuid", handle.uuid.as_str())
+            .with("shard", "0")
+            .with("index", handle.name.as_str());
+            return Err(EngineError::api(400, exception));
+        }
+        let Value::Object(mut source) = serde_json::from_slice(&found.source).map_err(|error| {
+            EngineError::internal(format!("the stored source of [{id}] cannot be read: {error}"))
+        })?
+        else {
+            return Err(EngineError::internal(format!("the stored source of [{id}] is not an object")));
+        };
+        let changed = self.doc.as_ref().is_some_and(|doc| merge(&mut source, doc));
+        let required = self.conditions.if_seq_no;
+        let stale = required.is_some_and(|required| required != found.seq_no);
+        if !changed && self.detect_noop && !stale {
+            let mut success = Success::noop(id.to_owned(), found.version, found.seq_no);
+            success.source = self.returned(&found.source);
+            return Ok(Plan::Noop(success));
+        }
+        let source = Source::from_value(Value::Object(source));
+        let returned = self.returned(&source.raw);
+        let mut op = WriteOp::index(Some(id.to_owned()), source);
+        op.previous = found.passages.map(|passages| (found.source.to_vec(), passages));
+        op.if_seq_no = Some(required.unwrap_or(found.seq_no));
+        op.if_primary_term = Some(self.conditions.term().unwrap_or(sparrow_indices::PRIMARY_TERM));
+        Ok(Plan::Write(op, returned))
+    }
+
+    fn returned(&self, source: &[u8]) -> Option<Box<RawValue>> {
+        let mut shown = Vec::new();
+        if !self.returned_source.as_ref()?.write(source, &mut shown) {
+            return None;
+        }
+        RawValue::from_string(String::from_utf8(shown).ok()?).ok()
+    }
+}
+
+/// Puts `changes` over `source`, objects member by member; says whether anything changed.
+fn merge(source: &mut Map<String, Value>, changes: &Map<String, Value>) -> bool {
+    let mut changed = false;
+    for (name, change) in changes {
+        match (source.get_mut(name), change) {
+            (Some(Value::Object(old)), Value::Object(new)) => changed |= merge(old, new),
+            (Some(old), new) if old == new => {}
+            (_, new) => {
+                source.insert(name.clone(), new.clone());
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::action::ActionKind;
+    use super::*;
+
+    #[test]
+    fn merging_goes_into_objects_and_tells_changes() {
+        let check = |source: Value, changes: Value, expected: Value| {
+            let (Value::Object(mut merged), Value::Object(changes)) = (source.clone(), changes) else {
+                return;
+            };
+            assert_eq!(merge(&mut merged, &changes), source != expected);
+            assert_eq!(Value::Object(merged), expected);
+        };
+        check(json!({"a": 1}), json!({"a": 1}), json!({"a": 1}));
+        check(json!({"a": 1}), json!({"b": null}), json!({"a": 1, "b": null}));
+        check(json!({"o": {"x": 1, "y": 2}}), json!({"o": {"y": 3}}), json!({"o": {"x": 1, "y": 3}}));
+        check(json!({"o": [1, 2]}), json!({"o": [2]}), json!({"o": [2]}));
+        check(json!({"o": {"x": 1}}), json!({"o": 5}), json!({"o": 5}));
+    }
+
+    #[test]
+    fn bad_bodies_are_refused() {
+        let reason = |body: &str| {
+            let action = Action::new(ActionKind::Update, "a", Some("1".into()), body.as_bytes());
+            UpdateBody::parse(&action).unwrap_err().reason()
+        };
+        assert_eq!(reason("{}"), "Validation Failed: 1: script or doc is missing;");
+        assert_eq!(
+            reason("{\"doc_as_upsert\":true}"),
+            "Validation Failed: 1: script or doc is missing;2: doc must be specified if doc_as_upsert is enabled;"
+        );
+        assert_eq!(reason("{\"doc\":{},\"nope\":1}"), "[1:11] [UpdateRequest] unknown field [nope]");
+        assert_eq!(reason("{\"doc\":3}"), "[1:2] [UpdateRequest] failed to parse field [doc]");
+        assert!(reason("{\"script\":\"ctx.x=1\"}").contains("[script] is not supported"));
+        assert!(reason("{\"scripted_upsert\":true,\"upsert\":{}}").contains("[script] is not supported"));
+        assert_eq!(
+            reason("{\"doc\":{},\"doc_as_upsert\":true,\"upsert\":{},\"if_seq_no\":1,\"if_primary_term\":1}"),
+            "Validation Failed: 1: compare and write operations can not be used with upsert;2: upsert requests don't \
+             support `if_seq_no` and `if_primary_term`;"
+        );
+        assert_eq!(
+            reason("{\"doc\":{},\"if_seq_no\":-1}"),
+            "sequence numbers must be non negative. got [-1]."
+        );
+        assert_eq!(reason(""), "request body is required");
+    }
+}

@@ -1,0 +1,137 @@
+//! Changing aliases: any number of actions at once, all of them or none.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::aliases::AliasSpec;
+use super::registry::Names;
+use super::{Indices, claim, names};
+use sparrow_call::error::{EngineError, Exception};
+
+/// One change to one index.
+#[derive(Debug, Clone)]
+pub enum AliasChange {
+    Add { index: String, alias: String, spec: AliasSpec },
+    Remove { index: String, alias: String, must_exist: bool },
+    RemoveIndex { index: String },
+}
+
+impl Indices {
+    /// Makes the changes that `plan` finds in the names of the moment; nothing else changes names meanwhile.
+    ///
+    /// They are durable when this returns, and whoever looks sees all of them or none.
+    ///
+    /// # Errors
+    /// What `plan` says; names that clash; an alias with two write indices; a failure of the disk.
+    pub fn change_aliases<T>(
+        &self,
+        plan: impl FnOnce(&Names) -> Result<(Vec<AliasChange>, T), EngineError>,
+    ) -> Result<T, EngineError> {
+        let _one = self.admin.lock();
+        let before = self.names();
+        let (changes, result) = plan(&before)?;
+        let mut after = Names::clone(&before);
+        let mut touched = BTreeSet::new();
+        let mut removed = Vec::new();
+        // Indices go first, so that an alias can take the name of one.
+        for change in &changes {
+            if let AliasChange::RemoveIndex { index } = change {
+                after.remove(index);
+                removed.push(index.clone());
+            }
+        }
+        for change in changes {
+            match change {
+                AliasChange::RemoveIndex { .. } => {}
+                AliasChange::Add { index, alias, spec } => {
+                    if after.uuid(&index).is_none() {
+                        return Err(EngineError::IndexNotFound { name: index });
+                    }
+                    touched.insert(alias.clone());
+                    after.aliases.entry(alias).or_default().insert(index, Arc::new(spec));
+                }
+                AliasChange::Remove { index, alias, must_exist } => {
+                    let indices = after.aliases.get_mut(&alias);
+                    let found = indices.is_some_and(|indices| indices.remove(&index).is_some());
+                    if !found && must_exist {
+                        return Err(EngineError::resource_not_found(format!(
+                            "required alias [{alias}] does not exist"
+                        )));
+                    }
+                    touched.insert(alias);
+                }
+            }
+        }
+        after.aliases.retain(|_, indices| !indices.is_empty());
+        for alias in &touched {
+            check(&after, alias)?;
+        }
+        let mut stored = self.aliases.of(&after);
+        stored.removed.extend(removed.iter().filter_map(|index| Some(before.uuid(index)?.to_owned())));
+        if removed.is_empty() && after.aliases == before.aliases {
+            return Ok(result);
+        }
+        let roots: Vec<_> =
+            removed.iter().filter_map(|index| Some(self.data.index_dir(before.uuid(index)?))).collect();
+        roots.iter().try_for_each(|root| claim::withdraw(root))?;
+        // All of it is done from here on: a crash leaves only files behind, which the next start removes.
+        if let Err(error) = self.aliases.save(&stored) {
+            let uuids = removed.iter().filter_map(|index| before.uuid(index).map(str::to_owned));
+            self.aliases.put_back(&before, uuids);
+            roots.iter().for_each(|root| claim::mark(root));
+            return Err(error);
+        }
+        self.registry.change(|names| *names = after);
+        for index in &removed {
+            let Err(error) = self.remove_files(&before, index) else { continue };
+            tracing::error!(index, %error, "files of a removed index are left until the disk lets them go");
+            if let Some(handle) = before.indices.get(index) {
+                handle.shard.close();
+            }
+            if let Some(uuid) = before.uuid(index) {
+                self.leftovers.add(&self.data, uuid);
+            }
+        }
+        if !removed.is_empty() {
+            stored.removed = self.leftovers.uuids();
+            if let Err(error) = self.aliases.save(&stored) {
+                tracing::warn!(%error, "the list of removed indices is left until the next change");
+            }
+        }
+        Ok(result)
+    }
+}
+
+/// Checks what has to hold for an alias as a whole.
+pub(super) fn check(after: &Names, alias: &str) -> Result<(), EngineError> {
+    let Some(indices) = after.aliases.get(alias) else { return Ok(()) };
+    if after.uuid(alias).is_some() {
+        return Err(names::invalid_alias(
+            alias,
+            "an index or data stream exists with the same name as the alias",
+        ));
+    }
+    let with = |wanted: &dyn Fn(&AliasSpec) -> bool| -> Vec<&str> {
+        indices.iter().filter(|(_, spec)| wanted(spec)).map(|(index, _)| index.as_str()).collect()
+    };
+    let illegal_state =
+        |reason: String| EngineError::api(500, Exception::new("illegal_state_exception", reason));
+    let writers = with(&|spec| spec.is_write_index == Some(true));
+    if writers.len() > 1 {
+        return Err(illegal_state(format!(
+            "alias [{alias}] has more than one write index [{}]",
+            writers.join(",")
+        )));
+    }
+    let hidden = with(&|spec| spec.is_hidden == Some(true));
+    if !hidden.is_empty() && hidden.len() < indices.len() {
+        let shown = with(&|spec| spec.is_hidden != Some(true));
+        return Err(illegal_state(format!(
+            "alias [{alias}] has is_hidden set to true on indices [{}] but does not have is_hidden set to true on \
+             indices [{}]; alias must have the same is_hidden setting on all indices",
+            hidden.join(","),
+            shown.join(",")
+        )));
+    }
+    Ok(())
+}

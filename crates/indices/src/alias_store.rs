@@ -1,0 +1,83 @@
+//! The store of aliases as the disk has it, and whether it says what is in force.
+//!
+//! A save that fails may have happened all the same: the file has its new content, and only the folder was not synced. The next
+//! start would then carry out what was refused, and remove indices that were written to since. So what is in force is written
+//! back. While the disk refuses that too, it is tried again, and indices that the file may call removed take no writes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+use parking_lot::Mutex;
+use sparrow_storage::DataDir;
+
+use super::aliases::Stored;
+use super::doubts::Doubts;
+use super::leftovers::Leftovers;
+use super::registry::{Names, Registry};
+use sparrow_call::error::EngineError;
+
+/// Saves aliases, and the list of removed indices with them. The caller serialises changes.
+pub(super) struct AliasStore {
+    data: Arc<DataDir>,
+    leftovers: Arc<Leftovers>,
+    doubts: Arc<Doubts>,
+}
+
+impl AliasStore {
+    pub(super) fn new(data: Arc<DataDir>, leftovers: Arc<Leftovers>) -> Self {
+        Self { data, leftovers, doubts: Arc::default() }
+    }
+
+    /// Shared with the indices, which ask before each write.
+    pub(super) fn doubts(&self) -> Arc<Doubts> {
+        self.doubts.clone()
+    }
+
+    /// What has to be stored for these names.
+    pub(super) fn of(&self, names: &Names) -> Stored {
+        // What could not be removed yet must not be there after a restart, whatever else is saved.
+        let mut stored = Stored { removed: self.leftovers.uuids(), ..Stored::default() };
+        for (alias, indices) in &names.aliases {
+            for (index, spec) in indices {
+                if let Some(uuid) = names.uuid(index) {
+                    let of_index = stored.by_index.entry(uuid.to_owned()).or_default();
+                    of_index.insert(alias.clone(), spec.clone());
+                }
+            }
+        }
+        stored
+    }
+
+    /// Replaces the store, durably and atomically, and with it whatever a save that failed left there.
+    ///
+    /// # Errors
+    /// When the disk refuses; the file holds the old or the new content then.
+    pub(super) fn save(&self, stored: &Stored) -> Result<(), EngineError> {
+        stored.save(&self.data)?;
+        self.doubts.removed.lock().clear();
+        self.doubts.exist.store(false, SeqCst);
+        Ok(())
+    }
+
+    /// Writes what is in force back after a save failed that would have removed these indices, or remembers that it has to be.
+    pub(super) fn put_back(&self, names: &Names, removed: impl Iterator<Item = String>) {
+        // Before anything else is tried: writes that come meanwhile are refused.
+        self.doubts.removed.lock().extend(removed);
+        self.doubts.exist.store(true, SeqCst);
+        if let Err(error) = self.save(&self.of(names)) {
+            tracing::error!(%error, "the store of aliases may hold a change that was refused; it is written again as soon as the disk lets it");
+        }
+    }
+
+    /// Writes what is in force back, if the file may say something else. Gives up at once while names change.
+    pub(super) fn settle(&self, admin: &Mutex<()>, registry: &Registry) {
+        if !self.doubts.exist.load(SeqCst) {
+            return;
+        }
+        let Some(_one) = admin.try_lock() else { return };
+        match self.save(&self.of(&registry.names())) {
+            Ok(()) => tracing::warn!("the store of aliases holds what is in force again"),
+            Err(error) => tracing::debug!(%error, "the store of aliases still cannot be written"),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Aliases: second names of indices, each with what it says about them.
+//!
+//! All of them lie in one store, by the uuid of their index, so that any set of changes is one replacement of one
+//! file: after a crash all of it is there or nothing. Entries of an index that does not exist count for nothing,
+//! which is why an index can get its aliases before it exists, and lose them after it is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sparrow_query::{QueryKind, dsl, walk};
+use sparrow_storage::DataDir;
+
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_storage::stores;
+
+const STORE: &str = "aliases";
+
+/// Alias name → what it says about one index.
+pub type OfIndex = BTreeMap<String, Arc<AliasSpec>>;
+
+/// The name that an alias gets with an index, as a template or a request writes it: with `{index}` for the name of the index, or
+/// with date math.
+///
+/// # Errors
+/// When it cannot be read, or is then none that an alias may have.
+pub fn name_for(alias: &str, index: &str) -> Result<String, EngineError> {
+    let name = super::concrete_name(&alias.replace("{index}", index))?;
+    super::names::check_alias(&name)?;
+    Ok(name)
+}
+
+/// What an alias says about one of its indices.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AliasSpec {
+    /// A query in its JSON form: a search that names the index by the alias sees only what it matches. Reads by id do not ask it, as
+    /// in Elasticsearch.
+    pub filter: Option<Value>,
+    pub index_routing: Option<String>,
+    pub search_routing: Option<String>,
+    pub is_write_index: Option<bool>,
+    pub is_hidden: Option<bool>,
+}
+
+impl AliasSpec {
+    /// Takes a member of an alias's definition; `false` when there is none of this name.
+    ///
+    /// # Errors
+    /// When the value has a wrong type, or is a filter that is not a query.
+    pub fn set(&mut self, alias: &str, key: &str, value: &Value) -> Result<bool, EngineError> {
+        match key {
+            "filter" => self.filter = filter(alias, value)?,
+            "routing" => {
+                // For what has no routing of its own.
+                let both = text(key, value)?;
+                self.index_routing = self.index_routing.take().or_else(|| both.clone());
+                self.search_routing = self.search_routing.take().or(both);
+            }
+            "index_routing" | "indexRouting" | "index-routing" => self.index_routing = text(key, value)?,
+            "search_routing" | "searchRouting" | "search-routing" => self.search_routing = text(key, value)?,
+            "is_write_index" => self.is_write_index = switch(key, value)?,
+            "is_hidden" => self.is_hidden = switch(key, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads the definition of an alias in the `aliases` of an index or of a template.
+    ///
+    /// # Errors
+    /// As [`AliasSpec::set`]; an unknown member is named.
+    pub fn parse(alias: &str, value: &Value) -> Result<Self, EngineError> {
+        let mut spec = Self::default();
+        let Some(members) = value.as_object() else {
+            return Err(EngineError::illegal_argument(format!("failed to parse alias [{alias}]")));
+        };
+        for (key, value) in members {
+            if !spec.set(alias, key, value)? {
+                return Err(EngineError::illegal_argument(format!(
+                    "Unknown field [{key}] in alias [{alias}]"
+                )));
+            }
+        }
+        spec.check(alias)?;
+        Ok(spec)
+    }
+
+    /// Reads the `aliases` of an index or of a template: alias name → definition.
+    ///
+    /// # Errors
+    /// As [`AliasSpec::parse`], and for names that no alias may have.
+    pub fn parse_all(value: &Value) -> Result<BTreeMap<String, Self>, EngineError> {
+        let Some(members) = value.as_object() else {
+            return Err(EngineError::parse("[aliases] must be an object"));
+        };
+        let parse = |(name, value): (&String, &Value)| {
+            // Date math is checked now, and resolved when an index gets the alias.
+            super::names::check_alias(&super::concrete_name(name)?)?;
+            Ok((name.clone(), Self::parse(name, value)?))
+        };
+        members.iter().map(parse).collect()
+    }
+
+    /// # Errors
+    /// When documents would be written with several routings.
+    pub fn check(&self, alias: &str) -> Result<(), EngineError> {
+        if self.index_routing.as_deref().is_some_and(|routing| routing.contains(',')) {
+            return Err(EngineError::illegal_argument(format!(
+                "alias [{alias}] has several index routing values associated with it"
+            )));
+        }
+        Ok(())
+    }
+
+    /// As the API shows it and the store keeps it.
+    pub fn to_json(&self) -> Value {
+        let mut out = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            out.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        put("filter", self.filter.clone());
+        put("index_routing", self.index_routing.clone().map(Value::String));
+        put("search_routing", self.search_routing.clone().map(Value::String));
+        put("is_write_index", self.is_write_index.map(Value::Bool));
+        put("is_hidden", self.is_hidden.map(Value::Bool));
+        Value::Object(out)
+    }
+
+    /// Reads what [`AliasSpec::to_json`] wrote; `None` for anything else, so that nothing of it is lost.
+    fn from_json(value: &Value) -> Option<Self> {
+        let mut spec = Self::default();
+        for (name, value) in value.as_object()? {
+            match name.as_str() {
+                "filter" => spec.filter = Some(value.clone()),
+                "index_routing" => spec.index_routing = Some(value.as_str()?.to_owned()),
+                "search_routing" => spec.search_routing = Some(value.as_str()?.to_owned()),
+                "is_write_index" => spec.is_write_index = Some(value.as_bool()?),
+                "is_hidden" => spec.is_hidden = Some(value.as_bool()?),
+                _ => return None,
+            }
+        }
+        Some(spec)
+    }
+}
+
+fn filter(alias: &str, value: &Value) -> Result<Option<Value>, EngineError> {
+    let filter = match value {
+        Value::Null => return Ok(None),
+        Value::Object(filter) if filter.is_empty() => return Ok(None),
+        // Some clients send it as text.
+        Value::String(text) => serde_json::from_str(text).map_err(|_| {
+            EngineError::illegal_argument(format!("failed to parse filter for alias [{alias}]"))
+        })?,
+        other => other.clone(),
+    };
+    check_filter(&filter).map_err(|error| {
+        let reason = format!("failed to parse filter for alias [{alias}]");
+        EngineError::api(400, Exception::new("illegal_argument_exception", reason).because(error.exception()))
+    })?;
+    Ok(Some(filter))
+}
+
+/// Refuses what cannot be the filter of an alias: what is not a query, or needs a model or other documents.
+///
+/// # Errors
+/// What a search with this query would say.
+fn check_filter(filter: &Value) -> Result<(), EngineError> {
+    let query = dsl::parse_value(filter)?;
+    let (mut semantic, mut model) = (None, None);
+    walk::visit(&query, &mut |clause| match &clause.kind {
+        QueryKind::Semantic(clause) => semantic = semantic.or(Some(&clause.field)),
+        QueryKind::TextExpansion(text) => model = model.or(Some(&text.model_id)),
+        QueryKind::KnnBuilder(text) => model = model.or(Some(&text.model_id)),
+        _ => {}
+    });
+    let refused = match (semantic, model) {
+        (Some(field), _) => format!("a filter cannot ask the model of field [{field}]"),
+        _ if walk::names_documents(&query) => "a filter cannot look up other documents".to_owned(),
+        (None, Some(model)) => format!("a filter cannot ask the model [{model}]"),
+        (None, None) => return Ok(()),
+    };
+    Err(EngineError::illegal_argument(refused))
+}
+
+fn text(key: &str, value: &Value) -> Result<Option<String>, EngineError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        _ => Err(EngineError::illegal_argument(format!("[{key}] must be a string"))),
+    }
+}
+
+fn switch(key: &str, value: &Value) -> Result<Option<bool>, EngineError> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Bool(value) => Ok(Some(*value)),
+        Value::String(text) if text == "true" || text == "false" => Ok(Some(text == "true")),
+        other => Err(EngineError::illegal_argument(
+            format!(
+                "Failed to parse value [{}] as only [true] or [false] are allowed.",
+                other.as_str().map_or_else(|| other.to_string(), str::to_owned)
+            ) + &format!(" [{key}]"),
+        )),
+    }
+}
+
+/// What the store holds.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Stored {
+    /// Index uuid → its aliases.
+    pub(super) by_index: BTreeMap<String, OfIndex>,
+    /// Uuids of indices that went in the same step, whose own files may not be gone yet.
+    pub(super) removed: BTreeSet<String>,
+}
+
+impl Stored {
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) fn load(data: &DataDir) -> Result<Self, EngineError> {
+        let mut value = stores::read_members(data, STORE)?;
+        let damaged = |what: &str| {
+            EngineError::from(stores::damaged(data, STORE, format!("[{what}] is not what was written")))
+        };
+        let mut stored = Self::default();
+        match value.shift_remove("by_index") {
+            None => {}
+            Some(Value::Object(indices)) => {
+                for (uuid, aliases) in indices {
+                    let Value::Object(aliases) = aliases else { return Err(damaged(&uuid)) };
+                    let mut own = OfIndex::new();
+                    for (name, spec) in aliases {
+                        let spec = AliasSpec::from_json(&spec).ok_or_else(|| damaged(&name))?;
+                        own.insert(name, Arc::new(spec));
+                    }
+                    stored.by_index.insert(uuid, own);
+                }
+            }
+            Some(_) => return Err(damaged("by_index")),
+        }
+        match value.shift_remove("removed") {
+            None => {}
+            Some(Value::Array(uuids)) => {
+                for uuid in uuids {
+                    let Value::String(uuid) = uuid else { return Err(damaged("removed")) };
+                    stored.removed.insert(uuid);
+                }
+            }
+            Some(_) => return Err(damaged("removed")),
+        }
+        match value.keys().next() {
+            None => Ok(stored),
+            Some(unknown) => Err(damaged(unknown)),
+        }
+    }
+
+    /// Replaces the store, durably and atomically.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old one is then still there.
+    pub(super) fn save(&self, data: &DataDir) -> Result<(), EngineError> {
+        let by_index: Map<String, Value> = self
+            .by_index
+            .iter()
+            .filter(|(_, aliases)| !aliases.is_empty())
+            .map(|(uuid, aliases)| {
+                let aliases = aliases.iter().map(|(name, spec)| (name.clone(), spec.to_json()));
+                (uuid.clone(), Value::Object(aliases.collect()))
+            })
+            .collect();
+        Ok(data.write_json(STORE, &json!({"by_index": by_index, "removed": self.removed}))?)
+    }
+}

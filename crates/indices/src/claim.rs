@@ -1,0 +1,59 @@
+//! The mark in the folder of every index that the store knows. Who takes an index out of the store takes its mark away first. So a
+//! folder without metadata tells how that came about: without the mark, the making or removing of its index was cut short, and it goes;
+//! with the mark, somebody took the metadata away, and its documents are kept.
+
+use std::path::Path;
+
+use sparrow_storage::{DataDir, durable};
+
+use sparrow_call::error::EngineError;
+
+const MARK: &str = "claimed";
+
+/// Marks the folder of an index whose metadata is in the store. Where that fails the next start tries again.
+pub(super) fn mark(root: &Path) {
+    let path = root.join(MARK);
+    if sparrow_files::metadata(&path).is_ok() {
+        return;
+    }
+    if let Err(error) = sparrow_files::write(&path, b"") {
+        tracing::warn!(path = %path.display(), %error, "the folder of an index is not marked as one");
+    }
+}
+
+/// Takes the mark away, durably: the metadata may go then.
+///
+/// # Errors
+/// What the disk refuses; the mark is there then, or is put back at the next start.
+pub(super) fn withdraw(root: &Path) -> Result<(), EngineError> {
+    let path = root.join(MARK);
+    let removed = match sparrow_files::remove_file(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        removed => removed,
+    };
+    removed
+        .and_then(|()| sparrow_files::sync_dir(root))
+        .map_err(sparrow_storage::StorageError::io("remove", &path))
+        .map_err(EngineError::from)
+}
+
+/// Folders below `indices` that no metadata in the store is of, by their names: of indices that had some, and what Sparrow did not make.
+///
+/// # Errors
+/// When the folders cannot be listed.
+pub fn orphans(data: &DataDir, is_known: &dyn Fn(&str) -> bool) -> Result<Vec<String>, EngineError> {
+    let mut folders = durable::list_dir(&data.path().join("indices"))?;
+    folders.retain(|name| !is_known(name) && (is_marked(data, name) || !is_ours(&data.index_dir(name))));
+    Ok(folders)
+}
+
+/// Whether the store had metadata for a folder.
+pub fn is_marked(data: &DataDir, uuid: &str) -> bool {
+    sparrow_files::metadata(data.index_dir(uuid).join(MARK)).is_ok()
+}
+
+/// Whether nothing is in a folder but what the making of an index puts there. A data directory may be that of another program.
+fn is_ours(root: &Path) -> bool {
+    let made = |name: &String| name == "wal" || name.starts_with("segments");
+    durable::list_dir(root).is_ok_and(|names| names.iter().all(made))
+}

@@ -1,0 +1,154 @@
+//! What one index has done since it was opened.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::op::{WriteKind, WriteOutcome};
+use sparrow_call::error::EngineError;
+
+/// How often something was done, and how long it took together.
+#[derive(Debug, Default)]
+pub struct Timed {
+    count: AtomicU64,
+    nanos: AtomicU64,
+    current: AtomicU64,
+}
+
+impl Timed {
+    /// Notes `count` of it that took `time` together.
+    pub fn add(&self, count: u64, time: Duration) {
+        self.count.fetch_add(count, Relaxed);
+        self.nanos.fetch_add(time.as_nanos() as u64, Relaxed);
+    }
+
+    /// One of it begins; it ends, and counts, when what this gives is dropped.
+    pub fn begin(&self) -> Running<'_> {
+        self.current.fetch_add(1, Relaxed);
+        Running { timed: self, began: Instant::now() }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+
+    pub fn millis(&self) -> u64 {
+        self.nanos.load(Relaxed) / 1_000_000
+    }
+
+    pub fn current(&self) -> u64 {
+        self.current.load(Relaxed)
+    }
+}
+
+/// Something that is under way.
+pub struct Running<'a> {
+    timed: &'a Timed,
+    began: Instant,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.timed.current.fetch_sub(1, Relaxed);
+        self.timed.add(1, self.began.elapsed());
+    }
+}
+
+/// The counters of one index.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub index: Timed,
+    pub index_failed: AtomicU64,
+    pub conflicts: AtomicU64,
+    pub delete: Timed,
+    pub noop: AtomicU64,
+    /// Batches of writes, single writes included.
+    pub bulk: Timed,
+    pub bulk_bytes: AtomicU64,
+    pub get_exists: Timed,
+    pub get_missing: Timed,
+    pub query: Timed,
+    pub query_failure: AtomicU64,
+    pub fetch: Timed,
+    pub fetch_failure: AtomicU64,
+    pub scroll: Timed,
+    /// Scrolls and points in time that are open.
+    pub open_contexts: AtomicU64,
+    pub refresh: Timed,
+    /// Refreshes that a request asked for.
+    pub flush: Timed,
+    /// Flushes that a long log brought about.
+    pub periodic_flush: AtomicU64,
+}
+
+impl Counters {
+    /// Notes a batch of writes. The time is shared out by the number of writes of each kind.
+    pub fn wrote(
+        &self,
+        kinds: &[WriteKind],
+        results: &[Result<WriteOutcome, EngineError>],
+        bytes: usize,
+        time: Duration,
+    ) {
+        let deletes = kinds.iter().filter(|kind| **kind == WriteKind::Delete).count() as u32;
+        let all = kinds.len() as u32;
+        if all == 0 {
+            return;
+        }
+        let (mut indexed, mut deleted) = (0, 0);
+        for (kind, result) in kinds.iter().zip(results) {
+            match (kind, result) {
+                (WriteKind::Delete, Ok(_)) => deleted += 1,
+                (_, Ok(_)) => indexed += 1,
+                (WriteKind::Delete, Err(_)) => {}
+                (_, Err(error)) => {
+                    self.index_failed.fetch_add(1, Relaxed);
+                    if matches!(error, EngineError::VersionConflict { .. }) {
+                        self.conflicts.fetch_add(1, Relaxed);
+                    }
+                }
+            }
+        }
+        self.delete.add(deleted, time * deletes / all);
+        self.index.add(indexed, time * (all - deletes) / all);
+        self.bulk.add(1, time);
+        self.bulk_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Notes that a document was looked up.
+    pub fn got(&self, found: bool, time: Duration) {
+        if found { self.get_exists.add(1, time) } else { self.get_missing.add(1, time) }
+    }
+}
+
+/// Counts a scroll or a point in time as open until it is dropped.
+#[derive(Debug)]
+pub struct OpenContext {
+    counters: Vec<Arc<Counters>>,
+    scroll: bool,
+    began: Instant,
+}
+
+impl OpenContext {
+    pub fn new(counters: Vec<Arc<Counters>>, scroll: bool) -> Self {
+        for one in &counters {
+            one.open_contexts.fetch_add(1, Relaxed);
+            if scroll {
+                one.scroll.current.fetch_add(1, Relaxed);
+            }
+        }
+        Self { counters, scroll, began: Instant::now() }
+    }
+}
+
+impl Drop for OpenContext {
+    fn drop(&mut self) {
+        for one in &self.counters {
+            one.open_contexts.fetch_sub(1, Relaxed);
+            if self.scroll {
+                one.scroll.current.fetch_sub(1, Relaxed);
+                one.scroll.add(1, self.began.elapsed());
+            }
+        }
+    }
+}

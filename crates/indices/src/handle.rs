@@ -1,0 +1,346 @@
+//! One open index: its log, its segments, and what is written but not searchable yet.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use parking_lot::{Mutex, RwLock};
+use sparrow_index::{Snapshot, SparrowIndex};
+use sparrow_mapping::{Mapping, passages};
+use sparrow_shard::{LiveVersion, Shard, ShardError, Writer};
+use sparrow_storage::{DataDir, StorageError, durable};
+
+use super::background::Semaphores;
+use super::blocks;
+use super::counters::Counters;
+use super::disk::Flooded;
+use super::doubts::Doubts;
+use super::metadata::Metadata;
+use super::models_link::ModelsLink;
+use super::opened::Opened;
+use super::settings::Settings;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::CancelFlag;
+
+/// Metadata in force: replaced as a whole, shared with what reads settings below the handle.
+pub type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
+
+/// A document found by its id.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub seq_no: u64,
+    pub version: u64,
+    /// What is stored, byte for byte.
+    pub source: Arc<[u8]>,
+    /// The payload of its passages, if it has any.
+    pub passages: Option<Vec<u8>>,
+}
+
+/// One index that requests can be made of: its metadata, its shard, and what is counted and done in the background for it.
+pub struct IndexHandle {
+    pub name: String,
+    pub uuid: String,
+    pub data: Arc<DataDir>,
+    pub models: ModelsLink,
+    pub metadata: SharedMetadata,
+    /// Its log, segments and what is written but not searchable yet.
+    pub shard: Shard,
+    last_refresh: Mutex<Instant>,
+    /// How many searches, writes, refreshes and other operations there were since the index was opened, and how long they took.
+    pub counters: Arc<Counters>,
+    pub opened: Opened,
+    /// Names (32 hexadecimal digits) of the segments that the last durable commit has; newer ones would be lost in a crash, and
+    /// made again of the log.
+    pub durable_segments: Mutex<HashSet<String>>,
+    /// Which refresh, flush or sync of the index runs in the background, and when one that failed is tried again.
+    pub(super) background: Semaphores,
+    refusals: Refusals,
+    last_flush: Mutex<Instant>,
+}
+
+/// What the indices share that can keep them from taking writes.
+pub(super) struct Refusals {
+    pub(super) flooded: Flooded,
+    pub(super) doubts: Arc<Doubts>,
+}
+
+impl IndexHandle {
+    pub(super) fn new(
+        data: Arc<DataDir>,
+        models: ModelsLink,
+        metadata: SharedMetadata,
+        shard: Shard,
+        opened: Opened,
+        refusals: Refusals,
+    ) -> Self {
+        let current = metadata.read().clone();
+        // What a replay wrote is in no durable commit.
+        let durable = if opened.replayed == 0 { segment_names(&shard.index()) } else { HashSet::new() };
+        Self {
+            name: current.name.clone(),
+            uuid: current.uuid.clone(),
+            data,
+            models,
+            metadata,
+            shard,
+            last_refresh: Mutex::new(Instant::now()),
+            counters: Arc::default(),
+            opened,
+            durable_segments: Mutex::new(durable),
+            background: Semaphores::default(),
+            refusals,
+            last_flush: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Time since the last flush, or since the index was opened.
+    pub fn since_flush(&self) -> std::time::Duration {
+        self.last_flush.lock().elapsed()
+    }
+
+    /// Whether writes are refused for want of space on the disk.
+    pub fn is_flooded(&self) -> bool {
+        self.refusals.flooded.load(Relaxed)
+    }
+
+    /// Whether the next start may remove the index, as the disk failed while it was to be removed.
+    pub fn may_be_removed(&self) -> bool {
+        self.refusals.doubts.may_remove(&self.uuid)
+    }
+
+    /// Whether the index takes no writes until the disk works again.
+    pub fn refuses_writes(&self) -> bool {
+        self.may_be_removed() || self.shard.refuses_writes()
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Settings {
+        self.metadata.read().settings.clone()
+    }
+
+    /// Whether the index is closed.
+    pub fn is_closed(&self) -> bool {
+        self.metadata.read().closed
+    }
+
+    /// How its shard came to be, in Elasticsearch's words: closing an index opens its shard anew.
+    pub fn source_of_recovery(&self) -> &'static str {
+        if self.is_closed() { "EXISTING_STORE" } else { self.opened.source() }
+    }
+
+    /// The mapping in force.
+    pub fn mapping(&self) -> Arc<Mapping> {
+        self.index().mapping()
+    }
+
+    /// The segments.
+    pub fn index(&self) -> Arc<SparrowIndex> {
+        self.shard.index()
+    }
+
+    /// What a search sees.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.index().searcher()
+    }
+
+    /// Fingerprint of the model that filled a field.
+    pub fn field_model(&self, path: &str) -> Option<String> {
+        self.metadata.read().field_models.get(path).cloned()
+    }
+
+    /// Folder of the index in the data directory.
+    pub fn root(&self) -> PathBuf {
+        self.data.index_dir(&self.uuid)
+    }
+
+    /// A document by its id; sees writes that are not searchable yet.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn get(&self, id: &str) -> Result<Option<Found>, EngineError> {
+        if let Some(LiveVersion { seq_no, version, source }) = self.shard.live_version(id) {
+            return Ok(source.map(|stored| match passages::split(&stored) {
+                (_, None) => Found { seq_no, version, source: stored, passages: None },
+                (source, Some(payload)) => {
+                    Found { seq_no, version, source: Arc::from(source), passages: Some(payload.to_vec()) }
+                }
+            }));
+        }
+        self.get_searchable(id)
+    }
+
+    /// A document by its id, as searches see it.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn get_searchable(&self, id: &str) -> Result<Option<Found>, EngineError> {
+        let snapshot = self.snapshot();
+        let Some(found) = snapshot.lookup(id)? else { return Ok(None) };
+        let stored = snapshot.fetch(found.addr)?;
+        Ok(Some(Found {
+            seq_no: stored.seq_no,
+            version: stored.version,
+            source: Arc::from(stored.source.as_slice()),
+            passages: stored.passages,
+        }))
+    }
+
+    /// Time since the last refresh.
+    pub fn since_refresh(&self) -> std::time::Duration {
+        self.last_refresh.lock().elapsed()
+    }
+
+    /// An error of the shard as this index tells it.
+    pub fn failed(&self, error: ShardError) -> EngineError {
+        match error {
+            // Whatever failed, it was for want of the files of an index that is gone.
+            _ if self.shard.is_closed() => EngineError::IndexNotFound { name: self.name.clone() },
+            ShardError::Closed => EngineError::IndexNotFound { name: self.name.clone() },
+            ShardError::Cancelled => EngineError::Cancelled,
+            ShardError::Index(error) => error.into(),
+            ShardError::Storage(error) => error.into(),
+            error if error.is_disk_full() => blocks::flooded(&self.name),
+            ShardError::ReadOnly { reason, .. } => StorageError::Poisoned { reason }.into(),
+            other => EngineError::internal(other.to_string()),
+        }
+    }
+
+    /// Makes everything written searchable.
+    ///
+    /// # Errors
+    /// When the segments cannot commit. What was written stays written.
+    pub fn refresh(&self) -> Result<(), EngineError> {
+        let _running = self.counters.refresh.begin();
+        self.shard.refresh().map_err(|error| self.failed(error))?;
+        *self.last_refresh.lock() = Instant::now();
+        Ok(())
+    }
+
+    /// Makes everything written durable in segments, and trims the log.
+    ///
+    /// # Errors
+    /// When the disk refuses; the log then keeps everything.
+    pub fn flush(&self) -> Result<(), EngineError> {
+        let running = self.counters.flush.begin();
+        self.shard.flush().map_err(|error| self.failed(error))?;
+        drop(running);
+        *self.durable_segments.lock() = segment_names(&self.index());
+        *self.last_flush.lock() = Instant::now();
+        *self.last_refresh.lock() = Instant::now();
+        Ok(())
+    }
+
+    /// Waits for a refresh that shows everything written before the call. The regular refresh does it; without
+    /// one (interval −1) this does it itself.
+    ///
+    /// # Errors
+    /// When that refresh fails, the index is deleted or the request is cancelled.
+    pub fn wait_for_refresh(&self, cancel: &CancelFlag) -> Result<(), EngineError> {
+        let regular = self.settings().refresh_interval().is_some();
+        let cancelled = || cancel.is_cancelled();
+        self.shard.wait_for_refresh(regular, &cancelled).map_err(|error| self.failed(error))
+    }
+
+    /// Replaces metadata, durably first. The index lives as long as the caller has the right to write, and no other change comes
+    /// between what `change` sees and what is saved.
+    ///
+    /// # Errors
+    /// What `change` says, or the disk; the metadata is then what it was.
+    pub fn replace_metadata(
+        &self,
+        _: &Writer<'_>,
+        change: impl FnOnce(&mut Metadata) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let mut changed = Metadata::clone(&self.metadata.read().clone());
+        change(&mut changed)?;
+        // Readers go on with what is in force until the new one is durable.
+        changed.save(&self.data)?;
+        *self.metadata.write() = Arc::new(changed);
+        self.shard.folder_is_certain();
+        super::changes::note();
+        Ok(())
+    }
+
+    /// The right to change metadata.
+    ///
+    /// # Errors
+    /// When the index was deleted.
+    pub fn changer(&self) -> Result<Writer<'_>, EngineError> {
+        self.shard.changer().map_err(|error| self.failed(error))
+    }
+
+    /// Remembers which models filled which fields.
+    pub fn note_models(&self, filled: &[(String, String)]) -> Result<(), EngineError> {
+        let known = {
+            let metadata = self.metadata.read();
+            filled.iter().all(|(field, model)| metadata.field_models.get(field) == Some(model))
+        };
+        if known {
+            return Ok(());
+        }
+        self.replace_metadata(&self.changer()?, |metadata| {
+            metadata.field_models.extend(filled.iter().cloned());
+            Ok(())
+        })
+    }
+
+    /// Puts a wider mapping in force: durable first, then in the index.
+    pub fn widen_mapping(&self, writer: &mut Writer<'_>, mapping: &Mapping) -> Result<(), EngineError> {
+        self.replace_metadata(writer, |metadata| {
+            metadata.mapping = mapping.clone();
+            Ok(())
+        })?;
+        writer.widen(mapping).map_err(|error| self.failed(error))
+    }
+
+    /// Forgets the index and removes its files. Searches that still hold a snapshot finish.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn delete(&self) -> Result<(), NotDeleted> {
+        let as_before = |error| NotDeleted { error, half: false };
+        // None while the engine closes.
+        let changer = self.changer().ok();
+        super::claim::withdraw(&self.root()).map_err(as_before)?;
+        let removed = self.data.remove(&super::metadata::store_name(&self.uuid));
+        // Its metadata may be gone all the same when that failed.
+        let kept =
+            |changer: &Writer<'_>| removed.is_err() && self.replace_metadata(changer, |_| Ok(())).is_ok();
+        let gone = changer.as_ref().is_some_and(|changer| !kept(changer));
+        if gone && let Some(changer) = changer {
+            changer.close();
+        }
+        if let Err(error) = removed {
+            if !gone {
+                super::claim::mark(&self.root());
+            }
+            return Err(NotDeleted { error: error.into(), half: gone });
+        }
+        remove_folder(&self.root());
+        Ok(())
+    }
+}
+
+/// Why an index was not deleted.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct NotDeleted {
+    pub error: EngineError,
+    /// Whether its metadata is perhaps gone, and could not be written again: the index is closed, and what is left of it has to be
+    /// removed. Otherwise it is as before.
+    pub half: bool,
+}
+
+/// Names of the searchable segments.
+fn segment_names(index: &SparrowIndex) -> HashSet<String> {
+    index.searcher().segment_names().collect()
+}
+
+/// Removes a folder that nothing refers to any more; what is left of it goes at the next start.
+pub fn remove_folder(path: &std::path::Path) {
+    if let Err(error) = durable::remove_dir_all(path) {
+        tracing::warn!(%error, "a folder is left behind until the next start");
+    }
+}

@@ -1,0 +1,579 @@
+//! The indices of the node: which there are, and each one's write path, reads and upkeep.
+
+mod access;
+pub mod alias_changes;
+mod alias_store;
+pub mod aliases;
+mod background;
+pub mod blocks;
+mod changes;
+pub mod claim;
+pub mod cluster_settings;
+mod copy;
+pub mod counters;
+pub mod date_math;
+mod disk;
+mod doubts;
+mod gone;
+mod handle;
+mod known_settings;
+mod leftovers;
+mod maintenance;
+pub mod memory;
+mod memory_limits;
+mod metadata;
+mod models_link;
+pub mod names;
+mod node;
+mod op;
+pub mod opened;
+mod recovery;
+mod registry;
+mod reopen;
+pub mod resolve;
+mod restored;
+mod search_limits;
+pub mod semantic;
+pub mod settings;
+pub mod slow_log;
+pub mod templates;
+pub mod texts;
+mod upgrade;
+mod watermark;
+mod write;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, RwLock};
+use sparrow_index::{FilterCacheStats, Format, IndexOptions, SparrowIndex};
+use sparrow_mapping::{Mapping, SemanticText};
+use sparrow_shard::{Shard, ShardError, ShardOptions};
+use sparrow_storage::{DataDir, StorageError, durable};
+
+use self::alias_store::AliasStore;
+use self::aliases::{AliasSpec, Stored};
+pub use self::cluster_settings::ClusterSettings;
+pub use self::date_math::resolve as concrete_name;
+use self::disk::{DiskWatch, Flooded};
+pub use self::handle::{Found, IndexHandle, remove_folder};
+use self::handle::{NotDeleted, Refusals, SharedMetadata};
+use self::leftovers::Leftovers;
+pub use self::maintenance::Maintenance;
+pub use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
+use self::models_link::ModelsLink;
+pub use self::node::Node;
+pub use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
+use self::opened::Opened;
+pub use self::opened::RestoredFrom;
+pub use self::recovery::reread;
+pub use self::registry::Names;
+use self::registry::{Broken, Registry};
+use self::reopen::NextAttempt;
+pub use self::resolve::{ResolveOptions, Resolved};
+pub use self::restored::Arrival;
+pub use self::search_limits::SearchLimits;
+pub use self::settings::{Settings, insert_nested};
+pub use self::templates::TemplateSet;
+use self::templates::{Body, Templates};
+pub use self::write::{PRIMARY_TERM, generate_id};
+use sparrow_call::caught;
+use sparrow_call::error::EngineError;
+use sparrow_call::rights::{Action, Right};
+use sparrow_models::Models;
+use sparrow_models::endpoints::SemanticIndices;
+pub use sparrow_shard::Record;
+
+/// Name of the first folder of segments.
+const FIRST_FOLDER: &str = "segments-1";
+
+/// What the indices need from the options of the engine.
+#[derive(Debug, Clone, Copy)]
+pub struct IndicesOptions {
+    /// Bytes that one indexing buffer may take before it becomes a segment.
+    pub index_buffer_bytes: usize,
+    /// Bytes of log after which an index is flushed.
+    pub flush_threshold_bytes: u64,
+    /// Layout of sparse postings in new indices.
+    pub sparse_format: Format,
+}
+
+/// All indices.
+pub struct Indices {
+    data: Arc<DataDir>,
+    registry: Arc<Registry>,
+    /// Serialises creation and deletion.
+    admin: Arc<Mutex<()>>,
+    leftovers: Arc<Leftovers>,
+    aliases: Arc<AliasStore>,
+    next_attempt: NextAttempt,
+    /// Indices are upgraded one at a time.
+    upgrading: Mutex<()>,
+    /// Leads the indices to the models that encode their texts.
+    models: ModelsLink,
+    /// Leads background work back to all of them.
+    shared: Arc<OnceLock<Weak<Self>>>,
+    index_options: IndexOptions,
+    flush_threshold: u64,
+    flooded: Flooded,
+    maintenance: Maintenance,
+    pub templates: Templates,
+    cluster: Arc<ClusterSettings>,
+}
+
+/// A panic of a reader is no reason for the other indices, or the process, not to serve.
+fn opened<T>(open: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    caught(open).unwrap_or_else(|message| {
+        Err(EngineError::internal(format!("opening it ended in a failure of ours: {message}")))
+    })
+}
+
+/// Every index has a folder for its log from its creation on.
+///
+/// # Errors
+/// When it is gone, and nobody knows what was in it.
+pub fn check_log(root: &Path) -> Result<(), EngineError> {
+    let log = root.join("wal");
+    if log.is_dir() {
+        return Ok(());
+    }
+    let detail = "the folder of the log is missing".to_owned();
+    Err(StorageError::Corrupt { path: log, detail }.into())
+}
+
+/// What an error says, with the places of files below the data directory.
+fn reason(error: &EngineError, data: &DataDir) -> String {
+    error.to_string().replace(&format!("{}{}", data.path().display(), std::path::MAIN_SEPARATOR), "")
+}
+
+impl Indices {
+    /// Opens every index that the data directory knows, and replays its log. One that cannot be read does not keep the
+    /// others from being served: it answers with the reason, and health is red.
+    ///
+    /// # Errors
+    /// When the data directory itself cannot be read.
+    pub fn open(
+        data: Arc<DataDir>,
+        options: &IndicesOptions,
+        cluster: Arc<ClusterSettings>,
+    ) -> Result<Self, EngineError> {
+        let leftovers: Arc<Leftovers> = Arc::default();
+        let indices = Self {
+            data: data.clone(),
+            registry: Arc::new(Registry::default()),
+            admin: Arc::default(),
+            aliases: Arc::new(AliasStore::new(data.clone(), leftovers.clone())),
+            leftovers,
+            next_attempt: NextAttempt::default(),
+            upgrading: Mutex::new(()),
+            models: ModelsLink::default(),
+            shared: Arc::default(),
+            index_options: IndexOptions {
+                memory_budget: options.index_buffer_bytes,
+                sparse_format: options.sparse_format,
+                ..IndexOptions::default()
+            },
+            flush_threshold: options.flush_threshold_bytes,
+            flooded: Flooded::default(),
+            maintenance: Maintenance::default(),
+            templates: Templates::open(data.clone())?,
+            cluster,
+        };
+        let mut names = Names::default();
+        let stored = Stored::load(&data)?;
+        for uuid in &stored.removed {
+            claim::withdraw(&data.index_dir(uuid))?;
+            data.remove(&metadata::store_name(uuid))?;
+        }
+        let (mut known, mut broken) = (Vec::new(), Vec::new());
+        let mut replaced: HashSet<String> = HashSet::new();
+        for (store, replaces) in metadata::stores(&data)? {
+            let uuid = &store[metadata::STORE_PREFIX.len()..];
+            if replaced.contains(uuid) {
+                // What that one replaced is gone as well.
+                replaced.extend(replaces);
+                claim::withdraw(&data.index_dir(uuid))?;
+                data.remove(&store)?;
+                continue;
+            }
+            known.push(uuid.to_owned());
+            match opened(|| {
+                let Some(found) = Metadata::load(&data, &store)? else { return Ok(None) };
+                check_log(&data.index_dir(&found.uuid))?;
+                indices.open_one(found).map(Some)
+            }) {
+                // Only one that opened takes the place of another.
+                Ok(Some(handle)) => {
+                    replaced.extend(replaces);
+                    names.indices.insert(handle.name.clone(), Arc::new(handle));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    // The others go on. What cannot be read has a name that nothing else can have.
+                    tracing::error!(uuid, %error, "an index cannot be opened");
+                    let later = reopen::may_open_later(&error);
+                    broken.push((uuid.to_owned(), store.clone(), reason(&error, &data), later));
+                }
+            }
+        }
+        // One that took another's place may have been opened before the one that took its own.
+        for uuid in &replaced {
+            if known.contains(uuid) {
+                claim::withdraw(&data.index_dir(uuid))?;
+                data.remove(&metadata::store_name(uuid))?;
+                known.retain(|other| other != uuid);
+                names.indices.retain(|_, handle| handle.uuid != *uuid);
+                broken.retain(|(other, ..)| other != uuid);
+            }
+        }
+        for (uuid, store, reason, may_open_later) in broken {
+            let known = Metadata::names_in_damaged(&data, &store);
+            let mut free: Vec<String> =
+                known.into_iter().filter(|name| !names.indices.contains_key(name)).collect();
+            if free.is_empty() {
+                free.push(uuid.clone());
+            }
+            for name in free {
+                let (uuid, reason) = (uuid.clone(), reason.clone());
+                let broken = Broken { name: name.clone(), uuid, reason, may_open_later };
+                names.broken.insert(name, Arc::new(broken));
+            }
+        }
+        for (uuid, aliases) in stored.by_index {
+            let of = |name: &&String| names.uuid(name) == Some(uuid.as_str());
+            let Some(index) = names.indices.keys().chain(names.broken.keys()).find(of).cloned() else {
+                continue;
+            };
+            for (alias, spec) in aliases {
+                names.aliases.entry(alias).or_default().insert(index.clone(), spec);
+            }
+        }
+        indices.registry.change(|it| *it = names);
+        known.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
+        let orphans = claim::orphans(&data, &|uuid| known.iter().any(|other| other == uuid))?;
+        for uuid in &orphans {
+            if !claim::is_marked(&data, uuid) {
+                tracing::warn!(
+                    folder = uuid,
+                    "a folder among those of the indices is not Sparrow's: it is left alone"
+                );
+                continue;
+            }
+            tracing::error!(
+                uuid,
+                "an index is not served, as its metadata [store/{}.json] is missing: its files are left where they are, bring the \
+                 metadata back or restore a snapshot",
+                metadata::store_name(uuid)
+            );
+        }
+        // Other folders without metadata are of an index whose creation or deletion was cut short.
+        for uuid in durable::list_dir(&data.path().join("indices"))? {
+            if !known.contains(&uuid) && !orphans.contains(&uuid) {
+                handle::remove_folder(&data.index_dir(&uuid));
+            }
+        }
+        Ok(indices)
+    }
+
+    /// Tells the indices which models encode their texts.
+    pub fn link(self: &Arc<Self>, models: &Arc<Models>) {
+        // They are opened once.
+        let _ = self.models.set(Arc::downgrade(models));
+        let _ = self.shared.set(Arc::downgrade(self));
+    }
+
+    /// Counts the changes of indices, of their settings and mappings, and of aliases.
+    pub fn changes(&self) -> u64 {
+        changes::count()
+    }
+
+    /// What the filters that all indices share take and find.
+    pub fn filter_cache_stats(&self) -> FilterCacheStats {
+        self.index_options.filter_cache.stats()
+    }
+
+    /// The names in force.
+    pub fn names(&self) -> Arc<Names> {
+        self.registry.names()
+    }
+
+    fn open_one(&self, metadata: Metadata) -> Result<IndexHandle, EngineError> {
+        let began = Instant::now();
+        let root = self.data.index_dir(&metadata.uuid);
+        let options = self.options(&metadata.name, &metadata.settings)?;
+        let folder = root.join(&metadata.folder);
+        let mapping = metadata.mapping.clone();
+        let metadata: SharedMetadata = Arc::new(RwLock::new(Arc::new(metadata)));
+        let (shard, replayed) =
+            Shard::open(shard_options(root.clone(), options, &metadata), &folder, &mapping)
+                .map_err(opening)?;
+        // Folders of an upgrade that was cut short, or whose old form was not removed any more: only once it is certain that they
+        // are not needed.
+        for other in durable::list_dir(&root)? {
+            if other.starts_with("segments-") && root.join(&other) != folder {
+                handle::remove_folder(&root.join(other));
+            }
+        }
+        let opened = Opened::existing(began, replayed, &folder);
+        Ok(self.handle(metadata, shard, opened))
+    }
+
+    fn handle(&self, metadata: SharedMetadata, shard: Shard, opened: Opened) -> IndexHandle {
+        shard.remember_deletions_for(metadata.read().settings.gc_deletes());
+        let refusals = Refusals { flooded: self.flooded.clone(), doubts: self.aliases.doubts() };
+        IndexHandle::new(self.data.clone(), self.models.clone(), metadata, shard, opened, refusals)
+    }
+
+    /// How an index with these settings is opened.
+    fn options(&self, name: &str, settings: &Settings) -> Result<IndexOptions, EngineError> {
+        Ok(IndexOptions { analysis: settings.analysis()?, name: name.into(), ..self.index_options.clone() })
+    }
+
+    /// Removes what is left of indices that could not be made, one of which could take the place of a closed index.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn clear_leftovers(&self) -> Result<(), EngineError> {
+        self.leftovers.clear(&self.data)
+    }
+
+    /// Starts the background work.
+    pub fn start_maintenance(&self) {
+        let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
+        disk.look();
+        let (leftovers, data) = (self.leftovers.clone(), self.data.clone());
+        let (registry, shared) = (self.registry.clone(), self.shared.clone());
+        let (aliases, admin) = (self.aliases.clone(), self.admin.clone());
+        let housekeeping = move || {
+            disk.look();
+            leftovers.retry(&data);
+            aliases.settle(&admin, &registry);
+            if registry.names().broken.values().any(|broken| broken.may_open_later)
+                && let Some(indices) = shared.get().and_then(Weak::upgrade)
+            {
+                reopen::try_again(indices);
+            }
+        };
+        self.maintenance.start(&self.registry, self.flush_threshold, Box::new(housekeeping));
+    }
+
+    /// Ends the background work and flushes everything.
+    pub fn close(&self) {
+        self.maintenance.stop();
+        self.next_attempt.finish();
+        self.aliases.settle(&self.admin, &self.registry);
+        for handle in self.registry.all() {
+            if let Err(error) = handle.flush() {
+                tracing::error!(index = handle.name, %error, "flush at the end failed; the log keeps the writes");
+            }
+            handle.shard.close();
+        }
+    }
+
+    /// The index to write to: made when the name is free, as Elasticsearch does, by who may do that too.
+    ///
+    /// # Errors
+    /// 403; [`EngineError::InvalidIndexName`], or what creation says; an alias without a write index.
+    pub fn get_or_create(&self, name: &str, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
+        let resolved = date_math::resolve(name)?;
+        right.check([resolved.as_str()])?;
+        if self.names().write_index(&resolved)?.is_some() {
+            return self.write_target(&resolved, right);
+        }
+        let making = right.instead(Action::AutoCreate);
+        making.check([resolved.as_str()])?;
+        self.cluster.check_auto_create(&resolved)?;
+        match self.planned(name, &Body::default()).and_then(|planned| self.create(planned, making)) {
+            // Another writer made it in between.
+            Err(EngineError::IndexAlreadyExists { .. }) => self.write_target(&resolved, right),
+            other => other,
+        }
+    }
+
+    /// Creates an index with its aliases; durable when this returns. The right is one to the name: whoever lets a
+    /// request give aliases checks those.
+    ///
+    /// # Errors
+    /// 403; [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of
+    /// the disk.
+    pub fn create(&self, wanted: CreateIndex, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
+        let name = date_math::resolve(&wanted.provided_name)?;
+        right.check([name.as_str()])?;
+        names::check(&name)?;
+        let _one = self.admin.lock();
+        self.leftovers.clear(&self.data)?;
+        let before = self.names();
+        if let Some(uuid) = before.uuid(&name) {
+            return Err(EngineError::IndexAlreadyExists { name, uuid: uuid.to_owned() });
+        }
+        if before.aliases.contains_key(&name) {
+            let problem = "already exists as alias".to_owned();
+            return Err(EngineError::InvalidIndexName { name, problem });
+        }
+        self.cluster.check_shards(before.open_indices(), 1)?;
+        let options = self.options(&name, &wanted.settings)?;
+        wanted.mapping.check_analyzers(&options.analysis)?;
+        wanted.mapping.check_similarities(|name| wanted.settings.defines_similarity(name))?;
+        let metadata = Metadata {
+            name: name.clone(),
+            uuid: new_uuid(),
+            creation_millis: now_millis(),
+            folder: FIRST_FOLDER.to_owned(),
+            closed: false,
+            provided_name: Some(wanted.provided_name),
+            settings: wanted.settings,
+            mapping: wanted.mapping,
+            field_models: BTreeMap::new(),
+            replaces: None,
+        };
+        let mut aliases = before.aliases.clone();
+        for (alias, spec) in wanted.aliases {
+            aliases.entry(date_math::resolve(&alias)?).or_default().insert(name.clone(), Arc::new(spec));
+        }
+        let after = Names { aliases, ..Names::clone(&before) };
+        for alias in after.aliases_of(&name).keys() {
+            if *alias == name {
+                let problem = "an index or data stream exists with the same name as the alias";
+                return Err(names::invalid_alias(alias, problem));
+            }
+            alias_changes::check(&after, alias)?;
+        }
+        let root = self.data.index_dir(&metadata.uuid);
+        durable::create_dir_all(&root)?;
+        let index = SparrowIndex::create(&root.join(FIRST_FOLDER), &metadata.mapping, &options)?;
+        let uuid = metadata.uuid.clone();
+        let metadata: SharedMetadata = Arc::new(RwLock::new(Arc::new(metadata)));
+        let shard = Shard::create(shard_options(root.clone(), options, &metadata), index).map_err(opening)?;
+        durable::sync_dir(&root)?;
+        let own = after.aliases_of(&name);
+        if !own.is_empty() {
+            // Aliases of an index that is not there count for nothing, so they can come first.
+            let mut stored = self.aliases.of(&before);
+            stored.by_index.insert(uuid.clone(), own);
+            if let Err(error) = self.aliases.save(&stored) {
+                shard.close();
+                drop(shard);
+                handle::remove_folder(&root);
+                return Err(error);
+            }
+        }
+        // The index exists from here on; a crash before leaves a folder that the next start removes.
+        if let Err(error) = metadata.read().save(&self.data) {
+            shard.close();
+            drop(shard);
+            self.leftovers.add(&self.data, &uuid);
+            return Err(error);
+        }
+        claim::mark(&root);
+        let handle = Arc::new(self.handle(metadata, shard, Opened::created()));
+        self.registry.change(|names| {
+            names.indices.insert(name, handle.clone());
+            names.aliases = after.aliases;
+        });
+        Ok(handle)
+    }
+
+    /// Deletes an index, with its part in aliases.
+    ///
+    /// # Errors
+    /// [`EngineError::IndexNotFound`], or a failure of the disk: the index is there as before, or, when the disk does not even let
+    /// its metadata be kept, not there any more, and its files go as soon as the disk lets them.
+    pub fn delete(&self, name: &str) -> Result<(), EngineError> {
+        let _one = self.admin.lock();
+        // One of them could take the place of the index, and then have its name.
+        self.leftovers.clear(&self.data)?;
+        let before = self.names();
+        if before.uuid(name).is_none() {
+            return Err(EngineError::IndexNotFound { name: name.to_owned() });
+        }
+        let half = match self.remove_files(&before, name) {
+            Ok(()) => None,
+            Err(failed) if failed.half => Some(failed.error),
+            Err(failed) => return Err(failed.error),
+        };
+        self.registry.change(|names| names.remove(name));
+        if half.is_some()
+            && let Some(uuid) = before.uuid(name)
+        {
+            self.leftovers.add(&self.data, uuid);
+        }
+        let after = self.names();
+        if after.aliases != before.aliases
+            && let Err(error) = self.aliases.save(&self.aliases.of(&after))
+        {
+            // What is left of them names an index that is not there.
+            tracing::warn!(index = name, %error, "aliases of a deleted index are left in the store");
+        }
+        half.map_or(Ok(()), Err)
+    }
+
+    /// Removes what an index has on the disk, its metadata first.
+    fn remove_files(&self, names: &Names, name: &str) -> Result<(), NotDeleted> {
+        if let Some(handle) = names.indices.get(name) {
+            return handle.delete();
+        }
+        if let Some(broken) = names.broken.get(name) {
+            let as_before = |error| NotDeleted { error, half: false };
+            claim::withdraw(&self.data.index_dir(&broken.uuid)).map_err(as_before)?;
+            self.data.remove(&metadata::store_name(&broken.uuid)).map_err(|error| as_before(error.into()))?;
+            handle::remove_folder(&self.data.index_dir(&broken.uuid));
+        }
+        Ok(())
+    }
+}
+
+impl SemanticIndices for Indices {
+    fn with_field(&self, condition: &dyn Fn(&SemanticText) -> bool) -> Vec<String> {
+        let has = |handle: &IndexHandle| {
+            let mapping = handle.mapping();
+            let mut fields = mapping.semantic_fields().iter().filter_map(|path| mapping.semantic_field(path));
+            fields.any(condition)
+        };
+        let names = self.names();
+        names.indices.values().filter(|handle| has(handle)).map(|handle| handle.name.clone()).collect()
+    }
+}
+
+/// Where the shard of an index is, and what it asks of the engine.
+fn shard_options(root: PathBuf, index: IndexOptions, metadata: &SharedMetadata) -> ShardOptions {
+    let (settings, mapped) = (metadata.clone(), metadata.clone());
+    ShardOptions {
+        name: metadata.read().name.as_str().into(),
+        root,
+        index,
+        reread: Arc::new(reread),
+        mapping: Arc::new(move || mapped.read().mapping.clone()),
+        acknowledges_early: Arc::new(move || settings.read().settings.is_async()),
+    }
+}
+
+/// An error of opening or creating a shard.
+fn opening(error: ShardError) -> EngineError {
+    match error {
+        ShardError::Index(error) => error.into(),
+        ShardError::Storage(error) => error.into(),
+        other => EngineError::internal(other.to_string()),
+    }
+}
+
+/// An index to be made.
+pub struct CreateIndex {
+    /// Name of the index as the request gave it.
+    pub provided_name: String,
+    pub settings: Settings,
+    pub mapping: Mapping,
+    pub aliases: BTreeMap<String, AliasSpec>,
+}
+
+/// Milliseconds since the epoch.
+pub fn now_millis() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}
+
+/// A new identity: 22 letters, digits, `-` and `_`.
+pub fn new_uuid() -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(uuid::Uuid::new_v4().as_bytes())
+}

@@ -1,0 +1,50 @@
+//! How much memory requests may take: the limits, from the settings of the cluster and the memory of the machine.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sparrow_types::work::Memory;
+
+use super::cluster_settings::ClusterSettings;
+use super::memory_limits::{REQUEST, TOTAL, of_machine, parse_limit};
+
+/// Least that a limit is: a server whose administrator could not ask it anything could not be helped.
+const LEAST: u64 = 1 << 20;
+
+/// Memory with the limits that the settings say.
+pub fn limited_by(settings: &ClusterSettings) -> Arc<Memory> {
+    let memory = Memory::new(0, 0);
+    apply(&memory, settings);
+    Arc::new(memory)
+}
+
+/// Sets the limits to what the settings say now.
+pub fn apply(memory: &Memory, settings: &ClusterSettings) {
+    let machine = of_machine();
+    let limit = |(name, default): (&str, &str)| {
+        let given = settings.text(name);
+        let bytes = given.as_deref().and_then(|text| parse_limit(text, machine));
+        let bytes = bytes.or_else(|| parse_limit(default, machine)).unwrap_or(u64::MAX);
+        usize::try_from(bytes.max(LEAST)).unwrap_or(usize::MAX)
+    };
+    memory.limit(limit(TOTAL), limit(REQUEST));
+}
+
+/// The section `breakers` of the statistics of a node.
+pub fn breakers(memory: &Memory) -> Value {
+    let figures = memory.figures();
+    let breaker = |limit: usize, tripped: u64| {
+        json!({
+            "limit_size_in_bytes": limit,
+            "limit_size": sparrow_types::work::Size(limit as u64).to_string(),
+            "estimated_size_in_bytes": figures.used,
+            "estimated_size": sparrow_types::work::Size(figures.used as u64).to_string(),
+            "overhead": 1.0,
+            "tripped": tripped,
+        })
+    };
+    json!({
+        "request": breaker(figures.request_limit, figures.request_tripped),
+        "parent": breaker(figures.total_limit, figures.total_tripped),
+    })
+}

@@ -1,0 +1,45 @@
+//! How limits on the memory of requests are written, and what the machine has.
+
+use super::watermark::Watermark;
+
+/// Limit of all requests together.
+pub const TOTAL: (&str, &str) = ("indices.breaker.total.limit", "50%");
+/// Limit of each.
+pub const REQUEST: (&str, &str) = ("indices.breaker.request.limit", "30%");
+
+/// Reads a share of the memory (`40%`) or a number of bytes (`2gb`).
+pub fn parse_limit(text: &str, machine: u64) -> Option<u64> {
+    match Watermark::parse(text, 0)? {
+        Watermark::Used { share, .. } => Some((machine as f64 * share) as u64),
+        Watermark::Free(bytes) => Some(bytes),
+    }
+}
+
+/// Bytes that this process may use: what its control group allows, or what the machine has.
+pub fn of_machine() -> u64 {
+    let number = |path: &str| sparrow_files::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let allowed = groups.into_iter().find_map(number).unwrap_or(u64::MAX);
+    let installed = sparrow_files::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("MemTotal:").map(str::to_owned)))
+        .and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
+        .map(|kilobytes| kilobytes * 1024);
+    // Elsewhere than on Linux nobody says: what a small machine has.
+    allowed.min(installed.unwrap_or(8 << 30))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_shares_or_bytes() {
+        assert_eq!(parse_limit("25%", 1 << 30), Some(1 << 28));
+        assert_eq!(parse_limit("2gb", 0), Some(2 << 30));
+        for wrong in ["101%", "-1%", "x%", "lots", "2"] {
+            assert_eq!(parse_limit(wrong, 1), None, "{wrong}");
+        }
+        assert!(of_machine() > 1 << 28);
+    }
+}

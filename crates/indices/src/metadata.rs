@@ -1,0 +1,132 @@
+//! What the node remembers of an index outside of it: one small store each, replaced atomically.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use sparrow_mapping::Mapping;
+use sparrow_storage::DataDir;
+
+use super::settings::Settings;
+use sparrow_call::error::EngineError;
+
+/// Prefix of the stores that hold metadata.
+pub const STORE_PREFIX: &str = "index-";
+
+/// Metadata of one index. An index exists as long as its metadata does.
+#[derive(Debug, Clone)]
+pub struct Metadata {
+    pub name: String,
+    pub uuid: String,
+    pub creation_millis: u64,
+    /// Name of the folder that holds the segments. An upgrade writes another one and changes this name:
+    /// old or new, never half.
+    pub folder: String,
+    /// A closed index takes neither reads nor writes of documents.
+    pub closed: bool,
+    /// The name as it was given when the index was made; date math in it is not resolved.
+    pub provided_name: Option<String>,
+    pub settings: Settings,
+    pub mapping: Mapping,
+    /// Field path → fingerprint of the model that filled it.
+    pub field_models: BTreeMap<String, String>,
+    /// Uuid of an index whose place this one took: from when this is stored on, that one is gone.
+    pub replaces: Option<String>,
+}
+
+impl Metadata {
+    /// Replaces the store.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old one is then still there.
+    pub fn save(&self, data: &DataDir) -> Result<(), EngineError> {
+        Ok(data.write_json(&store_name(&self.uuid), &self.to_json())?)
+    }
+
+    /// As it is stored.
+    pub fn to_json(&self) -> Value {
+        let mut value = json!({
+            "name": self.name,
+            "uuid": self.uuid,
+            "creation_millis": self.creation_millis,
+            "folder": self.folder,
+            "closed": self.closed,
+            "provided_name": self.provided_name,
+            "settings": self.settings.to_flat(),
+            "mapping": self.mapping.to_json(),
+            "field_models": self.field_models,
+        });
+        if let Some(replaced) = &self.replaces {
+            value["replaces"] = replaced.as_str().into();
+        }
+        value
+    }
+
+    /// The names in a store that may be damaged: the index's, and the one that it was made with. They are two, so that one damaged
+    /// byte leaves one of them right.
+    pub fn names_in_damaged(data: &DataDir, store: &str) -> BTreeSet<String> {
+        let path = data.path().join("store").join(format!("{store}.json"));
+        let bytes = sparrow_files::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        ["\"name\":\"", "\"provided_name\":\""]
+            .iter()
+            .filter_map(|member| Some(text.split_once(member)?.1.split_once('"')?.0.to_owned()))
+            // A name with date math is not the name of the index.
+            .filter(|name| super::names::check(name).is_ok())
+            .collect()
+    }
+
+    /// Reads a store.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not what [`Metadata::save`] wrote.
+    pub fn load(data: &DataDir, store: &str) -> Result<Option<Self>, EngineError> {
+        data.read_json(store)?.map(|value| Self::from_json(&value)).transpose()
+    }
+
+    /// Reads what [`Metadata::to_json`] made.
+    ///
+    /// # Errors
+    /// When something is missing in it, or cannot be used.
+    pub fn from_json(value: &Value) -> Result<Self, EngineError> {
+        let text = |name: &str| {
+            value[name]
+                .as_str()
+                .map(str::to_owned)
+                .ok_or_else(|| EngineError::internal(format!("metadata of an index has no [{name}]")))
+        };
+        let models = value["field_models"].as_object().into_iter().flatten();
+        Ok(Self {
+            name: text("name")?,
+            uuid: text("uuid")?,
+            creation_millis: value["creation_millis"].as_u64().unwrap_or_default(),
+            folder: text("folder")?,
+            closed: value["closed"].as_bool().unwrap_or_default(),
+            provided_name: text("provided_name").ok(),
+            settings: Settings::from_flat(&value["settings"]),
+            mapping: Mapping::parse(&value["mapping"])?,
+            field_models: models
+                .filter_map(|(field, model): (&String, &Value)| {
+                    Some((field.clone(), model.as_str()?.to_owned()))
+                })
+                .collect(),
+            replaces: text("replaces").ok(),
+        })
+    }
+}
+
+/// The stores of all indices, each with the uuid of the index whose place it takes, if of one. Those that take a place come first.
+///
+/// # Errors
+/// When the stores cannot be listed. One that cannot be read is found when its index is opened.
+pub fn stores(data: &DataDir) -> Result<Vec<(String, Option<String>)>, EngineError> {
+    let replaces = |store: &str| Some(data.read_json(store).ok()??["replaces"].as_str()?.to_owned());
+    let stores = data.list(STORE_PREFIX)?;
+    let mut stores: Vec<_> = stores.into_iter().map(|store| (replaces(&store), store)).collect();
+    stores.sort_by_key(|(replaces, _)| replaces.is_none());
+    Ok(stores.into_iter().map(|(replaces, store)| (store, replaces)).collect())
+}
+
+/// Name of the store of an index.
+pub fn store_name(uuid: &str) -> String {
+    format!("{STORE_PREFIX}{uuid}")
+}

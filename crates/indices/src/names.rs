@@ -1,0 +1,83 @@
+//! Which names an index may have.
+
+use sparrow_call::error::{EngineError, Exception};
+
+const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
+const MAX_BYTES: usize = 255;
+
+/// Checks the name of an index to be created.
+///
+/// # Errors
+/// [`EngineError::InvalidIndexName`] with Elasticsearch's sentence.
+pub fn check(name: &str) -> Result<(), EngineError> {
+    match problem(name) {
+        None if name.chars().any(char::is_uppercase) => Err(EngineError::InvalidIndexName {
+            name: name.to_owned(),
+            problem: "must be lowercase".to_owned(),
+        }),
+        None => Ok(()),
+        Some(problem) => Err(EngineError::InvalidIndexName { name: name.to_owned(), problem }),
+    }
+}
+
+/// Checks the name of an alias: as that of an index, but it may have capitals.
+///
+/// # Errors
+/// `invalid_alias_name_exception`.
+pub fn check_alias(name: &str) -> Result<(), EngineError> {
+    if name.is_empty() {
+        return Err(EngineError::illegal_argument("alias name is required"));
+    }
+    problem(name).map_or(Ok(()), |problem| Err(invalid_alias(name, &problem)))
+}
+
+/// `invalid_alias_name_exception`
+pub fn invalid_alias(name: &str, problem: &str) -> EngineError {
+    let reason = format!("Invalid alias name [{name}]: {problem}");
+    EngineError::api(
+        400,
+        Exception::new("invalid_alias_name_exception", reason).with("index_uuid", "_na_").with("index", name),
+    )
+}
+
+fn problem(name: &str) -> Option<String> {
+    Some(if name.is_empty() {
+        "must not be empty".to_owned()
+    } else if name.contains(FORBIDDEN) {
+        let list: Vec<String> = FORBIDDEN.iter().map(|c| format!("'{c}'")).collect();
+        format!("must not contain the following characters [{}]", list.join(","))
+    } else if name.contains('#') {
+        "must not contain '#'".to_owned()
+    } else if name.contains(':') {
+        "must not contain ':'".to_owned()
+    } else if name.starts_with(['_', '-', '+']) {
+        "must not start with '_', '-', or '+'".to_owned()
+    } else if name == "." || name == ".." {
+        "must not be '.' or '..'".to_owned()
+    } else if name.len() > MAX_BYTES {
+        format!("index name is too long, ({} > {MAX_BYTES})", name.len())
+    } else if name.chars().any(char::is_control) {
+        "must not contain control characters".to_owned()
+    } else {
+        return None;
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn names_are_checked_as_elasticsearch_does() {
+        for good in ["books", ".hidden", "a-b_c.1", "日本"] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Books", "_x", "-x", "+x", "..", "a b", "a/b", "a*", "a#b", "a:b", &"x".repeat(256)] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            check("Books_UPPER").unwrap_err().reason(),
+            "Invalid index name [Books_UPPER], must be lowercase"
+        );
+    }
+}

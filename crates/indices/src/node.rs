@@ -1,0 +1,33 @@
+//! What all operations of the node work on.
+
+use std::sync::Arc;
+
+use sparrow_ingest::Pipelines;
+use sparrow_models::{ModelService, Models};
+use sparrow_storage::DataDir;
+use sparrow_tasks::Tasks;
+use sparrow_types::work::Memory;
+
+use super::Indices;
+use super::cluster_settings::ClusterSettings;
+
+/// The one node of the cluster: its indices, models, pipelines, tasks and settings.
+pub struct Node {
+    pub indices: Arc<Indices>,
+    pub pipelines: Arc<Pipelines>,
+    pub models: Arc<Models>,
+    /// The models once more, as the operations on them take them.
+    pub model_service: ModelService,
+    pub tasks: Tasks,
+    pub cluster: Arc<ClusterSettings>,
+    pub data: Arc<DataDir>,
+    /// What requests may take, all together and each.
+    pub memory: Arc<Memory>,
+}
+
+impl Node {
+    /// Identity of the node, as task ids and `_shards` failures show it.
+    pub fn id(&self) -> &str {
+        self.data.node_id()
+    }
+}

@@ -1,0 +1,210 @@
+//! One write: what is asked for, and what it did.
+
+use serde_json::Value;
+
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_wire::strict_json::{MOST_LEVELS, levels};
+
+/// The passages of a document that is about to be written.
+#[derive(Debug, Clone, Default)]
+pub struct Embedded {
+    /// As it is stored behind the document; empty for none.
+    pub payload: Vec<u8>,
+    /// Texts of which the model has read only the first tokens.
+    pub truncated: u64,
+    /// [`Mapping::semantic_key`] of the mapping that they were made for.
+    pub key: u64,
+}
+
+/// What to do with a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteKind {
+    /// Write it, whatever was there.
+    Index,
+    /// Write it if there is none.
+    Create,
+    Delete,
+}
+
+/// A document's JSON.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// The bytes that are stored.
+    pub raw: Vec<u8>,
+    /// The source as a value; parsed here when absent.
+    pub value: Option<Value>,
+}
+
+impl Source {
+    /// A document that exists as a value only.
+    pub fn from_value(value: Value) -> Self {
+        let mut raw = Vec::with_capacity(1024);
+        // A value always serialises, and a vector takes all bytes. (Printing it would go through text formatting.)
+        let _ = serde_json::to_writer(&mut raw, &value);
+        Self { raw, value: Some(value) }
+    }
+
+    /// Refuses a document that could not be read again from its bytes, whatever made it: one over HTTP is refused when it
+    /// is read, one that a pipeline or an update made is refused here.
+    ///
+    /// # Errors
+    /// `document_parsing_exception`
+    pub fn check_readable(&self) -> Result<(), EngineError> {
+        if self.value.as_ref().is_none_or(|value| levels(value) <= MOST_LEVELS) {
+            return Ok(());
+        }
+        let detail = format!("objects and arrays are nested more than [{MOST_LEVELS}] levels deep");
+        let cause = Exception::new("x_content_parse_exception", detail.as_str());
+        let reason = format!("failed to parse: {detail}");
+        Err(EngineError::api(400, Exception::new("document_parsing_exception", reason).because(cause)))
+    }
+}
+
+/// One write.
+#[derive(Debug, Clone)]
+pub struct WriteOp {
+    pub kind: WriteKind,
+    /// Generated when absent.
+    pub id: Option<String>,
+    /// Empty for a deletion.
+    pub source: Source,
+    /// Only when the document's last write had this number.
+    pub if_seq_no: Option<u64>,
+    pub if_primary_term: Option<u64>,
+    /// A version that the caller counts itself; `external_gte` allows an equal one.
+    pub external_version: Option<ExternalVersion>,
+    /// The document's passages, once its texts are encoded.
+    pub passages: Option<Embedded>,
+    /// An earlier form of the document, JSON and payload, whose passages may stay.
+    pub previous: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A version from outside.
+#[derive(Debug, Clone, Copy)]
+pub struct ExternalVersion {
+    pub version: u64,
+    pub or_equal: bool,
+}
+
+impl WriteOp {
+    pub fn index(id: Option<String>, source: Source) -> Self {
+        Self::new(WriteKind::Index, id, source)
+    }
+
+    pub fn create(id: Option<String>, source: Source) -> Self {
+        Self::new(WriteKind::Create, id, source)
+    }
+
+    pub fn delete(id: String) -> Self {
+        Self::new(WriteKind::Delete, Some(id), Source::default())
+    }
+
+    fn new(kind: WriteKind, id: Option<String>, source: Source) -> Self {
+        Self {
+            kind,
+            id,
+            source,
+            if_seq_no: None,
+            if_primary_term: None,
+            external_version: None,
+            passages: None,
+            previous: None,
+        }
+    }
+}
+
+/// What a write did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteResult {
+    Created,
+    Updated,
+    Deleted,
+    NotFound,
+}
+
+impl WriteResult {
+    /// As bodies say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Deleted => "deleted",
+            Self::NotFound => "not_found",
+        }
+    }
+
+    /// HTTP status.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::Created => 201,
+            Self::Updated | Self::Deleted => 200,
+            Self::NotFound => 404,
+        }
+    }
+}
+
+/// A write that was acknowledged.
+#[derive(Debug, Clone)]
+pub struct WriteOutcome {
+    pub id: String,
+    pub seq_no: u64,
+    pub version: u64,
+    pub result: WriteResult,
+    /// Texts of `semantic_text` fields of which the model has read only the first tokens.
+    pub truncated: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Map, Number, Value};
+
+    use super::*;
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            // What no JSON can say is null in a value already.
+            any::<f64>().prop_map(|number| Number::from_f64(number).map_or(Value::Null, Value::Number)),
+            any::<String>().prop_map(Value::String),
+            "[\\u{0}-\\u{1f}\"\\\\\\u{7f}\\u{2028}\\u{feff}\\u{10ffff}]{0,8}".prop_map(Value::String),
+        ];
+        let tree = leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                prop::collection::hash_map(any::<String>(), inner, 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        });
+        // Chains around the bound, of lists and objects in turn.
+        (tree, prop_oneof![0..6_usize, 120..134_usize]).prop_map(|(tree, depth)| {
+            (0..depth).fold(tree, |inner, level| match level % 2 {
+                0 => Value::Array(vec![inner]),
+                _ => Value::Object(Map::from_iter([("a".to_owned(), inner)])),
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn what_may_be_logged_is_read_again_as_it_was(inner in value(), name in any::<String>()) {
+            let document = Value::Object(Map::from_iter([(name, inner)]));
+            let source = Source::from_value(document.clone());
+            match source.check_readable() {
+                Ok(()) => {
+                    prop_assert_eq!(&serde_json::from_slice::<Value>(&source.raw).unwrap(), &document);
+                    prop_assert_eq!(&sparrow_call::body::parse_source(&source.raw).unwrap(), &document);
+                }
+                Err(error) => {
+                    prop_assert_eq!(error.es_type(), "document_parsing_exception");
+                    prop_assert!(serde_json::from_slice::<Value>(&source.raw).is_err());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Reading a logged document again, when the log is applied.
+//!
+//! It was acknowledged, so it is never refused. The mapping was made wide enough, durably, before it was logged; but explicit
+//! changes of mapping and settings may have come since: what the mapping of today cannot take is left out of the index. The stored
+//! source has it all the same.
+
+use serde_json::{Map, Value};
+use sparrow_mapping::{DocumentError, DocumentErrorKind, Limits, Mapping, ParsedDocument, passages};
+use sparrow_shard::RereadDocument;
+
+use super::write;
+
+/// Most fields of one document that are left out one by one; beyond them all are.
+const MOST_LEFT_OUT: usize = 100;
+
+/// Bounds that nothing logged exceeds. No field is added to the mapping: those that the document brought were added before it was
+/// logged, and others were passed over then, too.
+const LIMITS: Limits =
+    Limits { total_fields: 0, ignore_dynamic_beyond_limit: true, depth: usize::MAX, field_name: usize::MAX };
+
+/// Reads a logged document against the mapping in force.
+pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
+    let (json, payload) = passages::split(logged);
+    let mut left_out = Vec::new();
+    let mut value: Value = serde_json::from_slice(json).unwrap_or_else(|error| {
+        left_out.push(format!("all ({error})"));
+        Value::Object(Map::new())
+    });
+    let mut parsed = loop {
+        match mapping.parse_document(id, &value, &LIMITS) {
+            Ok((parsed, _)) => break parsed,
+            Err(error) => {
+                let removed = field_of(&error).filter(|path| remove(&mut value, path));
+                match removed {
+                    Some(path) if left_out.len() < MOST_LEFT_OUT => left_out.push(path),
+                    _ => {
+                        left_out.push(format!("all ({error})"));
+                        value = Value::Object(Map::new());
+                        match mapping.parse_document(id, &value, &LIMITS) {
+                            Ok((parsed, _)) => break parsed,
+                            Err(_) => break ParsedDocument::default(),
+                        }
+                    }
+                }
+            }
+        }
+    };
+    if let Err(error) = write::attach(mapping, &mut parsed, payload, &|_| None) {
+        left_out.push(format!("passages ({error})"));
+    }
+    if !left_out.is_empty() {
+        // What the mapping filters was made of a value that lacks fields now.
+        parsed.stored_source = None;
+    }
+    RereadDocument { parsed, left_out }
+}
+
+/// The field that a document was refused for.
+fn field_of(error: &DocumentError) -> Option<String> {
+    match error.kind() {
+        DocumentErrorKind::Field { path, .. } | DocumentErrorKind::ConcreteForObject { path, .. } => {
+            Some(path.clone())
+        }
+        DocumentErrorKind::Strict { name, parent } if parent == "_doc" => Some(name.clone()),
+        DocumentErrorKind::Strict { name, parent } => Some(format!("{parent}.{name}")),
+        DocumentErrorKind::Failed { .. } | DocumentErrorKind::Depth { .. } => None,
+    }
+}
+
+/// Removes a field, in every object of a list that its path leads through; whether it was there. Names may hold dots.
+fn remove(value: &mut Value, path: &str) -> bool {
+    match value {
+        Value::Array(items) => {
+            // In each of them, also behind the first that has it.
+            let removed: Vec<bool> = items.iter_mut().map(|item| remove(item, path)).collect();
+            removed.contains(&true)
+        }
+        Value::Object(members) => {
+            let mut removed = members.shift_remove(path).is_some();
+            for (at, _) in path.match_indices('.') {
+                if let Some(inner) = members.get_mut(&path[..at]) {
+                    removed |= remove(inner, &path[at + 1..]);
+                }
+            }
+            if removed {
+                return true;
+            }
+            // A multi-field is filled from the field that it belongs to.
+            path.rsplit_once('.').is_some_and(|(parent, _)| members.shift_remove(parent).is_some())
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn reread_by(mapping: Value, document: &Value) -> RereadDocument {
+        let mapping = Mapping::parse(&mapping).unwrap();
+        reread(&mapping, "1", document.to_string().as_bytes())
+    }
+
+    #[test]
+    fn what_no_longer_fits_is_left_out_and_named() {
+        let mapping = json!({"dynamic": false, "properties": {
+            "x": {"type": "integer"}, "o": {"properties": {"d": {"type": "date"}}}, "k": {"type": "keyword"}}});
+        let document = json!({"x": "abc", "o": [{"d": "no date", "e": 1}, {"d": "2020-01-01"}], "k": "kept"});
+        let reread = reread_by(mapping.clone(), &document);
+        assert_eq!(reread.left_out, ["x", "o.d"]);
+        assert!(reread_by(mapping, &json!({"x": 1, "k": "kept"})).left_out.is_empty());
+    }
+
+    #[test]
+    fn a_mapping_that_became_strict_and_text_that_is_no_json_are_taken() {
+        let strict = json!({"dynamic": "strict", "properties": {"k": {"type": "keyword"}}});
+        assert_eq!(reread_by(strict.clone(), &json!({"new": 1, "k": "a"})).left_out, ["new"]);
+        let mapping = Mapping::parse(&strict).unwrap();
+        let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
+        assert_eq!(reread(&mapping, "1", deep.as_bytes()).left_out.len(), 1);
+        let concrete = json!({"properties": {"o": {"properties": {"a": {"type": "keyword"}}}}});
+        assert_eq!(reread_by(concrete, &json!({"o": 1})).left_out, ["o"]);
+    }
+
+    #[test]
+    fn fields_that_the_mapping_does_not_know_are_not_added() {
+        let reread = reread_by(json!({"properties": {}}), &json!({"new": 1}));
+        assert!(reread.left_out.is_empty());
+    }
+}

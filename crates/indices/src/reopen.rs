@@ -1,0 +1,151 @@
+//! Opening indices once more that the disk refused at the start: replaying a log needs room for segments.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use sparrow_index::IndexError;
+use sparrow_shard::disk_is_full;
+use sparrow_storage::StorageError;
+
+use super::handle::{IndexHandle, remove_folder};
+use super::metadata::{self, Metadata};
+use super::{Indices, check_log, opened};
+use sparrow_call::error::EngineError;
+
+/// First and longest pause between two attempts, each of which reads the segments.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Whether an index that could not be opened may open later. What the disk refused passes, damage does not.
+pub(super) fn may_open_later(error: &EngineError) -> bool {
+    let refused = matches!(
+        error,
+        EngineError::Storage(StorageError::Io { .. })
+            | EngineError::Index(
+                IndexError::Io { .. } | IndexError::RolledBack { .. } | IndexError::Poisoned
+            )
+    );
+    refused || disk_is_full(error)
+}
+
+/// When the next attempt may be made. One runs at a time, on a thread of its own: reading an index takes its time, in which the
+/// others want their refreshes.
+pub(super) struct NextAttempt {
+    wait: Mutex<Wait>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Wait {
+    /// `None` while an attempt runs.
+    until: Option<Instant>,
+    pause: Duration,
+}
+
+impl Default for NextAttempt {
+    fn default() -> Self {
+        let wait = Wait { until: Some(Instant::now() + PAUSES.0), pause: PAUSES.0 };
+        Self { wait: Mutex::new(wait), thread: Mutex::default() }
+    }
+}
+
+impl NextAttempt {
+    /// Whether it is time for an attempt, which has begun then.
+    fn begin(&self) -> bool {
+        let mut wait = self.wait.lock();
+        let is_time = wait.until.is_some_and(|moment| Instant::now() >= moment);
+        if is_time {
+            wait.until = None;
+        }
+        is_time
+    }
+
+    /// The attempt is over; the pause before the next is twice as long.
+    fn end(&self) {
+        let mut wait = self.wait.lock();
+        wait.pause = (wait.pause * 2).min(PAUSES.1);
+        wait.until = Some(Instant::now() + wait.pause);
+    }
+
+    /// Waits for an attempt that runs. The background work that begins them has ended.
+    pub(super) fn finish(&self) {
+        let Some(thread) = self.thread.lock().take() else { return };
+        // The attempt itself may have been the last that used the engine.
+        if thread.thread().id() != thread::current().id() {
+            // A panic there was logged by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Opens the indices that the disk refused, if it is time to try again. Returns at once.
+pub(super) fn try_again(indices: Arc<Indices>) {
+    let owner = indices.clone();
+    let next = &owner.next_attempt;
+    if !next.begin() {
+        return;
+    }
+    let open = move || indices.open_refused();
+    match thread::Builder::new().name("sparrow-reopen".to_owned()).spawn(open) {
+        Ok(thread) => *next.thread.lock() = Some(thread),
+        Err(error) => {
+            tracing::error!(%error, "no thread for opening indices again");
+            next.end();
+        }
+    }
+}
+
+/// Ends the attempt when it is dropped, also after a panic.
+struct Attempt<'a>(&'a NextAttempt);
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl Indices {
+    /// Opens the indices that the disk refused; an attempt has begun.
+    fn open_refused(&self) {
+        let _attempt = Attempt(&self.next_attempt);
+        let names = self.names();
+        let uuids: BTreeSet<&String> =
+            names.broken.values().filter(|broken| broken.may_open_later).map(|broken| &broken.uuid).collect();
+        for uuid in uuids {
+            let found = opened(|| {
+                let Some(found) = Metadata::load(&self.data, &metadata::store_name(uuid))? else {
+                    return Ok(None);
+                };
+                check_log(&self.data.index_dir(uuid))?;
+                self.open_one(found).map(Some)
+            });
+            match found {
+                Ok(Some(handle)) => self.put_in_place(uuid, handle),
+                Ok(None) => {}
+                Err(error) => tracing::warn!(uuid, %error, "the index still cannot be opened"),
+            }
+        }
+    }
+
+    /// Serves an index that was opened, unless it was deleted meanwhile: opening it takes its time, in which others are deleted and
+    /// made.
+    fn put_in_place(&self, uuid: &str, handle: IndexHandle) {
+        let _one = self.admin.lock();
+        let names = self.names();
+        let is_missed = names.broken.values().any(|broken| broken.uuid == uuid);
+        if !is_missed || names.indices.contains_key(&handle.name) {
+            handle.shard.close();
+            drop(handle);
+            if !is_missed {
+                remove_folder(&self.data.index_dir(uuid));
+            }
+            return;
+        }
+        tracing::warn!(index = handle.name, "the index is open: the disk no longer refuses");
+        self.registry.change(|names| {
+            names.broken.retain(|_, broken| broken.uuid != uuid);
+            names.indices.insert(handle.name.clone(), Arc::new(handle));
+        });
+    }
+}

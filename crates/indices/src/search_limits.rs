@@ -1,0 +1,37 @@
+//! Bounds of a search that are settings of an index.
+
+/// Bounds of a search of one index. Where they are over what a query may take at all, settings are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchLimits {
+    /// `from + size` (`index.max_result_window`).
+    pub result_window: usize,
+    /// `from + size` of inner hits and `top_hits` (`index.max_inner_result_window`).
+    pub inner_result_window: usize,
+    /// Hits scored again (`index.max_rescore_window`).
+    pub rescore_window: usize,
+    /// Fields of `docvalue_fields` (`index.max_docvalue_fields_search`).
+    pub docvalue_fields: usize,
+    /// Slices of a scroll (`index.max_slices_per_scroll`).
+    pub slices_per_scroll: usize,
+    /// Slices of a point in time (`index.max_slices_per_pit`).
+    pub slices_per_pit: usize,
+    /// Values of a `terms` query (`index.max_terms_count`).
+    pub terms: usize,
+    /// Characters of a `regexp` query (`index.max_regex_length`).
+    pub regex_length: usize,
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        Self {
+            result_window: 10_000,
+            inner_result_window: 100,
+            rescore_window: 10_000,
+            docvalue_fields: 100,
+            slices_per_scroll: 1024,
+            slices_per_pit: 1024,
+            terms: 65_536,
+            regex_length: 1_000,
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Passages for the documents of a batch of writes.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use sparrow_encoder::{Encoded, Output};
+use sparrow_mapping::passages::{self, FieldPassages, MAX_PASSAGES, Passage, PassageVector};
+use sparrow_mapping::{Chunking, Mapping, SemanticText};
+
+use super::super::op::{Embedded, WriteKind, WriteOp};
+use super::super::texts::{no_scalar_at, values_at};
+use super::chunk;
+use sparrow_call::body::parse_source;
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_models::{ModelError, Models, Purpose, TextEncoder, encode_documents};
+
+/// Most texts of one call to the encoder when it is not paced, as for the inference processor.
+const CALL: usize = 128;
+
+/// A passage to encode.
+struct Job {
+    op: usize,
+    /// Place of its field in the list of the write's fields.
+    field: usize,
+    source: u16,
+    /// Bytes in the joined values of the source.
+    range: Range<usize>,
+    /// Whether it is cut in two if the model cannot take all of it.
+    may_split: bool,
+    text: String,
+}
+
+/// The passages of one write, while they are being made.
+struct Draft {
+    fields: Vec<FieldPassages>,
+    waiting: usize,
+    truncated: u64,
+}
+
+/// What became of the texts of a batch.
+#[derive(Debug, Default)]
+pub struct Embedding {
+    /// For each write why it has to be refused, if it has to.
+    pub refused: Vec<Option<EngineError>>,
+    /// Passages that were encoded, and their tokens.
+    pub texts: u64,
+    pub tokens: u64,
+    /// Passages of which only the first tokens were read, and the tokens that were not.
+    pub truncated: u64,
+    pub truncated_tokens: u64,
+}
+
+impl Embedding {
+    /// Counts a passage, encoded by each of its models.
+    fn count(&mut self, encoded: &[Encoded]) {
+        let cut = encoded.iter().map(|encoded| u64::from(encoded.truncated_tokens)).max().unwrap_or(0);
+        self.texts += 1;
+        self.tokens += encoded.iter().map(|encoded| u64::from(encoded.token_count)).sum::<u64>();
+        self.truncated += u64::from(cut > 0);
+        self.truncated_tokens += cut;
+    }
+}
+
+/// Gives the writes that have none yet the passages that `mapping` asks for. `models` says what its endpoints are,
+/// `encoder` encodes.
+pub fn embed(
+    models: &Models,
+    encoder: &dyn TextEncoder,
+    mapping: &Mapping,
+    ops: &mut [WriteOp],
+    purpose: Purpose,
+    cancel: Option<&AtomicBool>,
+) -> Embedding {
+    let mut out = Embedding { refused: ops.iter().map(|_| None).collect(), ..Embedding::default() };
+    let fields: Vec<Field<'_>> =
+        mapping.semantic_fields().iter().filter_map(|path| Field::of(models, mapping, path)).collect();
+    let key = mapping.semantic_key();
+    let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(ops.len());
+    let mut jobs: Vec<(usize, Job)> = Vec::new();
+    for (at, op) in ops.iter_mut().enumerate() {
+        let known = op.passages.take_if(|known| known.key != key);
+        if op.kind == WriteKind::Delete || op.passages.is_some() {
+            drafts.push(None);
+            continue;
+        }
+        if let Some(known) = known.filter(|known| !known.payload.is_empty()) {
+            // The mapping has changed since: what is still right stays.
+            op.previous = Some((op.source.raw.clone(), known.payload));
+        }
+        if op.source.value.is_none() {
+            // Writing reads it as well, and says what is wrong with it.
+            op.source.value = parse_source(&op.source.raw).ok();
+        }
+        let Some(value) = &op.source.value else {
+            drafts.push(None);
+            continue;
+        };
+        let previous = op.previous.as_ref().and_then(|(source, payload)| {
+            Some((serde_json::from_slice::<Value>(source).ok()?, passages::decode(payload)?))
+        });
+        let mut draft = Draft { fields: Vec::new(), waiting: 0, truncated: 0 };
+        for (number, field) in fields.iter().enumerate() {
+            let place = draft.fields.len();
+            if let Some(known) = previous.as_ref().and_then(|(old, known)| field.carried(value, old, known)) {
+                draft.fields.push(known);
+                continue;
+            }
+            if let Some(found) = no_scalar_at(value, field.path) {
+                let reason = format!(
+                    "Invalid format for field [{}], expected [String|Number|Boolean] got [{found}]",
+                    field.path
+                );
+                out.refused[at] = Some(EngineError::api(400, Exception::new("status_exception", reason)));
+                jobs.retain(|(_, job)| job.op != at);
+                break;
+            }
+            let texts = field.texts(value);
+            let made = jobs.len();
+            for (source, range, text) in texts {
+                let may_split = field.chunking != Chunking::None;
+                jobs.push((number, Job { op: at, field: place, source, range, may_split, text }));
+            }
+            draft.waiting += jobs.len() - made;
+            if jobs.len() > made {
+                draft.fields.push(field.empty());
+            }
+        }
+        let count = draft.waiting + draft.fields.iter().map(|field| field.chunks.len()).sum::<usize>();
+        if count > MAX_PASSAGES {
+            out.refused[at] = Some(EngineError::illegal_argument(format!(
+                "the [semantic_text] fields of the document have {count} passages, more than the limit of {MAX_PASSAGES}"
+            )));
+            jobs.retain(|(_, job)| job.op != at);
+        }
+        drafts.push(Some(draft));
+    }
+    // Texts for one model go together, whichever field they are from.
+    let mut by_model: FxHashMap<&[String], Vec<(usize, Job)>> = FxHashMap::default();
+    for (number, job) in jobs {
+        by_model.entry(&fields[number].model_ids).or_default().push((number, job));
+    }
+    for (model_ids, jobs) in by_model {
+        let step = if purpose == Purpose::PacedIngest { jobs.len() } else { CALL };
+        let mut rest = jobs.into_iter().peekable();
+        while rest.peek().is_some() {
+            let mut call: Vec<(usize, Job)> = rest.by_ref().take(step.max(1)).collect();
+            // A document that is refused already needs no vectors.
+            call.retain(|(_, job)| out.refused[job.op].is_none());
+            let encoder = Call { encoder, model_ids, purpose, cancel, fields: &fields };
+            encoder.run(call, &mut drafts, &mut out);
+        }
+    }
+    for ((op, draft), refused) in ops.iter_mut().zip(drafts).zip(&out.refused) {
+        let Some(mut draft) = draft.filter(|_| refused.is_none()) else { continue };
+        for field in &mut draft.fields {
+            field.chunks.sort_by_key(|chunk| (chunk.source, chunk.start, chunk.end));
+        }
+        draft.fields.retain(|field| !field.chunks.is_empty());
+        let payload = match draft.fields.is_empty() {
+            true => Vec::new(),
+            false => passages::encode(&draft.fields),
+        };
+        op.passages = Some(Embedded { payload, truncated: draft.truncated, key });
+    }
+    out
+}
+
+/// One `semantic_text` field of the index.
+struct Field<'m> {
+    path: &'m str,
+    settings: &'m SemanticText,
+    /// The ids that encode: one, or those that make the two kinds of vectors.
+    model_ids: Vec<String>,
+    /// `None` when a model is not there.
+    fingerprint: Option<String>,
+    chunking: Chunking,
+    /// Whether that was said; otherwise an endpoint is missing that may have said something else.
+    is_known: bool,
+    sources: Vec<String>,
+}
+
+impl<'m> Field<'m> {
+    fn of(models: &Models, mapping: &'m Mapping, path: &'m str) -> Option<Self> {
+        let settings = mapping.semantic_field(path)?;
+        let target = models.inference_target(&settings.inference_id);
+        let fingerprint = models.fingerprint(&settings.inference_id);
+        // What the field says comes before what its endpoint says.
+        let said = settings.chunking.clone().or(target.map(|target| target.chunking));
+        let is_known = said.is_some();
+        let chunking = said.unwrap_or_default();
+        Some(Self {
+            path,
+            settings,
+            model_ids: models.encoders(&settings.inference_id),
+            fingerprint,
+            chunking,
+            is_known,
+            sources: mapping.semantic_sources(path),
+        })
+    }
+
+    /// A text that is equal for equal ways of cutting.
+    fn key(&self) -> String {
+        self.chunking.to_json().to_string()
+    }
+
+    fn empty(&self) -> FieldPassages {
+        FieldPassages {
+            path: self.path.to_owned(),
+            inference_id: self.settings.inference_id.clone(),
+            fingerprint: self.fingerprint.clone().unwrap_or_default(),
+            chunking: self.key(),
+            sources: self.sources.clone(),
+            chunks: Vec::new(),
+        }
+    }
+
+    /// The passages of a document's earlier form, if they would come out the same.
+    fn carried(&self, new: &Value, old: &Value, known: &[FieldPassages]) -> Option<FieldPassages> {
+        let known = known.iter().find(|known| known.path == self.path)?;
+        let same = known.inference_id == self.settings.inference_id
+            && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == known.fingerprint)
+            && (!self.is_known || known.chunking == self.key())
+            && known.sources == self.sources
+            && self.sources.iter().all(|source| values_at(new, source) == values_at(old, source));
+        same.then(|| known.clone())
+    }
+
+    /// The passages of a document: source, bytes in its joined values, text.
+    fn texts(&self, document: &Value) -> Vec<(u16, Range<usize>, String)> {
+        let mut out = Vec::new();
+        for (source, path) in (0u16..).zip(&self.sources) {
+            let mut offset = 0;
+            for text in values_at(document, path) {
+                for range in chunk::chunks(&text, &self.chunking) {
+                    let piece = text[range.clone()].to_owned();
+                    out.push((source, offset + range.start..offset + range.end, piece));
+                }
+                offset += text.len() + 1;
+            }
+        }
+        out
+    }
+}
+
+/// One call to the encoder, and those that follow from it.
+struct Call<'c> {
+    encoder: &'c dyn TextEncoder,
+    /// The models whose vectors together are those of a passage.
+    model_ids: &'c [String],
+    purpose: Purpose,
+    cancel: Option<&'c AtomicBool>,
+    fields: &'c [Field<'c>],
+}
+
+/// A passage with the vectors that it has so far. Its field is named by number.
+struct Made {
+    field: usize,
+    job: Job,
+    encoded: Vec<Encoded>,
+}
+
+impl Call<'_> {
+    fn run(&self, jobs: Vec<(usize, Job)>, drafts: &mut [Option<Draft>], out: &mut Embedding) {
+        let start = |(field, job)| Made { field, job, encoded: Vec::with_capacity(self.model_ids.len()) };
+        let mut jobs: Vec<Made> = jobs.into_iter().map(start).collect();
+        while !jobs.is_empty() {
+            let mut again = Vec::new();
+            for model_id in self.model_ids {
+                jobs = self.encode(model_id, jobs, out);
+                jobs = jobs.into_iter().filter_map(|made| cut(made, &mut again)).collect();
+            }
+            for made in jobs {
+                self.keep(made, drafts, out);
+            }
+            // A document that is refused meanwhile needs no more vectors.
+            again.retain(|made: &Made| out.refused[made.job.op].is_none());
+            jobs = again;
+        }
+    }
+
+    /// Gives passages the vectors of one model; those without one are left out, and their documents refused.
+    fn encode(&self, model_id: &str, mut jobs: Vec<Made>, out: &mut Embedding) -> Vec<Made> {
+        let texts: Vec<(usize, &str)> =
+            jobs.iter().map(|made| (made.job.op, made.job.text.as_str())).collect();
+        let (encoded, error) = match texts.is_empty() {
+            true => return jobs,
+            false => encode_documents(self.encoder, model_id, &texts, self.purpose, self.cancel),
+        };
+        let left = jobs.split_off(encoded.len());
+        jobs.iter_mut().zip(encoded).for_each(|(made, encoded)| made.encoded.push(encoded));
+        match error {
+            None => {}
+            // One text that the tokenizer or the runtime cannot handle fails the whole call: find it.
+            Some(ModelError::Inference { .. }) if left.len() > 1 => {
+                for made in left {
+                    jobs.extend(self.encode(model_id, vec![made], out));
+                }
+            }
+            Some(error) => {
+                for made in &left {
+                    let refuse = || self.error(&error, &self.fields[made.field]);
+                    out.refused[made.job.op].get_or_insert_with(refuse);
+                }
+            }
+        }
+        jobs.retain(|made| out.refused[made.job.op].is_none());
+        jobs
+    }
+
+    /// Gives a passage with all of its vectors to its document.
+    fn keep(&self, made: Made, drafts: &mut [Option<Draft>], out: &mut Embedding) {
+        let Made { job, encoded, .. } = made;
+        out.count(&encoded);
+        let Some(draft) = drafts[job.op].as_mut() else { return };
+        draft.truncated += u64::from(encoded.iter().any(|encoded| encoded.truncated_tokens > 0));
+        let Some(field) = draft.fields.get_mut(job.field) else { return };
+        if field.chunks.len() >= MAX_PASSAGES {
+            out.refused[job.op].get_or_insert_with(|| {
+                EngineError::illegal_argument(format!(
+                    "field [{}] has more passages than the limit of {MAX_PASSAGES}",
+                    field.path
+                ))
+            });
+            return;
+        }
+        let Some(vector) = vector(encoded.iter().map(|encoded| &encoded.output)) else {
+            out.refused[job.op].get_or_insert_with(|| {
+                EngineError::illegal_argument(format!(
+                    "the models of field [{}] make two vectors of one kind",
+                    field.path
+                ))
+            });
+            return;
+        };
+        field.chunks.push(Passage {
+            source: job.source,
+            start: job.range.start as u32,
+            end: job.range.end as u32,
+            vector,
+        });
+    }
+
+    fn error(&self, error: &ModelError, field: &Field<'_>) -> EngineError {
+        match error {
+            ModelError::NotFoundForInference { .. } => EngineError::resource_not_found(format!(
+                "Inference id [{}] not found for field [{}]",
+                field.settings.inference_id, field.path
+            )),
+            other => other.clone().into(),
+        }
+    }
+}
+
+/// A passage that its last model has read whole; of any other the halves become passages of their own, to be encoded
+/// anew.
+fn cut(made: Made, again: &mut Vec<Made>) -> Option<Made> {
+    let whole = made.encoded.last().is_none_or(|encoded| encoded.truncated_tokens == 0);
+    if whole || !made.job.may_split {
+        return Some(made);
+    }
+    let Some((first, second)) = chunk::halves(&made.job.text) else { return Some(made) };
+    for half in [first, second] {
+        let text = made.job.text[half.clone()].to_owned();
+        let range = made.job.range.start + half.start..made.job.range.start + half.end;
+        again.push(Made { field: made.field, job: Job { text, range, ..made.job }, encoded: Vec::new() });
+    }
+    None
+}
+
+/// The outputs of an endpoint's models, as documents hold them; `None` for outputs that do not go together.
+pub fn vector<'o>(outputs: impl IntoIterator<Item = &'o Output>) -> Option<PassageVector> {
+    let (mut sparse, mut dense) = (None, None);
+    for output in outputs {
+        let known = match output {
+            Output::Sparse(tokens) => sparse.replace(tokens.pairs().to_vec()).is_some(),
+            Output::Dense(vector) => dense.replace(vector.to_vec()).is_some(),
+        };
+        if known {
+            return None;
+        }
+    }
+    match (sparse, dense) {
+        (Some(sparse), Some(dense)) => Some(PassageVector::Hybrid { sparse, dense }),
+        (Some(tokens), None) => Some(PassageVector::Sparse(tokens)),
+        (None, Some(vector)) => Some(PassageVector::Dense(vector)),
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,554 @@
+//! Settings of an index: kept flat as strings, as the API shows them, and read with types.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use sparrow_analysis::{Analysis, AnalysisLimits};
+use sparrow_mapping::{Limits, MOST_LEVELS};
+
+use super::known_settings as known;
+use super::search_limits::SearchLimits;
+use sparrow_call::error::EngineError;
+use sparrow_call::params::parse_duration;
+
+const MAX_DEPTH: usize = 20;
+
+/// Most tokens of `_analyze` without an index.
+pub const DEFAULT_ANALYZED_TOKENS: usize = 10_000;
+
+/// Prefix of the settings that define analyzers. They hold any name, and lists.
+const ANALYSIS: &str = "analysis.";
+/// Prefix of the settings that define similarities, by name.
+const SIMILARITY: &str = "similarity.";
+
+/// The settings that a user gave: strings, and lists of strings under `analysis`. Cloning shares them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings(Arc<BTreeMap<String, Value>>);
+
+impl Settings {
+    /// Reads settings from a request: nested or dotted, with or without `index.`.
+    ///
+    /// # Errors
+    /// Illegal argument that names the setting.
+    pub fn parse(value: &Value) -> Result<Self, EngineError> {
+        let mut flat = BTreeMap::new();
+        flatten("", value, 0, &mut flat)?;
+        let mut settings = BTreeMap::new();
+        for (name, value) in flat {
+            let short = name.strip_prefix("index.").unwrap_or(&name).to_owned();
+            if short.matches('.').count() > MAX_DEPTH {
+                let shown: String = short.chars().take(100).collect();
+                return Err(EngineError::illegal_argument(format!(
+                    "setting [{shown}] has more than [{MAX_DEPTH}] dots in its name"
+                )));
+            }
+            if short.starts_with(ANALYSIS) {
+                if let Some(value) = value {
+                    settings.insert(short, value);
+                }
+                continue;
+            }
+            if let Some(definition) = short.strip_prefix(SIMILARITY) {
+                if let Some(value) = value {
+                    let text = one_text(&value);
+                    check_similarity(definition, &text)?;
+                    settings.insert(short, text.into());
+                }
+                continue;
+            }
+            let Some(known) = known::find(&short) else {
+                return Err(known::unknown(&short));
+            };
+            if let Some(value) = value {
+                let text = one_text(&value);
+                known::check(&short, known, &text)?;
+                settings.insert(short, text.into());
+            }
+        }
+        Ok(Self(Arc::new(settings)))
+    }
+
+    /// Settings with changes applied. A change to `null` (absent from the parsed map) resets.
+    ///
+    /// # Errors
+    /// Illegal argument for a setting that cannot change.
+    pub fn updated(&self, value: &Value, index: &str, uuid: &str) -> Result<Self, EngineError> {
+        self.changed(value, index, uuid, false, false)
+    }
+
+    /// As [`Settings::updated`]; with `preserve` what is set already stays as it is, and an index that is `closed` may
+    /// change more.
+    ///
+    /// # Errors
+    /// As [`Settings::updated`].
+    pub fn changed(
+        &self,
+        value: &Value,
+        index: &str,
+        uuid: &str,
+        preserve: bool,
+        closed: bool,
+    ) -> Result<Self, EngineError> {
+        let changes = Self::parse(value)?;
+        let mut names = BTreeMap::new();
+        flatten("", value, 0, &mut names)?;
+        let mut result = BTreeMap::clone(&self.0);
+        for (name, given) in names {
+            let short = name.strip_prefix("index.").unwrap_or(&name);
+            if preserve && (self.0.contains_key(short) || short == "number_of_replicas") {
+                continue;
+            }
+            let dynamic = known::is_dynamic(short) || (closed && known::CLOSED.contains(&short));
+            if !dynamic && matches!(short, "number_of_shards" | "number_of_routing_shards") && closed {
+                return Err(EngineError::illegal_argument(format!(
+                    "final {index} setting [index.{short}], not updateable"
+                )));
+            }
+            if !dynamic {
+                return Err(EngineError::illegal_argument(format!(
+                    "Can't update non dynamic settings [[index.{short}]] for open indices [[{index}/{uuid}]]"
+                )));
+            }
+            match given.and(changes.0.get(short)) {
+                Some(value) => result.insert(short.to_owned(), value.clone()),
+                None => result.remove(short),
+            };
+        }
+        Ok(Self(Arc::new(result)))
+    }
+
+    /// The settings of a copy of the index: these with `given` over them, which may not change how texts are analyzed. Those that
+    /// are given as `null` the copy does not have.
+    ///
+    /// # Errors
+    /// Illegal argument for a setting that a copy has from its source.
+    pub fn resized(&self, given: &Value, shards: usize) -> Result<Self, EngineError> {
+        let mut settings = BTreeMap::clone(&self.overlaid(&Self::parse(given)?).0);
+        let mut names = BTreeMap::new();
+        flatten("", given, 0, &mut names)?;
+        for (name, value) in names {
+            let short = name.strip_prefix("index.").unwrap_or(&name);
+            let from_source = short.starts_with(ANALYSIS) || short.starts_with(SIMILARITY);
+            if from_source || short == "number_of_routing_shards" {
+                return Err(EngineError::illegal_argument(format!(
+                    "cannot provide [index.{short}] on a resize: it is that of the source index"
+                )));
+            }
+            if value.is_none() {
+                settings.remove(short);
+            }
+        }
+        settings.insert("number_of_shards".to_owned(), shards.to_string().into());
+        Ok(Self(Arc::new(settings)))
+    }
+
+    /// The settings of a restored index: these without what `ignored` names (patterns without `index.`), and with `given`
+    /// over them.
+    ///
+    /// # Errors
+    /// What `refuse` makes of a setting that an index keeps from its making on; illegal argument for an unknown one.
+    pub fn restored(
+        &self,
+        given: &Value,
+        ignored: &[String],
+        refuse: &dyn Fn(&str) -> EngineError,
+    ) -> Result<Self, EngineError> {
+        let given = Self::parse(given)?;
+        let fixed = |name: &str| {
+            name.starts_with(ANALYSIS)
+                || name.starts_with(SIMILARITY)
+                || matches!(name, "number_of_shards" | "number_of_routing_shards" | "routing_partition_size")
+        };
+        if let Some(name) = given.0.keys().find(|name| fixed(name)) {
+            return Err(refuse(&format!("cannot modify setting [index.{name}] on restore")));
+        }
+        let is_ignored = |name: &str| ignored.iter().any(|one| sparrow_wire::glob::matches(one, name));
+        if let Some(name) =
+            ignored.iter().find(|name| fixed(name) || matches!(name.as_str(), "number_of_replicas"))
+        {
+            return Err(refuse(&format!("cannot remove setting [index.{name}] on restore")));
+        }
+        let mut settings = BTreeMap::clone(&self.0);
+        settings.retain(|name, _| fixed(name) || name == "number_of_replicas" || !is_ignored(name));
+        settings.extend(given.0.iter().map(|(name, value)| (name.clone(), value.clone())));
+        Ok(Self(Arc::new(settings)))
+    }
+
+    /// The number of shards that was asked for, if one was.
+    pub fn asked_shards(&self) -> Option<usize> {
+        self.text("number_of_shards").and_then(|text| text.parse().ok())
+    }
+
+    /// Whether a similarity of this name is defined.
+    pub fn defines_similarity(&self, name: &str) -> bool {
+        let prefix = format!("{SIMILARITY}{name}.");
+        self.0.range(prefix.clone()..).next().is_some_and(|(key, _)| key.starts_with(&prefix))
+    }
+
+    /// The settings whose names begin so, and what they hold.
+    pub fn under<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.0
+            .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
+            .take_while(move |(name, _)| name.starts_with(prefix))
+            .filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Value::as_str)
+    }
+
+    /// The analyzers that the settings define.
+    ///
+    /// # Errors
+    /// Illegal argument for a definition that cannot be used.
+    pub fn analysis(&self) -> Result<Arc<Analysis>, EngineError> {
+        let mut nested = Map::new();
+        for (name, value) in self.0.iter() {
+            if let Some(name) = name.strip_prefix(ANALYSIS) {
+                insert_nested(&mut nested, name, value);
+            }
+        }
+        if nested.is_empty() && self.analysis_limits() == AnalysisLimits::default() {
+            return Ok(Analysis::built_in());
+        }
+        Ok(Arc::new(Analysis::parse(&nested, self.analysis_limits())?))
+    }
+
+    fn analysis_limits(&self) -> AnalysisLimits {
+        let default = AnalysisLimits::default();
+        AnalysisLimits {
+            max_ngram_diff: self.number("max_ngram_diff", default.max_ngram_diff),
+            max_shingle_diff: self.number("max_shingle_diff", default.max_shingle_diff),
+        }
+    }
+
+    /// Most tokens that `_analyze` gives.
+    pub fn max_analyzed_tokens(&self) -> usize {
+        self.number("analyze.max_token_count", DEFAULT_ANALYZED_TOKENS)
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str, default: T) -> T {
+        self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default)
+    }
+
+    /// Time between refreshes; `None` when only asked-for ones happen.
+    pub fn refresh_interval(&self) -> Option<Duration> {
+        match self.text("refresh_interval") {
+            None => Some(Duration::from_secs(1)),
+            Some(text) => parse_duration("index.refresh_interval", text).ok().flatten(),
+        }
+    }
+
+    /// How long the version of a deleted document is remembered.
+    pub fn gc_deletes(&self) -> Option<Duration> {
+        parse_duration("index.gc_deletes", self.text("gc_deletes")?).ok().flatten()
+    }
+
+    /// How often the log of an index that acknowledges early is made durable.
+    pub fn sync_interval(&self) -> Duration {
+        let text = self.text("translog.sync_interval");
+        text.and_then(|text| parse_duration("index.translog.sync_interval", text).ok().flatten())
+            .unwrap_or(Duration::from_secs(5))
+    }
+
+    /// Whether a write is answered before the log is on the disk.
+    pub fn is_async(&self) -> bool {
+        self.text("translog.durability").is_some_and(|text| text.eq_ignore_ascii_case("async"))
+    }
+
+    /// Pipeline for writes that name none.
+    pub fn default_pipeline(&self) -> Option<&str> {
+        self.text("default_pipeline").filter(|name| *name != "_none")
+    }
+
+    /// Pipeline that runs after any other.
+    pub fn final_pipeline(&self) -> Option<&str> {
+        self.text("final_pipeline").filter(|name| *name != "_none")
+    }
+
+    /// What a search may ask for.
+    pub fn search_limits(&self) -> SearchLimits {
+        let default = SearchLimits::default();
+        SearchLimits {
+            result_window: self.number("max_result_window", default.result_window),
+            inner_result_window: self.number("max_inner_result_window", default.inner_result_window),
+            rescore_window: self.number("max_rescore_window", default.rescore_window),
+            docvalue_fields: self.number("max_docvalue_fields_search", default.docvalue_fields),
+            slices_per_scroll: self.number("max_slices_per_scroll", default.slices_per_scroll),
+            slices_per_pit: self.number("max_slices_per_pit", default.slices_per_pit),
+            terms: self.number("max_terms_count", default.terms),
+            regex_length: self.number("max_regex_length", default.regex_length),
+        }
+    }
+
+    /// Most characters of a field's texts that highlighting takes apart.
+    pub fn max_analyzed_offset(&self) -> usize {
+        self.number("highlight.max_analyzed_offset", 1_000_000)
+    }
+
+    /// Fields that a query string searches when it names none.
+    pub fn default_field(&self) -> Option<&str> {
+        self.text("query.default_field")
+    }
+
+    /// Bounds of the mapping.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            total_fields: self.number("mapping.total_fields.limit", Limits::default().total_fields),
+            ignore_dynamic_beyond_limit: self
+                .number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
+            depth: self.number("mapping.depth.limit", MAX_DEPTH).min(MOST_LEVELS),
+            field_name: self.number("mapping.field_name_length.limit", usize::MAX),
+        }
+    }
+
+    /// Replicas asked for; there are none, which is why an index with some is yellow.
+    pub fn replicas(&self) -> usize {
+        self.number("number_of_replicas", 1)
+    }
+
+    /// Shards that the index says it has. There is one; the number divides jobs that ask for it.
+    pub fn shards(&self) -> usize {
+        self.number("number_of_shards", 1)
+    }
+
+    /// Whether patterns pass over the index.
+    pub fn is_hidden(&self) -> bool {
+        self.text("hidden") == Some("true")
+    }
+
+    /// Whether there is any block at all.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.0
+            .range::<str, _>((Bound::Included("blocks."), Bound::Unbounded))
+            .next()
+            .is_some_and(|(name, _)| name.starts_with("blocks."))
+    }
+
+    /// Whether a block is set.
+    pub fn is_blocked(&self, block: &str) -> bool {
+        self.text(&format!("blocks.{block}")) == Some("true")
+    }
+
+    /// Whether nothing but blocks is set.
+    pub fn is_only_blocks(&self) -> bool {
+        self.0.keys().all(|name| name.starts_with("blocks."))
+    }
+
+    /// These settings with those of `above`, which count more.
+    pub(super) fn overlaid(&self, above: &Self) -> Self {
+        let mut result = BTreeMap::clone(&self.0);
+        result.extend(above.0.iter().map(|(name, text)| (name.clone(), text.clone())));
+        Self(Arc::new(result))
+    }
+
+    /// What was given and nothing else, nested as the API shows it, or with dotted names.
+    pub fn given(&self, flat: bool) -> Value {
+        if flat {
+            let dotted = self.0.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into()));
+            return Value::Object(dotted.collect());
+        }
+        let mut nested = Map::new();
+        for (name, text) in &*self.0 {
+            insert_nested(&mut nested, &format!("index.{name}"), text);
+        }
+        Value::Object(nested)
+    }
+
+    /// Flat form for storing.
+    pub fn to_flat(&self) -> Value {
+        Value::Object(self.0.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    /// Reads what [`Settings::to_flat`] wrote.
+    pub fn from_flat(value: &Value) -> Self {
+        let entries = value.as_object().into_iter().flatten();
+        Self(Arc::new(
+            entries
+                .filter(|(_, value)| value.is_string() || value.is_array())
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        ))
+    }
+
+    /// The settings that were not given, with the values that then hold, by dotted name.
+    pub fn defaults(&self) -> BTreeMap<String, Value> {
+        known::defaults()
+            .filter(|(name, _)| !self.0.contains_key(*name))
+            .map(|(name, value)| (format!("index.{name}"), value.into()))
+            .collect()
+    }
+
+    /// What the API shows, every value a string, by dotted name: what was given, what every index has, and `facts`.
+    pub fn dotted(&self, facts: &[(&str, String)]) -> BTreeMap<String, Value> {
+        let mut dotted = BTreeMap::from([
+            ("index.number_of_shards".to_owned(), Value::from("1")),
+            ("index.number_of_replicas".to_owned(), "1".into()),
+            ("index.routing.allocation.include._tier_preference".to_owned(), "data_content".into()),
+        ]);
+        dotted.extend(self.0.iter().map(|(name, value)| (format!("index.{name}"), value.clone())));
+        dotted.extend(facts.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into())));
+        dotted
+    }
+}
+
+/// Settings with dotted names as the API shows them: nested, or `flat`.
+pub fn shown(dotted: BTreeMap<String, Value>, flat: bool) -> Value {
+    if flat {
+        return Value::Object(dotted.into_iter().collect());
+    }
+    let mut nested = Map::new();
+    for (name, value) in &dotted {
+        insert_nested(&mut nested, name, value);
+    }
+    Value::Object(nested)
+}
+
+/// Checks one setting of a similarity, `NAME.PARAMETER`: the terms of a text are scored by BM25 with its usual parameters
+/// only, which may be written down.
+fn check_similarity(definition: &str, text: &str) -> Result<(), EngineError> {
+    let refused = |reason: String| Err(EngineError::illegal_argument(reason));
+    let Some((name, parameter)) = definition.rsplit_once('.') else {
+        return refused(format!("Similarity [{definition}] must be a group of settings with a [type]"));
+    };
+    let is = |wanted: f64| text.parse::<f64>().is_ok_and(|value| (value - wanted).abs() < 1e-6);
+    match parameter {
+        "type" if text == "BM25" => Ok(()),
+        "type"
+            if matches!(
+                text,
+                "boolean" | "DFR" | "DFI" | "IB" | "LMDirichlet" | "LMJelinekMercer" | "scripted"
+            ) =>
+        {
+            refused(format!(
+                "[type] [{text}] of similarity [{name}] is not supported by this server, only [BM25] is"
+            ))
+        }
+        "type" => refused(format!("Unknown Similarity type [{text}] for [{name}]")),
+        "k1" if is(1.2) => Ok(()),
+        "b" if is(0.75) => Ok(()),
+        "discount_overlaps" if text == "true" => Ok(()),
+        "k1" | "b" | "discount_overlaps" => refused(format!(
+            "[{parameter}] [{text}] of similarity [{name}] is not supported by this server: BM25 has [k1] 1.2, [b] 0.75 and \
+             [discount_overlaps] true"
+        )),
+        _ => refused(format!("Unknown settings for similarity of type [BM25]: [{parameter}]")),
+    }
+}
+
+/// A list as the text that settings without lists take.
+fn one_text(value: &Value) -> String {
+    match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+pub fn insert_nested(object: &mut Map<String, Value>, name: &str, value: &Value) {
+    match name.split_once('.') {
+        None => {
+            object.insert(name.to_owned(), value.clone());
+        }
+        Some((head, rest)) => {
+            let entry = object.entry(head.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = entry {
+                insert_nested(inner, rest, value);
+            }
+        }
+    }
+}
+
+fn flatten(
+    prefix: &str,
+    value: &Value,
+    depth: usize,
+    flat: &mut BTreeMap<String, Option<Value>>,
+) -> Result<(), EngineError> {
+    match value {
+        Value::Object(members) if depth < MAX_DEPTH => {
+            for (name, value) in members {
+                let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                flatten(&path, value, depth + 1, flat)?;
+            }
+        }
+        _ if prefix.is_empty() => {
+            return Err(EngineError::parse("settings must be an object"));
+        }
+        Value::Null => {
+            flat.insert(prefix.to_owned(), None);
+        }
+        Value::String(_) => {
+            flat.insert(prefix.to_owned(), Some(value.clone()));
+        }
+        Value::Array(items) => {
+            let texts = items.iter().map(|item| match item {
+                Value::String(_) => item.clone(),
+                other => other.to_string().into(),
+            });
+            flat.insert(prefix.to_owned(), Some(Value::Array(texts.collect())));
+        }
+        other => {
+            flat.insert(prefix.to_owned(), Some(other.to_string().into()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nested_dotted_and_prefixed_names_are_one() {
+        let expected = Settings::parse(&json!({"index.refresh_interval": "5s"})).unwrap();
+        for form in [json!({"refresh_interval": "5s"}), json!({"index": {"refresh_interval": "5s"}})] {
+            assert_eq!(Settings::parse(&form).unwrap(), expected);
+        }
+        assert_eq!(expected.refresh_interval(), Some(Duration::from_secs(5)));
+        assert_eq!(Settings::from_flat(&expected.to_flat()), expected);
+        let off = Settings::parse(&json!({"index": {"refresh_interval": -1}})).unwrap();
+        assert_eq!(off.refresh_interval(), None);
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let reason = |value| Settings::parse(&value).unwrap_err().reason();
+        assert!(reason(json!({"foo.bar": 1})).starts_with("unknown setting [index.foo.bar] please check"));
+        assert!(reason(json!({"number_of_replicas": "x"})).contains("[index.number_of_replicas]"));
+        assert!(reason(json!({"number_of_shards": 0})).contains("must be >= 1"));
+        assert!(reason(json!({"refresh_interval": "5"})).contains("unit is missing"));
+        assert!(reason(json!({"translog": {"durability": "never"}})).contains("NEVER"));
+    }
+
+    #[test]
+    fn updates_change_reset_and_refuse() {
+        let settings = Settings::parse(&json!({"refresh_interval": "5s", "default_pipeline": "p"})).unwrap();
+        let updated = settings
+            .updated(&json!({"index": {"refresh_interval": null, "default_pipeline": "q"}}), "books", "u")
+            .unwrap();
+        assert_eq!(updated.refresh_interval(), Some(Duration::from_secs(1)));
+        assert_eq!(updated.default_pipeline(), Some("q"));
+        let error = settings.updated(&json!({"number_of_shards": 2}), "books", "u").unwrap_err();
+        assert_eq!(
+            error.reason(),
+            "Can't update non dynamic settings [[index.number_of_shards]] for open indices [[books/u]]"
+        );
+    }
+
+    #[test]
+    fn the_api_shows_strings() {
+        let settings =
+            Settings::parse(&json!({"number_of_replicas": 0, "mapping.total_fields.limit": 5})).unwrap();
+        let nested = &shown(settings.dotted(&[("uuid", "u".into())]), false)["index"];
+        assert_eq!(nested["number_of_replicas"], json!("0"));
+        assert_eq!(nested["mapping"]["total_fields"]["limit"], json!("5"));
+        assert_eq!(nested["number_of_shards"], json!("1"));
+        assert_eq!(nested["uuid"], json!("u"));
+        assert_eq!(settings.limits().total_fields, 5);
+    }
+}

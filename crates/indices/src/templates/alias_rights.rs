@@ -1,0 +1,81 @@
+//! Who may give aliases to indices that others make.
+//!
+//! Nobody asks who makes an index for the aliases that templates give it, so whoever puts a template answers for them.
+
+use std::collections::BTreeSet;
+
+use super::Body;
+use sparrow_call::error::EngineError;
+use sparrow_call::rights::{Action, Caller};
+
+/// What `{index}` stands for in a template that says nothing of the indices it is for.
+pub const ANY_INDEX: &[&str] = &["*"];
+
+/// Checks that the caller may change every alias that indices of these patterns would get.
+///
+/// # Errors
+/// 403 that tells the aliases, with `*` where they differ from index to index.
+pub fn check<P: AsRef<str>>(caller: &Caller, body: &Body, patterns: &[P]) -> Result<(), EngineError> {
+    if !caller.is_restricted() {
+        return Ok(());
+    }
+    let names: BTreeSet<String> = body
+        .aliases
+        .keys()
+        .flat_map(|alias| patterns.iter().map(move |index| possible_names(alias, index.as_ref())))
+        .collect();
+    caller.to(Action::Aliases).check(names.iter().map(String::as_str))
+}
+
+/// A pattern for the names that an alias can have with an index of this pattern, at any time.
+fn possible_names(alias: &str, index: &str) -> String {
+    let name = alias.replace("{index}", index);
+    match name.strip_prefix('<') {
+        None => name,
+        // Of date math, what is before it is the same every day.
+        Some(text) => format!("{}*", text.split(['{', '\\', '>']).next().unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Body;
+    use super::{ANY_INDEX, check, possible_names};
+    use sparrow_call::rights::Caller;
+
+    #[test]
+    fn names_of_aliases_are_those_of_any_day_and_any_index() {
+        for (alias, index, names) in [
+            ("prod", "logs-*", "prod"),
+            ("{index}-all", "logs-*", "logs-*-all"),
+            ("a-{index}-{index}", "*", "a-*-*"),
+            ("<prod-{now/d}>", "logs-*", "prod-*"),
+            ("<{index}-{now/d}>", "logs-*", "logs-*-*"),
+            ("<a\\{x>", "*", "a*"),
+            ("<prod>", "*", "prod*"),
+        ] {
+            assert_eq!(possible_names(alias, index), names, "{alias}");
+        }
+    }
+
+    #[test]
+    fn a_template_gives_only_aliases_that_its_writer_may_change() {
+        let grants =
+            json!({"indices:admin/aliases": {"names": [["logs-*", "*-all", "one"]], "by": "manage"}});
+        let text = json!({"key": "k", "user": "owner", "grants": grants}).to_string();
+        let caller: Caller = serde_json::from_str(&text).expect("rights");
+        let allowed = |alias: &str, patterns: &[&str]| {
+            let mut body = Body::default();
+            body.set("aliases", &json!({"one": {}, alias: {}})).expect("aliases");
+            assert!(check(&Caller::default(), &body, patterns).is_ok());
+            check(&caller, &body, patterns).is_ok()
+        };
+        assert!(allowed("logs-x", &["*"]) && allowed("{index}-all", &["*"]));
+        assert!(allowed("{index}", &["logs-a*", "logs-b*"]) && !allowed("{index}", &["logs-a*", "a*"]));
+        assert!(!allowed("{index}", ANY_INDEX) && !allowed("prod", &["logs-*"]));
+        assert!(allowed("<logs-{now/d}>", &["*"]) && !allowed("<log{now/d}>", &["*"]));
+        assert!(!allowed("al{index}", &["l*"]) && !allowed("{index}one", &["*"]));
+    }
+}

@@ -1,0 +1,69 @@
+//! How full a disk may be.
+
+use sparrow_files::Space;
+use sparrow_wire::size::parse_size;
+
+/// How full a disk may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Watermark {
+    /// A share of all bytes, and the bytes that are enough to be left whatever the share says.
+    Used { share: f64, headroom: u64 },
+    /// Bytes that have to be left.
+    Free(u64),
+}
+
+impl Watermark {
+    /// Reads `95%`, `0.95` or `500mb`.
+    pub fn parse(text: &str, headroom: u64) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        let share = match text.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+            None => text.parse::<f64>().ok(),
+        };
+        if let Some(share) = share {
+            return (0.0..=1.0).contains(&share).then_some(Self::Used { share, headroom });
+        }
+        parse_size(&text).map(Self::Free)
+    }
+
+    /// Whether a disk is fuller than that.
+    pub fn is_exceeded(self, space: Space) -> bool {
+        match self {
+            Self::Used { share, headroom } => {
+                let left = ((1.0 - share) * space.total as f64) as u64;
+                space.available < left.min(headroom)
+            }
+            Self::Free(left) => space.available < left,
+        }
+    }
+}
+
+/// The watermarks that count for writes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Watermarks {
+    /// Above it the block is set.
+    pub flood_stage: Watermark,
+    /// Below it the block is lifted.
+    pub high: Watermark,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watermarks_are_shares_or_bytes_that_are_left() {
+        const GB: u64 = 1 << 30;
+        let exceeded = |text: &str, available: u64| {
+            Watermark::parse(text, GB).unwrap().is_exceeded(Space { total: 100 * GB, available })
+        };
+        assert!(exceeded("99.5%", GB / 3) && !exceeded("99.5%", GB / 2));
+        assert!(exceeded("0.995", GB / 3));
+        // The headroom is enough, however large the disk.
+        assert!(!exceeded("95%", 2 * GB) && exceeded("95%", GB / 2));
+        assert!(exceeded("3gb", 2 * GB) && !exceeded("3gb", 4 * GB));
+        for wrong in ["", "101%", "-1%", "many", "5 parsecs"] {
+            assert_eq!(Watermark::parse(wrong, GB), None, "{wrong}");
+        }
+    }
+}

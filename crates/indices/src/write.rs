@@ -1,0 +1,480 @@
+//! The write path of one index: versions, log, segments; one fsync for a batch.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use sparrow_mapping::{Mapping, ParsedDocument, passages};
+use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writer};
+use sparrow_storage::Lsn;
+
+use super::handle::IndexHandle;
+use super::op::{Embedded, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
+use crate::slow_log::{SlowWrites, WrittenDocument};
+use sparrow_call::error::EngineError;
+use sparrow_models::Purpose;
+
+/// Longest `_id`, in bytes.
+const MAX_ID_BYTES: usize = 512;
+
+/// Bytes of unrefreshed sources above which a batch ends with a refresh, so that memory stays bounded without
+/// a refresh interval.
+const MAX_LIVE_SOURCE_BYTES: usize = 64 << 20;
+
+/// The one primary term that a single node ever has.
+pub const PRIMARY_TERM: u64 = 1;
+
+/// A document read against the mapping before the write lock is taken.
+struct Prepared {
+    kind: WriteKind,
+    id: String,
+    raw: Vec<u8>,
+    value: Value,
+    parsed: ParsedDocument,
+    widened: Option<Mapping>,
+    conditions: WriteOp,
+    /// What its texts were encoded for, see [`Mapping::semantic_key`].
+    semantic_key: u64,
+    truncated: u64,
+    /// A generated id is new by construction: nothing to look up.
+    id_is_new: bool,
+    /// What the segments said of its id before anybody else had to wait.
+    looked_up: Option<LookedUp>,
+}
+
+impl Prepared {
+    /// The write as it came; its passages are those of an earlier form now.
+    fn into_op(self) -> WriteOp {
+        let Self { id, mut raw, value, conditions: mut op, .. } = self;
+        op.id = Some(id);
+        if op.kind != WriteKind::Delete {
+            let (json, payload) = passages::split(&raw);
+            let length = json.len();
+            op.previous = payload.map(|payload| (json.to_vec(), payload.to_vec()));
+            raw.truncate(length);
+            op.source = Source { raw, value: Some(value) };
+        }
+        op
+    }
+}
+
+/// The first document of a batch, for the log of slow writes.
+struct FirstDocument {
+    /// Position of the document in the batch.
+    place: usize,
+    source: Vec<u8>,
+}
+
+impl FirstDocument {
+    /// None in a batch of deletions.
+    fn of(ops: &[WriteOp]) -> Option<Self> {
+        let place = ops.iter().position(|op| op.kind != WriteKind::Delete)?;
+        Some(Self { place, source: ops[place].source.raw.clone() })
+    }
+}
+
+/// What was logged of a batch without waiting for the disk.
+#[derive(Default)]
+struct Written {
+    /// Places in the batch.
+    places: Vec<usize>,
+    /// The last of them in the log.
+    last: Option<Lsn>,
+}
+
+enum Unwritten {
+    Refused(EngineError),
+    /// The mapping asks for other passages than it did when its texts were encoded.
+    Stale(Box<Prepared>),
+}
+
+impl<E: Into<EngineError>> From<E> for Unwritten {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl IndexHandle {
+    /// Writes a batch in order. An operation that fails does not keep the others from being written; those that
+    /// succeed are durable when this returns (unless the index asks for `async` durability).
+    ///
+    /// Texts of `semantic_text` fields are encoded first, where that was not done yet.
+    pub fn write(&self, mut ops: Vec<WriteOp>) -> Vec<Result<WriteOutcome, EngineError>> {
+        let began = Instant::now();
+        let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();
+        let bytes = ops.iter().map(|op| op.source.raw.len()).sum();
+        let slow = SlowWrites::read(&self.settings()).map(|slow| (slow, FirstDocument::of(&ops)));
+        let mut logged = false;
+        let mut results = Vec::new();
+        results.resize_with(ops.len(), || None);
+        let mut places: Vec<usize> = (0..ops.len()).collect();
+        // Once, unless the mapping changes while texts are encoded.
+        while !ops.is_empty() {
+            let mapping = self.mapping();
+            let refused = self.embed(&mapping, &mut ops, Purpose::Ingest, None);
+            let prepared = ops
+                .into_iter()
+                .zip(refused)
+                .map(|(op, refused)| refused.map_or_else(|| self.prepare(op, &mapping), Err));
+            let mut prepared: Vec<_> = places.into_iter().zip(prepared).collect();
+            for (_, document) in &mut prepared {
+                if let Ok(document) = document
+                    && !document.id_is_new
+                {
+                    // What fails here fails again under the lock, and is told there.
+                    document.looked_up = self.shard.look_up(&document.id).ok().flatten();
+                }
+            }
+            let mut written = Written::default();
+            (places, ops) = self.apply_all(prepared, &mut results, &mut written);
+            logged |= written.last.is_some();
+            // Before texts are encoded again, which takes its time: a failure meanwhile could take what is not durable.
+            self.make_durable(&written, &mut results);
+        }
+        let lost = || Err(EngineError::internal("a write had no result"));
+        let results: Vec<Result<WriteOutcome, EngineError>> =
+            results.into_iter().map(|result| result.unwrap_or_else(lost)).collect();
+        self.counters.wrote(&kinds, &results, bytes, began.elapsed());
+        if logged
+            && self.shard.unrefreshed_bytes() > MAX_LIVE_SOURCE_BYTES
+            && let Err(error) = self.refresh()
+        {
+            tracing::error!(index = self.name, %error, "refresh failed");
+        }
+        if let Some((slow, Some(first))) = slow {
+            self.note_slow(&slow, &first, &results, began.elapsed());
+        }
+        results
+    }
+
+    /// Waits until what was logged is durable, unless the index acknowledges before that. What cannot be made durable is refused.
+    fn make_durable(&self, written: &Written, results: &mut [Option<Result<WriteOutcome, EngineError>>]) {
+        let Some(last) = written.last.filter(|_| !self.settings().is_async()) else { return };
+        let Err(error) = self.shard.sync(last) else { return };
+        for place in &written.places {
+            results[*place] = Some(Err(self.failed(ShardError::read_only(&error))));
+        }
+    }
+
+    /// Logs a batch whose documents took too long, by its first document: they are written together, so each has an equal share
+    /// of the time.
+    fn note_slow(
+        &self,
+        slow: &SlowWrites,
+        first: &FirstDocument,
+        results: &[Result<WriteOutcome, EngineError>],
+        took: Duration,
+    ) {
+        let share = took / u32::try_from(results.len()).unwrap_or(u32::MAX).max(1);
+        if let Some(Ok(outcome)) = results.get(first.place) {
+            let source = String::from_utf8_lossy(&first.source);
+            let document = WrittenDocument {
+                index: &self.name,
+                uuid: &self.uuid,
+                id: &outcome.id,
+                source: &source,
+                batch: results.len(),
+            };
+            slow.note(share, &document);
+        }
+    }
+
+    /// Writes documents in order. Gives back those, with their places, from the first one on whose texts have to be
+    /// encoded again.
+    fn apply_all(
+        &self,
+        prepared: Vec<(usize, Result<Prepared, EngineError>)>,
+        results: &mut [Option<Result<WriteOutcome, EngineError>>],
+        written: &mut Written,
+    ) -> (Vec<usize>, Vec<WriteOp>) {
+        let mut again = (Vec::new(), Vec::new());
+        let mut writer = match self.shard.writer() {
+            Ok(writer) => writer,
+            Err(error) => {
+                for (place, document) in prepared {
+                    let refused = match &error {
+                        ShardError::Closed => ShardError::Closed,
+                        other => ShardError::read_only(other),
+                    };
+                    results[place] = Some(Err(document.err().unwrap_or_else(|| self.failed(refused))));
+                }
+                return again;
+            }
+        };
+        let mut key = self.mapping().semantic_key();
+        for (place, document) in prepared {
+            let result = match document {
+                Err(error) => Err(error),
+                Ok(document) if !again.1.is_empty() => {
+                    again.0.push(place);
+                    again.1.push(document.into_op());
+                    continue;
+                }
+                Ok(document) => match self.check_write() {
+                    Err(error) => Err(error),
+                    Ok(()) => match self.apply(document, &mut writer, &mut key) {
+                        Ok((outcome, lsn)) => {
+                            written.last = Some(lsn);
+                            written.places.push(place);
+                            Ok(outcome)
+                        }
+                        Err(Unwritten::Refused(error)) => Err(error),
+                        Err(Unwritten::Stale(document)) => {
+                            again.0.push(place);
+                            again.1.push(document.into_op());
+                            continue;
+                        }
+                    },
+                },
+            };
+            results[place] = Some(result);
+        }
+        again
+    }
+
+    /// Writes one document.
+    pub fn write_one(&self, op: WriteOp) -> Result<WriteOutcome, EngineError> {
+        self.write(vec![op]).pop().unwrap_or_else(|| Err(EngineError::internal("a write had no result")))
+    }
+
+    fn prepare(&self, mut op: WriteOp, mapping: &Mapping) -> Result<Prepared, EngineError> {
+        let id_is_new = op.id.is_none();
+        let id = op.id.take().unwrap_or_else(generate_id);
+        check_id(&id)?;
+        if op.kind == WriteKind::Delete {
+            return Ok(Prepared {
+                kind: op.kind,
+                id,
+                raw: Vec::new(),
+                value: Value::Null,
+                parsed: ParsedDocument::default(),
+                widened: None,
+                conditions: op,
+                semantic_key: 0,
+                truncated: 0,
+                id_is_new,
+                looked_up: None,
+            });
+        }
+        if op.source.value.is_none() {
+            op.source.value = Some(sparrow_call::body::parse_source(&op.source.raw)?);
+        }
+        op.source.check_readable()?;
+        let mut document = self.prepare_document(op, id, mapping)?;
+        if let Some(widened) = document.widened.take_if(|wide| wide.semantic_key() != document.semantic_key) {
+            // A template made a field of this kind of something that the document brings.
+            let id = document.id.clone();
+            let mut op = document.into_op();
+            if let Some(Some(refused)) =
+                self.embed(&widened, std::slice::from_mut(&mut op), Purpose::Ingest, None).pop()
+            {
+                return Err(refused);
+            }
+            document = self.prepare_document(op, id, mapping)?;
+        }
+        document.id_is_new = id_is_new;
+        Ok(document)
+    }
+
+    fn prepare_document(
+        &self,
+        mut op: WriteOp,
+        id: String,
+        mapping: &Mapping,
+    ) -> Result<Prepared, EngineError> {
+        let Source { mut raw, value } = std::mem::take(&mut op.source);
+        let value = value.unwrap_or_default();
+        let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
+        if !payload.is_empty() {
+            passages::append(&mut raw, &payload);
+        }
+        let (parsed, widened) = self.parse(mapping, &id, &value, &raw)?;
+        Ok(Prepared {
+            kind: op.kind,
+            id,
+            raw,
+            value,
+            parsed,
+            widened,
+            conditions: op,
+            semantic_key: key,
+            truncated,
+            id_is_new: false,
+            looked_up: None,
+        })
+    }
+
+    fn parse(
+        &self,
+        mapping: &Mapping,
+        id: &str,
+        value: &Value,
+        raw: &[u8],
+    ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
+        let limits = self.metadata.read().settings.limits();
+        let (json, payload) = passages::split(raw);
+        let (mut parsed, mut widened) =
+            mapping.parse_document(id, value, &limits).map_err(|error| error.locate(json))?;
+        if let Some(payload) = payload {
+            // What is stored of a filtered source keeps the passages too; nothing stored is nothing.
+            if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
+                passages::append(stored, payload);
+            }
+            let wider = attach(widened.as_ref().unwrap_or(mapping), &mut parsed, Some(payload), &|id| {
+                self.similarity_of(id)
+            })?;
+            widened = wider.or(widened);
+        }
+        if let Some(widened) = &widened {
+            // A template may have named an analyzer after the field.
+            widened.check_analyzers(self.snapshot().analysis())?;
+        }
+        Ok((parsed, widened))
+    }
+
+    /// What compares the vectors of an endpoint best, if it is known.
+    fn similarity_of(&self, inference_id: &str) -> Option<String> {
+        self.models.get()?.upgrade()?.inference_target(inference_id)?.similarity
+    }
+
+    /// Checks, logs and indexes one document. The caller holds the write lock; `key` is that of the mapping in force.
+    fn apply(
+        &self,
+        mut document: Prepared,
+        writer: &mut Writer<'_>,
+        key: &mut u64,
+    ) -> Result<(WriteOutcome, Lsn), Unwritten> {
+        let failed = |error: ShardError| self.failed(error);
+        let current = if document.id_is_new {
+            None
+        } else {
+            self.shard.current_version(&document.id, document.looked_up.as_ref()).map_err(failed)?
+        };
+        let version = self.check_conditions(&document, current.as_ref())?;
+        let deleted = document.kind == WriteKind::Delete;
+        let mut widened = None;
+        if document.widened.is_some() {
+            // Another document of the batch, or another writer, may have widened the mapping since.
+            (document.parsed, widened) =
+                self.parse(&self.mapping(), &document.id, &document.value, &document.raw)?;
+        }
+        let needed = widened.as_ref().map_or(*key, Mapping::semantic_key);
+        if !deleted && needed != document.semantic_key {
+            return Err(Unwritten::Stale(Box::new(document)));
+        }
+        if let Some(widened) = widened {
+            self.widen_mapping(writer, &widened)?;
+            *key = needed;
+        }
+        let existed = current.as_ref().is_some_and(|current| current.source.is_some());
+        let Prepared { id, raw, parsed, truncated, .. } = document;
+        let Logged { seq_no, lsn } = if deleted {
+            writer.delete(id.clone(), version, existed)
+        } else {
+            writer.index(NewDocument { id: id.clone(), version, raw, parsed, replaces: existed })
+        }
+        .map_err(failed)?;
+        let result = match (deleted, existed) {
+            (true, true) => WriteResult::Deleted,
+            (true, false) => WriteResult::NotFound,
+            (false, true) => WriteResult::Updated,
+            (false, false) => WriteResult::Created,
+        };
+        Ok((WriteOutcome { id, seq_no, version, result, truncated }, lsn))
+    }
+
+    /// The version that the write will have.
+    fn check_conditions(
+        &self,
+        document: &Prepared,
+        current: Option<&LiveVersion>,
+    ) -> Result<u64, EngineError> {
+        let conflict = |problem: String| EngineError::VersionConflict {
+            index: self.name.clone(),
+            uuid: self.uuid.clone(),
+            id: document.id.clone(),
+            problem,
+        };
+        let existing = current.filter(|current| current.source.is_some());
+        if let (WriteKind::Create, Some(existing)) = (document.kind, existing) {
+            let version = existing.version;
+            return Err(conflict(format!("document already exists (current version [{version}])")));
+        }
+        let conditions = &document.conditions;
+        if let (Some(seq_no), Some(term)) = (conditions.if_seq_no, conditions.if_primary_term) {
+            match existing {
+                Some(existing) if existing.seq_no == seq_no && term == PRIMARY_TERM => {}
+                Some(existing) => {
+                    return Err(conflict(format!(
+                        "required seqNo [{seq_no}], primary term [{term}]. current document has seqNo [{}] and primary \
+                         term [{PRIMARY_TERM}]",
+                        existing.seq_no
+                    )));
+                }
+                None => {
+                    return Err(conflict(format!(
+                        "required seqNo [{seq_no}], primary term [{term}]. but no document was found"
+                    )));
+                }
+            }
+        }
+        let Some(external) = conditions.external_version else {
+            return match current.map(|current| current.version) {
+                None => Ok(1),
+                Some(version) if version < i64::MAX as u64 => Ok(version + 1),
+                Some(version) => {
+                    Err(conflict(format!("current version [{version}] is the highest there is")))
+                }
+            };
+        };
+        match current {
+            Some(current)
+                if external.version < current.version
+                    || (external.version == current.version && !external.or_equal) =>
+            {
+                let relation = if external.or_equal { "higher" } else { "higher or equal" };
+                Err(conflict(format!(
+                    "current version [{}] is {relation} {} the one provided [{}]",
+                    current.version,
+                    if external.or_equal { "than" } else { "to" },
+                    external.version
+                )))
+            }
+            _ => Ok(external.version),
+        }
+    }
+}
+
+/// Gives a document the passages of a payload; the mapping to put in force before, if it has to be wider.
+///
+/// # Errors
+/// When the payload cannot be read, or its vectors are of another kind than the field's.
+pub fn attach(
+    mapping: &Mapping,
+    parsed: &mut ParsedDocument,
+    payload: Option<&[u8]>,
+    similarity: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<Mapping>, EngineError> {
+    let Some(payload) = payload else { return Ok(None) };
+    let fields = passages::decode(payload)
+        .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))?;
+    mapping.attach_passages(parsed, fields, similarity).map_err(EngineError::illegal_argument)
+}
+
+fn check_id(id: &str) -> Result<(), EngineError> {
+    if id.is_empty() {
+        return Err(EngineError::illegal_argument("if _id is specified it must not be empty"));
+    }
+    if id.len() > MAX_ID_BYTES {
+        return Err(EngineError::invalid(format!(
+            "id is too long, must be no longer than {MAX_ID_BYTES} bytes but was: {}",
+            id.len()
+        )));
+    }
+    Ok(())
+}
+
+/// 20 URL-safe characters, as Elasticsearch's generated ids are.
+pub fn generate_id() -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&uuid::Uuid::new_v4().as_bytes()[..15])
+}

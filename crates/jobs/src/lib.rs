@@ -1,0 +1,148 @@
+//! Jobs over the documents of a query: `_reindex` copies them to another index, `_update_by_query` writes them again
+//! where they are, both through a pipeline if asked, and `_delete_by_query` deletes them.
+//!
+//! Documents are read in the order of their sequence numbers, so that a position is enough to go on after a crash.
+//! Several chunks are under way at once: while one is being written, the next ones are read, parsed and encoded on
+//! threads of their own; a job that is divided into slices has a thread for each instead. Encoding waits for room in
+//! the queue of the model, so it never fails for being too fast.
+
+mod dry_run;
+mod plan;
+mod prepare;
+mod run;
+mod slice;
+mod spec;
+mod tally;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use self::run::{Earlier, Run};
+use self::spec::{Kind, Spec};
+use self::tally::{Progressed, Slices, Tally};
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_search::SearchService;
+use sparrow_tasks::TaskSpec;
+use sparrow_tasks::throttle::Throttle;
+
+/// `POST /_reindex`
+pub fn reindex(
+    service: &Arc<SearchService>,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    if request.params().bool("dry_run", false)? {
+        if !request.params().bool("wait_for_completion", true)? {
+            return Err(EngineError::illegal_argument(
+                "[dry_run] answers at once: it cannot be used with [wait_for_completion=false]",
+            ));
+        }
+        let spec = Spec::parse(Kind::Reindex, request, body)?;
+        return dry_run::run(service, spec, cancel);
+    }
+    start(service, Kind::Reindex, request, body)
+}
+
+/// `POST /{index}/_update_by_query`
+pub fn update_by_query(
+    service: &Arc<SearchService>,
+    request: &Request,
+    body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    start(service, Kind::UpdateByQuery, request, body)
+}
+
+/// `POST /{index}/_delete_by_query`
+pub fn delete_by_query(
+    service: &Arc<SearchService>,
+    request: &Request,
+    body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    start(service, Kind::DeleteByQuery, request, body)
+}
+
+fn start(
+    service: &Arc<SearchService>,
+    kind: Kind,
+    request: &Request,
+    body: &[u8],
+) -> Result<Reply, EngineError> {
+    let wait = request.params().bool("wait_for_completion", true)?;
+    let spec = Spec::parse(kind, request, body)?;
+    spec.check_destination(service)?;
+    let slices = undivided(&spec, Progressed::default());
+    let mut task = TaskSpec::new(kind.action(), spec.description())
+        .cancellable()
+        .opaque_id(request.opaque_id.clone())
+        .progress(slices.clone());
+    if !wait {
+        task = task.persistent();
+    }
+    if !wait && spec.order.is_none() {
+        task = task.resumable(run::checkpoint(&spec, &[], None, spec.requests_per_second));
+    }
+    let own = Arc::clone(service);
+    let handle = service
+        .tasks
+        .spawn(task, move |context| Run::new(&own, context, spec, slices).run(Earlier::default()))?;
+    if !wait {
+        return Ok(Reply::ok(&json!({"task": handle.id()})));
+    }
+    let body = handle.wait()?;
+    Ok(Reply::json(status(&body), &body))
+}
+
+fn undivided(spec: &Spec, progressed: Progressed) -> Arc<Slices> {
+    Arc::new(Slices::new(Arc::new(Tally::new(progressed, Throttle::new(spec.requests_per_second), None))))
+}
+
+/// Goes on with what ran when the server ended; jobs that cannot go on are set down as interrupted.
+pub fn resume(service: &Arc<SearchService>) {
+    for (number, record) in service.tasks.unfinished() {
+        let resumed = record
+            .get("resume")
+            .ok_or_else(|| EngineError::internal("the job cannot be resumed"))
+            .and_then(|saved| restart(service, number, saved, &record));
+        if let Err(error) = resumed {
+            tracing::warn!(number, %error, "a task that was running is not resumed");
+            service.tasks.give_up(number, &record);
+        }
+    }
+}
+
+fn restart(
+    service: &Arc<SearchService>,
+    number: u64,
+    saved: &Value,
+    record: &Value,
+) -> Result<(), EngineError> {
+    let (spec, earlier) = run::from_checkpoint(saved)?;
+    let slices = undivided(&spec, earlier.slices.first().cloned().unwrap_or_default());
+    let opaque_id = record["task"]["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
+    let task = TaskSpec::new(spec.kind().action(), spec.description())
+        .cancellable()
+        .persistent()
+        .opaque_id(opaque_id)
+        .progress(slices.clone())
+        .started_at(record["task"]["start_time_in_millis"].as_u64());
+    let own = Arc::clone(service);
+    tracing::info!(number, description = spec.description(), "a job goes on where it stopped");
+    service.tasks.restart(number, task, move |context| Run::new(&own, context, spec, slices).run(earlier))?;
+    Ok(())
+}
+
+/// HTTP status of a job that was waited for: the worst of its failures.
+fn status(body: &Value) -> u16 {
+    body["failures"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|failure| failure["status"].as_u64().and_then(|status| u16::try_from(status).ok()))
+        .max()
+        .unwrap_or(200)
+}

@@ -1,0 +1,246 @@
+//! Documents on their way to be written: read, sent through their pipelines, encoded.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::plan::{Action, Position, Prepared, Source};
+use super::slice::Slice;
+use super::spec::{Destination, Operation, VersionType};
+use sparrow_call::error::EngineError;
+use sparrow_indices::{self as indices, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
+use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
+use sparrow_models::Purpose;
+
+/// The name that keeps the pipeline of an index from running.
+pub(super) const NO_PIPELINE: &str = "_none";
+
+/// Documents that were read, and of how many texts only the first tokens were.
+pub(super) struct Batch {
+    pub documents: Vec<Prepared>,
+    pub truncated: u64,
+}
+
+impl Slice<'_> {
+    /// Reads documents and sends them through their pipelines; runs on a thread of its own.
+    pub(super) fn prepare(&self, positions: &[Position]) -> Result<Batch, EngineError> {
+        let mut batch = match &self.spec.operation {
+            Operation::Delete => return self.prepare_deletions(positions),
+            Operation::Update { pipeline } => self.prepare_updates(positions, pipeline.as_deref())?,
+            Operation::Copy(destination) => self.prepare_copies(positions, destination)?,
+        };
+        self.embed(&mut batch);
+        Ok(batch)
+    }
+
+    /// Encodes the texts of `semantic_text` fields here, where the model's queue is waited for, and not while the log of
+    /// a target waits; also those of documents that a pipeline sends elsewhere.
+    fn embed(&self, batch: &mut Batch) {
+        let mut seen: Vec<String> = Vec::new();
+        for document in &batch.documents {
+            if !seen.contains(&document.index) {
+                seen.push(document.index.clone());
+            }
+        }
+        for name in seen {
+            // An index that is not there yet is made, and its texts are encoded, when it is written to.
+            let Some(target) = self.target(&name) else { continue };
+            let mapping = target.mapping();
+            if mapping.semantic_fields().is_empty() {
+                continue;
+            }
+            let mut places = Vec::new();
+            let mut ops = Vec::new();
+            for (place, document) in batch.documents.iter_mut().enumerate() {
+                if document.index != name {
+                    continue;
+                }
+                match std::mem::replace(&mut document.action, Action::Nothing) {
+                    Action::Write(op) => {
+                        places.push(place);
+                        ops.push(*op);
+                    }
+                    other => document.action = other,
+                }
+            }
+            let cancel = self.context.cancel_flag();
+            let refused = target.embed(&mapping, &mut ops, Purpose::PacedIngest, Some(cancel.as_ref()));
+            for ((place, op), refused) in places.into_iter().zip(ops).zip(refused) {
+                batch.documents[place].action =
+                    refused.map_or_else(|| Action::Write(Box::new(op)), Action::Fail);
+            }
+        }
+    }
+
+    /// An index that documents are written to, if it is there.
+    fn target(&self, name: &str) -> Option<Arc<IndexHandle>> {
+        let known = self.targets.iter().find(|target| target.name == name).cloned();
+        known.or_else(|| self.service.indices.write_target(name, self.spec.right_to_write()).ok())
+    }
+
+    fn prepare_deletions(&self, positions: &[Position]) -> Result<Batch, EngineError> {
+        let mut documents = Vec::with_capacity(positions.len());
+        for (source, seq_no, addr) in positions {
+            let Source { handle, snapshot } = &self.sources[*source as usize];
+            let id = snapshot.fetch(*addr)?.id;
+            let mut op = WriteOp::delete(id.clone());
+            op.if_seq_no = Some(*seq_no);
+            op.if_primary_term = Some(PRIMARY_TERM);
+            documents.push(Prepared {
+                id: Some(id),
+                index: handle.name.clone(),
+                action: Action::Write(Box::new(op)),
+            });
+        }
+        Ok(Batch { documents, truncated: 0 })
+    }
+
+    fn prepare_copies(&self, positions: &[Position], to: &Destination) -> Result<Batch, EngineError> {
+        let Some(target) = self.targets.first() else {
+            return Err(EngineError::internal("a copy has no destination"));
+        };
+        let mut documents = Vec::with_capacity(positions.len());
+        let mut versions = Vec::with_capacity(positions.len());
+        let mut selected = Vec::new();
+        for (source, _, addr) in positions {
+            let Source { handle, snapshot } = &self.sources[*source as usize];
+            let stored = snapshot.fetch(*addr)?;
+            selected.clear();
+            to.selection.write(&stored.source, &mut selected);
+            let value = parse_stored(&selected, handle, &stored.id)?;
+            versions.push((stored.version, stored.passages.map(|passages| (stored.source, passages))));
+            documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value));
+        }
+        let truncated = match self.ingest(target, to.pipeline.as_deref(), &mut documents)? {
+            Ok(truncated) => truncated,
+            Err(error) => return Ok(all_failed(documents, &error)),
+        };
+        let operation = |id: Option<String>, source: Value, version: u64| {
+            let source = indices::Source::from_value(source);
+            let mut op = if to.create { WriteOp::create(id, source) } else { WriteOp::index(id, source) };
+            op.external_version = match to.version_type {
+                VersionType::Internal => None,
+                VersionType::External => Some(ExternalVersion { version, or_equal: false }),
+                VersionType::ExternalOrEqual => Some(ExternalVersion { version, or_equal: true }),
+            };
+            op
+        };
+        let documents = documents
+            .into_iter()
+            .zip(versions)
+            .map(|(document, (version, previous))| {
+                self.prepared(target, document, |id, source| {
+                    let mut op = operation(id, source, version);
+                    op.previous = previous;
+                    op
+                })
+            })
+            .collect();
+        Ok(Batch { documents, truncated })
+    }
+
+    fn prepare_updates(&self, positions: &[Position], pipeline: Option<&str>) -> Result<Batch, EngineError> {
+        let mut batch = Batch { documents: Vec::with_capacity(positions.len()), truncated: 0 };
+        for group in positions.chunk_by(|one, other| one.0 == other.0) {
+            let Source { handle, snapshot } = &self.sources[group[0].0 as usize];
+            let mut documents = Vec::with_capacity(group.len());
+            let mut earlier = Vec::with_capacity(group.len());
+            for (_, _, addr) in group {
+                let stored = snapshot.fetch(*addr)?;
+                let value = parse_stored(&stored.source, handle, &stored.id)?;
+                earlier.push(stored.passages.map(|passages| (stored.source, passages)));
+                documents.push(IngestDoc::new(handle.name.clone(), Some(stored.id), value));
+            }
+            match self.ingest(handle, pipeline, &mut documents)? {
+                Ok(truncated) => batch.truncated += truncated,
+                Err(error) => {
+                    batch.documents.extend(all_failed(documents, &error).documents);
+                    continue;
+                }
+            }
+            let read = documents.into_iter().zip(earlier).zip(group);
+            batch.documents.extend(read.map(|((document, previous), (_, seq_no, _))| {
+                self.prepared(handle, document, |id, source| {
+                    let mut op = WriteOp::index(id, indices::Source::from_value(source));
+                    op.previous = previous;
+                    op.if_seq_no = Some(*seq_no);
+                    op.if_primary_term = Some(PRIMARY_TERM);
+                    op
+                })
+            }));
+        }
+        Ok(batch)
+    }
+
+    /// Sends documents through the pipeline that was asked for, or that of the index, and the final one; gives the number
+    /// of texts that were cut, or why a pipeline cannot run at all.
+    fn ingest(
+        &self,
+        target: &IndexHandle,
+        pipeline: Option<&str>,
+        documents: &mut [IngestDoc],
+    ) -> Result<Result<u64, EngineError>, EngineError> {
+        let settings = target.settings();
+        let first = pipeline.or_else(|| settings.default_pipeline()).filter(|name| *name != NO_PIPELINE);
+        let mode = IngestMode { paced: true, cancel: Some(self.context.cancel_flag().as_ref()) };
+        let mut truncated = 0;
+        for pipeline in first.into_iter().chain(settings.final_pipeline()) {
+            match self.service.pipelines.run(&*self.service.models, pipeline, documents, mode) {
+                Ok(summary) => {
+                    target.note_models(&summary.filled)?;
+                    truncated += summary.truncated;
+                }
+                Err(error) => return Ok(Err(error.into())),
+            }
+        }
+        Ok(Ok(truncated))
+    }
+
+    /// What became of a document of `target` in its pipelines.
+    fn prepared(
+        &self,
+        target: &IndexHandle,
+        document: IngestDoc,
+        operation: impl FnOnce(Option<String>, Value) -> WriteOp,
+    ) -> Prepared {
+        // No body names the index that a pipeline chose.
+        let is_moved = document.index != target.name;
+        let refused = is_moved.then(|| self.spec.check_written(&document.index).err()).flatten();
+        // The versions of what a job writes are the job's own.
+        let version = document.metadata.keys().find(|name| *name != "_routing");
+        let action = match (refused, document.outcome) {
+            (Some(error), _) => Action::Fail(error),
+            (None, IngestOutcome::Ok) if version.is_some() => {
+                Action::Fail(EngineError::illegal_argument(format!(
+                    "[{}] cannot be set by the pipeline of a copy or an update by query",
+                    version.map_or("", String::as_str)
+                )))
+            }
+            (None, IngestOutcome::Ok) => {
+                Action::Write(Box::new(operation(document.id.clone(), document.source)))
+            }
+            (None, IngestOutcome::Dropped) => Action::Nothing,
+            (None, IngestOutcome::Failed(error)) => Action::Fail(error.into()),
+        };
+        Prepared { id: document.id, index: document.index, action }
+    }
+}
+
+/// A stored document, read.
+///
+/// # Errors
+/// Illegal argument if its index keeps no sources.
+pub(super) fn parse_stored(source: &[u8], handle: &IndexHandle, id: &str) -> Result<Value, EngineError> {
+    serde_json::from_slice(source)
+        .map_err(|_| EngineError::illegal_argument(format!("[{}][{id}] didn't store _source", handle.name)))
+}
+
+fn all_failed(documents: Vec<IngestDoc>, error: &EngineError) -> Batch {
+    let reason = error.reason();
+    let failed = documents.into_iter().map(|document| Prepared {
+        id: document.id,
+        index: document.index,
+        action: Action::Fail(EngineError::illegal_argument(reason.clone())),
+    });
+    Batch { documents: failed.collect(), truncated: 0 }
+}

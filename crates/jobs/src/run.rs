@@ -1,0 +1,430 @@
+//! Running a job: which documents it is about, who handles them, and what is set down for a restart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sparrow_index::{DocAddress, Snapshot};
+
+use super::plan::{Position, Source};
+use super::slice::{Slice, Turns};
+use super::spec::{Slices as Wanted, Spec};
+use super::tally::{Form, Progressed, Slices};
+use sparrow_call::error::EngineError;
+use sparrow_call::request::CancelFlag;
+use sparrow_indices::{IndexHandle, Resolved};
+use sparrow_search::Order;
+use sparrow_search::SearchService;
+use sparrow_tasks::TaskContext;
+use sparrow_tasks::TaskSpec;
+
+/// Most slices of `slices: auto`.
+const MOST_AUTOMATIC: usize = 20;
+
+/// Most documents of a job with a `sort`: their sort values are held in memory.
+const MOST_ORDERED: usize = 100_000;
+
+/// Highest sequence numbers of the documents of a job, by index: what was written later is not part of it.
+pub(super) type Until = BTreeMap<String, u64>;
+
+/// What is set down from time to time.
+#[derive(Serialize, Deserialize)]
+struct Checkpoint {
+    request: Value,
+    /// One element for a job that is not divided; none before its documents are known.
+    slices: Vec<Progressed>,
+    until: Option<Until>,
+    /// Documents per second as it was changed to; none for no throttle.
+    pace: Option<f64>,
+}
+
+/// What an interrupted run left.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// One element for each slice; none if it had not come to its documents.
+    pub slices: Vec<Progressed>,
+    pub until: Option<Until>,
+}
+
+/// What is needed to go on after a crash.
+pub(super) fn checkpoint(spec: &Spec, slices: &[Progressed], until: Option<&Until>, pace: f64) -> Value {
+    let checkpoint = Checkpoint {
+        request: spec.to_saved(),
+        slices: slices.to_vec(),
+        until: until.cloned(),
+        pace: pace.is_finite().then_some(pace),
+    };
+    // Numbers, strings and maps of strings always serialise.
+    serde_json::to_value(checkpoint).unwrap_or_default()
+}
+
+/// Reads what [`checkpoint`] wrote.
+///
+/// # Errors
+/// If it cannot be read.
+pub(super) fn from_checkpoint(saved: &Value) -> Result<(Spec, Earlier), EngineError> {
+    let Checkpoint { request, slices, until, pace } = serde_json::from_value(saved.clone())
+        .map_err(|error| EngineError::internal(format!("checkpoint of a job: {error}")))?;
+    let mut spec = Spec::from_saved(&request)?;
+    spec.requests_per_second = pace.unwrap_or(f64::INFINITY);
+    Ok((spec, Earlier { slices, until }))
+}
+
+/// A job at work.
+pub(super) struct Run<'a> {
+    service: &'a Arc<SearchService>,
+    context: &'a TaskContext,
+    spec: Spec,
+    slices: Arc<Slices>,
+    /// One checkpoint is written at a time.
+    writing: Mutex<()>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(
+        service: &'a Arc<SearchService>,
+        context: &'a TaskContext,
+        spec: Spec,
+        slices: Arc<Slices>,
+    ) -> Self {
+        Self { service, context, spec, slices, writing: Mutex::new(()) }
+    }
+
+    /// Handles all documents; the answer is the response, failures of documents included.
+    ///
+    /// # Errors
+    /// What keeps the job from starting; [`EngineError::Cancelled`] if the server stops.
+    pub fn run(mut self, earlier: Earlier) -> Result<Value, EngineError> {
+        let Earlier { slices: earlier, until } = earlier;
+        let sources = sources(self.service, &self.spec)?;
+        self.spec.check_destination(self.service)?;
+        let cancel = CancelFlag::from(Arc::clone(self.context.cancel_flag()));
+        let positions = positions(self.service, &mut self.spec, &sources, until.as_ref(), &cancel)?;
+        let until = self.until(&sources, &positions, until);
+        let number = match earlier.len() {
+            0 => self.number_of_slices(&sources),
+            number => number,
+        };
+        if !positions.is_empty() || !earlier.is_empty() {
+            if number > 1 {
+                self.divided(&sources, positions, earlier, until.as_ref(), number)?;
+            } else {
+                self.undivided(&sources, positions, until.as_ref())?;
+            }
+        } else if number > 1 {
+            self.slices.divide(vec![Progressed { ended: true, ..Progressed::default() }; number]);
+        }
+        let cancelled = self.context.is_cancelled();
+        if cancelled && self.context.is_closing() {
+            return Err(EngineError::Cancelled);
+        }
+        if self.spec.refresh {
+            self.refresh(&sources)?;
+        }
+        let stored = self.context.is_persistent();
+        Ok(self.slices.response(Form { kind: self.spec.kind(), stored, cancelled }))
+    }
+
+    /// What is written by a job that writes where it reads must not be taken for a document that is still to be
+    /// handled, so the highest numbers are set down. A copy reads what it can: a document that was changed since is
+    /// rather copied as it is now than left out.
+    fn until(&self, sources: &[Source], positions: &[Position], known: Option<Until>) -> Option<Until> {
+        if self.spec.destination().is_some() {
+            return None;
+        }
+        known.or_else(|| {
+            let mut until = Until::new();
+            for (source, seq_no, _) in positions {
+                until.insert(sources[*source as usize].handle.name.clone(), *seq_no);
+            }
+            Some(until)
+        })
+    }
+
+    fn number_of_slices(&self, sources: &[Source]) -> usize {
+        match self.spec.slices {
+            Wanted::Number(number) => number as usize,
+            Wanted::Auto => {
+                let shards = sources.iter().map(|source| source.handle.settings().shards()).min();
+                shards.unwrap_or(1).min(MOST_AUTOMATIC)
+            }
+        }
+    }
+
+    fn undivided(
+        &self,
+        sources: &[Source],
+        positions: Vec<Position>,
+        until: Option<&Until>,
+    ) -> Result<(), EngineError> {
+        let tallies = self.slices.tallies();
+        let Some(tally) = tallies.first() else { return Ok(()) };
+        let slice = Slice {
+            service: self.service,
+            context: self.context,
+            spec: &self.spec,
+            sources,
+            targets: self.targets(sources)?,
+            tally,
+            max_docs: self.spec.max_docs,
+            turns: None,
+            checkpoint: &|| self.checkpoint(until),
+        };
+        slice.run(positions)
+    }
+
+    /// Runs each slice as a task of its own, on a thread of its own.
+    fn divided(
+        &self,
+        sources: &[Source],
+        positions: Vec<Position>,
+        earlier: Vec<Progressed>,
+        until: Option<&Until>,
+        number: usize,
+    ) -> Result<(), EngineError> {
+        let earlier = if earlier.is_empty() { vec![Progressed::default(); number] } else { earlier };
+        let tallies = self.slices.divide(earlier);
+        let mut parts: Vec<Vec<Position>> = Vec::new();
+        parts.resize_with(number, Vec::new);
+        for position in positions {
+            // A sequence number stays what it is, so that a restart divides the rest in the same way.
+            let part = usize::try_from(position.1 % number as u64).unwrap_or(0);
+            parts[part].push(position);
+        }
+        let targets = self.targets(sources)?;
+        let turns = Turns::new();
+        let checkpoint = || self.checkpoint(until);
+        // All tasks first: where one is too many, nothing has begun.
+        let mut begun = Vec::with_capacity(number);
+        for (tally, part) in tallies.iter().zip(parts) {
+            if tally.has_ended() {
+                continue;
+            }
+            let task = TaskSpec::new(self.spec.kind().action(), self.spec.description())
+                .cancellable()
+                .part_of(self.context.number())
+                .opaque_id(self.context.opaque_id())
+                .progress(tally.clone());
+            begun.push((self.service.tasks.enter(task)?, tally, part));
+        }
+        let stop = || self.service.tasks.cancel_parts(self.context.number());
+        if self.context.is_cancelled() {
+            // Asked for before the parts were there to be asked.
+            stop();
+        }
+        std::thread::scope(|scope| {
+            let mut running = Vec::with_capacity(number);
+            for (guard, tally, part) in begun {
+                let (targets, turns, checkpoint) = (targets.clone(), &turns, &checkpoint);
+                let work = move || {
+                    let context = guard.context(&self.service.tasks);
+                    let slice = Slice {
+                        service: self.service,
+                        context: &context,
+                        spec: &self.spec,
+                        sources,
+                        targets,
+                        tally,
+                        max_docs: self.spec.max_docs.map(|most| most / number as u64),
+                        turns: Some(turns),
+                        checkpoint,
+                    };
+                    // What keeps one slice from going on ends the job.
+                    slice.run(part).inspect_err(|_| stop())
+                };
+                let thread = std::thread::Builder::new().name("sparrow-slice".into());
+                running.push(thread.spawn_scoped(scope, work).map_err(|error| {
+                    stop();
+                    EngineError::internal(format!("a thread for a slice cannot start: {error}"))
+                })?);
+            }
+            let mut result = Ok(());
+            for thread in running {
+                let ended = thread.join().unwrap_or_else(|_| Err(EngineError::internal("a slice panicked")));
+                result = result.and(ended);
+            }
+            result
+        })
+    }
+
+    /// Where documents are written: the destination of copies, or where they are.
+    fn targets(&self, sources: &[Source]) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
+        match self.spec.destination() {
+            Some(destination) => {
+                Ok(vec![self.service.indices.get_or_create(&destination.index, self.spec.right_to_write())?])
+            }
+            None => Ok(sources.iter().map(|source| Arc::clone(&source.handle)).collect()),
+        }
+    }
+
+    fn refresh(&self, sources: &[Source]) -> Result<(), EngineError> {
+        match self.spec.destination() {
+            Some(destination) => {
+                match self.service.indices.write_target(&destination.index, self.spec.right_to_write()) {
+                    Ok(handle) => gone_is_refreshed(&handle),
+                    Err(_) => Ok(()),
+                }
+            }
+            None => sources.iter().try_for_each(|source| gone_is_refreshed(&source.handle)),
+        }
+    }
+
+    fn checkpoint(&self, until: Option<&Until>) -> Result<(), EngineError> {
+        // A position in an order by fields says nothing once documents have changed.
+        if !self.context.is_persistent() || self.spec.order.is_some() {
+            return Ok(());
+        }
+        let _one = self.writing.lock();
+        let slices: Vec<Progressed> = self.slices.tallies().iter().map(|tally| tally.progressed()).collect();
+        self.context.checkpoint(checkpoint(&self.spec, &slices, until, self.slices.pace()))
+    }
+}
+
+/// Refreshes an index; one that was deleted meanwhile has nothing more to show.
+fn gone_is_refreshed(handle: &IndexHandle) -> Result<(), EngineError> {
+    handle.refresh().or_else(|error| if handle.is_gone() { Ok(()) } else { Err(error) })
+}
+
+/// The indices to read. A copy reads everything written before it began, also what no search shows yet; the others see
+/// what a search sees, so that what was written since is a conflict.
+pub(super) fn sources(service: &SearchService, spec: &Spec) -> Result<Vec<Source>, EngineError> {
+    let mut sources: Vec<Source> = Vec::new();
+    for expression in &spec.sources {
+        for Resolved { handle, filter, .. } in
+            service.indices.resolve_filtered(expression, &spec.resolve, spec.right_to_read())?
+        {
+            if sources.iter().any(|known| known.handle.uuid == handle.uuid) {
+                continue;
+            }
+            if spec.destination().is_some() {
+                handle.refresh().map_err(|error| handle.explain(error))?;
+            }
+            let snapshot = sparrow_search::restrict(service, &handle, &handle.snapshot(), filter.as_ref())?;
+            sources.push(Source { handle, snapshot });
+        }
+    }
+    Ok(sources)
+}
+
+/// The documents of a job in the order of their indices and sequence numbers. Texts of the query are encoded.
+pub(super) fn positions(
+    service: &SearchService,
+    spec: &mut Spec,
+    sources: &[Source],
+    until: Option<&Until>,
+    cancel: &CancelFlag,
+) -> Result<Vec<Position>, EngineError> {
+    let handles: Vec<Arc<IndexHandle>> = sources.iter().map(|source| Arc::clone(&source.handle)).collect();
+    if let Some(query) = &mut spec.query {
+        sparrow_search::encode_query(service, &handles, query, &spec.caller, cancel)?;
+    }
+    let mut positions = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        let mut found = match &spec.query {
+            None => source.snapshot.scan_all(None),
+            Some(query) => {
+                let query = sparrow_search::query_of_index(service, &source.handle, query)?;
+                let matching = source
+                    .snapshot
+                    .matching(&query)
+                    .map_err(|error| sparrow_search::query_error(service, &source.handle, error))?;
+                source.snapshot.scan_all(Some(&matching))
+            }
+        };
+        if let Some(until) = until {
+            let last = until.get(&source.handle.name);
+            found.retain(|(seq_no, _)| last.is_some_and(|last| seq_no <= last));
+        }
+        if let Some((part, parts)) = spec.part {
+            let mut kept = Vec::with_capacity(found.len() / parts as usize + 1);
+            for (seq_no, addr) in found {
+                // Not by the sequence number: the other parts, which may run at the same time, change it.
+                if hash(&source.snapshot.fetch(addr)?.id) % u64::from(parts) == u64::from(part) {
+                    kept.push((seq_no, addr));
+                }
+            }
+            found = kept;
+        }
+        if let Some(most) = spec.terminate_after {
+            found.truncate(most);
+        }
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        positions.extend(found.into_iter().map(|(seq_no, addr)| (number, seq_no, addr)));
+    }
+    match &spec.order {
+        None => Ok(positions),
+        Some(order) => in_order(service, spec, order, sources, positions, cancel),
+    }
+}
+
+/// Puts positions into the order that was asked for.
+fn in_order(
+    service: &SearchService,
+    spec: &Spec,
+    order: &Order,
+    sources: &[Source],
+    positions: Vec<Position>,
+    cancel: &CancelFlag,
+) -> Result<Vec<Position>, EngineError> {
+    // Documents that are left out on the way need others in their place.
+    let counts = !spec.proceed && spec.part.is_none() && spec.terminate_after.is_none();
+    let most = spec.max_docs.filter(|_| counts).and_then(|most| usize::try_from(most).ok());
+    let most = most.unwrap_or(usize::MAX).min(positions.len());
+    if most > MOST_ORDERED {
+        return Err(EngineError::illegal_argument(format!(
+            "[sort] of [{most}] documents is too large, it must be of [{MOST_ORDERED}] at most: use [max_docs] or a \
+             query, or no sort"
+        )));
+    }
+    let indices: Vec<(Arc<IndexHandle>, Arc<Snapshot>)> =
+        sources.iter().map(|source| (Arc::clone(&source.handle), Arc::clone(&source.snapshot))).collect();
+    let wanted: FxHashSet<(u32, DocAddress)> =
+        positions.iter().map(|(source, _, addr)| (*source, *addr)).collect();
+    let all = order.documents(service, &indices, spec.query.as_ref(), most, cancel)?;
+    let ordered = all
+        .into_iter()
+        .map(|(source, seq_no, addr)| (u32::try_from(source).unwrap_or(u32::MAX), seq_no, addr));
+    Ok(ordered.filter(|(source, _, addr)| wanted.contains(&(*source, *addr))).collect())
+}
+
+fn hash(id: &str) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = rustc_hash::FxHasher::default();
+    id.hash(&mut hasher);
+    // The low bits of this hash are weak.
+    hasher.finish() >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Progressed, Until, checkpoint, from_checkpoint};
+    use crate::spec::{Kind, Spec};
+    use sparrow_call::request::Request;
+
+    #[test]
+    fn a_checkpoint_brings_the_job_back() {
+        let body = json!({"source": {"index": "a", "size": 7}, "dest": {"index": "c"}}).to_string();
+        let spec = Spec::parse(Kind::Reindex, &Request::default(), body.as_bytes()).unwrap();
+        let slices = [
+            Progressed {
+                after: Some(("a".into(), 17)),
+                failures: vec![json!({"id": "x"})],
+                ..Progressed::default()
+            },
+            Progressed { ended: true, ..Progressed::default() },
+        ];
+        let until = Until::from([("a".to_owned(), 99)]);
+        let (again, there) = from_checkpoint(&checkpoint(&spec, &slices, Some(&until), 2.5)).unwrap();
+        assert_eq!((there.slices.as_slice(), there.until), (&slices[..], Some(until)));
+        assert!((again.requests_per_second - 2.5).abs() < f64::EPSILON);
+        let (unpaced, _) = from_checkpoint(&checkpoint(&spec, &[], None, f64::INFINITY)).unwrap();
+        assert!(unpaced.requests_per_second.is_infinite());
+        assert_eq!((again.sources, again.batch), (spec.sources, 7));
+        assert!(from_checkpoint(&json!({"request": 1})).is_err());
+    }
+}

@@ -1,0 +1,321 @@
+//! Handling documents in their order: a whole job, or one slice of it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+use serde_json::json;
+
+use super::plan::{self, Action, Chunk, Position, Prepared, Source};
+use super::spec::{Operation, Spec};
+use super::tally::Tally;
+use sparrow_call::error::EngineError;
+use sparrow_indices::{IndexHandle, WriteOp, WriteOutcome, WriteResult};
+use sparrow_search::SearchService;
+use sparrow_tasks::TaskContext;
+
+/// Chunks that are read and encoded while an earlier one is written. Two keep a machine of a few cores busy; more
+/// would only hold more documents in memory.
+const AHEAD: usize = 3;
+
+/// Which slices may work: as many at once as there are cores, since each holds a chunk of documents in memory. A slice
+/// that sleeps to keep its pace needs no turn.
+pub(super) struct Turns {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Turns {
+    pub fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self { free: Mutex::new(cores.max(2)), freed: Condvar::new() }
+    }
+
+    fn take(&self) -> Turn<'_> {
+        let mut free = self.free.lock();
+        while *free == 0 {
+            self.freed.wait(&mut free);
+        }
+        *free -= 1;
+        Turn(self)
+    }
+}
+
+struct Turn<'a>(&'a Turns);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock() += 1;
+        self.0.freed.notify_one();
+    }
+}
+
+/// A job, or one slice of it, at work.
+pub(super) struct Slice<'a> {
+    pub service: &'a Arc<SearchService>,
+    pub context: &'a TaskContext,
+    pub spec: &'a Spec,
+    pub sources: &'a [Source],
+    /// Where documents are written: the destination of copies, or the sources themselves.
+    pub targets: Vec<Arc<IndexHandle>>,
+    pub tally: &'a Tally,
+    pub max_docs: Option<u64>,
+    /// Given to one of several slices, which reads and writes in turn on its own thread.
+    pub turns: Option<&'a Turns>,
+    /// Sets down how far the whole job is.
+    pub checkpoint: &'a (dyn Fn() -> Result<(), EngineError> + Sync),
+}
+
+impl Slice<'_> {
+    /// Handles its documents; what goes wrong with one is counted and set down.
+    ///
+    /// # Errors
+    /// What keeps it from going on.
+    pub fn run(&self, mut positions: Vec<Position>) -> Result<(), EngineError> {
+        self.skip_done(&mut positions);
+        let result = self.handle(&positions);
+        if result.is_ok() && !self.context.is_cancelled() {
+            self.tally.update(|progressed| progressed.ended = true);
+            self.set_down()?;
+        }
+        result
+    }
+
+    /// Leaves out what an interrupted run has done, and counts what is there for the first time.
+    fn skip_done(&self, positions: &mut Vec<Position>) {
+        let progressed = self.tally.progressed();
+        if let Some((name, seq_no)) = &progressed.after
+            && let Some(done) = self.sources.iter().position(|source| source.handle.name == *name)
+        {
+            positions.retain(|(source, found, _)| {
+                let source = *source as usize;
+                source > done || (source == done && found > seq_no)
+            });
+        }
+        let left = positions.len() as u64;
+        self.tally.update(|progressed| match progressed.found {
+            Some(found) if self.spec.destination().is_none() => {
+                // Documents that are gone from before the end were handled just before a crash.
+                let lost = found.saturating_sub(progressed.done + left);
+                match self.spec.operation {
+                    Operation::Delete => progressed.deleted += lost,
+                    Operation::Copy(_) | Operation::Update { .. } => progressed.updated += lost,
+                }
+                progressed.done += lost;
+            }
+            // Documents may have come to the source of a copy in the meantime.
+            Some(_) if self.max_docs.is_none() => {
+                progressed.total = Some(progressed.total.unwrap_or_default().max(progressed.done + left));
+            }
+            Some(_) => {}
+            None => {
+                progressed.found = Some(left);
+                progressed.total = Some(self.max_docs.map_or(left, |most| most.min(left)));
+            }
+        });
+        // With conflicts passed over, documents beyond the limit take the place of those that were not written.
+        if let Some(most) = self.max_docs.filter(|_| !self.spec.proceed) {
+            let left = most.saturating_sub(self.tally.progressed().successful());
+            positions.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+        }
+    }
+
+    fn handle(&self, positions: &[Position]) -> Result<(), EngineError> {
+        let earlier = self.tally.progressed();
+        let mut floor = earlier.destination_seq_no;
+        let in_batch = usize::try_from(earlier.in_batch).unwrap_or(0);
+        // What failed in a batch ends the job with it.
+        if in_batch == 0 && !earlier.failures.is_empty() {
+            return Ok(());
+        }
+        let enough =
+            |slice: &Self| slice.max_docs.is_some_and(|most| slice.tally.progressed().successful() >= most);
+        if enough(self) {
+            return Ok(());
+        }
+        let mut waiting = plan::chunks(positions.len(), self.spec.batch, in_batch);
+        self.set_down()?;
+        std::thread::scope(|scope| {
+            let mut ahead = VecDeque::with_capacity(AHEAD);
+            let mut batch_began = Instant::now();
+            let mut batch_documents = 0;
+            loop {
+                while self.turns.is_none()
+                    && ahead.len() < AHEAD
+                    && !self.context.is_cancelled()
+                    && let Some(chunk) = waiting.next()
+                {
+                    let read = &positions[chunk.range.clone()];
+                    ahead.push_back((chunk, scope.spawn(move || self.prepare(read))));
+                }
+                let turn = self.turns.map(Turns::take);
+                let (chunk, batch) = if turn.is_some() {
+                    if self.context.is_cancelled() {
+                        break;
+                    }
+                    let Some(chunk) = waiting.next() else { break };
+                    let batch = self.prepare(&positions[chunk.range.clone()])?;
+                    (chunk, batch)
+                } else {
+                    let Some((chunk, thread)) = ahead.pop_front() else { break };
+                    let batch = thread
+                        .join()
+                        .map_err(|_| EngineError::internal("reading a part of the documents panicked"))??;
+                    (chunk, batch)
+                };
+                if self.context.is_cancelled() {
+                    break;
+                }
+                batch_documents += chunk.range.len();
+                self.tally.update(|tally| tally.truncated_texts += batch.truncated);
+                self.write(batch.documents, floor.take())?;
+                let enough = enough(self);
+                self.note(&chunk, positions, enough);
+                self.set_down()?;
+                drop(turn);
+                let failed = self.tally.update(|tally| !tally.failures.is_empty());
+                if enough || (chunk.ends_batch && failed) {
+                    break;
+                }
+                if chunk.ends_batch {
+                    if chunk.range.end < positions.len() {
+                        let stop = || self.context.is_cancelled();
+                        self.tally.throttle.pause(batch_documents, batch_began, &stop);
+                    }
+                    batch_began = Instant::now();
+                    batch_documents = 0;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes a chunk and counts.
+    fn write(&self, documents: Vec<Prepared>, floor: Option<u64>) -> Result<(), EngineError> {
+        let done = self.tally.progressed();
+        let mut room = self.max_docs.map_or(u64::MAX, |most| most.saturating_sub(done.successful()));
+        let mut groups: Vec<(String, Vec<Option<String>>, Vec<WriteOp>)> = Vec::new();
+        for Prepared { id, index, action } in documents {
+            match action {
+                // Counted as done once there is room no more: the rest of the chunk is not wanted.
+                _ if room == 0 => break,
+                Action::Nothing => {
+                    room -= 1;
+                    self.tally.update(|tally| tally.noops += 1);
+                }
+                Action::Fail(error) => self.failed(&index, id.as_deref(), &error),
+                Action::Write(op) => {
+                    room -= 1;
+                    if self.was_written(&index, id.as_deref(), floor)? {
+                        continue;
+                    }
+                    match groups.iter_mut().find(|(name, _, _)| *name == index) {
+                        Some((_, ids, ops)) => {
+                            ids.push(id);
+                            ops.push(*op);
+                        }
+                        None => groups.push((index, vec![id], vec![*op])),
+                    }
+                }
+            }
+        }
+        for (index, ids, ops) in groups {
+            let target = self.targets.iter().find(|target| target.name == index);
+            let target = match (target, self.spec.destination()) {
+                (Some(target), None) => Arc::clone(target),
+                (Some(target), Some(destination)) => {
+                    match self.service.indices.names().uuid(&index) == Some(target.uuid.as_str()) {
+                        true => Arc::clone(target),
+                        // Deleted meanwhile: a write makes it again, as any other does.
+                        false => self
+                            .service
+                            .indices
+                            .get_or_create(&destination.index, self.spec.right_to_write())?,
+                    }
+                }
+                // A pipeline sent them elsewhere.
+                (None, _) => self.service.indices.get_or_create(&index, self.spec.right_to_write())?,
+            };
+            let results = target.write(ops).into_iter().map(|one| one.map_err(|error| target.explain(error)));
+            for (id, result) in ids.into_iter().zip(results) {
+                match result {
+                    Ok(WriteOutcome { result, truncated, .. }) => self.tally.update(|tally| {
+                        tally.truncated_texts += truncated;
+                        match result {
+                            WriteResult::Created => tally.created += 1,
+                            WriteResult::Deleted | WriteResult::NotFound => tally.deleted += 1,
+                            WriteResult::Updated => tally.updated += 1,
+                        }
+                    }),
+                    Err(error) => self.failed(&index, id.as_deref(), &error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// After a crash the next chunk may have been copied without having been set down. Such a document is counted and
+    /// not written again: with `op_type: create` it would be a conflict.
+    fn was_written(&self, index: &str, id: Option<&str>, floor: Option<u64>) -> Result<bool, EngineError> {
+        let (Some(floor), Some(id), Some(target)) = (floor, id, self.targets.first()) else {
+            return Ok(false);
+        };
+        if self.spec.destination().is_none() || index != target.name {
+            return Ok(false);
+        }
+        match target.shard.current_version(id, None).map_err(|error| target.failed(error))? {
+            Some(current) if current.seq_no >= floor && current.source.is_some() => {
+                self.tally.update(|tally| match current.version {
+                    1 => tally.created += 1,
+                    _ => tally.updated += 1,
+                });
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn failed(&self, index: &str, id: Option<&str>, error: &EngineError) {
+        // The copy is named as it was asked for, perhaps by an alias.
+        let index = self.spec.destination().map_or(index, |destination| &destination.index);
+        self.tally.update(|tally| {
+            if matches!(error, EngineError::VersionConflict { .. }) {
+                tally.version_conflicts += 1;
+                if self.spec.proceed {
+                    return;
+                }
+            }
+            tally.failures.push(json!({
+                "index": index,
+                "id": id,
+                "cause": error.to_json(),
+                "status": error.status(),
+            }));
+        });
+    }
+
+    fn note(&self, chunk: &Chunk, positions: &[Position], enough: bool) {
+        let last = positions[chunk.range.clone()].last();
+        self.tally.update(|tally| {
+            if let Some((source, seq_no, _)) = last {
+                tally.after = Some((self.sources[*source as usize].handle.name.clone(), *seq_no));
+            }
+            tally.done += chunk.range.len() as u64;
+            if chunk.ends_batch || enough {
+                tally.batches += 1;
+                tally.in_batch = 0;
+            } else {
+                tally.in_batch += chunk.range.len() as u64;
+            }
+        });
+    }
+
+    fn set_down(&self) -> Result<(), EngineError> {
+        if let (Some(_), Some(target)) = (self.spec.destination(), self.targets.first()) {
+            let next = target.shard.next_seq_no();
+            self.tally.update(|tally| tally.destination_seq_no = Some(next));
+        }
+        (self.checkpoint)()
+    }
+}

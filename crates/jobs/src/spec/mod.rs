@@ -1,0 +1,301 @@
+//! What a job over the documents of a query was asked to do: copy, write again, or delete.
+
+mod parts;
+mod reindex;
+mod remote;
+mod write_again;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sparrow_query::Query;
+
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::request::Request;
+use sparrow_call::rights::{Action, Caller, Right};
+use sparrow_indices::ResolveOptions;
+use sparrow_search::SearchService;
+use sparrow_search::{Order, SourceSelection};
+
+/// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
+const MOST_SLICES: u64 = 1024;
+
+/// Which of the three jobs it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Reindex,
+    UpdateByQuery,
+    DeleteByQuery,
+}
+
+impl Kind {
+    /// Action of the task.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::Reindex => "indices:data/write/reindex",
+            Self::UpdateByQuery => "indices:data/write/update/byquery",
+            Self::DeleteByQuery => "indices:data/write/delete/byquery",
+        }
+    }
+
+    /// The name of the endpoint without its underscore.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reindex => "reindex",
+            Self::UpdateByQuery => "update_by_query",
+            Self::DeleteByQuery => "delete_by_query",
+        }
+    }
+}
+
+/// A request, checked.
+#[derive(Debug, Clone)]
+pub(super) struct Spec {
+    /// Expressions for the indices to read.
+    pub sources: Vec<String>,
+    pub resolve: ResolveOptions,
+    /// Texts in it are not encoded yet.
+    pub query: Option<Query>,
+    /// The order in which documents are taken; as they were written, where none is given.
+    pub order: Option<Order>,
+    /// Documents of a batch.
+    pub batch: usize,
+    pub max_docs: Option<u64>,
+    /// Most documents that are taken from one index.
+    pub terminate_after: Option<usize>,
+    /// Version conflicts are counted and passed over.
+    pub proceed: bool,
+    /// Documents per second; infinite for no throttle.
+    pub requests_per_second: f64,
+    pub refresh: bool,
+    pub slices: Slices,
+    /// The one part of the documents that is wanted: its number, and how many there are.
+    pub part: Option<(u32, u32)>,
+    pub operation: Operation,
+    /// Who asked.
+    pub caller: Caller,
+    /// The request, for going on after a crash.
+    saved: Saved,
+}
+
+/// What is done with a document.
+#[derive(Debug, Clone)]
+pub(super) enum Operation {
+    /// It is copied.
+    Copy(Box<Destination>),
+    /// It is written again where it is, through a pipeline.
+    Update {
+        pipeline: Option<String>,
+    },
+    Delete,
+}
+
+/// Where copies go.
+#[derive(Debug, Clone)]
+pub(super) struct Destination {
+    pub index: String,
+    /// It has to be an alias.
+    pub require_alias: bool,
+    pub pipeline: Option<String>,
+    pub create: bool,
+    pub version_type: VersionType,
+    /// The fields to copy.
+    pub selection: SourceSelection,
+}
+
+/// Whose versions copies have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VersionType {
+    /// The destination counts.
+    Internal,
+    /// The versions of the source; only higher ones are written.
+    External,
+    /// The versions of the source; equal ones are written too.
+    ExternalOrEqual,
+}
+
+/// Into how many parts a job is divided, which run side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slices {
+    /// As many as the smallest index says that it has shards.
+    Auto,
+    Number(u32),
+}
+
+/// A request as it came.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Saved {
+    kind: Kind,
+    index: String,
+    parameters: BTreeMap<String, String>,
+    body: String,
+    /// The rights of the key that asked; none for one without bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rights: Option<Value>,
+    /// What versions before this one kept of a key's rights, which is not enough to go on with.
+    #[serde(default, skip_serializing)]
+    visible: Option<Value>,
+    #[serde(default, skip_serializing)]
+    writable: Option<Value>,
+}
+
+impl Spec {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// What is wrong with it, in the words of Elasticsearch.
+    pub fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Self, EngineError> {
+        match kind {
+            Kind::Reindex => reindex::parse(request, body),
+            Kind::UpdateByQuery | Kind::DeleteByQuery => write_again::parse(kind, request, body),
+        }
+    }
+
+    /// Reads what [`Spec::to_saved`] wrote.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn from_saved(saved: &Value) -> Result<Self, EngineError> {
+        let saved: Saved = serde_json::from_value(saved.clone()).map_err(|error| {
+            EngineError::internal(format!("the request of a job cannot be read: {error}"))
+        })?;
+        if saved.visible.is_some() || saved.writable.is_some() {
+            return Err(EngineError::internal(
+                "the job was started by a restricted key under an earlier version, and its rights are not known",
+            ));
+        }
+        let request = Request {
+            path: std::iter::once(("index".to_owned(), saved.index)).collect(),
+            query: saved.parameters,
+            caller: Caller::from_saved(saved.rights)?,
+            ..Request::default()
+        };
+        Self::parse(saved.kind, &request, saved.body.as_bytes())
+    }
+
+    /// The right to the documents that are read: what is not copied has to be the caller's to change, too.
+    pub fn right_to_read(&self) -> Right<'_> {
+        let read = self.caller.to(Action::Search);
+        match self.kind() {
+            Kind::Reindex => read,
+            Kind::UpdateByQuery => read.and(Action::UpdateByQuery),
+            Kind::DeleteByQuery => read.and(Action::DeleteByQuery),
+        }
+    }
+
+    /// The right to an index that documents are written to, by name.
+    pub fn right_to_write(&self) -> Right<'_> {
+        match &self.operation {
+            Operation::Copy(destination) if destination.create => self.caller.to(Action::Create),
+            Operation::Copy(_) | Operation::Update { .. } => self.caller.to(Action::Overwrite),
+            Operation::Delete => self.caller.to(Action::Delete),
+        }
+    }
+
+    /// Checks an index that a pipeline sends a document to.
+    ///
+    /// # Errors
+    /// 403; 400 for a name that cannot be read.
+    pub fn check_written(&self, index: &str) -> Result<(), EngineError> {
+        self.right_to_write().check([sparrow_indices::concrete_name(index)?.as_str()])
+    }
+
+    /// What is needed to go on after a crash.
+    pub fn to_saved(&self) -> Value {
+        // Strings and maps of strings always serialise.
+        serde_json::to_value(&self.saved).unwrap_or_default()
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.saved.kind
+    }
+
+    /// Description of the task.
+    pub fn description(&self) -> String {
+        let sources = self.sources.join(", ");
+        match &self.operation {
+            Operation::Copy(destination) => format!("reindex from [{sources}] to [{}]", destination.index),
+            Operation::Update { .. } | Operation::Delete => {
+                let name = self.kind().name().replace('_', "-");
+                if sources.is_empty() {
+                    format!("{name} [all indices]")
+                } else {
+                    format!("{name} [{sources}]")
+                }
+            }
+        }
+    }
+
+    /// Where copies go; none where nothing is copied.
+    pub fn destination(&self) -> Option<&Destination> {
+        match &self.operation {
+            Operation::Copy(destination) => Some(destination),
+            Operation::Update { .. } | Operation::Delete => None,
+        }
+    }
+
+    /// Refuses what the caller may not do, and to copy into an index that is read. An index that is not there is found out later.
+    ///
+    /// # Errors
+    /// 403, or a validation error.
+    pub fn check_destination(&self, service: &SearchService) -> Result<(), EngineError> {
+        for source in &self.sources {
+            service
+                .indices
+                .names()
+                .index_names(source, &self.resolve, self.right_to_read())
+                .or_else(allowed)?;
+        }
+        let Some(given) = self.destination() else { return Ok(()) };
+        self.check_written(&given.index)?;
+        if given.require_alias && !service.indices.is_alias(&given.index) {
+            let name = &given.index;
+            let reason = format!(
+                "no such index [{name}] and [require_alias] request flag is [true] and [{name}] is not an alias"
+            );
+            let exception = Exception::new("index_not_found_exception", reason).with("index", name.as_str());
+            return Err(EngineError::api(404, exception));
+        }
+        let destination = service
+            .indices
+            .write_target(&given.index, self.right_to_write())
+            .map(|handle| handle.name.clone());
+        let destination = destination.unwrap_or_else(|_| given.index.clone());
+        for source in &self.sources {
+            let Ok(handles) = service.indices.resolve(source, self.resolve.clone(), self.right_to_read())
+            else {
+                continue;
+            };
+            if handles.iter().any(|handle| handle.name == destination) {
+                return Err(EngineError::invalid(format!(
+                    "reindex cannot write into an index its reading from [{}]",
+                    given.index
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Passes over every error but that the caller may not.
+fn allowed(error: EngineError) -> Result<Vec<String>, EngineError> {
+    if error.status() == 403 { Err(error) } else { Ok(Vec::new()) }
+}
+
+/// What a request is remembered by.
+fn saved(kind: Kind, request: &Request, body: &[u8]) -> Saved {
+    Saved {
+        kind,
+        index: request.part("index").to_owned(),
+        parameters: request.query.clone(),
+        body: String::from_utf8_lossy(body).into_owned(),
+        rights: request.caller.to_saved(),
+        visible: None,
+        writable: None,
+    }
+}

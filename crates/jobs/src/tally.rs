@@ -1,0 +1,404 @@
+//! Counters of a job: what the status shows, what the response says, and where it can go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::spec::Kind;
+use sparrow_tasks::Progress;
+use sparrow_tasks::throttle::Throttle;
+
+/// How far a job, or one slice of it, has come.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Progressed {
+    /// Documents that it will handle, as far as is known.
+    pub total: Option<u64>,
+    /// Documents that there were when it began, beyond `max_docs` too.
+    pub found: Option<u64>,
+    pub updated: u64,
+    pub created: u64,
+    pub deleted: u64,
+    pub batches: u64,
+    pub version_conflicts: u64,
+    pub noops: u64,
+    /// Texts of which a model has read only the first tokens.
+    pub truncated_texts: u64,
+    /// Index and sequence number of the last document that is done.
+    pub after: Option<(String, u64)>,
+    /// Documents up to that one.
+    pub done: u64,
+    /// Sequence number that the next write into the destination had when this was set down: a document of the next
+    /// chunk that has this or a later one was written just before a crash.
+    pub destination_seq_no: Option<u64>,
+    /// Documents of the unfinished batch that are done.
+    pub in_batch: u64,
+    /// What went wrong so far.
+    pub failures: Vec<Value>,
+    /// Nothing is left to be done.
+    pub ended: bool,
+    /// Time spent before a restart.
+    pub took_millis: u64,
+}
+
+impl Progressed {
+    /// Documents that count towards `max_docs`.
+    pub fn successful(&self) -> u64 {
+        self.updated + self.created + self.deleted + self.noops
+    }
+}
+
+/// Where counters are shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    pub kind: Kind,
+    /// In a stored task: with all counters, and times in words too, as Elasticsearch does.
+    pub stored: bool,
+    pub cancelled: bool,
+}
+
+/// Counters at one moment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Figures {
+    progressed: Progressed,
+    slice: Option<u32>,
+    throttled: f64,
+    until: f64,
+    pace: f64,
+}
+
+impl Figures {
+    /// Adds those of several slices up.
+    pub fn sum(slices: &[Figures]) -> Self {
+        let mut sum = Self::default();
+        for slice in slices {
+            let (to, from) = (&mut sum.progressed, &slice.progressed);
+            to.total = Some(to.total.unwrap_or_default() + from.total.unwrap_or_default());
+            to.updated += from.updated;
+            to.created += from.created;
+            to.deleted += from.deleted;
+            to.batches += from.batches;
+            to.version_conflicts += from.version_conflicts;
+            to.noops += from.noops;
+            to.truncated_texts += from.truncated_texts;
+            sum.throttled += slice.throttled;
+            sum.pace += slice.pace;
+            let sooner = sum.until.abs() < f64::EPSILON || slice.until < sum.until;
+            sum.until = if sooner { slice.until } else { sum.until };
+        }
+        sum
+    }
+
+    /// Writes the counters between `timed_out` and `failures`, which are also the status of the task.
+    pub fn write(&self, into: &mut Map<String, Value>, form: Form) {
+        if let Some(slice) = self.slice {
+            into.insert("slice_id".into(), slice.into());
+        }
+        let progressed = &self.progressed;
+        for (name, count, shown) in [
+            ("total", progressed.total.unwrap_or_default(), true),
+            ("updated", progressed.updated, form.stored || form.kind != Kind::DeleteByQuery),
+            ("created", progressed.created, form.stored || form.kind == Kind::Reindex),
+            ("deleted", progressed.deleted, true),
+            ("batches", progressed.batches, true),
+            ("version_conflicts", progressed.version_conflicts, true),
+            ("noops", progressed.noops, true),
+            // Not a counter of Elasticsearch: there only when there is something to say.
+            ("truncated_texts", progressed.truncated_texts, progressed.truncated_texts > 0),
+        ] {
+            if shown {
+                into.insert(name.into(), count.into());
+            }
+        }
+        // Nothing is retried: encoding waits for its turn, and reading and writing happen in this process.
+        into.insert("retries".into(), json!({"bulk": 0, "search": 0}));
+        if form.stored {
+            into.insert("throttled".into(), time_in_words(self.throttled).into());
+        }
+        into.insert("throttled_millis".into(), whole(self.throttled).into());
+        let pace = if self.pace.is_finite() { self.pace } else { -1.0 };
+        into.insert("requests_per_second".into(), json!(pace));
+        if form.cancelled {
+            into.insert("canceled".into(), "by user request".into());
+        }
+        if form.stored {
+            into.insert("throttled_until".into(), time_in_words(self.until).into());
+        }
+        into.insert("throttled_until_millis".into(), whole(self.until).into());
+    }
+}
+
+/// Counters and pace of a running job, or of one slice of it.
+#[derive(Debug)]
+pub(super) struct Tally {
+    progressed: Mutex<Progressed>,
+    pub throttle: Throttle,
+    slice: Option<u32>,
+    began: Instant,
+    earlier: Duration,
+}
+
+impl Tally {
+    pub fn new(progressed: Progressed, throttle: Throttle, slice: Option<u32>) -> Self {
+        let earlier = Duration::from_millis(progressed.took_millis);
+        Self { progressed: Mutex::new(progressed), throttle, slice, began: Instant::now(), earlier }
+    }
+
+    /// Changes the counters.
+    pub fn update<T>(&self, change: impl FnOnce(&mut Progressed) -> T) -> T {
+        change(&mut self.progressed.lock())
+    }
+
+    /// Whether nothing is left to be done.
+    pub fn has_ended(&self) -> bool {
+        self.progressed.lock().ended
+    }
+
+    /// The counters, with the time spent.
+    pub fn progressed(&self) -> Progressed {
+        let mut progressed = self.progressed.lock().clone();
+        progressed.took_millis = millis(self.took());
+        progressed
+    }
+
+    /// The counters as they are shown.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            progressed: self.progressed.lock().clone(),
+            slice: self.slice,
+            throttled: self.throttle.throttled_millis(),
+            until: self.throttle.throttled_until_millis(),
+            pace: self.throttle.requests_per_second(),
+        }
+    }
+
+    fn took(&self) -> Duration {
+        self.earlier + self.began.elapsed()
+    }
+}
+
+impl Progress for Tally {
+    fn status(&self, cancelled: bool) -> Value {
+        let mut status = Map::new();
+        // The status of a running task has all counters, and no words.
+        self.figures().write(&mut status, Form { kind: Kind::Reindex, stored: false, cancelled });
+        Value::Object(status)
+    }
+
+    fn rethrottle(&self, requests_per_second: f64) -> bool {
+        self.throttle.change(requests_per_second);
+        true
+    }
+}
+
+/// All slices of a job; one that is not divided has one.
+#[derive(Debug)]
+pub(super) struct Slices {
+    tallies: Mutex<Vec<Arc<Tally>>>,
+    /// Whether the job is divided, which shows in its status.
+    divided: AtomicBool,
+    /// Documents per second of the whole, for slices that are not there yet.
+    pace: Mutex<f64>,
+}
+
+impl Slices {
+    /// A job with this pace that is not divided yet: `first` counts until it is.
+    pub fn new(first: Arc<Tally>) -> Self {
+        let pace = Mutex::new(first.throttle.requests_per_second());
+        Self { tallies: Mutex::new(vec![first]), divided: false.into(), pace }
+    }
+
+    /// Divides the job: one tally for each element of `progressed`, each with its part of the pace.
+    pub fn divide(&self, progressed: Vec<Progressed>) -> Vec<Arc<Tally>> {
+        let pace = self.pace.lock();
+        let mut tallies = self.tallies.lock();
+        let unfinished = progressed.iter().filter(|slice| !slice.ended).count().max(1);
+        #[expect(clippy::cast_precision_loss, reason = "slices are few")]
+        let part = *pace / unfinished as f64;
+        *tallies = (0..)
+            .zip(progressed)
+            .map(|(number, progressed)| Arc::new(Tally::new(progressed, Throttle::new(part), Some(number))))
+            .collect();
+        self.divided.store(true, Ordering::Relaxed);
+        tallies.clone()
+    }
+
+    /// Documents per second of the whole; infinite for no throttle.
+    pub fn pace(&self) -> f64 {
+        *self.pace.lock()
+    }
+
+    /// The tallies of all slices.
+    pub fn tallies(&self) -> Vec<Arc<Tally>> {
+        self.tallies.lock().clone()
+    }
+
+    fn is_divided(&self) -> bool {
+        self.divided.load(Ordering::Relaxed)
+    }
+
+    fn write(&self, into: &mut Map<String, Value>, form: Form) {
+        let tallies = self.tallies();
+        if !self.is_divided() {
+            if let Some(only) = tallies.first() {
+                only.figures().write(into, form);
+            }
+            return;
+        }
+        let figures: Vec<Figures> = tallies.iter().map(|tally| tally.figures()).collect();
+        Figures::sum(&figures).write(into, form);
+        let slices = figures.iter().map(|slice| {
+            let mut shown = Map::new();
+            slice.write(&mut shown, form);
+            Value::Object(shown)
+        });
+        into.insert("slices".into(), slices.collect());
+    }
+
+    /// The response of the whole job.
+    pub fn response(&self, form: Form) -> Value {
+        let tallies = self.tallies();
+        let took = tallies.iter().map(|tally| tally.took()).max().unwrap_or_default();
+        let mut response = Map::new();
+        response.insert("took".into(), millis(took).into());
+        response.insert("timed_out".into(), false.into());
+        self.write(&mut response, form);
+        let failures = tallies.iter().flat_map(|tally| tally.progressed().failures).collect();
+        response.insert("failures".into(), Value::Array(failures));
+        Value::Object(response)
+    }
+}
+
+impl Progress for Slices {
+    fn status(&self, cancelled: bool) -> Value {
+        let mut status = Map::new();
+        self.write(&mut status, Form { kind: Kind::Reindex, stored: false, cancelled });
+        Value::Object(status)
+    }
+
+    /// Each slice that still runs gets its part of the pace.
+    fn rethrottle(&self, requests_per_second: f64) -> bool {
+        *self.pace.lock() = requests_per_second;
+        let mut running = self.tallies();
+        running.retain(|tally| !tally.has_ended());
+        #[expect(clippy::cast_precision_loss, reason = "slices are few")]
+        let part = requests_per_second / running.len().max(1) as f64;
+        for tally in running {
+            tally.throttle.change(part);
+        }
+        true
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times are positive and far from 2^53"
+)]
+fn whole(millis: f64) -> u64 {
+    millis as u64
+}
+
+/// `0s`, `799.9ms`, `1.5s`, `2.1m`: one digit after the point, cut and not rounded.
+pub(super) fn time_in_words(millis: f64) -> String {
+    if millis <= 0.0 {
+        return "0s".into();
+    }
+    let (unit, size) = [("d", 86_400_000.0), ("h", 3_600_000.0), ("m", 60_000.0), ("s", 1000.0)]
+        .into_iter()
+        .find(|(_, size)| millis >= *size)
+        .unwrap_or(("ms", 1.0));
+    let tenths = whole(millis / size * 10.0);
+    if tenths.is_multiple_of(10) {
+        format!("{}{unit}", tenths / 10)
+    } else {
+        format!("{}.{}{unit}", tenths / 10, tenths % 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::{Form, Kind, Progressed, Slices, Tally, time_in_words};
+    use sparrow_tasks::Progress;
+    use sparrow_tasks::throttle::Throttle;
+
+    #[test]
+    fn times_are_cut_to_one_digit() {
+        for (millis, text) in
+            [(0.0, "0s"), (799.99, "799.9ms"), (28.0, "28ms"), (1500.0, "1.5s"), (126_000.0, "2.1m")]
+        {
+            assert_eq!(time_in_words(millis), text);
+        }
+    }
+
+    fn slices(progressed: Progressed) -> Slices {
+        Slices::new(Arc::new(Tally::new(progressed, Throttle::new(f64::INFINITY), None)))
+    }
+
+    #[test]
+    fn the_response_has_the_documented_members_in_order() {
+        let progressed =
+            Progressed { total: Some(5), created: 3, noops: 2, batches: 1, ..Progressed::default() };
+        let tally = slices(progressed);
+        let form = |kind, stored| Form { kind, stored, cancelled: stored };
+        let response = tally.response(form(Kind::Reindex, false));
+        let names: Vec<&String> = response.as_object().unwrap().keys().collect();
+        let expected = [
+            "took",
+            "timed_out",
+            "total",
+            "updated",
+            "created",
+            "deleted",
+            "batches",
+            "version_conflicts",
+            "noops",
+            "retries",
+            "throttled_millis",
+            "requests_per_second",
+            "throttled_until_millis",
+            "failures",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(response["requests_per_second"].to_string(), "-1.0");
+        assert_eq!(response["total"], json!(5));
+        let stored = tally.response(form(Kind::DeleteByQuery, true));
+        assert_eq!(stored["throttled"], json!("0s"));
+        assert_eq!(stored["canceled"], json!("by user request"));
+        assert_eq!(stored["created"], json!(3));
+        let deleting = tally.response(form(Kind::DeleteByQuery, false));
+        assert_eq!((deleting.get("updated"), deleting.get("created")), (None, None));
+        let updating = tally.response(form(Kind::UpdateByQuery, false));
+        assert_eq!((updating.get("updated"), updating.get("created")), (Some(&json!(0)), None));
+    }
+
+    #[test]
+    fn slices_add_up_and_share_the_pace() {
+        let whole = slices(Progressed::default());
+        whole.rethrottle(12.0);
+        let part =
+            |total, ended| Progressed { total: Some(total), updated: 1, ended, ..Progressed::default() };
+        let tallies = whole.divide(vec![part(3, false), part(4, false), part(5, true)]);
+        assert!((tallies[0].throttle.requests_per_second() - 6.0).abs() < f64::EPSILON);
+        let status = whole.status(false);
+        assert_eq!((&status["total"], &status["updated"]), (&json!(12), &json!(3)));
+        assert_eq!(status["slices"].as_array().map(Vec::len), Some(3));
+        assert_eq!((&status["slices"][1]["slice_id"], &status["slices"][1]["total"]), (&json!(1), &json!(4)));
+        tallies[0].update(|slice| slice.ended = true);
+        whole.rethrottle(5.0);
+        assert!((tallies[1].throttle.requests_per_second() - 5.0).abs() < f64::EPSILON);
+        whole.rethrottle(f64::INFINITY);
+        assert_eq!(whole.status(true)["canceled"], json!("by user request"));
+    }
+}

@@ -1,0 +1,389 @@
+//! The operations on models and deployments.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::ModelError;
+use super::deployments::Running;
+use super::registry::RegisteredModel;
+use super::{Purpose, view};
+use crate::service::ModelService;
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_inference::vector_to_json;
+
+/// Most texts of one `_infer`.
+pub const MOST_TEXTS: usize = 1024;
+
+/// What `include` may ask for; only the status of the definition is something here, and it is always shown.
+const INCLUDES: [&str; 5] = [
+    "definition",
+    "definition_status",
+    "feature_importance_baseline",
+    "hyperparameters",
+    "total_feature_importance",
+];
+/// What `exclude_generated` leaves out: a configuration that can be put again.
+const GENERATED: [&str; 8] = [
+    "model_id",
+    "created_by",
+    "version",
+    "create_time",
+    "model_size_bytes",
+    "estimated_operations",
+    "license_level",
+    "fully_defined",
+];
+
+/// `GET /_ml/info`
+pub fn ml_info(
+    service: &ModelService,
+    _request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let cores = service.models.cores();
+    Ok(Reply::ok(&json!({
+        // Of jobs that find anomalies, which are not there.
+        "defaults": {"anomaly_detectors": {}, "datafeeds": {}},
+        "upgrade_mode": false,
+        "native_code": {"version": env!("CARGO_PKG_VERSION"), "build_hash": "unknown"},
+        "limits": {"total_ml_processors": cores, "max_single_ml_node_processors": cores},
+    })))
+}
+
+/// `GET /_ml/trained_models[/{model}]`
+pub fn get_trained_models(
+    service: &ModelService,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    params.bool("decompress_definition", true)?;
+    let exclude_generated = params.bool("exclude_generated", false)?;
+    let mut models = matching(service, request)?;
+    let includes: Vec<&str> =
+        params.get("include").unwrap_or_default().split(',').filter(|name| !name.is_empty()).collect();
+    if let Some(unknown) = includes.iter().find(|name| !INCLUDES.contains(name)) {
+        return Err(status(
+            400,
+            format!("unknown [include] parameters [{unknown}]. Valid options are [{}]", INCLUDES.join(", ")),
+        ));
+    }
+    if includes.contains(&"definition") {
+        return Err(match &models[..] {
+            [model] => status(
+                400,
+                format!("[{}] is type [pytorch] and does not support retrieving the definition", model.id),
+            ),
+            _ => status(400, "Getting model definition is not supported when getting more than one model"),
+        });
+    }
+    let tags: Vec<&str> =
+        params.get("tags").unwrap_or_default().split(',').filter(|tag| !tag.is_empty()).collect();
+    models.retain(|model| tags.iter().all(|tag| model.config.tags.iter().any(|own| own == tag)));
+    let count = models.len();
+    let registry = &service.models.registry;
+    let configs: Vec<Value> = page(request, models)?
+        .iter()
+        .map(|model| {
+            let mut shown = view::config(model, &registry.given_aliases(&model.id));
+            if exclude_generated && let Value::Object(shown) = &mut shown {
+                shown.retain(|name, _| !GENERATED.contains(&name.as_str()));
+            }
+            shown
+        })
+        .collect();
+    Ok(Reply::ok(&json!({"count": count, "trained_model_configs": configs})))
+}
+
+/// An error with Elasticsearch's plain type.
+pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
+    EngineError::api(status, Exception::new("status_exception", reason))
+}
+
+/// `GET /_ml/trained_models[/{model}]/_stats`
+pub fn trained_model_stats(
+    service: &ModelService,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let node = service.data.node_id();
+    let mut shown = Vec::new();
+    for model in matching(service, request)? {
+        let pipelines = pipelines_of(service, &model).len();
+        let running = service.models.deployments.of_model(&model.id);
+        if running.is_empty() {
+            shown.push(view::stats(&model, None, pipelines, node));
+        }
+        shown.extend(running.iter().map(|running| view::stats(&model, Some(running), pipelines, node)));
+    }
+    let count = shown.len();
+    Ok(Reply::ok(&json!({"count": count, "trained_model_stats": page(request, shown)?})))
+}
+
+/// `POST /_ml/trained_models/{model}/deployment/_stop`
+pub fn stop_deployment(
+    service: &ModelService,
+    request: &Request,
+    body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let body = optional_object(body)?;
+    let params = request.params();
+    for (name, value) in &body {
+        let problem = match name.as_str() {
+            "allow_no_match" | "force" | "finish_pending_work" if value.is_boolean() => continue,
+            "allow_no_match" | "force" | "finish_pending_work" => format!("{name} must be [true] or [false]"),
+            _ => format!("unknown field [{name}]"),
+        };
+        return Err(EngineError::api(
+            400,
+            Exception::new(
+                "x_content_parse_exception",
+                format!("[stop_trained_model_deployment_request] {problem}"),
+            ),
+        ));
+    }
+    let force = params.bool("force", body.get("force").and_then(Value::as_bool).unwrap_or(false))?;
+    let allow_no_match = params.bool("allow_no_match", true)?;
+    let expression = request.part("model");
+    let deployments = &service.models.deployments;
+    let running = match deployments.get(expression) {
+        Some(running) => vec![running],
+        None => {
+            let models =
+                service.models.registry.matching(expression).map_err(|id| ModelError::NotFound { id })?;
+            models.iter().flat_map(|model| deployments.of_model(&model.id)).collect()
+        }
+    };
+    if running.is_empty() && !allow_no_match {
+        return Err(ModelError::NotFound { id: expression.to_owned() }.into());
+    }
+    if !force {
+        for one in &running {
+            check_unused(service, one, &running)?;
+        }
+    }
+    for running in &running {
+        deployments.stop(&running.settings().deployment_id);
+    }
+    Ok(Reply::ok(&json!({"stopped": true})))
+}
+
+/// Refuses to stop a deployment that something relies on: a pipeline, or an inference endpoint.
+fn check_unused(service: &ModelService, one: &Running, stopping: &[Arc<Running>]) -> Result<(), ModelError> {
+    let (id, model) = (one.settings().deployment_id, &one.model);
+    let deployments = service.models.deployments.of_model(&model.id);
+    // Who names the model is served by any other deployment of it that goes on.
+    let is_last = deployments.iter().all(|other| stopping.iter().any(|stopped| Arc::ptr_eq(stopped, other)));
+    let of_model = |name: &str| is_last && (name == model.id || model.aliases.contains(&name));
+    let pipelines = service.pipelines.using_model(&|name| name == id || of_model(name));
+    if !pipelines.is_empty() {
+        return Err(ModelError::InUse { id, pipelines });
+    }
+    let mut aliases = service.models.registry.given_aliases(&model.id).into_iter();
+    let used = |alias: &String| is_last && !service.pipelines.using_model(&|name| name == alias).is_empty();
+    if let Some(alias) = aliases.find(used) {
+        return Err(ModelError::AliasInUse { id, alias });
+    }
+    let endpoints = service.models.endpoints.all();
+    let mut owners = endpoints.iter().filter(|endpoint| endpoint.hybrid.is_none());
+    match owners.find(|endpoint| endpoint.deployment() == id) {
+        Some(endpoint) => Err(ModelError::OfEndpoint {
+            id,
+            endpoint: endpoint.inference_id.clone(),
+            how: if endpoint.deployment_id.is_none() { "was created" } else { "is used" },
+        }),
+        None => Ok(()),
+    }
+}
+
+/// `POST /_ml/trained_models/{model}/_infer`
+pub fn infer_trained_model(
+    service: &ModelService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let id = request.part("model");
+    let mut body = optional_object(body)?;
+    let documents = match body.shift_remove("docs") {
+        Some(Value::Array(documents)) if !documents.is_empty() => documents,
+        Some(Value::Object(document)) => vec![Value::Object(document)],
+        Some(Value::Array(_)) | None | Some(Value::Null) => {
+            return Err(EngineError::invalid("at least one document is required "));
+        }
+        Some(_) => return Err(EngineError::parse("[docs] must be a list of objects")),
+    };
+    if documents.len() > MOST_TEXTS {
+        return Err(EngineError::illegal_argument(format!(
+            "[docs] holds [{}] documents, at most [{MOST_TEXTS}] are encoded at once",
+            documents.len()
+        )));
+    }
+    let asked = body.shift_remove("inference_config");
+    if let Some(unknown) = body.keys().next() {
+        return Err(EngineError::illegal_argument(format!(
+            "[infer_trained_model] unknown field [{unknown}]"
+        )));
+    }
+    let model =
+        service.models.resolve(id).ok_or_else(|| ModelError::NotFoundForInference { id: id.to_owned() })?;
+    let results_field = results_field(&model, asked)?;
+    let field = model.config.input.as_str();
+    let texts = documents.iter().map(|document| text_of(document, field)).collect::<Result<Vec<_>, _>>()?;
+    let timeout = request.params().duration("timeout")?.unwrap_or(Duration::from_secs(10));
+    let encoded = service.models.encode_within(
+        id,
+        &texts,
+        Purpose::Direct,
+        Some(cancel.flag().as_ref()),
+        Some(timeout),
+    )?;
+    let results: Vec<Value> = encoded
+        .iter()
+        .map(|encoded| {
+            let mut result = Map::new();
+            result.insert(results_field.clone(), vector_to_json(&encoded.output));
+            if encoded.truncated_tokens > 0 {
+                result.insert("is_truncated".into(), true.into());
+            }
+            Value::Object(result)
+        })
+        .collect();
+    Ok(Reply::ok(&json!({"inference_results": results})))
+}
+
+fn text_of<'a>(document: &'a Value, field: &str) -> Result<&'a str, EngineError> {
+    match document.get(field) {
+        Some(Value::String(text)) => Ok(text),
+        None | Some(Value::Null) => {
+            Err(status(400, format!("Input field [{field}] does not exist in the source document")))
+        }
+        Some(other) => {
+            Err(status(400, format!("Input value [{other}] for field [{field}] must be a string")))
+        }
+    }
+}
+
+/// Name of the field that the vectors are answered in: by the request, by the model, or the default. What else
+/// `inference_config` says is checked: it must fit the model, and the way texts are read cannot be changed.
+fn results_field(model: &RegisteredModel, asked: Option<Value>) -> Result<String, EngineError> {
+    const DEFAULT: &str = "predicted_value";
+    let said = model.config.inference_config.as_ref().and_then(|config| config.values().next());
+    let default = || said.and_then(|options| options["results_field"].as_str()).unwrap_or(DEFAULT).to_owned();
+    let (kind, options) = match asked {
+        None | Some(Value::Null) => return Ok(default()),
+        Some(Value::Object(config)) if config.len() == 1 => match config.into_iter().next() {
+            Some(entry) => entry,
+            None => return Ok(default()),
+        },
+        Some(_) => {
+            return Err(EngineError::illegal_argument(
+                "inference_config must be an object with one inference type mapped to an object.",
+            ));
+        }
+    };
+    if kind != "text_expansion" && kind != "text_embedding" {
+        return Err(EngineError::illegal_argument(format!(
+            "unrecognized inference configuration type [{kind}]. Supported types [text_expansion, text_embedding]"
+        )));
+    }
+    if let Ok(info) = model.info() {
+        let made = if info.kind.is_sparse() { "text_expansion" } else { "text_embedding" };
+        if kind != made {
+            return Err(status(
+                403,
+                format!(
+                    "Trained model [{}] is configured for task [{made}] but called with task [{kind}]",
+                    model.id
+                ),
+            ));
+        }
+    }
+    let Value::Object(options) = options else {
+        return Err(EngineError::illegal_argument(format!("[{kind}] must be an object")));
+    };
+    let mut field = None;
+    for (name, value) in options {
+        match (name.as_str(), value) {
+            (_, Value::Null) => {}
+            ("results_field", Value::String(name)) => field = Some(name),
+            ("results_field", other) => {
+                return Err(EngineError::illegal_argument(format!(
+                    "[results_field] must be a string, but was [{other}]"
+                )));
+            }
+            ("tokenization", value) => {
+                sparrow_ingest::check_tokenization(&value).map_err(EngineError::illegal_argument)?;
+            }
+            _ => {
+                return Err(super::config::parser_error(format!("[{kind}] unknown field [{name}]")));
+            }
+        }
+    }
+    Ok(field.unwrap_or_else(default))
+}
+
+fn matching(service: &ModelService, request: &Request) -> Result<Vec<Arc<RegisteredModel>>, EngineError> {
+    let expression = request.part("model");
+    let models = service.models.registry.matching(expression).map_err(|id| ModelError::NotFound { id })?;
+    if models.is_empty() && !expression.is_empty() && !request.params().bool("allow_no_match", true)? {
+        return Err(ModelError::NotFound { id: expression.to_owned() }.into());
+    }
+    Ok(models)
+}
+
+fn page<T>(request: &Request, items: Vec<T>) -> Result<Vec<T>, EngineError> {
+    let read = |name: &str, default: i64| -> Result<usize, EngineError> {
+        let number = request.params().integer(name)?.unwrap_or(default);
+        usize::try_from(number)
+            .map_err(|_| EngineError::illegal_argument(format!("Parameter [{name}] cannot be < 0")))
+    };
+    let (from, size) = (read("from", 0)?, read("size", 100)?);
+    Ok(items.into_iter().skip(from).take(size).collect())
+}
+
+pub(super) fn existing(service: &ModelService, id: &str) -> Result<Arc<RegisteredModel>, ModelError> {
+    service.models.resolve(id).ok_or_else(|| ModelError::NotFound { id: id.to_owned() })
+}
+
+/// An alias of a model as a deployment id means the model's own id.
+pub(super) fn resolve_alias(service: &ModelService, id: &str) -> String {
+    service.models.registry.find(id).map_or_else(|| id.to_owned(), |model| model.id.clone())
+}
+
+fn pipelines_of(service: &ModelService, model: &RegisteredModel) -> Vec<String> {
+    let deployments: Vec<String> = service
+        .models
+        .deployments
+        .of_model(&model.id)
+        .iter()
+        .map(|running| running.settings().deployment_id)
+        .collect();
+    service.pipelines.using_model(&|id| {
+        id == model.id || model.aliases.contains(&id) || deployments.iter().any(|deployment| deployment == id)
+    })
+}
+
+pub(super) fn optional_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Map::new());
+    }
+    match sparrow_wire::strict_json::from_slice(body) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(EngineError::parse("request body must be an object")),
+        Err(error) => Err(EngineError::api(
+            400,
+            Exception::new(
+                "x_content_parse_exception",
+                format!("[{}:{}] {error}", error.line(), error.column()),
+            ),
+        )),
+    }
+}

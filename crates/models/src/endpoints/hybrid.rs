@@ -1,0 +1,158 @@
+//! Endpoints that make a sparse and a dense vector of each text, so that one field can be searched by both.
+//!
+//! Such an endpoint names two others, which encode; it has no model and no deployment of its own. `.hybrid` is always
+//! there, and has the embedded models.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sparrow_encoder::Encoded;
+use sparrow_query::VectorKind;
+
+use super::problems::{Problems, java_map};
+use super::settings::status;
+use super::{DENSE_ENDPOINT, Endpoint, SPARSE_ENDPOINT, TaskType, shown};
+use crate::{ModelError, Models};
+use sparrow_call::error::EngineError;
+use sparrow_mapping::Chunking;
+
+/// The endpoint that is always there.
+pub(super) const HYBRID_ENDPOINT: &str = ".hybrid";
+
+/// The two endpoints, deployments or models behind one that makes both kinds of vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HybridParts {
+    pub sparse_inference_id: String,
+    pub dense_inference_id: String,
+}
+
+impl HybridParts {
+    /// Those of the embedded models.
+    pub(super) fn embedded() -> Self {
+        Self {
+            sparse_inference_id: SPARSE_ENDPOINT.to_owned(),
+            dense_inference_id: DENSE_ENDPOINT.to_owned(),
+        }
+    }
+
+    /// The one that makes a kind of vectors.
+    pub fn of(&self, kind: VectorKind) -> &str {
+        match kind {
+            VectorKind::Sparse => &self.sparse_inference_id,
+            VectorKind::Dense => &self.dense_inference_id,
+        }
+    }
+
+    /// Both, the sparse one first: it is the quicker one.
+    fn ids(&self) -> Vec<String> {
+        vec![self.sparse_inference_id.clone(), self.dense_inference_id.clone()]
+    }
+}
+
+impl Models {
+    /// The parts of an endpoint that makes both kinds of vectors; `None` for any other id.
+    pub fn hybrid_parts(&self, id: &str) -> Option<HybridParts> {
+        self.endpoints.get(id)?.hybrid.clone()
+    }
+
+    /// The ids whose vectors together are those of an id: itself, unless it makes both kinds.
+    pub fn encoders(&self, id: &str) -> Vec<String> {
+        self.hybrid_parts(id).map_or_else(|| vec![id.to_owned()], |parts| parts.ids())
+    }
+}
+
+/// Why an endpoint of both kinds cannot stand where one vector is wanted.
+pub fn not_one_vector(id: &str, parts: &HybridParts) -> ModelError {
+    ModelError::MakesBoth {
+        id: id.to_owned(),
+        sparse: parts.sparse_inference_id.clone(),
+        dense: parts.dense_inference_id.clone(),
+    }
+}
+
+/// Reads the settings of a `PUT` of such an endpoint.
+///
+/// # Errors
+/// Status 400 that names what is wrong; 404 for a part that is not there.
+pub(super) fn endpoint(
+    models: &Models,
+    inference_id: &str,
+    service: String,
+    mut settings: Map<String, Value>,
+    chunking: &Chunking,
+) -> Result<Endpoint, EngineError> {
+    const SCOPE: &str = "service_settings";
+    let mut problems = Problems::default();
+    let mut part = |name: &'static str| {
+        let id = problems.text(&settings, name, SCOPE);
+        if id.is_none() {
+            problems.add(format!("[{SCOPE}] does not contain the required setting [{name}]"));
+        }
+        id.unwrap_or_default()
+    };
+    let (sparse, dense) = (part("sparse_inference_id"), part("dense_inference_id"));
+    problems.done()?;
+    settings.retain(|name, _| !["sparse_inference_id", "dense_inference_id"].contains(&name.as_str()));
+    if !settings.is_empty() {
+        return Err(status(
+            400,
+            format!(
+                "Configuration contains settings [{}] unknown to the [{service}] service",
+                java_map(&settings)
+            ),
+        ));
+    }
+    let task = |id: &str, wanted: TaskType| {
+        let target = models
+            .inference_target(id)
+            .ok_or_else(|| EngineError::resource_not_found(format!("Inference endpoint not found [{id}]")))?;
+        if target.task_type == wanted {
+            return Ok(target);
+        }
+        Err(status(
+            400,
+            format!(
+                "inference endpoint [{id}] makes [{}], but [{}] is needed here",
+                target.task_type.name(),
+                wanted.name()
+            ),
+        ))
+    };
+    task(&sparse, TaskType::SparseEmbedding)?;
+    let target = task(&dense, TaskType::TextEmbedding)?;
+    Ok(Endpoint {
+        inference_id: inference_id.to_owned(),
+        task_type: TaskType::HybridEmbedding,
+        service,
+        model_id: String::new(),
+        deployment_id: None,
+        num_allocations: None,
+        num_threads: 1,
+        adaptive_allocations: None,
+        similarity: Some(target.similarity.unwrap_or_else(|| "cosine".to_owned())),
+        dimensions: target.dimensions,
+        chunking_settings: shown(chunking),
+        hybrid: Some(HybridParts { sparse_inference_id: sparse, dense_inference_id: dense }),
+        preconfigured: false,
+    })
+}
+
+/// The endpoint that is always there.
+pub(super) fn preconfigured() -> Endpoint {
+    Endpoint {
+        task_type: TaskType::HybridEmbedding,
+        model_id: String::new(),
+        adaptive_allocations: None,
+        hybrid: Some(HybridParts::embedded()),
+        ..super::preconfigured(HYBRID_ENDPOINT, TaskType::TextEmbedding, "")
+    }
+}
+
+/// Both vectors of a text, as `_inference` answers.
+pub(super) fn vectors_to_json(sparse: &Encoded, dense: &Encoded) -> Value {
+    json!({
+        "is_truncated": sparse.truncated_tokens > 0 || dense.truncated_tokens > 0,
+        "sparse_embedding": sparrow_inference::vector_to_json(&sparse.output),
+        "text_embedding": sparrow_inference::vector_to_json(&dense.output),
+    })
+}

@@ -1,0 +1,190 @@
+//! Encoding texts with an inference endpoint.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::api::existing;
+use super::settings::{self, status};
+use super::{Endpoint, TaskType, hybrid};
+use crate::service::ModelService;
+use crate::{MOST_TEXTS, Purpose};
+use sparrow_call::body::{parse_object, token};
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_inference::vector_to_json;
+use sparrow_query::VectorKind;
+
+/// Time that a request waits for its vectors.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// What texts may be encoded for.
+const INPUT_TYPES: [&str; 6] =
+    ["classification", "clustering", "ingest", "internal_ingest", "internal_search", "search"];
+
+/// `POST /_inference[/{task_type}]/{inference_id}`
+pub fn infer(
+    service: &ModelService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let id = request.part("inference_id");
+    let asked = read(body)?;
+    let timeout = request.params().duration("timeout")?.unwrap_or(TIMEOUT);
+    let endpoint = existing(service, id)?;
+    match_task(request.part("task_type"), endpoint.task_type)?;
+    asked.fits(&endpoint)?;
+    let texts: Vec<&str> = asked.input.iter().map(String::as_str).collect();
+    let purpose = if asked.for_search { Purpose::Query } else { Purpose::Direct };
+    let encode = |id: &str| {
+        service.models.encode_within(id, &texts, purpose, Some(cancel.flag().as_ref()), Some(timeout))
+    };
+    if let Some(parts) = &endpoint.hybrid {
+        let (sparse, dense) = (encode(parts.of(VectorKind::Sparse))?, encode(parts.of(VectorKind::Dense))?);
+        let both: Vec<Value> =
+            sparse.iter().zip(&dense).map(|(sparse, dense)| hybrid::vectors_to_json(sparse, dense)).collect();
+        return Ok(Reply::ok(&json!({endpoint.task_type.name(): both})));
+    }
+    let encoded = encode(id)?;
+    let results: Vec<Value> = encoded
+        .iter()
+        .map(|encoded| {
+            let vector = vector_to_json(&encoded.output);
+            match endpoint.task_type {
+                TaskType::SparseEmbedding => {
+                    json!({"is_truncated": encoded.truncated_tokens > 0, "embedding": vector})
+                }
+                TaskType::TextEmbedding | TaskType::HybridEmbedding => json!({"embedding": vector}),
+            }
+        })
+        .collect();
+    Ok(Reply::ok(&json!({endpoint.task_type.name(): results})))
+}
+
+/// `POST /_inference[/{task_type}]/{inference_id}/_stream`
+pub fn infer_stream(
+    service: &ModelService,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let endpoint = existing(service, request.part("inference_id"))?;
+    match_task(request.part("task_type"), endpoint.task_type)?;
+    Err(status(
+        405,
+        format!(
+            "Streaming is not allowed for service [{}] and task [{}]",
+            endpoint.service,
+            endpoint.task_type.name()
+        ),
+    ))
+}
+
+/// The body of a request.
+struct Asked {
+    input: Vec<String>,
+    query: bool,
+    for_search: bool,
+}
+
+impl Asked {
+    fn fits(&self, endpoint: &Endpoint) -> Result<(), EngineError> {
+        if self.query {
+            return Err(EngineError::invalid(format!(
+                "Field [query] cannot be specified for task type [{}]",
+                endpoint.task_type.name()
+            )));
+        }
+        if self.input.len() > MOST_TEXTS {
+            return Err(EngineError::illegal_argument(format!(
+                "[input] holds [{}] texts, at most [{MOST_TEXTS}] are encoded at once",
+                self.input.len()
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn read(body: &[u8]) -> Result<Asked, EngineError> {
+    const PARSER: &str = "cluster:internal/xpack/inference";
+    let refuse = |reason: String| {
+        Err(EngineError::api(
+            400,
+            Exception::new("x_content_parse_exception", format!("[{PARSER}] {reason}")),
+        ))
+    };
+    let mut asked = Asked { input: Vec::new(), query: false, for_search: false };
+    let body: Map<String, Value> = parse_object(body)?;
+    let mut has_input = false;
+    for (name, value) in body {
+        match (name.as_str(), value) {
+            (_, Value::Null) if name != "input" => {}
+            ("input", Value::Null) => {}
+            ("input", Value::String(text)) => {
+                has_input = true;
+                asked.input.push(text);
+            }
+            ("input", Value::Array(texts)) => {
+                has_input = true;
+                for text in texts {
+                    match text {
+                        Value::String(text) => asked.input.push(text),
+                        other => {
+                            return refuse(format!(
+                                "failed to parse field [input]: [{other}] is not a string"
+                            ));
+                        }
+                    }
+                }
+            }
+            ("query", Value::String(_)) => asked.query = true,
+            ("input_type", Value::String(kind)) => {
+                let lower = kind.to_ascii_lowercase();
+                if !INPUT_TYPES.contains(&lower.as_str()) {
+                    return Err(EngineError::invalid(format!(
+                        "Invalid value [{kind}] received. [input_type] must be one of [{}]",
+                        INPUT_TYPES.join(", ")
+                    )));
+                }
+                asked.for_search = lower.ends_with("search");
+            }
+            ("task_settings", Value::Object(settings)) => {
+                if let Some(unknown) = settings.keys().next() {
+                    return refuse(format!("[task_settings] unknown field [{unknown}]"));
+                }
+            }
+            ("timeout", Value::String(_)) => {
+                return refuse("[timeout] is a parameter of the request, not a field".into());
+            }
+            ("input" | "query" | "input_type" | "task_settings", other) => {
+                return refuse(format!("{name} doesn't support values of type: {}", token(&other)));
+            }
+            _ => return refuse(format!("unknown field [{name}]")),
+        }
+    }
+    if !has_input {
+        return Err(EngineError::invalid("Field [input] cannot be null"));
+    }
+    if asked.input.is_empty() {
+        return Err(EngineError::invalid("Field [input] cannot be an empty array"));
+    }
+    Ok(asked)
+}
+
+fn match_task(requested: &str, actual: TaskType) -> Result<(), EngineError> {
+    let matches = match settings::task_type(requested) {
+        Ok(requested) => requested.is_none_or(|task| task == actual),
+        Err(error) if error.reason().starts_with("Unknown") => return Err(error),
+        Err(_) => false,
+    };
+    if matches {
+        return Ok(());
+    }
+    Err(status(
+        400,
+        format!(
+            "Incompatible task_type, the requested type [{requested}] does not match the model type [{}]",
+            actual.name()
+        ),
+    ))
+}

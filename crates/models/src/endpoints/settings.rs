@@ -1,0 +1,388 @@
+//! The body of `PUT _inference`: which service, with which settings.
+
+use serde_json::{Map, Value};
+use sparrow_mapping::{Chunking, ChunkingError, HYBRID_TASK};
+
+use super::problems::{Problems, java_map};
+use super::{Endpoint, TaskType, shown};
+use crate::{AdaptiveAllocations, ModelError, Models};
+use sparrow_call::error::{EngineError, Exception};
+
+const SCOPE: &str = "service_settings";
+/// Services that run models here.
+const SERVICES: [&str; 2] = ["elasticsearch", "elser"];
+/// Services that Elasticsearch knows, which call others or run models that are not embeddings.
+const FOREIGN_SERVICES: [&str; 25] = [
+    "ai21",
+    "alibabacloud-ai-search",
+    "amazon_sagemaker",
+    "amazonbedrock",
+    "anthropic",
+    "azureaistudio",
+    "azureopenai",
+    "cohere",
+    "contextualai",
+    "custom",
+    "deepseek",
+    "elastic",
+    "googleaistudio",
+    "googlevertexai",
+    "groq",
+    "hugging_face",
+    "jinaai",
+    "llama",
+    "mistral",
+    "nvidia",
+    "openai",
+    "openshift_ai",
+    "test_service",
+    "voyageai",
+    "watsonxai",
+];
+/// Tasks that Elasticsearch knows and no service here does.
+const FOREIGN_TASKS: [&str; 4] = ["rerank", "completion", "chat_completion", "embedding"];
+/// Models of the old `elser` service.
+const ELSER_MODELS: [&str; 4] = [
+    ".elser_model_2",
+    ".elser_model_2_linux-x86_64",
+    ".sparse_encoder_model_2",
+    ".sparse_encoder_model_2_linux-x86_64",
+];
+
+/// An error with Elasticsearch's plain type.
+pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
+    EngineError::api(status, Exception::new("status_exception", reason))
+}
+
+/// Reads the type of a task in a path; `any` and nothing give none.
+///
+/// # Errors
+/// Status 400 for a type that is unknown. One that is known but not served gives its name as the inner error.
+pub(super) fn task_type(name: &str) -> Result<Option<TaskType>, EngineError> {
+    match name.to_ascii_lowercase().as_str() {
+        "" | "any" | "_any" => Ok(None),
+        "sparse_embedding" => Ok(Some(TaskType::SparseEmbedding)),
+        "text_embedding" => Ok(Some(TaskType::TextEmbedding)),
+        HYBRID_TASK => Ok(Some(TaskType::HybridEmbedding)),
+        known if FOREIGN_TASKS.contains(&known) => {
+            Err(status(400, format!("The [elasticsearch] service does not support task type [{known}]")))
+        }
+        _ => Err(status(400, format!("Unknown task_type [{name}]"))),
+    }
+}
+
+/// Reads the body of a `PUT`: an endpoint that could be, with a model that is there.
+///
+/// # Errors
+/// Status 400 that names what is wrong; 404 for a model or deployment that is not there.
+pub(super) fn endpoint(
+    models: &Models,
+    inference_id: &str,
+    path_task: &str,
+    mut body: Map<String, Value>,
+) -> Result<Endpoint, EngineError> {
+    let task = resolve_task(path_task, &mut body)?;
+    let service = match body.shift_remove("service") {
+        Some(Value::String(service)) => service,
+        None | Some(Value::Null) => {
+            return Err(status(400, "Inference endpoint configuration is missing the [service] setting"));
+        }
+        Some(other) => {
+            return Err(status(
+                400,
+                format!(
+                    "field [service] is not of the expected type. The value [{other}] cannot be converted to a [String]"
+                ),
+            ));
+        }
+    };
+    if FOREIGN_SERVICES.contains(&service.as_str()) {
+        return Err(status(
+            400,
+            format!("Unknown service [{service}]: the services of this server are [{}]", SERVICES.join(", ")),
+        ));
+    }
+    if !SERVICES.contains(&service.as_str()) {
+        return Err(status(400, format!("Unknown service [{service}]")));
+    }
+    if service == "elser" {
+        sparrow_wire::deprecation::warn(
+            "The [elser] service is deprecated and will be removed in a future release. Use the [elasticsearch] service \
+             instead, with [model_id] set to [.elser_model_2] in the [service_settings]",
+        );
+    }
+    let mut settings = match body.shift_remove(SCOPE) {
+        Some(Value::Object(settings)) => settings,
+        None | Some(Value::Null) => {
+            return Err(status(400, format!("Map must contain key [{SCOPE}]")));
+        }
+        Some(other) => return Err(not_an_object(SCOPE, &other)),
+    };
+    let task_settings = optional_object(&mut body, "task_settings")?;
+    let chunking = chunking(&optional_object(&mut body, "chunking_settings")?)?;
+    refuse_rest(&body, &service)?;
+    if task == Some(TaskType::HybridEmbedding) {
+        refuse_rest(&task_settings, &service)?;
+        return super::hybrid::endpoint(models, inference_id, service, settings, &chunking);
+    }
+
+    let mut problems = Problems::default();
+    let deployment_id = problems.text(&settings, "deployment_id", SCOPE);
+    let mut num_allocations = problems.positive(&settings, "num_allocations", SCOPE);
+    let mut num_threads = match &deployment_id {
+        // Its deployment has its size, whatever the request says.
+        Some(_) => problems.positive(&settings, "num_threads", SCOPE),
+        None => problems.required_positive(&settings, "num_threads", SCOPE),
+    };
+    let mut adaptive = adaptive(&settings, &mut problems);
+    let model_id = problems.text(&settings, "model_id", SCOPE);
+    let similarity = problems.text(&settings, "similarity", SCOPE);
+    if let Some(similarity) =
+        similarity.as_ref().filter(|name| !["cosine", "dot_product", "l2_norm"].contains(&name.as_str()))
+    {
+        problems.add(format!(
+            "[{SCOPE}] Invalid value [{similarity}] received. [similarity] must be one of [cosine, dot_product, l2_norm]"
+        ));
+    }
+    let dimensions = problems.positive(&settings, "dimensions", SCOPE);
+    if let Some(element) = problems.text(&settings, "element_type", SCOPE).filter(|name| name != "float") {
+        problems.add(format!(
+            "[{SCOPE}] Invalid value [{element}] received. [element_type] must be one of [float]"
+        ));
+    }
+    let given = |name: &str| settings.get(name).is_some_and(|value| !value.is_null());
+    if deployment_id.is_none() && !given("num_allocations") && !given("adaptive_allocations") {
+        problems.add(format!(
+            "[{SCOPE}] does not contain one of the required settings [num_allocations, adaptive_allocations]"
+        ));
+    }
+    if let Some(threads) = num_threads.filter(|threads| !threads.is_power_of_two() || *threads > 32) {
+        problems.add(format!(
+            "[{SCOPE}] Invalid value [{threads}]. [num_threads] must be a power of 2 less than or equal to 32"
+        ));
+    }
+    if num_allocations.is_some() && adaptive.is_some_and(|adaptive| adaptive.enabled) {
+        problems.add("[number_of_allocations] cannot be set if adaptive allocations is enabled".into());
+    }
+    problems.done()?;
+    if let Some(deployment) = &deployment_id {
+        let size = models.deployment_size(deployment).ok_or_else(|| no_deployment(deployment))?;
+        num_allocations = Some(size.allocations);
+        num_threads = Some(size.threads);
+        adaptive = size.adaptive;
+    }
+    let Some(num_threads) = num_threads else {
+        return Err(EngineError::internal("a required setting is missing"));
+    };
+
+    let known: &[&str] =
+        &["num_allocations", "num_threads", "adaptive_allocations", "model_id", "deployment_id"];
+    settings.retain(|name, _| !known.contains(&name.as_str()));
+    let dense: Map<String, Value> = ["similarity", "dimensions", "element_type"]
+        .iter()
+        .filter_map(|name| settings.shift_remove_entry(*name))
+        .collect();
+    refuse_rest(&settings, &service)?;
+    refuse_rest(&task_settings, &service)?;
+
+    let model_id = match (model_id, &deployment_id) {
+        (Some(model), _) => model,
+        (None, Some(deployment)) => deployment_model(models, deployment)?,
+        (None, None) if service == "elser" => ELSER_MODELS[0].to_owned(),
+        (None, None) => {
+            return Err(EngineError::illegal_argument(
+                "Error parsing service settings, model_id must be provided",
+            ));
+        }
+    };
+    if service == "elser" && !ELSER_MODELS.contains(&model_id.as_str()) {
+        return Err(EngineError::illegal_argument(format!(
+            "Unknown ELSER model ID [{model_id}]. Valid models are [{}]",
+            ELSER_MODELS.join(", ")
+        )));
+    }
+    let model = models.resolve(&model_id).ok_or_else(|| ModelError::NotFound { id: model_id.clone() })?;
+    if let Some(deployment) = &deployment_id {
+        let deployed = deployment_model(models, deployment)?;
+        if deployed != model.id {
+            return Err(status(
+                400,
+                format!(
+                    "Deployment [{deployment}] uses model [{deployed}] which does not match the model [{model_id}] in the \
+                     request."
+                ),
+            ));
+        }
+    }
+    let info = model.info()?;
+    let task_of_model = TaskType::of(info);
+    if service == "elser" && task == Some(TaskType::TextEmbedding) {
+        return Err(status(400, "The [elser] service does not support task type [text_embedding]"));
+    }
+    if let Some(task) = task.filter(|task| *task != task_of_model) {
+        return Err(status(
+            400,
+            format!(
+                "The task type [{}] of the inference endpoint does not match model [{model_id}], which makes [{}]",
+                task.name(),
+                task_of_model.name()
+            ),
+        ));
+    }
+    let is_dense = task_of_model == TaskType::TextEmbedding;
+    if !is_dense {
+        refuse_rest(&dense, &service)?;
+    }
+    if let Some(dimensions) = dimensions.filter(|given| info.dims != Some(*given)) {
+        return Err(status(
+            400,
+            format!(
+                "[{SCOPE}] Invalid value [{dimensions}]. [dimensions] must be [{}], the length of the vectors of model [{model_id}]",
+                info.dims.unwrap_or_default()
+            ),
+        ));
+    }
+    Ok(Endpoint {
+        inference_id: inference_id.to_owned(),
+        task_type: task_of_model,
+        service,
+        model_id,
+        deployment_id,
+        num_allocations,
+        num_threads,
+        adaptive_allocations: adaptive,
+        similarity: is_dense.then(|| similarity.unwrap_or_else(|| "cosine".into())),
+        dimensions: info.dims,
+        chunking_settings: shown(&chunking),
+        hybrid: None,
+        preconfigured: false,
+    })
+}
+
+/// What an `_update` may change.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub num_allocations: Option<usize>,
+    pub adaptive_allocations: Option<AdaptiveAllocations>,
+}
+
+/// Reads the body of an `_update` of an endpoint.
+///
+/// # Errors
+/// Status 400 that names what is wrong or cannot be changed.
+pub(super) fn changes(endpoint: &Endpoint, mut body: Map<String, Value>) -> Result<Changes, EngineError> {
+    if body.is_empty() {
+        return Err(status(400, "Request body is empty"));
+    }
+    if let Some(service) = body.shift_remove("service")
+        && service.as_str() != Some(endpoint.service.as_str())
+    {
+        return Err(status(400, "Service name cannot be updated"));
+    }
+    if let Some(task) = body.shift_remove("task_type")
+        && task.as_str() != Some(endpoint.task_type.name())
+    {
+        return Err(status(400, "Task type must match the task type of the existing endpoint"));
+    }
+    let mut settings = optional_object(&mut body, SCOPE)?;
+    let task_settings = optional_object(&mut body, "task_settings")?;
+    if let (Some(_), Some(name)) = (&endpoint.hybrid, settings.keys().next()) {
+        return Err(status(
+            400,
+            format!(
+                "Request contained fields which cannot be updated, remove these fields and try again [{name}]"
+            ),
+        ));
+    }
+    let mut problems = Problems::default();
+    let read = Changes {
+        num_allocations: problems.positive(&settings, "num_allocations", SCOPE),
+        adaptive_allocations: adaptive(&settings, &mut problems),
+    };
+    problems.done()?;
+    settings.retain(|name, _| !["num_allocations", "adaptive_allocations"].contains(&name.as_str()));
+    let foreign: Vec<&str> =
+        body.keys().chain(settings.keys()).chain(task_settings.keys()).map(String::as_str).collect();
+    if !foreign.is_empty() {
+        return Err(status(
+            400,
+            format!(
+                "Request contained fields which cannot be updated, remove these fields and try again [{}]",
+                foreign.join(", ")
+            ),
+        ));
+    }
+    Ok(read)
+}
+
+/// The type of the task, from the path and the body, which must not disagree.
+fn resolve_task(path: &str, body: &mut Map<String, Value>) -> Result<Option<TaskType>, EngineError> {
+    let in_body = match body.shift_remove("task_type") {
+        None | Some(Value::Null) => return task_type(path),
+        Some(Value::String(name)) => name,
+        Some(other) => return Err(status(400, format!("Unknown task_type [{other}]"))),
+    };
+    if path.is_empty() || path == in_body {
+        return task_type(&in_body);
+    }
+    task_type(path)?;
+    task_type(&in_body)?;
+    Err(status(
+        400,
+        format!(
+            "Cannot resolve conflicting task_type parameter in the request URL [{path}] and the request body [{in_body}]"
+        ),
+    ))
+}
+
+fn adaptive(settings: &Map<String, Value>, problems: &mut Problems) -> Option<AdaptiveAllocations> {
+    match settings.get("adaptive_allocations") {
+        None | Some(Value::Null) => None,
+        Some(value) => AdaptiveAllocations::parse(value).map_err(|problem| problems.add(problem)).ok(),
+    }
+}
+
+fn chunking(given: &Map<String, Value>) -> Result<Chunking, EngineError> {
+    match Chunking::parse(given) {
+        Ok(read) => Ok(read.unwrap_or_default()),
+        Err(ChunkingError::Strategy(reason)) => Err(EngineError::illegal_argument(reason)),
+        Err(ChunkingError::Invalid(reason)) => {
+            Err(EngineError::api(400, Exception::new("validation_exception", reason)))
+        }
+    }
+}
+
+fn deployment_model(models: &Models, deployment: &str) -> Result<String, EngineError> {
+    models.deployed_model(deployment).ok_or_else(|| no_deployment(deployment))
+}
+
+fn no_deployment(id: &str) -> EngineError {
+    EngineError::resource_not_found(format!("deployment with id [{id}] not found"))
+}
+
+fn optional_object(body: &mut Map<String, Value>, name: &str) -> Result<Map<String, Value>, EngineError> {
+    match body.shift_remove(name) {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(members)) => Ok(members),
+        Some(other) => Err(not_an_object(name, &other)),
+    }
+}
+
+fn not_an_object(name: &str, value: &Value) -> EngineError {
+    status(
+        400,
+        format!(
+            "field [{name}] is not of the expected type. The value [{value}] cannot be converted to a [Map]"
+        ),
+    )
+}
+
+fn refuse_rest(rest: &Map<String, Value>, service: &str) -> Result<(), EngineError> {
+    if rest.is_empty() {
+        return Ok(());
+    }
+    Err(status(
+        400,
+        format!("Configuration contains settings [{}] unknown to the [{service}] service", java_map(rest)),
+    ))
+}

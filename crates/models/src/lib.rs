@@ -1,0 +1,446 @@
+//! Models and their deployments: which models there are, which of them run, and encoding with those that run.
+//!
+//! Deployments are remembered in the data directory and run again after a restart. On the first start the embedded
+//! sparse model is deployed by itself, if the options say so; the embedded dense model starts with the first text that
+//! needs it, as it is much larger and many installations never search by it.
+
+mod adaptive;
+mod aliases;
+mod api;
+mod config;
+mod deployments;
+pub mod endpoints;
+mod id;
+mod manage;
+mod monitor;
+mod packed;
+mod registry;
+mod service;
+mod start;
+mod store;
+mod transfer;
+mod upload;
+mod view;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use sparrow_encoder::{Attribution, DeploymentStats, Encoded, Priority, Timings};
+pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
+use sparrow_storage::DataDir;
+
+pub use self::adaptive::AdaptiveAllocations;
+pub use self::adaptive::AdaptiveTiming;
+pub use self::aliases::{delete_alias, put_alias};
+pub use self::api::{
+    MOST_TEXTS, get_trained_models, infer_trained_model, ml_info, stop_deployment, trained_model_stats,
+};
+use self::deployments::{DeploymentSettings, Deployments, Running};
+pub use self::manage::{delete_trained_model, put_definition_part, put_trained_model, put_vocabulary};
+use self::monitor::Monitor;
+use self::packed::PackedFolder;
+use self::registry::Registry;
+pub use self::registry::{DENSE_MODEL, RegisteredModel};
+pub use self::service::ModelService;
+pub use self::start::{start_deployment, update_deployment};
+use self::store::Store;
+pub use self::store::damages;
+use crate::endpoints::{Endpoint, Endpoints, not_one_vector};
+use sparrow_call::error::{EngineError, Exception};
+
+/// What the models need from the options of the engine.
+#[derive(Debug, Clone)]
+pub struct ModelOptions {
+    /// The ONNX Runtime library, which is loaded when a model needs it.
+    pub library: Option<PathBuf>,
+    /// Model directories.
+    pub directories: Vec<PathBuf>,
+    /// The folder under which requests may name model directories; without one they may not.
+    pub folder: Option<PathBuf>,
+    /// Whether the embedded models are deployed without being asked for.
+    pub deploy_at_start: bool,
+    /// Cores that encoding may use; 0 for all of the machine.
+    pub threads: usize,
+    /// How often adaptive deployments are looked at.
+    pub adaptive: AdaptiveTiming,
+}
+
+/// The counts of one deployment's inference calls since it started.
+pub struct DeploymentTotals {
+    /// The deployment's id and its start time: one that is started again counts from zero.
+    pub name: String,
+    pub stats: DeploymentStats,
+}
+
+/// How large a deployment is.
+#[derive(Debug, Clone, Copy)]
+pub struct DeploymentSize {
+    pub allocations: usize,
+    pub threads: usize,
+    pub adaptive: Option<AdaptiveAllocations>,
+}
+
+/// What stands between the fingerprints of the models of a hybrid endpoint.
+const PARTS: &str = "+";
+
+/// All models of the server.
+#[derive(Debug)]
+pub struct Models {
+    pub endpoints: Endpoints,
+    registry: Registry,
+    store: Store,
+    deployments: Arc<Deployments>,
+    monitor: Monitor,
+    options: ModelOptions,
+}
+
+impl Models {
+    /// Looks into the model directories and starts what ran before, or the default deployment on the first start.
+    ///
+    /// A deployment that cannot start is logged and stays remembered: documents can be searched by words without it.
+    ///
+    /// # Errors
+    /// When what is stored of models, endpoints or deployments is damaged or cannot be read.
+    pub fn open(data: Arc<DataDir>, mut options: ModelOptions) -> Result<Self, EngineError> {
+        if options.threads == 0 {
+            options.threads = std::thread::available_parallelism().map_or(1, usize::from);
+        }
+        let packed = PackedFolder::new(data.path());
+        let registry = Registry::open(&options.directories, &packed);
+        if let Some(library) = options.library.take() {
+            sparrow_encoder::set_runtime(library);
+        }
+        let store = Store::open(Arc::clone(&data), &registry, options.folder.as_deref())?;
+        packed.tidy(|id| registry.find(id).is_some_and(|model| model.id == id));
+        let models = Self {
+            store,
+            endpoints: Endpoints::open(Arc::clone(&data))?,
+            deployments: Arc::new(Deployments::new(data)),
+            monitor: Monitor::default(),
+            registry,
+            options,
+        };
+        models.deployments.restart(&models.registry, &models.options)?;
+        // Those that a crash kept from getting their deployment.
+        for endpoint in models.endpoints.all() {
+            let own = !endpoint.preconfigured && endpoint.owns_deployment();
+            if own
+                && models.deployments.get(&endpoint.inference_id).is_none()
+                && let Err(error) = models.start_endpoint(&endpoint)
+            {
+                tracing::error!(endpoint = endpoint.inference_id, %error, "an inference endpoint did not start");
+            }
+        }
+        models.watch();
+        Ok(models)
+    }
+
+    /// Hex digest that tells models with different vectors apart; none for a model that does not exist.
+    pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
+        if self.hybrid_parts(model_id).is_some() {
+            let of_parts: Option<Vec<String>> =
+                self.encoders(model_id).iter().map(|part| self.fingerprint_of_one(part)).collect();
+            return of_parts.map(|parts| parts.join(PARTS));
+        }
+        self.fingerprint_of_one(model_id)
+    }
+
+    /// The fingerprint of an id with one model.
+    fn fingerprint_of_one(&self, model_id: &str) -> Option<String> {
+        self.behind(model_id)?.info().ok().map(|info| info.fingerprint.clone())
+    }
+
+    /// Whether a model's vectors may be compared with those of a fingerprint; none for a model that does not exist. A hybrid endpoint's
+    /// may if those of each of its models may.
+    pub fn compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
+        if self.hybrid_parts(model_id).is_none() {
+            return self.one_compares_with(model_id, fingerprint);
+        }
+        let encoders = self.encoders(model_id);
+        let stored: Vec<&str> = fingerprint.split(PARTS).collect();
+        if stored.len() != encoders.len() {
+            return Some(false);
+        }
+        encoders.iter().zip(stored).try_fold(true, |all, (part, stored)| {
+            self.one_compares_with(part, stored).map(|compares| all && compares)
+        })
+    }
+
+    fn one_compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
+        self.behind(model_id)?.info().ok().map(|info| info.compares_with(fingerprint))
+    }
+
+    /// The model of an id: its own, a deployment's or an inference endpoint's.
+    fn behind(&self, model_id: &str) -> Option<Arc<RegisteredModel>> {
+        self.resolve(model_id).or_else(|| {
+            let endpoint = self.endpoints.get(model_id)?;
+            self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
+        })
+    }
+
+    /// The id of a model whose vectors have a fingerprint, for people to read.
+    pub fn name_of(&self, fingerprint: &str) -> Option<String> {
+        self.registry.of_fingerprint(fingerprint)
+    }
+
+    /// Stops all deployments, which stay remembered.
+    pub fn close(&self) {
+        self.monitor.stop();
+        self.deployments.close();
+    }
+
+    /// Starts the deployment of an endpoint, under its id.
+    ///
+    /// # Errors
+    /// 404 for a model that is not there, 429 for more than the machine can run, or what loading gives.
+    pub fn start_endpoint(&self, endpoint: &Endpoint) -> Result<Arc<Running>, EngineError> {
+        let model = self
+            .registry
+            .find(&endpoint.model_id)
+            .ok_or_else(|| ModelError::NotFound { id: endpoint.model_id.clone() })?;
+        let settings = self.endpoint_settings(endpoint, &model.id);
+        self.check_capacity(settings.number_of_allocations.saturating_mul(settings.threads_per_allocation))?;
+        let running = match self.deployments.start(&model, settings) {
+            // Someone else was faster.
+            Err(ModelError::AlreadyStarted { id }) => {
+                self.deployments.get(&id).ok_or(ModelError::NotDeployed { id })?
+            }
+            other => other?,
+        };
+        self.watch();
+        Ok(running)
+    }
+
+    /// Gives the deployment of an endpoint the size that its settings say.
+    ///
+    /// # Errors
+    /// 404 when it does not run, 429 for more than the machine can run.
+    pub fn resize_endpoint(&self, endpoint: &Endpoint) -> Result<(), EngineError> {
+        let id = endpoint.deployment();
+        let settings = self.endpoint_settings(endpoint, &endpoint.model_id);
+        self.check_capacity(settings.number_of_allocations.saturating_mul(settings.threads_per_allocation))?;
+        let changed =
+            self.deployments.update(id, settings.number_of_allocations, settings.adaptive_allocations)?;
+        if changed.is_none() {
+            return Err(EngineError::resource_not_found(format!(
+                "deployment for model with id [{id}] not found"
+            )));
+        }
+        self.watch();
+        Ok(())
+    }
+
+    fn endpoint_settings(&self, endpoint: &Endpoint, model_id: &str) -> DeploymentSettings {
+        let adaptive = endpoint.adaptive_allocations.filter(|adaptive| adaptive.enabled);
+        let allocations = match adaptive {
+            Some(adaptive) => adaptive.initial(self.cores()),
+            None => endpoint.num_allocations.unwrap_or(1),
+        };
+        DeploymentSettings {
+            deployment_id: endpoint.deployment().to_owned(),
+            threads_per_allocation: endpoint.num_threads,
+            adaptive_allocations: endpoint.adaptive_allocations,
+            ..DeploymentSettings::new(model_id, allocations)
+        }
+    }
+
+    /// Stops a deployment, if it runs.
+    pub fn stop_deployment(&self, deployment_id: &str) {
+        self.deployments.stop(deployment_id);
+    }
+
+    /// The model of a deployment that runs.
+    pub fn deployed_model(&self, deployment_id: &str) -> Option<String> {
+        self.deployments.get(deployment_id).map(|running| running.model.id.clone())
+    }
+
+    /// The size of a deployment that runs.
+    pub fn deployment_size(&self, deployment_id: &str) -> Option<DeploymentSize> {
+        let settings = self.deployments.get(deployment_id)?.settings();
+        Some(DeploymentSize {
+            allocations: settings.number_of_allocations.max(1),
+            threads: settings.threads_per_allocation,
+            adaptive: settings.adaptive_allocations,
+        })
+    }
+
+    /// Refuses what the machine cannot run: four threads for each core leave room for trying things out.
+    fn check_capacity(&self, threads: usize) -> Result<(), EngineError> {
+        let room = self.cores().max(4) * 4;
+        if threads <= room {
+            return Ok(());
+        }
+        Err(EngineError::api(
+            429,
+            Exception::new(
+                "status_exception",
+                "Could not start deployment because no ML nodes with sufficient capacity were found",
+            )
+            .because(Exception::new(
+                "illegal_state_exception",
+                format!("[{threads}] threads were asked for, at most [{room}] can run on this machine"),
+            )),
+        ))
+    }
+
+    /// Looks after adaptive deployments from now on, if there are any.
+    fn watch(&self) {
+        if self.deployments.any_adaptive() {
+            self.monitor.start(&self.deployments, &self.options);
+        }
+    }
+
+    /// Encodes with a time limit.
+    pub fn encode_within(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Encoded>, ModelError> {
+        let running = self.running(model_id)?;
+        let deployment = &running.deployment;
+        let prefixed = running.model.prefixed(texts, purpose == Purpose::Query);
+        let prefixed: Option<Vec<&str>> =
+            prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
+        let texts = prefixed.as_deref().unwrap_or(texts);
+        match purpose {
+            Purpose::Query => deployment.encode_queries(texts, cancel, timeout),
+            Purpose::Direct => deployment.encode(texts, Priority::Search, cancel, timeout),
+            Purpose::Ingest => deployment.encode(texts, Priority::Ingest, cancel, timeout),
+            Purpose::PacedIngest => deployment.encode_paced(texts, cancel),
+        }
+        .map_err(|error| ModelError::from_encoder(model_id, error))
+    }
+
+    /// Counters of the deployment for an id; none if it does not run.
+    pub fn figures(&self, model_id: &str) -> Option<DeploymentStats> {
+        Some(self.deployments.find(model_id, &self.registry)?.deployment.stats())
+    }
+
+    /// The figures of all deployments.
+    pub fn totals(&self) -> Vec<DeploymentTotals> {
+        self.deployments
+            .all()
+            .iter()
+            .map(|running| DeploymentTotals {
+                name: format!("{}@{}", running.settings().deployment_id, running.start_time_ms),
+                stats: running.deployment.stats(),
+            })
+            .collect()
+    }
+
+    /// Bytes of the models that run, each counted once.
+    pub fn loaded_bytes(&self) -> u64 {
+        let running = self.deployments.all();
+        let sizes: BTreeMap<&str, u64> = running
+            .iter()
+            .filter_map(|running| Some((running.model.id.as_str(), running.model.info().ok()?.size_bytes)))
+            .collect();
+        sizes.into_values().sum()
+    }
+
+    /// The words of a text that the tokens of its sparse vector come from; `None` if the model does not run, cannot say
+    /// it, or fails.
+    pub fn attribute(&self, model_id: &str, text: &str) -> Option<Vec<Attribution>> {
+        let running = self.running(model_id).ok()?;
+        running.deployment.attribute(text).ok().flatten()
+    }
+
+    /// Ids of the sparse models that run; only those of one fingerprint, if it is known.
+    pub fn running_with_attribution(&self, fingerprint: Option<&str>) -> Vec<String> {
+        self.deployments.sparse(fingerprint)
+    }
+
+    /// Cores that encoding may use.
+    fn cores(&self) -> usize {
+        self.options.threads.max(1)
+    }
+
+    /// The model of a deployment, an id or an alias.
+    pub fn resolve(&self, id: &str) -> Option<Arc<RegisteredModel>> {
+        if let Some(running) = self.deployments.get(id) {
+            return Some(Arc::clone(&running.model));
+        }
+        self.registry.find(id)
+    }
+
+    /// The running deployment for an id, which sleeps no longer; starts what may start by itself.
+    fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
+        let running = match self.deployments.find(id, &self.registry) {
+            Some(running) => running,
+            None => self.start_on_demand(id)?,
+        };
+        if running.deployment.allocations() == 0 {
+            self.deployments.wake(&running)?;
+        }
+        Ok(running)
+    }
+
+    /// What answers for an id that has no deployment: that of an endpoint, or the embedded dense model.
+    fn start_on_demand(&self, id: &str) -> Result<Arc<Running>, ModelError> {
+        if let Some(endpoint) = self.endpoints.get(id) {
+            if let Some(parts) = &endpoint.hybrid {
+                return Err(not_one_vector(id, parts));
+            }
+            let other = if endpoint.preconfigured { &endpoint.model_id } else { endpoint.deployment() };
+            if let Some(running) = self.deployments.find(other, &self.registry) {
+                return Ok(running);
+            }
+            if endpoint.preconfigured {
+                return self.start_endpoint(&endpoint).map_err(|error| ModelError::Unusable {
+                    id: endpoint.model_id.clone(),
+                    reason: error.reason(),
+                });
+            }
+            return Err(ModelError::NotDeployed { id: other.to_owned() });
+        }
+        let Some(model) = self.registry.find(id) else {
+            return Err(ModelError::NotFoundForInference { id: id.to_owned() });
+        };
+        model.info()?;
+        if self.options.deploy_at_start
+            && model.id == DENSE_MODEL
+            && !self.deployments.was_stopped(DENSE_MODEL)
+        {
+            return self.deployments.start_automatically(&model, &self.options);
+        }
+        Err(ModelError::NotDeployed { id: id.to_owned() })
+    }
+}
+
+impl TextEncoder for Models {
+    fn encode(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Vec<Encoded>, ModelError> {
+        self.encode_within(model_id, texts, purpose, cancel, None)
+    }
+
+    fn encode_timed(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        cancel: Option<&AtomicBool>,
+    ) -> Result<(Vec<Encoded>, Timings), ModelError> {
+        let running = self.running(model_id)?;
+        let prefixed = running.model.prefixed(texts, true);
+        let prefixed: Option<Vec<&str>> =
+            prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
+        running
+            .deployment
+            .encode_queries_timed(prefixed.as_deref().unwrap_or(texts), cancel)
+            .map_err(|error| ModelError::from_encoder(model_id, error))
+    }
+
+    fn fingerprint(&self, model_id: &str) -> Option<String> {
+        self.model_fingerprint(model_id)
+    }
+}

@@ -1,0 +1,78 @@
+//! Files of packed weights: one for each large model that was loaded, `packed/<id>.weights` in the data directory.
+//!
+//! They lie there and not beside the model, whose folder may belong to somebody else or be read-only. They are never needed:
+//! the encoder makes them anew where one is missing or of other files.
+
+use std::path::{Path, PathBuf};
+
+use sparrow_files as fs;
+
+const FOLDER: &str = "packed";
+const EXTENSION: &str = ".weights";
+
+/// The folder of packed weights.
+#[derive(Debug, Clone)]
+pub struct PackedFolder(PathBuf);
+
+impl PackedFolder {
+    /// That of a data directory.
+    pub fn new(data: &Path) -> Self {
+        Self(data.join(FOLDER))
+    }
+
+    /// The file of a model. Its id is the name of a file: of a directory, or a valid id.
+    pub fn file(&self, id: &str) -> PathBuf {
+        self.0.join(format!("{id}{EXTENSION}"))
+    }
+
+    /// Removes the file of a model that was deleted. Where it is still mapped, its space is free when the last deployment ends.
+    pub fn remove(&self, id: &str) {
+        remove(&self.file(id));
+    }
+
+    /// Removes what belongs to no model: half-written files of a crash, and files whose model was deleted meanwhile.
+    pub fn tidy(&self, is_model: impl Fn(&str) -> bool) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
+            if !id.is_some_and(&is_model) {
+                remove(&entry.path());
+            }
+        }
+    }
+}
+
+fn remove(path: &Path) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "packed weights that nobody needs stay");
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PackedFolder;
+
+    #[test]
+    fn only_files_of_models_stay() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = PackedFolder::new(data.path());
+        folder.tidy(|_| true);
+        folder.remove("absent");
+        std::fs::create_dir(data.path().join("packed")).unwrap();
+        let files = [
+            folder.file(".known"),
+            folder.file("gone"),
+            folder.file(".known").with_extension("weights.7-0.tmp"),
+        ];
+        for file in &files {
+            std::fs::write(file, "").unwrap();
+        }
+        folder.tidy(|id| id == ".known");
+        assert_eq!(files.each_ref().map(|file| file.exists()), [true, false, false]);
+        folder.remove(".known");
+        assert!(!files[0].exists());
+    }
+}

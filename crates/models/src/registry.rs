@@ -1,0 +1,331 @@
+//! Which models there are: one for each model directory, under an id and perhaps further names.
+//!
+//! Directories that are there at the start are models by themselves. Others are made by requests: uploaded ones, and
+//! names for directories of the configured folder. Requests also give aliases, and hide what they delete: the files of
+//! a directory that came from elsewhere are never removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::UNIX_EPOCH;
+
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use sparrow_encoder::{Model, ModelInfo};
+
+use super::ModelError;
+use super::config::ModelConfig;
+use super::packed::PackedFolder;
+use sparrow_storage::stores::Unusable;
+
+/// Directories of the embedded models, the ids under which they are served, and further names for them.
+const EMBEDDED: [(&str, &str, &[&str]); 2] = [
+    (
+        "model-splade-tiny",
+        SPARSE_MODEL,
+        &[".elser_model_2", ".elser_model_2_linux-x86_64", ".sparse_encoder_model_2_linux-x86_64"],
+    ),
+    ("model-minilm-l6", DENSE_MODEL, &["sentence-transformers__all-minilm-l6-v2", "all-minilm-l6-v2"]),
+];
+
+/// Id of the embedded sparse model.
+pub const SPARSE_MODEL: &str = ".sparse_encoder_model_2";
+/// Id of the embedded dense model.
+pub const DENSE_MODEL: &str = ".all-minilm-l6-v2";
+
+/// Where a model comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// With the server.
+    Embedded,
+    /// A directory that was there at the start.
+    Directory,
+    /// A directory that a request named.
+    Linked,
+    /// From a client, in parts.
+    Uploaded,
+}
+
+/// A model directory.
+#[derive(Debug)]
+pub struct RegisteredModel {
+    pub id: String,
+    /// Further names that it always has.
+    pub aliases: &'static [&'static str],
+    pub origin: Origin,
+    /// When it was made: the change time of a directory that nobody described, milliseconds since the epoch.
+    pub created_ms: u64,
+    /// What somebody said about it.
+    pub config: ModelConfig,
+    /// All of it is there. An upload may be under way.
+    pub complete: bool,
+    directory: PathBuf,
+    /// The file for its packed weights.
+    packed: PathBuf,
+    /// What the directory holds, or why it cannot be used.
+    info: Result<ModelInfo, String>,
+    /// Stored form of the model, if this version cannot read it.
+    pub kept: Option<Value>,
+    /// The loaded model, while a deployment keeps it.
+    loaded: Mutex<Weak<Model>>,
+}
+
+impl RegisteredModel {
+    /// The model of a directory that is there at the start.
+    fn new(directory: &Path, packed: &PackedFolder) -> Self {
+        let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("model").to_owned();
+        let known = EMBEDDED.iter().find(|(folder, _, _)| *folder == name);
+        let created_ms = sparrow_files::metadata(directory)
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+            .and_then(|duration| u64::try_from(duration.as_millis()).ok())
+            .unwrap_or_default();
+        let origin = if known.is_some() { Origin::Embedded } else { Origin::Directory };
+        let model = Self::of(
+            known.map_or(name, |(_, id, _)| (*id).to_owned()),
+            origin,
+            directory.to_path_buf(),
+            packed,
+            ModelConfig::plain(),
+            created_ms,
+        );
+        Self { aliases: known.map_or(&[], |(_, _, aliases)| aliases), ..model }
+    }
+
+    /// The model of a directory, whatever is in it.
+    pub fn of(
+        id: String,
+        origin: Origin,
+        directory: PathBuf,
+        packed: &PackedFolder,
+        config: ModelConfig,
+        created_ms: u64,
+    ) -> Self {
+        let packed = packed.file(&id);
+        let info = Model::inspect_packed(&directory, &packed).map_err(|error| error.to_string());
+        if let Err(reason) = &info {
+            tracing::warn!(directory = %directory.display(), %reason, "model directory cannot be used");
+        }
+        Self {
+            id,
+            aliases: &[],
+            origin,
+            created_ms,
+            config,
+            complete: true,
+            directory,
+            packed,
+            kept: None,
+            info,
+            loaded: Mutex::new(Weak::new()),
+        }
+    }
+
+    /// A stored model that this version cannot use.
+    pub fn kept(id: String, stored: Unusable) -> Self {
+        Self {
+            complete: true,
+            info: Err(format!("its stored form cannot be read, {}", stored.reason)),
+            kept: Some(stored.definition),
+            ..Self::incomplete(id, PathBuf::new(), ModelConfig::plain(), 0)
+        }
+    }
+
+    /// A model whose upload is under way.
+    pub fn incomplete(id: String, directory: PathBuf, config: ModelConfig, created_ms: u64) -> Self {
+        Self {
+            id,
+            aliases: &[],
+            origin: Origin::Uploaded,
+            created_ms,
+            config,
+            complete: false,
+            directory,
+            packed: PathBuf::new(),
+            kept: None,
+            info: Err("its definition or vocabulary has not been uploaded".into()),
+            loaded: Mutex::new(Weak::new()),
+        }
+    }
+
+    /// A model of whose files one is damaged.
+    pub fn damaged(
+        id: String,
+        directory: PathBuf,
+        config: ModelConfig,
+        created_ms: u64,
+        reason: String,
+    ) -> Self {
+        Self { complete: true, info: Err(reason), ..Self::incomplete(id, directory, config, created_ms) }
+    }
+
+    /// Facts about the model.
+    ///
+    /// # Errors
+    /// [`ModelError::Undefined`] before its upload is complete, [`ModelError::Unusable`] if its directory cannot be read.
+    pub fn info(&self) -> Result<&ModelInfo, ModelError> {
+        self.info.as_ref().map_err(|reason| {
+            let id = self.id.clone();
+            if self.complete {
+                ModelError::Unusable { id, reason: reason.clone() }
+            } else {
+                ModelError::Undefined { id }
+            }
+        })
+    }
+
+    /// Texts with the prefix of the model for documents or searches; none where it has no prefix.
+    pub fn prefixed(&self, texts: &[&str], search: bool) -> Option<Vec<String>> {
+        let prefixes = self.config.prefix_strings.as_ref()?;
+        let prefix = if search { prefixes.search.as_ref() } else { prefixes.ingest.as_ref() }?;
+        Some(texts.iter().map(|text| format!("{prefix}{text}")).collect())
+    }
+
+    /// The loaded model; several deployments share it.
+    ///
+    /// # Errors
+    /// [`ModelError::Unusable`].
+    pub fn load(&self) -> Result<Arc<Model>, ModelError> {
+        if self.kept.is_some() {
+            self.info()?;
+        }
+        let mut loaded = self.loaded.lock();
+        if let Some(model) = loaded.upgrade() {
+            return Ok(model);
+        }
+        // Files that were found damaged are not read.
+        self.info()?;
+        let model = Model::load_packed(&self.directory, &self.packed)
+            .map_err(|error| ModelError::from_encoder(&self.id, error))?;
+        *loaded = Arc::downgrade(&model);
+        Ok(model)
+    }
+}
+
+/// What there is.
+#[derive(Debug, Default, Clone)]
+struct Known {
+    /// In the order of their ids.
+    models: Vec<Arc<RegisteredModel>>,
+    /// Names that requests gave, with the ids that they stand for.
+    aliases: BTreeMap<String, String>,
+    /// Models that requests deleted, whose files stay.
+    hidden: BTreeSet<String>,
+}
+
+/// All models.
+#[derive(Debug, Default)]
+pub struct Registry {
+    known: RwLock<Known>,
+}
+
+impl Registry {
+    /// Looks into model directories. Of two directories with one id the first stays.
+    pub fn open(directories: &[PathBuf], packed: &PackedFolder) -> Self {
+        let mut models: Vec<Arc<RegisteredModel>> = Vec::with_capacity(directories.len());
+        for directory in directories {
+            let model = RegisteredModel::new(directory, packed);
+            if models.iter().any(|known| known.id == model.id) {
+                tracing::warn!(id = model.id, directory = %directory.display(), "a model of this id exists already");
+                continue;
+            }
+            models.push(Arc::new(model));
+        }
+        models.sort_by(|a, b| a.id.cmp(&b.id));
+        Self { known: RwLock::new(Known { models, ..Known::default() }) }
+    }
+
+    /// The model of an id or alias.
+    pub fn find(&self, id: &str) -> Option<Arc<RegisteredModel>> {
+        self.known.read().find(id).cloned()
+    }
+
+    /// The id of a model that a request deleted and whose files are still there.
+    pub fn hidden(&self, id: &str) -> Option<String> {
+        let known = self.known.read();
+        let model = known.models.iter().find(|model| model.id == id || model.aliases.contains(&id))?;
+        known.hidden.contains(&model.id).then(|| model.id.clone())
+    }
+
+    /// Adds a model, or takes it in place of that of the same id.
+    pub fn put(&self, model: Arc<RegisteredModel>) {
+        let mut known = self.known.write();
+        known.hidden.remove(&model.id);
+        known.models.retain(|other| other.id != model.id);
+        known.models.push(model);
+        known.models.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+
+    /// Forgets a model that a request had made.
+    pub fn remove(&self, id: &str) {
+        self.known.write().models.retain(|model| model.id != id);
+    }
+
+    /// Says which models are hidden, and which aliases there are.
+    pub fn name(&self, hidden: BTreeSet<String>, aliases: BTreeMap<String, String>) {
+        let mut known = self.known.write();
+        known.hidden = hidden;
+        known.aliases = aliases;
+    }
+
+    /// The aliases that requests gave to a model.
+    pub fn given_aliases(&self, id: &str) -> Vec<String> {
+        let known = self.known.read();
+        known.aliases.iter().filter(|(_, model)| *model == id).map(|(alias, _)| alias.clone()).collect()
+    }
+
+    /// The models that an expression names: ids, aliases and patterns with `*`, separated by commas; `_all` or
+    /// nothing for all. A pattern may match none; a plain name that is not there comes back as the error.
+    pub fn matching(&self, expression: &str) -> Result<Vec<Arc<RegisteredModel>>, String> {
+        let known = self.known.read();
+        let visible = || known.models.iter().filter(|model| !known.hidden.contains(&model.id));
+        if expression.is_empty() || expression == "_all" {
+            return Ok(visible().cloned().collect());
+        }
+        let mut found: Vec<Arc<RegisteredModel>> = Vec::new();
+        for part in expression.split(',').filter(|part| !part.is_empty()) {
+            let matches: Vec<_> = if part.contains('*') {
+                visible().filter(|model| sparrow_wire::glob::matches(part, &model.id)).cloned().collect()
+            } else {
+                vec![Arc::clone(known.find(part).ok_or_else(|| part.to_owned())?)]
+            };
+            for model in matches {
+                if !found.iter().any(|known| known.id == model.id) {
+                    found.push(model);
+                }
+            }
+        }
+        found.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(found)
+    }
+
+    /// The id of a model whose vectors have this fingerprint.
+    pub fn of_fingerprint(&self, fingerprint: &str) -> Option<String> {
+        let known = self.known.read();
+        let of_it = |model: &&Arc<RegisteredModel>| {
+            model.info.as_ref().is_ok_and(|info| info.fingerprint == fingerprint)
+        };
+        known.models.iter().find(of_it).map(|model| model.id.clone())
+    }
+
+    /// The embedded model that is deployed at the first start.
+    pub fn default_model(&self) -> Option<Arc<RegisteredModel>> {
+        self.find(SPARSE_MODEL).filter(|model| model.info.is_ok())
+    }
+}
+
+impl Known {
+    fn find(&self, id: &str) -> Option<&Arc<RegisteredModel>> {
+        let model = self
+            .models
+            .iter()
+            .find(|model| model.id == id)
+            .or_else(|| self.models.iter().find(|model| model.aliases.contains(&id)))
+            .or_else(|| {
+                let target = self.aliases.get(id)?;
+                self.models.iter().find(|model| model.id == *target)
+            })?;
+        (!self.hidden.contains(&model.id)).then_some(model)
+    }
+}

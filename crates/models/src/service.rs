@@ -1,0 +1,18 @@
+//! What the operations on models and inference endpoints work on.
+
+use std::sync::Arc;
+
+use sparrow_ingest::Pipelines;
+use sparrow_storage::DataDir;
+
+use crate::Models;
+
+/// The models of the node, and the pipelines whose processors name them.
+pub struct ModelService {
+    /// All models and endpoints.
+    pub models: Arc<Models>,
+    /// All pipelines: what one of them uses is not deleted.
+    pub pipelines: Arc<Pipelines>,
+    /// The data directory, whose identity is that of the node.
+    pub data: Arc<DataDir>,
+}

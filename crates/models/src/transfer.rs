@@ -1,0 +1,103 @@
+//! Taking uploaded models along in a snapshot, and bringing them back.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sparrow_files as fs;
+use sparrow_storage::durable;
+
+use super::Models;
+use super::store::StoredModel;
+use sparrow_call::error::EngineError;
+
+/// An uploaded model whose files are linked.
+pub struct LinkedUpload {
+    pub id: String,
+    /// What is kept of it beside its files.
+    pub config: Value,
+    /// Names of its files.
+    pub files: Vec<String>,
+}
+
+impl Models {
+    /// Links the files of all complete uploads into folders of `target`: `0`, `1`, … in the order of what is returned.
+    ///
+    /// # Errors
+    /// When they cannot be listed or linked.
+    pub fn link_uploads(&self, target: &Path) -> Result<Vec<LinkedUpload>, EngineError> {
+        // Nobody deletes one meanwhile.
+        let held = self.store.lock();
+        let mut linked = Vec::new();
+        for (id, model) in held.models.iter().filter(|(_, model)| model.complete && model.directory.is_none())
+        {
+            let failed = |error: std::io::Error| {
+                tracing::error!(model = id, %error, "the files of an uploaded model cannot be linked");
+                EngineError::internal(format!("the files of model [{id}] cannot be copied: {}", error.kind()))
+            };
+            let source = self.store.folder(id).0;
+            let folder = target.join(linked.len().to_string());
+            durable::create_dir_all(&folder)?;
+            let mut files = Vec::new();
+            for name in durable::list_dir(&source)? {
+                let (from, to) = (source.join(&name), folder.join(&name));
+                if !from.is_file() {
+                    continue;
+                }
+                fs::link_or_copy(&from, &to).map_err(failed)?;
+                files.push(name);
+            }
+            linked.push(LinkedUpload { id: id.clone(), config: json!(model), files });
+        }
+        Ok(linked)
+    }
+
+    /// Whether a model could be made of what a snapshot says of it.
+    ///
+    /// # Errors
+    /// An id that no model may have; what nobody could have written of a model.
+    pub fn check_upload(id: &str, config: &Value) -> Result<(), EngineError> {
+        if !super::id::is_valid_id(id) {
+            return Err(EngineError::internal(format!(
+                "the snapshot has a model with the unusable id [{id}]"
+            )));
+        }
+        Self::stored(id, config).map(|_| ())
+    }
+
+    fn stored(id: &str, config: &Value) -> Result<StoredModel, EngineError> {
+        serde_json::from_value(config.clone())
+            .map_err(|error| EngineError::internal(format!("model [{id}] of the snapshot: {error}")))
+    }
+
+    /// Makes an uploaded model of the files in `folder`, which are durable; where there is a model of this id already, that
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// When the files cannot be moved or the model not be written down.
+    pub fn adopt_upload(&self, id: &str, config: &Value, folder: &Path) -> Result<(), EngineError> {
+        let model = Self::stored(id, config)?;
+        let mut held = self.store.lock();
+        if self.registry.find(id).is_some() || held.models.contains_key(id) {
+            tracing::info!(model = id, "a model of this id is there already and stays");
+            return Ok(());
+        }
+        let target = self.store.folder(id).0;
+        durable::remove_dir_all(&target)?;
+        if let Some(parent) = target.parent() {
+            durable::create_dir_all(parent)?;
+        }
+        fs::rename(folder, &target).map_err(|error| {
+            tracing::error!(model = id, %error, "the files of a restored model cannot be moved");
+            EngineError::internal(format!("the files of model [{id}] cannot be moved: {}", error.kind()))
+        })?;
+        if let Some(parent) = target.parent() {
+            durable::sync_dir(parent)?;
+        }
+        let mut next = held.clone();
+        next.models.insert(id.to_owned(), model.clone());
+        self.store.replace(&mut held, next)?;
+        self.registry.put(Arc::new(self.store.register(id, &model, self.options.folder.as_deref())));
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The hits of `top_hits`: read and written as those of a search.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::Value;
+use sparrow_aggregations::{AggregationError, HitWriter, TopHits, TopList};
+
+use crate::body::SearchBody;
+use crate::execute::{Hit, Outcome, Target};
+use crate::hits;
+use crate::response;
+use crate::retriever::Fusion;
+use crate::service::SearchService;
+use crate::uri::Presentation;
+use sparrow_call::error::EngineError;
+use sparrow_query::walk;
+
+/// Reads documents of the indices that were searched.
+pub struct Hits<'a> {
+    service: &'a SearchService,
+    targets: &'a [Target],
+    /// What hits show, for each `top_hits` of the request.
+    bodies: Vec<SearchBody>,
+    shown: Presentation,
+    cancel: &'a Arc<AtomicBool>,
+    /// What went wrong with a document, in the words of a search.
+    pub error: Option<EngineError>,
+}
+
+impl<'a> Hits<'a> {
+    /// Hits of aggregations that show what `asked` says, with highlights and explanations by the queries of `search`.
+    pub fn new(
+        service: &'a SearchService,
+        targets: &'a [Target],
+        asked: &[SearchBody],
+        search: &SearchBody,
+        shown: Presentation,
+        cancel: &'a Arc<AtomicBool>,
+    ) -> Self {
+        let any = search.fusion.as_ref().map(Fusion::any);
+        let named = search.queries().any(walk::has_names);
+        let body = |asked: &SearchBody| {
+            let mut body = asked.clone();
+            body.of_bucket = true;
+            body.named_scores = search.named_scores;
+            if body.highlight.is_some() || body.explain || named {
+                body.query = any.clone().or_else(|| search.query.clone());
+                body.knn.clone_from(&search.knn);
+                body.sub_searches.clone_from(&search.sub_searches);
+                body.indices_boost.clone_from(&search.indices_boost);
+            }
+            if body.fields.is_empty() {
+                // As Elasticsearch has it, they show the fields of the search itself.
+                body.fields.clone_from(&search.fields);
+            }
+            body
+        };
+        Self { service, targets, bodies: asked.iter().map(body).collect(), shown, cancel, error: None }
+    }
+
+    fn written(
+        &self,
+        body: &SearchBody,
+        top: &TopHits,
+        list: &TopList,
+        sort: &[Vec<Value>],
+    ) -> Result<Value, EngineError> {
+        let scored = top.scores_shown() || body.track_scores;
+        let page = list.hits.iter().zip(sort).skip(top.from).take(top.size);
+        let mut outcome = Outcome { total: Some((list.total, true)), ..Outcome::default() };
+        for (hit, sort) in page {
+            outcome.hits.push(Hit {
+                target: hit.target,
+                addr: hit.addr,
+                seq_no: hit.seq_no,
+                score: if scored { hit.score } else { f32::NAN },
+                rank: None,
+            });
+            if !top.sort.is_empty() {
+                outcome.sort.push(Value::Array(sort.clone()).to_string().into());
+            }
+        }
+        outcome.max_score = list.max_score.filter(|_| scored && !outcome.hits.is_empty());
+        let shown = Presentation { total_as_int: false, ..self.shown };
+        let hits = hits::read(self.service, self.targets, body, shown, &outcome, None, self.cancel)?;
+        let mut out = Vec::new();
+        response::write_hits(&mut out, body, shown, self.targets.len(), &outcome, &hits);
+        serde_json::from_slice(&out)
+            .map_err(|error| EngineError::internal(format!("hits are not JSON: {error}")))
+    }
+}
+
+impl HitWriter for Hits<'_> {
+    fn write(
+        &mut self,
+        top: &TopHits,
+        list: &TopList,
+        sort: &[Vec<Value>],
+    ) -> Result<Value, AggregationError> {
+        let default = SearchBody::default();
+        let body = self.bodies.get(top.options).unwrap_or(&default);
+        self.written(body, top, list, sort).map_err(|error| {
+            let reason = error.reason();
+            self.error = Some(error);
+            AggregationError::Execution(reason)
+        })
+    }
+}

@@ -1,0 +1,344 @@
+//! Aggregations that make buckets; those of equal intervals are in `histograms`.
+
+use sparrow_aggregations::{
+    AggregationKind, Filters, Order, OrderBy, Range, RangeBucket, Selection, Terms, ValueSource,
+};
+
+use super::options::Options;
+use super::scalar;
+use sparrow_query::dsl::{self, Context};
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Json, Member, Node};
+
+/// Buckets of a `terms` aggregation that asks for no number.
+const DEFAULT_SIZE: usize = 10;
+
+pub fn terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+    if options.parser == "rare_terms" {
+        return rare_terms(options);
+    }
+    const KNOWN: &[&str] = &[
+        "field",
+        "missing",
+        "value_type",
+        "format",
+        "size",
+        "shard_size",
+        "min_doc_count",
+        "shard_min_doc_count",
+        "order",
+        "include",
+        "exclude",
+        "show_term_doc_count_error",
+        "execution_hint",
+        "collect_mode",
+    ];
+    let mut terms = Terms {
+        source: ValueSource::default(),
+        size: DEFAULT_SIZE,
+        min_doc_count: 1,
+        max_doc_count: None,
+        order: vec![
+            Order { by: OrderBy::Count, ascending: false },
+            Order { by: OrderBy::Key, ascending: true },
+        ],
+        include: None,
+        exclude: None,
+        show_error: false,
+    };
+    for member in options.members() {
+        if options.source(member, &mut terms.source, &["field", "missing", "value_type", "format"])? {
+            continue;
+        }
+        match &*member.name {
+            "size" => terms.size = options.whole(member, 1, "size")? as usize,
+            // Every index is looked at as a whole: there is nothing that a larger number would make more exact.
+            "shard_size" => {
+                options.whole(member, 1, "shardSize")?;
+            }
+            "min_doc_count" => terms.min_doc_count = options.whole(member, 0, "minDocCount")? as u64,
+            "shard_min_doc_count" => {
+                options.whole(member, 0, "shardMinDocCount")?;
+            }
+            "order" => terms.order = options.order(member)?,
+            "include" => terms.include = Some(selection(&options, member, true)?),
+            "exclude" => terms.exclude = Some(selection(&options, member, false)?),
+            "show_term_doc_count_error" => terms.show_error = options.boolean(member)?,
+            // There is one way to count here, but a hint that is none is a mistake.
+            "execution_hint" => {
+                let hint = options.text(member)?;
+                if !matches!(hint.as_str(), "map" | "global_ordinals") {
+                    return Err(BodyError::illegal(format!(
+                        "Unknown `execution_hint`: [{hint}], expected any of [map, global_ordinals]"
+                    )));
+                }
+            }
+            "collect_mode" => match options.text(member)?.as_str() {
+                "depth_first" | "breadth_first" => {}
+                other => {
+                    return Err(
+                        options.invalid(member, format!("no [collect_mode] found for value [{other}]"))
+                    );
+                }
+            },
+            _ => return Err(options.unknown(member, KNOWN)),
+        }
+    }
+    options.need_field(&terms.source)?;
+    if matches!(terms.include, Some(Selection::Partition { .. })) && terms.exclude.is_some() {
+        return Err(BodyError::illegal(
+            "Cannot specify any exclude clause when using a partition-based include",
+        ));
+    }
+    Ok(AggregationKind::Terms(terms))
+}
+
+/// Most documents of a bucket of `rare_terms`.
+const MOST_RARE: i64 = 100;
+
+fn rare_terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+    const KNOWN: &[&str] =
+        &["field", "missing", "value_type", "max_doc_count", "precision", "include", "exclude"];
+    let mut terms = Terms {
+        source: ValueSource::default(),
+        size: usize::MAX,
+        min_doc_count: 1,
+        max_doc_count: Some(1),
+        order: vec![
+            Order { by: OrderBy::Count, ascending: true },
+            Order { by: OrderBy::Key, ascending: true },
+        ],
+        include: None,
+        exclude: None,
+        show_error: false,
+    };
+    for member in options.members() {
+        if options.source(member, &mut terms.source, &["field", "missing", "format", "value_type"])? {
+            continue;
+        }
+        match &*member.name {
+            "max_doc_count" => {
+                let most = options.whole(member, 1, "max_doc_count")?;
+                if most > MOST_RARE {
+                    return Err(options.invalid(
+                        member,
+                        format!("[max_doc_count] must be smaller than {MOST_RARE} in [{}]", options.name),
+                    ));
+                }
+                terms.max_doc_count = Some(most as u64);
+            }
+            // All values are counted: there is nothing to estimate.
+            "precision" => {
+                let precision = options.float(member)?;
+                if precision < 0.00001 {
+                    return Err(options.invalid(member, "[precision] must be greater than 0.00001"));
+                }
+            }
+            "include" => terms.include = Some(selection(&options, member, false)?),
+            "exclude" => terms.exclude = Some(selection(&options, member, false)?),
+            _ => return Err(options.unknown(member, KNOWN)),
+        }
+    }
+    options.need_field(&terms.source)?;
+    Ok(AggregationKind::Terms(terms))
+}
+
+fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<Selection, BodyError> {
+    match &member.value.json {
+        Json::String(pattern) => Ok(Selection::Regexp(pattern.to_string())),
+        Json::Array(items) => {
+            let mut values = Vec::with_capacity(items.len());
+            for item in items {
+                match &item.json {
+                    Json::String(text) => values.push(text.to_string()),
+                    Json::Number(text) => values.push(text.to_string()),
+                    Json::Bool(value) => values.push(value.to_string()),
+                    _ => {
+                        return Err(options.invalid(
+                            member,
+                            format!(
+                                "Array elements in include/exclude clauses should be string values, not [{}]",
+                                item.token()
+                            ),
+                        ));
+                    }
+                }
+            }
+            Ok(Selection::Values(values))
+        }
+        Json::Object(parts) if may_part => {
+            let (mut partition, mut partitions) = (None, None);
+            for part in parts {
+                match &*part.name {
+                    "partition" => partition = Some(options.whole(part, 0, "partition")?),
+                    "num_partitions" => partitions = Some(options.whole(part, 1, "num_partitions")?),
+                    name => {
+                        return Err(options.invalid(
+                            member,
+                            format!("Unknown parameter in Include/Exclude clause: {name}"),
+                        ));
+                    }
+                }
+            }
+            match (partition, partitions) {
+                (None, _) => {
+                    Err(options.invalid(member, "Missing [partition] parameter for partition-based include"))
+                }
+                (_, None) => {
+                    Err(options
+                        .invalid(member, "Missing [num_partitions] parameter for partition-based include"))
+                }
+                (Some(partition), Some(partitions)) if partition >= partitions => Err(options.invalid(
+                    member,
+                    "Partition index must be >= 0 and < num_partitions".to_owned()
+                        + &format!(", got [{partition}] of [{partitions}]"),
+                )),
+                (Some(partition), Some(partitions)) => {
+                    Ok(Selection::Partition { partition: partition as u64, partitions: partitions as u64 })
+                }
+            }
+        }
+        _ => Err(options.wrong_type(&member.name, &member.value)),
+    }
+}
+
+/// Filters or ranges of one aggregation: each document is held against each of them, and each filter has a bit for each document.
+const MOST_FILTERS: usize = 1_024;
+
+pub fn range(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+    const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "keyed", "ranges"];
+    let dates = options.parser == "date_range";
+    let takes: &[&str] =
+        if dates { &["field", "missing", "format", "time_zone"] } else { &["field", "missing", "format"] };
+    let mut range = Range { source: ValueSource::default(), ranges: Vec::new(), keyed: false, dates };
+    for member in options.members() {
+        if options.source(member, &mut range.source, takes)? {
+            continue;
+        }
+        match &*member.name {
+            "keyed" => range.keyed = options.boolean(member)?,
+            "ranges" => {
+                let Some(items) = member.value.as_array() else {
+                    return Err(options.wrong_type("ranges", &member.value));
+                };
+                if items.len() > MOST_FILTERS {
+                    return Err(BodyError::illegal(format!(
+                        "[{}] has [{}] ranges, at most [{MOST_FILTERS}] are possible on this server",
+                        options.name,
+                        items.len()
+                    )));
+                }
+                for item in items {
+                    range.ranges.push(range_bucket(&options, item)?);
+                }
+            }
+            _ => return Err(options.unknown(member, KNOWN)),
+        }
+    }
+    options.need_field(&range.source)?;
+    if range.ranges.is_empty() {
+        return Err(BodyError::illegal(format!(
+            "No [ranges] specified for the [{}] aggregation",
+            options.name
+        )));
+    }
+    Ok(AggregationKind::Range(range))
+}
+
+fn range_bucket(options: &Options<'_>, node: &Node) -> Result<RangeBucket, BodyError> {
+    let Some(members) = node.as_object() else { return Err(options.wrong_type("ranges", node)) };
+    let mut bucket = RangeBucket { key: None, from: None, to: None };
+    for member in members {
+        let end = || match member.value.json {
+            Json::Null => Ok(None),
+            _ => scalar(options, &member.name, &member.value).map(Some),
+        };
+        match &*member.name {
+            "key" => bucket.key = Some(options.text(member)?),
+            "from" => bucket.from = end()?,
+            "to" => bucket.to = end()?,
+            _ => {
+                return Err(BodyError::UnknownField {
+                    parser: "range",
+                    field: member.name.to_string(),
+                    suggestions: sparrow_wire::suggest::suggestions(&member.name, &["key", "from", "to"]),
+                    at: member.at,
+                });
+            }
+        }
+    }
+    Ok(bucket)
+}
+
+pub fn filter(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
+    // `{}` matched everything in old versions; it is an error in the new ones.
+    Ok(AggregationKind::Filter(dsl::parse_query(options.node, context)?))
+}
+
+pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
+    let mut filters = Vec::new();
+    let (mut other, mut other_key, mut keyed) = (None, None, true);
+    let mut found = false;
+    for member in options.members() {
+        match (&*member.name, &member.value.json) {
+            ("filters", Json::Object(members)) => {
+                found = true;
+                for filter in members {
+                    let query = dsl::parse_query(&filter.value, context)?;
+                    filters.push((Some(filter.name.to_string()), query));
+                }
+            }
+            ("filters", Json::Array(items)) => {
+                found = true;
+                for item in items {
+                    filters.push((None, dsl::parse_query(item, context)?));
+                }
+            }
+            ("other_bucket", _) => other = Some(options.boolean(member)?),
+            ("other_bucket_key", _) => other_key = Some(options.text(member)?),
+            ("keyed", _) => keyed = options.boolean(member)?,
+            (name, _) => {
+                return Err(BodyError::parsing(
+                    member.value.at,
+                    format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), options.name),
+                ));
+            }
+        }
+    }
+    if filters.len() > MOST_FILTERS {
+        return Err(BodyError::illegal(format!(
+            "[{}] has [{}] filters, at most [{MOST_FILTERS}] are possible on this server",
+            options.name,
+            filters.len()
+        )));
+    }
+    if !found || filters.is_empty() {
+        return Err(BodyError::illegal("[filters] cannot be empty"));
+    }
+    filters.sort_by(|a, b| a.0.cmp(&b.0));
+    // A key alone asks for the bucket too.
+    let other = match (other, other_key) {
+        (Some(false), _) | (None, None) => None,
+        (_, Some(key)) => Some(key),
+        (Some(true), None) => Some("_other_".to_owned()),
+    };
+    Ok(AggregationKind::Filters(Filters { filters, other, keyed }))
+}
+
+pub fn missing(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+    let mut source = ValueSource::default();
+    for member in options.members() {
+        if !options.source(member, &mut source, &["field", "missing", "value_type", "format"])? {
+            return Err(options.unknown(member, &["field", "missing"]));
+        }
+    }
+    options.need_field(&source)?;
+    Ok(AggregationKind::Missing(source))
+}
+
+pub fn global(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+    match options.members().first() {
+        Some(member) => Err(options.unknown(member, &[])),
+        None => Ok(AggregationKind::Global),
+    }
+}

@@ -1,0 +1,203 @@
+//! `composite`.
+
+use serde_json::Value;
+use sparrow_aggregations::{AggregationKind, Composite, CompositeSource, Group, ValueSource};
+
+use super::histograms::{date_interval, date_offset, deprecated_interval, rounding};
+use super::options::Options;
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Json, Member, Node};
+
+/// Buckets of a page that asks for no number.
+const DEFAULT_SIZE: usize = 10;
+/// Parts of a key.
+const MOST_SOURCES: usize = 32;
+
+pub fn composite(
+    options: Options<'_>,
+    number: &mut dyn FnMut() -> usize,
+) -> Result<AggregationKind, BodyError> {
+    let mut sources: Option<Vec<CompositeSource>> = None;
+    let mut size = DEFAULT_SIZE;
+    let mut after: Option<&Member> = None;
+    for member in options.members() {
+        match (&*member.name, &member.value.json) {
+            ("sources", Json::Array(items)) => {
+                let mut all = Vec::with_capacity(items.len());
+                for item in items {
+                    all.push(source(&options, item, number)?);
+                }
+                sources = Some(all);
+            }
+            // One source may stand alone.
+            ("sources", Json::Object(_)) => sources = Some(vec![source(&options, &member.value, number)?]),
+            ("size", _) => size = options.whole(member, 1, "size")? as usize,
+            ("after", Json::Object(_)) => after = Some(member),
+            ("sources" | "after", _) => return Err(options.wrong_type(&member.name, &member.value)),
+            _ => return Err(options.unknown(member, &["sources", "size", "after"])),
+        }
+    }
+    let Some(sources) = sources else { return Err(BodyError::Required { field: "sources" }) };
+    if sources.is_empty() {
+        return Err(BodyError::illegal("Composite [sources] cannot be null or empty"));
+    }
+    if sources.len() > MOST_SOURCES {
+        return Err(BodyError::illegal(format!("Composite [sources] cannot be more than [{MOST_SOURCES}]")));
+    }
+    let mut doubles: Vec<&str> = Vec::new();
+    for (place, source) in sources.iter().enumerate() {
+        if sources[..place].iter().any(|other| other.name == source.name) {
+            doubles.push(&source.name);
+        }
+    }
+    if !doubles.is_empty() {
+        return Err(BodyError::illegal(format!(
+            "Composite source names must be unique, found duplicates: [{}]",
+            doubles.join(",")
+        )));
+    }
+    let after = after.map(|member| after_values(&sources, member)).transpose()?;
+    Ok(AggregationKind::Composite(Composite { sources, size, after }))
+}
+
+fn after_values(sources: &[CompositeSource], member: &Member) -> Result<Vec<Value>, BodyError> {
+    let given = member.value.as_object().unwrap_or_default();
+    if given.len() != sources.len() {
+        return Err(BodyError::illegal(format!(
+            "[after] has {} value(s) but [sources] has {}",
+            given.len(),
+            sources.len()
+        )));
+    }
+    let mut values = Vec::with_capacity(sources.len());
+    for source in sources {
+        let Some(found) = given.iter().find(|value| *value.name == source.name) else {
+            return Err(BodyError::illegal(format!("Missing value for [after.{}]", source.name)));
+        };
+        if !found.value.is_scalar() {
+            return Err(BodyError::illegal(format!(
+                "Invalid value for [after.{}], expected a single value",
+                source.name
+            )));
+        }
+        values.push(found.value.to_value());
+    }
+    Ok(values)
+}
+
+/// `{name: {type: {...}}}`
+fn source(
+    options: &Options<'_>,
+    node: &Node,
+    number: &mut dyn FnMut() -> usize,
+) -> Result<CompositeSource, BodyError> {
+    let Some([named]) = node.as_object() else {
+        return Err(options.wrong_type("sources", node));
+    };
+    let Some([typed]) = named.value.as_object() else {
+        return Err(options.wrong_type("sources", &named.value));
+    };
+    let parser = match &*typed.name {
+        "terms" => "terms",
+        "histogram" => "histogram",
+        "date_histogram" => "date_histogram",
+        "geotile_grid" => {
+            return Err(BodyError::parsing(
+                typed.at,
+                "[geotile_grid] in [composite] is not supported by this server",
+            ));
+        }
+        other => return Err(BodyError::illegal(format!("invalid source type: {other}"))),
+    };
+    let name = named.name.to_string();
+    let inner = Options { parser, name: options.name, node: &typed.value };
+    let Some(members) = typed.value.as_object() else {
+        return Err(options.wrong_type("sources", &typed.value));
+    };
+    let mut found = CompositeSource {
+        name,
+        source: ValueSource::default(),
+        group: Group::Value,
+        ascending: true,
+        missing_bucket: false,
+        missing_first: None,
+        id: number(),
+    };
+    let (mut interval, mut offset, mut width) = (None, 0, None);
+    for member in members {
+        let takes: &[&str] = match parser {
+            "date_histogram" => &["field", "format", "time_zone", "value_type"],
+            "terms" => &["field", "format", "value_type"],
+            _ => &["field", "format", "value_type"],
+        };
+        if inner.source(member, &mut found.source, takes)? {
+            continue;
+        }
+        match (&*member.name, parser) {
+            ("order", _) => {
+                found.ascending = match inner.text(member)?.to_ascii_lowercase().as_str() {
+                    "asc" => true,
+                    "desc" => false,
+                    other => {
+                        return Err(inner.invalid(member, format!("Unknown sort order [{other}]")));
+                    }
+                };
+            }
+            ("missing_bucket", _) => found.missing_bucket = inner.boolean(member)?,
+            ("missing_order", _) => {
+                found.missing_first = match inner.text(member)?.as_str() {
+                    "first" => Some(true),
+                    "last" => Some(false),
+                    "default" => None,
+                    other => {
+                        return Err(inner.invalid(member, format!("Unknown missing order [{other}]")));
+                    }
+                };
+            }
+            ("interval", "histogram") => {
+                let value = inner.float(member)?;
+                if !(value > 0.0 && value.is_finite()) {
+                    return Err(
+                        inner.invalid(member, "[interval] must be greater than 0 for [histogram] source")
+                    );
+                }
+                width = Some(value);
+            }
+            ("calendar_interval" | "fixed_interval", "date_histogram") => {
+                date_interval(&inner, member, &mut interval)?;
+            }
+            ("interval", "date_histogram") => return Err(deprecated_interval(&inner, member)),
+            ("offset", "date_histogram") => offset = date_offset(&inner, member)?,
+            _ => {
+                return Err(inner.unknown(
+                    member,
+                    &[
+                        "field",
+                        "format",
+                        "order",
+                        "missing_bucket",
+                        "missing_order",
+                        "interval",
+                        "calendar_interval",
+                        "fixed_interval",
+                        "time_zone",
+                        "offset",
+                    ],
+                ));
+            }
+        }
+    }
+    if found.missing_first.is_some() && !found.missing_bucket {
+        return Err(BodyError::illegal("missingOrder can only be set if missingBucket is true"));
+    }
+    inner.need_field(&found.source)?;
+    found.group = match parser {
+        "histogram" => match width {
+            Some(width) => Group::Interval(width),
+            None => return Err(BodyError::Required { field: "interval" }),
+        },
+        "date_histogram" => Group::Date(rounding(&found.source, interval, offset)?),
+        _ => Group::Value,
+    };
+    Ok(found)
+}

@@ -1,0 +1,129 @@
+//! `top_hits`.
+
+use sparrow_aggregations::{HitOrder, HitOrderBy, TopHits, ValueSource};
+
+use super::options::Options;
+use crate::body::SearchBody;
+use sparrow_query::dsl::Context;
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Json, Node};
+
+/// Hits of a bucket that asks for no number.
+const DEFAULT_SIZE: usize = 3;
+
+/// Parameters that mean what they mean in a search.
+const SECTIONS: &[&str] = &[
+    "_source",
+    "docvalue_fields",
+    "explain",
+    "fields",
+    "highlight",
+    "seq_no_primary_term",
+    "stored_fields",
+    "track_scores",
+    "version",
+];
+
+/// Reads the aggregation, and what its hits show.
+pub fn top_hits(
+    options: Options<'_>,
+    context: Context,
+    place: usize,
+    number: &mut dyn FnMut() -> usize,
+) -> Result<(TopHits, SearchBody), BodyError> {
+    let mut top =
+        TopHits { from: 0, size: DEFAULT_SIZE, sort: Vec::new(), options: place, metrics: Vec::new() };
+    let mut shown = SearchBody::default();
+    for member in options.members() {
+        match (&*member.name, &member.value.json) {
+            ("from", _) => top.from = options.whole(member, 0, "from")? as usize,
+            ("size", _) => top.size = options.whole(member, 0, "size")? as usize,
+            ("sort", Json::Array(items)) => {
+                for item in items {
+                    sort_key(&options, item, &mut top.sort, number)?;
+                }
+            }
+            ("sort", _) => sort_key(&options, &member.value, &mut top.sort, number)?,
+            (name, _) if SECTIONS.contains(&name) => shown.section(member, context)?,
+            (name @ "script_fields", _) => {
+                return Err(BodyError::parsing(
+                    member.value.at,
+                    format!(
+                        "[{name}] of the [top_hits] aggregation [{}] is not supported by this server",
+                        options.name
+                    ),
+                ));
+            }
+            (name, _) => {
+                return Err(BodyError::parsing(
+                    member.value.at,
+                    format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), options.name),
+                ));
+            }
+        }
+    }
+    // Best first is what no order at all gives.
+    if let [HitOrder { by: HitOrderBy::Score, ascending: false, .. }] = &top.sort[..] {
+        top.sort.clear();
+    }
+    Ok((top, shown))
+}
+
+pub(super) fn sort_key(
+    options: &Options<'_>,
+    node: &Node,
+    found: &mut Vec<HitOrder>,
+    number: &mut dyn FnMut() -> usize,
+) -> Result<(), BodyError> {
+    let mut add = |name: &str, ascending: Option<bool>, missing_first: bool, mut source: ValueSource| {
+        let (by, ascending) = match name {
+            "_score" => (HitOrderBy::Score, ascending.unwrap_or(false)),
+            "_doc" => (HitOrderBy::Doc, ascending.unwrap_or(true)),
+            field => {
+                source.field = field.to_owned();
+                (HitOrderBy::Field(source), ascending.unwrap_or(true))
+            }
+        };
+        found.push(HitOrder { by, ascending, missing_first, id: number() });
+    };
+    let direction = |node: &Node| match &node.json {
+        Json::String(text) if text.eq_ignore_ascii_case("asc") => Ok(true),
+        Json::String(text) if text.eq_ignore_ascii_case("desc") => Ok(false),
+        Json::String(text) => Err(BodyError::illegal(format!("Unknown sort order [{text}]"))),
+        _ => Err(options.wrong_type("sort", node)),
+    };
+    match &node.json {
+        Json::String(name) => add(name, None, false, ValueSource::default()),
+        Json::Object(members) => {
+            for member in members {
+                let Json::Object(parts) = &member.value.json else {
+                    add(&member.name, Some(direction(&member.value)?), false, ValueSource::default());
+                    continue;
+                };
+                let (mut ascending, mut first, mut source) = (None, false, ValueSource::default());
+                for part in parts {
+                    match &*part.name {
+                        "order" => ascending = Some(direction(&part.value)?),
+                        "missing" => match &part.value.json {
+                            Json::String(text) if &**text == "_first" => first = true,
+                            Json::String(text) if &**text == "_last" => first = false,
+                            _ => source.missing = Some(super::scalar(options, "missing", &part.value)?),
+                        },
+                        "unmapped_type" => {
+                            options.text(part)?;
+                        }
+                        name => {
+                            return Err(BodyError::parsing(
+                                part.value.at,
+                                format!("[{name}] of [sort] in [top_hits] is not supported by this server"),
+                            ));
+                        }
+                    }
+                }
+                add(&member.name, ascending, first, source);
+            }
+        }
+        _ => return Err(options.wrong_type("sort", node)),
+    }
+    Ok(())
+}

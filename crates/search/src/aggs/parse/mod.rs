@@ -1,0 +1,374 @@
+//! The `aggs` section of a search, read into a tree.
+
+mod buckets;
+mod composite;
+mod histograms;
+mod hits;
+mod metrics;
+mod options;
+mod pipeline;
+mod tuples;
+
+use serde_json::Value;
+use sparrow_aggregations::{Aggregation, AggregationKind};
+
+use self::options::Options;
+use crate::body::SearchBody;
+use sparrow_query::dsl::Context;
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::suggest::suggestions;
+
+/// Levels of aggregations below each other.
+const MOST_LEVELS: usize = 30;
+/// Aggregations of a request.
+const MOST_AGGREGATIONS: usize = 2_000;
+
+/// Types that this server has.
+const TYPES: &[&str] = &[
+    "adjacency_matrix",
+    "avg",
+    "avg_bucket",
+    "boxplot",
+    "bucket_sort",
+    "cardinality",
+    "composite",
+    "cumulative_sum",
+    "date_histogram",
+    "date_range",
+    "derivative",
+    "extended_stats",
+    "extended_stats_bucket",
+    "filter",
+    "filters",
+    "global",
+    "histogram",
+    "max",
+    "max_bucket",
+    "median_absolute_deviation",
+    "min",
+    "min_bucket",
+    "missing",
+    "multi_terms",
+    "normalize",
+    "percentile_ranks",
+    "percentiles",
+    "percentiles_bucket",
+    "range",
+    "rare_terms",
+    "serial_diff",
+    "stats",
+    "stats_bucket",
+    "string_stats",
+    "sum",
+    "sum_bucket",
+    "terms",
+    "top_hits",
+    "top_metrics",
+    "value_count",
+    "weighted_avg",
+];
+
+/// Types that only Elasticsearch has.
+const ELSEWHERE: &[&str] = &[
+    "auto_date_histogram",
+    "bucket_correlation",
+    "bucket_count_ks_test",
+    "bucket_script",
+    "bucket_selector",
+    "categorize_text",
+    "change_point",
+    "children",
+    "cumulative_cardinality",
+    "diversified_sampler",
+    "frequent_item_sets",
+    "geo_bounds",
+    "geo_centroid",
+    "geo_distance",
+    "geo_line",
+    "geohash_grid",
+    "geohex_grid",
+    "geotile_grid",
+    "inference",
+    "ip_prefix",
+    "ip_range",
+    "matrix_stats",
+    "moving_avg",
+    "moving_fn",
+    "moving_percentiles",
+    "nested",
+    "parent",
+    "random_sampler",
+    "rate",
+    "reverse_nested",
+    "sampler",
+    "scripted_metric",
+    "significant_terms",
+    "significant_text",
+    "t_test",
+    "time_series",
+    "variable_width_histogram",
+];
+
+/// The aggregations of a search.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Aggregations {
+    /// The tree.
+    pub tree: Vec<Aggregation>,
+    /// What the hits of each `top_hits` show.
+    pub hits: Vec<SearchBody>,
+}
+
+/// Reads the section.
+///
+/// # Errors
+/// When it is malformed, or asks for what this server does not have.
+pub fn parse(node: &Node, context: Context) -> Result<Aggregations, BodyError> {
+    let mut parser = Parser { context, numbers: 0, count: 0, hits: Vec::new() };
+    let tree = parser.list(node, 0)?;
+    check_places(&tree, None)?;
+    Ok(Aggregations { tree, hits: parser.hits })
+}
+
+struct Parser {
+    context: Context,
+    /// Numbers given so far.
+    numbers: usize,
+    count: usize,
+    hits: Vec<SearchBody>,
+}
+
+impl Parser {
+    fn number(&mut self) -> usize {
+        self.numbers += 1;
+        self.numbers - 1
+    }
+
+    fn list(&mut self, node: &Node, level: usize) -> Result<Vec<Aggregation>, BodyError> {
+        let Some(members) = node.as_object() else {
+            return Err(BodyError::parsing(
+                node.at,
+                format!(
+                    "Unexpected token {} in [aggs]: aggregations definitions must start with the name of the \
+                     aggregation.",
+                    node.token()
+                ),
+            ));
+        };
+        if level >= MOST_LEVELS {
+            return Err(BodyError::illegal(format!(
+                "aggregations are nested deeper than [{MOST_LEVELS}] levels"
+            )));
+        }
+        let mut all: Vec<Aggregation> = Vec::with_capacity(members.len());
+        for member in members {
+            self.count += 1;
+            if self.count > MOST_AGGREGATIONS {
+                return Err(BodyError::illegal(format!("more than [{MOST_AGGREGATIONS}] aggregations")));
+            }
+            let aggregation = self.aggregation(member, level)?;
+            if all.iter().any(|other| other.name == aggregation.name) {
+                return Err(BodyError::illegal(format!(
+                    "Two sibling aggregations cannot have the same name: [{}]",
+                    aggregation.name
+                )));
+            }
+            all.push(aggregation);
+        }
+        Ok(all)
+    }
+
+    fn aggregation(&mut self, member: &Member, level: usize) -> Result<Aggregation, BodyError> {
+        let name = &*member.name;
+        if name.is_empty() || name.contains(['[', ']', '>']) {
+            return Err(BodyError::parsing(
+                member.at,
+                format!(
+                    "Invalid aggregation name [{name}]. Aggregation names can contain any character except '[', ']', \
+                     and '>'"
+                ),
+            ));
+        }
+        let Some(parts) = member.value.as_object() else {
+            return Err(BodyError::parsing(
+                member.value.at,
+                format!(
+                    "Aggregation definition for [{name} starts with a [{}], expected a [START_OBJECT].",
+                    member.value.token()
+                ),
+            ));
+        };
+        let id = self.number();
+        let mut meta = None;
+        let mut subs: Option<Vec<Aggregation>> = None;
+        let mut kind: Option<(&str, AggregationKind)> = None;
+        for part in parts {
+            let (key, value) = (&*part.name, &part.value);
+            if value.as_object().is_none() {
+                return Err(BodyError::parsing(
+                    value.at,
+                    format!(
+                        "Expected [START_OBJECT] under [{key}], but got a [{}] in [{name}]",
+                        value.token()
+                    ),
+                ));
+            }
+            match key {
+                "meta" => match value.to_value() {
+                    Value::Object(object) => meta = Some(object),
+                    _ => meta = None,
+                },
+                "aggs" | "aggregations" => {
+                    if subs.is_some() {
+                        return Err(BodyError::parsing(
+                            value.at,
+                            format!("Found two sub aggregation definitions under [{name}]"),
+                        ));
+                    }
+                    subs = Some(self.list(value, level + 1)?);
+                }
+                _ => {
+                    if let Some((first, _)) = kind {
+                        return Err(BodyError::parsing(
+                            value.at,
+                            format!(
+                                "Found two aggregation type definitions in [{name}]: [{first}] and [{key}]"
+                            ),
+                        ));
+                    }
+                    kind = Some((key, self.kind(name, key, value)?));
+                }
+            }
+        }
+        let Some((type_name, kind)) = kind else {
+            return Err(BodyError::parsing(
+                member.value.end,
+                format!("Missing definition for aggregation [{name}]"),
+            ));
+        };
+        let subs = subs.unwrap_or_default();
+        let aggregation = Aggregation { name: name.to_owned(), id, kind, subs, meta };
+        if !aggregation.subs.is_empty() && !aggregation.is_multi_bucket() && !aggregation.is_single_bucket() {
+            let what = match &aggregation.kind {
+                AggregationKind::Pipeline(_) => {
+                    format!("Aggregation [{name}] cannot define sub-aggregations")
+                }
+                _ => format!("Aggregator [{name}] of type [{type_name}] cannot accept sub-aggregations"),
+            };
+            return Err(match &aggregation.kind {
+                AggregationKind::Pipeline(_) => BodyError::parsing(member.at, what),
+                _ => BodyError::AggregationInitialization { reason: what },
+            });
+        }
+        Ok(aggregation)
+    }
+
+    fn kind(&mut self, name: &str, type_name: &str, node: &Node) -> Result<AggregationKind, BodyError> {
+        let Some(known) = TYPES.iter().find(|known| **known == type_name) else {
+            if ELSEWHERE.contains(&type_name) {
+                return Err(BodyError::parsing(
+                    node.at,
+                    format!("[{type_name}] aggregation [{name}] is not supported by this server"),
+                ));
+            }
+            let known: Vec<&'static str> = TYPES.iter().chain(ELSEWHERE).copied().collect();
+            return Err(BodyError::UnknownName {
+                what: "aggregation",
+                name: type_name.to_owned(),
+                suggestions: suggestions(type_name, &known),
+                at: node.at,
+            });
+        };
+        let options = Options { parser: known, name, node };
+        match *known {
+            "terms" | "rare_terms" => buckets::terms(options),
+            "multi_terms" => tuples::multi_terms(options, &mut || self.number()),
+            "adjacency_matrix" => tuples::adjacency_matrix(options, self.context),
+            "range" | "date_range" => buckets::range(options),
+            "histogram" => histograms::histogram(options),
+            "date_histogram" => histograms::date_histogram(options),
+            "filter" => buckets::filter(options, self.context),
+            "filters" => buckets::filters(options, self.context),
+            "missing" => buckets::missing(options),
+            "global" => buckets::global(options),
+            "composite" => composite::composite(options, &mut || self.number()),
+            "avg" | "min" | "max" | "sum" | "stats" | "extended_stats" | "value_count" => {
+                metrics::stats(options)
+            }
+            "cardinality" => metrics::cardinality(options),
+            "percentiles" | "percentile_ranks" => metrics::percentiles(options),
+            "string_stats" => metrics::string_stats(options),
+            "median_absolute_deviation" | "boxplot" => metrics::median_absolute_deviation(options),
+            "weighted_avg" => metrics::weighted_avg(options),
+            "top_metrics" => {
+                let found = tuples::top_metrics(options, self.hits.len(), &mut || self.numbers_next())?;
+                self.hits.push(SearchBody::default());
+                Ok(found)
+            }
+            "top_hits" => {
+                let (context, place) = (self.context, self.hits.len());
+                let (top, shown) = hits::top_hits(options, context, place, &mut || self.numbers_next())?;
+                self.hits.push(shown);
+                Ok(AggregationKind::TopHits(top))
+            }
+            _ => pipeline::pipeline(options),
+        }
+    }
+
+    fn numbers_next(&mut self) -> usize {
+        self.number()
+    }
+}
+
+/// Checks what depends on where an aggregation stands.
+fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<(), BodyError> {
+    for aggregation in list {
+        if let (AggregationKind::Global, Some(parent)) = (&aggregation.kind, parent) {
+            return Err(BodyError::AggregationExecution {
+                reason: format!(
+                    "Aggregation [{}] cannot have a global sub-aggregation [{}]. Global aggregations can only be \
+                     defined as top level aggregations",
+                    parent.name, aggregation.name
+                ),
+            });
+        }
+        if let (AggregationKind::Composite(_), Some(parent)) = (&aggregation.kind, parent)
+            && !matches!(parent.kind, AggregationKind::Filter(_))
+        {
+            return Err(BodyError::illegal(format!(
+                "[composite] aggregation cannot be used with a parent aggregation of type: [{}]",
+                parent.type_name()
+            )));
+        }
+        pipeline::check(aggregation, list, parent)?;
+        check_places(&aggregation.subs, Some(aggregation))?;
+    }
+    Ok(())
+}
+
+/// A path to a number: `outer>inner.property`, `inner[property]`, `_count`.
+fn metric_path(text: &str) -> sparrow_aggregations::MetricPath {
+    let mut names: Vec<String> = text.split('>').map(|name| name.trim().to_owned()).collect();
+    let mut property = None;
+    if let Some(last) = names.last_mut() {
+        if let Some((name, rest)) = last.split_once('[') {
+            property = Some(rest.trim_end_matches(']').to_owned());
+            *last = name.to_owned();
+        } else if let Some((name, rest)) = last.rsplit_once('.') {
+            property = Some(rest.to_owned());
+            *last = name.to_owned();
+        }
+    }
+    if names.last().is_some_and(|name| name.is_empty()) {
+        names.pop();
+    }
+    sparrow_aggregations::MetricPath { text: text.to_owned(), names, property }
+}
+
+/// The value of a scalar; objects and arrays are refused.
+fn scalar(options: &Options<'_>, key: &str, node: &Node) -> Result<Value, BodyError> {
+    match node.json {
+        Json::Object(_) | Json::Array(_) | Json::Null => Err(options.wrong_type(key, node)),
+        _ => Ok(node.to_value()),
+    }
+}

@@ -1,0 +1,252 @@
+//! The parameters of one aggregation.
+
+use sparrow_aggregations::{Order, OrderBy, ValueSource, ValueType};
+use sparrow_wire::Zone;
+
+use super::{metric_path, scalar};
+use sparrow_query::dsl::value;
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::suggest::suggestions;
+
+/// An aggregation's object and what errors call it.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// The type.
+    pub parser: &'static str,
+    /// The user's name.
+    pub name: &'a str,
+    /// The object.
+    pub node: &'a Node,
+}
+
+impl<'a> Options<'a> {
+    /// Members of the options object.
+    pub fn members(&self) -> &'a [Member] {
+        self.node.as_object().unwrap_or_default()
+    }
+
+    /// A key that the type does not have.
+    pub fn unknown(&self, member: &Member, known: &[&'static str]) -> BodyError {
+        BodyError::UnknownField {
+            parser: self.parser,
+            field: member.name.to_string(),
+            suggestions: suggestions(&member.name, known),
+            at: member.at,
+        }
+    }
+
+    /// A value of the wrong shape.
+    pub fn wrong_type(&self, key: &str, node: &Node) -> BodyError {
+        BodyError::ValueType { parser: self.parser, field: key.to_owned(), token: node.token(), at: node.at }
+    }
+
+    /// A value that is wrong in itself.
+    pub fn invalid(&self, member: &Member, reason: impl Into<String>) -> BodyError {
+        BodyError::illegal(reason).within(self.parser, &member.name, member.value.at)
+    }
+
+    /// A whole number, at least `least`.
+    pub fn whole(&self, member: &Member, least: i64, label: &str) -> Result<i64, BodyError> {
+        if !member.value.is_scalar() || matches!(member.value.json, Json::Null | Json::Bool(_)) {
+            return Err(self.wrong_type(&member.name, &member.value));
+        }
+        let within = |error: BodyError| error.within(self.parser, &member.name, member.value.at);
+        let found = match &member.value.json {
+            Json::Number(text) | Json::String(text) => match text.parse::<i64>() {
+                Ok(found) => found,
+                Err(_) => i64::from(value::int(&member.value).map_err(within)?),
+            },
+            _ => i64::from(value::int(&member.value).map_err(within)?),
+        };
+        if found < least {
+            let bound = match least {
+                1 => "greater than 0".to_owned(),
+                least => format!("greater than or equal to {least}"),
+            };
+            return Err(self
+                .invalid(member, format!("[{label}] must be {bound}. Found [{found}] in [{}]", self.name)));
+        }
+        Ok(found)
+    }
+
+    /// A number.
+    pub fn float(&self, member: &Member) -> Result<f64, BodyError> {
+        let text = match &member.value.json {
+            Json::Number(text) | Json::String(text) => text,
+            _ => return Err(self.wrong_type(&member.name, &member.value)),
+        };
+        match text.trim().parse::<f64>() {
+            Ok(found) if !found.is_nan() => Ok(found),
+            _ => Err(BodyError::NumberFormat { input: text.to_string() }.within(
+                self.parser,
+                &member.name,
+                member.value.at,
+            )),
+        }
+    }
+
+    /// A boolean.
+    pub fn boolean(&self, member: &Member) -> Result<bool, BodyError> {
+        if !matches!(member.value.json, Json::Bool(_) | Json::String(_)) {
+            return Err(self.wrong_type(&member.name, &member.value));
+        }
+        value::boolean(&member.value)
+            .map_err(|error| error.within(self.parser, &member.name, member.value.at))
+    }
+
+    /// A text.
+    pub fn text(&self, member: &Member) -> Result<String, BodyError> {
+        match &member.value.json {
+            Json::String(text) => Ok(text.to_string()),
+            Json::Number(text) => Ok(text.to_string()),
+            Json::Bool(value) => Ok(value.to_string()),
+            _ => Err(self.wrong_type(&member.name, &member.value)),
+        }
+    }
+
+    /// Numbers of an array.
+    pub fn floats(&self, member: &Member) -> Result<Vec<f64>, BodyError> {
+        let Some(items) = member.value.as_array() else {
+            return Err(self.wrong_type(&member.name, &member.value));
+        };
+        let mut found = Vec::with_capacity(items.len());
+        for item in items {
+            let number = match &item.json {
+                Json::Number(text) | Json::String(text) => text.trim().parse::<f64>().ok(),
+                _ => None,
+            };
+            match number.filter(|number| number.is_finite()) {
+                Some(number) => found.push(number),
+                None => {
+                    let input = match &item.json {
+                        Json::String(text) => text.to_string(),
+                        _ => item.token().to_owned(),
+                    };
+                    return Err(BodyError::NumberFormat { input }.within(self.parser, &member.name, item.at));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// A parameter of the field that is read; `false` if it is another one.
+    pub fn source(
+        &self,
+        member: &Member,
+        source: &mut ValueSource,
+        takes: &[&str],
+    ) -> Result<bool, BodyError> {
+        let key = &*member.name;
+        if key == "script" {
+            return Err(BodyError::parsing(
+                member.value.at,
+                format!(
+                    "[script] of the [{}] aggregation [{}] is not supported by this server",
+                    self.parser, self.name
+                ),
+            ));
+        }
+        if !takes.contains(&key) {
+            return Ok(false);
+        }
+        match key {
+            "field" => source.field = self.text(member)?,
+            "missing" => source.missing = Some(scalar(self, key, &member.value)?),
+            "format" => source.format = Some(self.text(member)?),
+            "time_zone" => source.time_zone = Some(self.time_zone(member)?),
+            "value_type" => {
+                let name = self.text(member)?;
+                source.value_type = Some(match name.as_str() {
+                    "string" => ValueType::String,
+                    "long" | "integer" | "short" | "byte" => ValueType::Long,
+                    "double" | "float" | "number" | "numeric" => ValueType::Double,
+                    "date" => ValueType::Date,
+                    "boolean" => ValueType::Boolean,
+                    _ => {
+                        return Err(self.invalid(member, format!("Unknown value type [{name}]")));
+                    }
+                });
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The name of a zone, or an offset; a number is hours.
+    fn time_zone(&self, member: &Member) -> Result<String, BodyError> {
+        let text = match &member.value.json {
+            Json::Number(hours) => {
+                let hours: i32 = hours
+                    .parse()
+                    .map_err(|_| self.invalid(member, format!("Unknown time-zone ID: {hours}")))?;
+                format!("{}{:02}:00", if hours < 0 { '-' } else { '+' }, hours.abs())
+            }
+            _ => self.text(member)?,
+        };
+        match Zone::parse(&text) {
+            Some(_) => Ok(text),
+            None => Err(self.invalid(member, format!("Unknown time-zone ID: {text}"))),
+        }
+    }
+
+    /// Checks that a field is named.
+    pub fn need_field(&self, source: &ValueSource) -> Result<(), BodyError> {
+        match source.field.is_empty() {
+            true => {
+                Err(BodyError::illegal("Required one of fields [field, script], but none were specified. "))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// One order or a list of them.
+    pub fn order(&self, member: &Member) -> Result<Vec<Order>, BodyError> {
+        let mut found = Vec::new();
+        match &member.value.json {
+            Json::Object(_) => found.push(self.one_order(&member.value)?),
+            Json::Array(items) => {
+                for item in items {
+                    found.push(self.one_order(item)?);
+                }
+            }
+            _ => return Err(self.wrong_type(&member.name, &member.value)),
+        }
+        // Ties are broken by the key, upwards, unless the order says it itself.
+        if !found.iter().any(|order: &Order| order.by == OrderBy::Key) {
+            found.push(Order { by: OrderBy::Key, ascending: true });
+        }
+        Ok(found)
+    }
+
+    fn one_order(&self, node: &Node) -> Result<Order, BodyError> {
+        let Some([member]) = node.as_object() else {
+            return Err(BodyError::parsing(node.at, "Must specify at least one field for [order]"));
+        };
+        let direction = match &member.value.json {
+            Json::String(text) => text.to_ascii_lowercase(),
+            _ => {
+                return Err(BodyError::parsing(
+                    member.value.at,
+                    format!("Unexpected token [{}] for [order]", member.value.token()),
+                ));
+            }
+        };
+        let ascending = match direction.as_str() {
+            "asc" => true,
+            "desc" => false,
+            other => {
+                return Err(BodyError::parsing(
+                    member.value.at,
+                    format!("Unknown order direction [{other}]"),
+                ));
+            }
+        };
+        let by = match &*member.name {
+            "_count" => OrderBy::Count,
+            "_key" => OrderBy::Key,
+            path => OrderBy::Metric(metric_path(path)),
+        };
+        Ok(Order { by, ascending })
+    }
+}

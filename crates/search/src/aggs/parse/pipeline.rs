@@ -1,0 +1,273 @@
+//! Aggregations of results.
+
+use sparrow_aggregations::{
+    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline,
+    PipelineKind,
+};
+
+use super::metric_path;
+use super::options::Options;
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Json, Member, Node};
+
+pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+    if options.parser == "bucket_sort" {
+        return bucket_sort(options);
+    }
+    let (mut path, mut gaps, mut format, mut unit) = (None, GapPolicy::Skip, None, None);
+    let (mut percents, mut keyed, mut sigma) = (vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0], true, 2.0);
+    let (mut lag, mut method) = (1, None);
+    for member in options.members() {
+        match &*member.name {
+            "buckets_path" => {
+                path = Some(match &member.value.json {
+                    Json::String(text) => text.to_string(),
+                    Json::Array(items) => match &items[..] {
+                        [Node { json: Json::String(text), .. }] => text.to_string(),
+                        _ => {
+                            return Err(options.invalid(
+                                member,
+                                format!("must contain a single entry for aggregation [{}]", options.name),
+                            ));
+                        }
+                    },
+                    _ => return Err(options.wrong_type("buckets_path", &member.value)),
+                });
+            }
+            "gap_policy" => gaps = gap_policy(&options, member)?,
+            "format" => format = Some(options.text(member)?),
+            "percents" if options.parser == "percentiles_bucket" => {
+                percents = options.floats(member)?;
+                if percents.is_empty() || percents.iter().any(|percent| !(0.0..=100.0).contains(percent)) {
+                    return Err(options.invalid(
+                        member,
+                        format!(
+                            "percents must only contain non-null doubles from 0.0-100.0 inclusive for aggregation [{}]",
+                            options.name
+                        ),
+                    ));
+                }
+            }
+            "keyed" if options.parser == "percentiles_bucket" => keyed = options.boolean(member)?,
+            "sigma" if options.parser == "extended_stats_bucket" => {
+                sigma = options.float(member)?;
+                if sigma < 0.0 {
+                    return Err(options.invalid(
+                        member,
+                        format!("sigma must be a non-negative double for aggregation [{}]", options.name),
+                    ));
+                }
+            }
+            "lag" if options.parser == "serial_diff" => {
+                lag = options.whole(member, i64::MIN, "lag")?;
+                if lag <= 0 {
+                    return Err(options.invalid(
+                        member,
+                        format!(
+                            "Lag must be a positive, non-zero integer. Value supplied was {lag} in [{}].",
+                            options.name
+                        ),
+                    ));
+                }
+            }
+            "method" if options.parser == "normalize" => {
+                let name = options.text(member)?;
+                method = Some(
+                    Normalization::named(&name)
+                        .ok_or_else(|| options.invalid(member, format!("invalid method [{name}]")))?,
+                );
+            }
+            "unit" if options.parser == "derivative" => {
+                let text = options.text(member)?;
+                unit = Some(match text.as_str() {
+                    "second" | "1s" | "s" => 1e3,
+                    "minute" | "1m" | "m" => 6e4,
+                    "hour" | "1h" | "h" => 3.6e6,
+                    "day" | "1d" | "d" => 8.64e7,
+                    "week" | "1w" | "w" => 6.048e8,
+                    "month" | "1M" | "M" => 2.629_746e9,
+                    "quarter" | "1q" | "q" => 7.889_238e9,
+                    "year" | "1y" | "y" => 3.155_695_2e10,
+                    _ => return Err(options.invalid(member, format!("unknown unit [{text}]"))),
+                });
+            }
+            _ => {
+                return Err(options.unknown(member, &["buckets_path", "gap_policy", "format"]));
+            }
+        }
+    }
+    let Some(path) = path else {
+        return Err(BodyError::parsing(
+            options.node.at,
+            format!("Missing required field [buckets_path] for aggregation [{}]", options.name),
+        ));
+    };
+    let kind = match options.parser {
+        "avg_bucket" => PipelineKind::Avg,
+        "max_bucket" => PipelineKind::Max,
+        "min_bucket" => PipelineKind::Min,
+        "sum_bucket" => PipelineKind::Sum,
+        "stats_bucket" => PipelineKind::Stats,
+        "extended_stats_bucket" => PipelineKind::ExtendedStats(sigma),
+        "percentiles_bucket" => PipelineKind::Percentiles { percents, keyed },
+        "serial_diff" => PipelineKind::SerialDiff(lag as usize),
+        "normalize" => PipelineKind::Normalize(method.ok_or(BodyError::Required { field: "method" })?),
+        "cumulative_sum" => PipelineKind::CumulativeSum,
+        _ => PipelineKind::Derivative(unit),
+    };
+    Ok(AggregationKind::Pipeline(Pipeline { kind, path: metric_path(&path), gaps, format }))
+}
+
+fn gap_policy(options: &Options<'_>, member: &Member) -> Result<GapPolicy, BodyError> {
+    match options.text(member)?.as_str() {
+        "skip" => Ok(GapPolicy::Skip),
+        "insert_zeros" => Ok(GapPolicy::InsertZeros),
+        "keep_values" => Ok(GapPolicy::KeepValues),
+        other => Err(options.invalid(
+            member,
+            format!("Invalid gap policy: [{other}], accepted values: [insert_zeros, skip, keep_values]"),
+        )),
+    }
+}
+
+fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+    let (mut order, mut from, mut size, mut gaps) = (Vec::new(), 0, None, GapPolicy::Skip);
+    for member in options.members() {
+        match &*member.name {
+            "from" => from = options.whole(member, 0, "from")? as usize,
+            "size" => size = Some(options.whole(member, 1, "size")? as usize),
+            "gap_policy" => gaps = gap_policy(&options, member)?,
+            "sort" => match &member.value.json {
+                Json::Array(items) => {
+                    for item in items {
+                        order.extend(sort_key(&options, item)?);
+                    }
+                }
+                _ => order.extend(sort_key(&options, &member.value)?),
+            },
+            _ => return Err(options.unknown(member, &["from", "size", "sort", "gap_policy"])),
+        }
+    }
+    if order.is_empty() && from == 0 && size.is_none() {
+        return Err(BodyError::Validation {
+            messages: vec![format!(
+                "[{}] is configured to perform nothing. Please set either of [sort, size, from] to use bucket_sort",
+                options.name
+            )],
+        });
+    }
+    Ok(AggregationKind::Pipeline(Pipeline {
+        kind: PipelineKind::Sort { order, from, size },
+        path: metric_path(""),
+        gaps,
+        format: None,
+    }))
+}
+
+fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, BodyError> {
+    let by = |name: &str| match name {
+        "_count" => OrderBy::Count,
+        "_key" => OrderBy::Key,
+        path => OrderBy::Metric(metric_path(path)),
+    };
+    match &node.json {
+        Json::String(name) => Ok(vec![Order { by: by(name), ascending: true }]),
+        Json::Object(members) => {
+            let mut found = Vec::new();
+            for member in members {
+                let direction = match &member.value.json {
+                    Json::String(direction) => direction.to_string(),
+                    Json::Object(parts) => match &parts[..] {
+                        [part] if &*part.name == "order" => options.text(part)?,
+                        [] => "asc".to_owned(),
+                        [part, ..] => return Err(options.unknown(part, &["order"])),
+                    },
+                    _ => return Err(options.wrong_type("sort", &member.value)),
+                };
+                let ascending = match direction.to_ascii_lowercase().as_str() {
+                    "asc" => true,
+                    "desc" => false,
+                    other => {
+                        return Err(BodyError::illegal(format!("Unknown sort order [{other}]")));
+                    }
+                };
+                found.push(Order { by: by(&member.name), ascending });
+            }
+            Ok(found)
+        }
+        _ => Err(options.wrong_type("sort", node)),
+    }
+}
+
+/// Checks that an aggregation of results stands where results are.
+pub fn check(
+    aggregation: &Aggregation,
+    siblings: &[Aggregation],
+    parent: Option<&Aggregation>,
+) -> Result<(), BodyError> {
+    let AggregationKind::Pipeline(pipeline) = &aggregation.kind else { return Ok(()) };
+    let (name, type_name) = (&aggregation.name, aggregation.type_name());
+    let fail = |message: String| Err(BodyError::Validation { messages: vec![message] });
+    if pipeline.kind.is_sibling() {
+        let Some(first) = pipeline.path.names.first() else {
+            return fail(format!("buckets_path must be set for aggregation [{name}]"));
+        };
+        return match siblings.iter().find(|sibling| sibling.name == *first) {
+            None => fail(format!(
+                "buckets_path aggregation does not exist for aggregation [{name}]: {}",
+                pipeline.path.text
+            )),
+            Some(read) if !read.is_multi_bucket() && !read.is_single_bucket() => fail(format!(
+                "The first aggregation in buckets_path must be a multi-bucket aggregation for aggregation [{name}] \
+                 found :{} for buckets path: {}",
+                read.type_name(),
+                pipeline.path.text
+            )),
+            Some(read) => check_names(read, &pipeline.path, 1),
+        };
+    }
+    let Some(parent) = parent else {
+        return fail(match &pipeline.kind {
+            PipelineKind::Sort { .. } | PipelineKind::Normalize(_) => {
+                format!("{type_name} aggregation [{name}] must be declared inside of another aggregation")
+            }
+            _ => format!(
+                "{type_name} aggregation [{name}] must have a histogram, date_histogram or auto_date_histogram as \
+                 parent but doesn't have a parent"
+            ),
+        });
+    };
+    let histogram = matches!(parent.kind, AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_));
+    match &pipeline.kind {
+        PipelineKind::Sort { .. } if !parent.is_multi_bucket() => {
+            fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
+        }
+        PipelineKind::Sort { order, .. } => order.iter().try_for_each(|key| match &key.by {
+            OrderBy::Metric(path) => check_names(parent, path, 0),
+            OrderBy::Count | OrderBy::Key => Ok(()),
+        }),
+        PipelineKind::Normalize(_) if parent.is_multi_bucket() => check_names(parent, &pipeline.path, 0),
+        _ if histogram => check_names(parent, &pipeline.path, 0),
+        _ => fail(format!(
+            "{type_name} aggregation [{name}] must have a histogram, date_histogram or auto_date_histogram as parent"
+        )),
+    }
+}
+
+/// Checks that there are aggregations of the names of a path, from a place on, below one.
+fn check_names(below: &Aggregation, path: &MetricPath, from: usize) -> Result<(), BodyError> {
+    let mut level = below;
+    for (place, name) in path.names.iter().enumerate().skip(from) {
+        let last = place + 1 == path.names.len();
+        if last && matches!(name.as_str(), "_count" | "_key" | "_bucket_count") {
+            return Ok(());
+        }
+        let Some(found) = level.subs.iter().find(|sub| sub.name == *name) else {
+            let which = if place == 0 { String::new() } else { format!(" [{name}]") };
+            let message = format!("No aggregation{which} found for path [{}]", path.text);
+            return Err(BodyError::Validation { messages: vec![message] });
+        };
+        level = found;
+    }
+    Ok(())
+}

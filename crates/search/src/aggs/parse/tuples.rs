@@ -1,0 +1,201 @@
+//! Aggregations over several fields or queries at once: `multi_terms`, `adjacency_matrix`, `top_metrics`.
+
+use sparrow_aggregations::{
+    Adjacency, AggregationKind, Composite, CompositeSource, Group, HitOrder, HitOrderBy, MultiTerms, Order,
+    OrderBy, TopHits, ValueSource,
+};
+
+use super::hits::sort_key;
+use super::options::Options;
+use sparrow_query::dsl::{self, Context};
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Json, Node};
+
+/// Most queries of an `adjacency_matrix`: as many as a `bool` of Elasticsearch has clauses at least.
+const MOST_FILTERS: usize = 100;
+/// Most documents of `top_metrics` (`index.top_metrics_max_size`).
+const MOST_METRICS: usize = 10;
+
+pub fn multi_terms(
+    options: Options<'_>,
+    number: &mut dyn FnMut() -> usize,
+) -> Result<AggregationKind, BodyError> {
+    const KNOWN: &[&str] = &[
+        "terms",
+        "size",
+        "shard_size",
+        "min_doc_count",
+        "shard_min_doc_count",
+        "order",
+        "collect_mode",
+        "show_term_doc_count_error",
+    ];
+    let mut multi = MultiTerms {
+        key: Composite { sources: Vec::new(), size: 10, after: None },
+        min_doc_count: 1,
+        order: vec![
+            Order { by: OrderBy::Count, ascending: false },
+            Order { by: OrderBy::Key, ascending: true },
+        ],
+        show_error: false,
+    };
+    for member in options.members() {
+        match (&*member.name, &member.value.json) {
+            ("terms", Json::Array(items)) => {
+                for item in items {
+                    multi.key.sources.push(part(&options, item, number)?);
+                }
+            }
+            ("size", _) => multi.key.size = options.whole(member, 1, "size")? as usize,
+            ("shard_size", _) => {
+                options.whole(member, 1, "shard_size")?;
+            }
+            ("min_doc_count", _) => {
+                multi.min_doc_count = options.whole(member, 0, "min_doc_count")? as u64;
+            }
+            ("shard_min_doc_count", _) => {
+                options.whole(member, 0, "shard_min_doc_count")?;
+            }
+            ("order", _) => multi.order = options.order(member)?,
+            ("show_term_doc_count_error", _) => multi.show_error = options.boolean(member)?,
+            ("collect_mode", _) => match options.text(member)?.as_str() {
+                "depth_first" | "breadth_first" => {}
+                other => {
+                    return Err(
+                        options.invalid(member, format!("no [collect_mode] found for value [{other}]"))
+                    );
+                }
+            },
+            ("terms", _) => return Err(options.wrong_type("terms", &member.value)),
+            _ => return Err(options.unknown(member, KNOWN)),
+        }
+    }
+    match multi.key.sources.len() {
+        0 => Err(BodyError::Required { field: "terms" }),
+        1 => Err(BodyError::illegal(format!(
+            "The [terms] parameter in the aggregation [{}] must contain at least 2 fields",
+            options.name
+        ))),
+        _ => Ok(AggregationKind::MultiTerms(multi)),
+    }
+}
+
+fn part(
+    options: &Options<'_>,
+    node: &Node,
+    number: &mut dyn FnMut() -> usize,
+) -> Result<CompositeSource, BodyError> {
+    const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "value_type"];
+    let Some(members) = node.as_object() else { return Err(options.wrong_type("terms", node)) };
+    let mut source = ValueSource::default();
+    for member in members {
+        if !options.source(member, &mut source, KNOWN)? {
+            return Err(options.unknown(member, KNOWN));
+        }
+    }
+    options.need_field(&source)?;
+    Ok(CompositeSource {
+        name: source.field.clone(),
+        source,
+        group: Group::Value,
+        ascending: true,
+        missing_bucket: false,
+        missing_first: None,
+        id: number(),
+    })
+}
+
+pub fn adjacency_matrix(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
+    let mut filters = None;
+    let mut separator = "&".to_owned();
+    for member in options.members() {
+        match (&*member.name, &member.value.json) {
+            ("separator", _) => separator = options.text(member)?,
+            ("filters", Json::Object(members)) => {
+                let mut found: Vec<(String, _)> = Vec::with_capacity(members.len());
+                for filter in members {
+                    found.push((filter.name.to_string(), dsl::parse_query(&filter.value, context)?));
+                }
+                found.sort_by(|a, b| a.0.cmp(&b.0));
+                filters = Some(found);
+            }
+            ("filters", _) => return Err(options.wrong_type("filters", &member.value)),
+            _ => return Err(options.unknown(member, &["filters", "separator"])),
+        }
+    }
+    let Some(filters) = filters.filter(|filters| !filters.is_empty()) else {
+        return Err(BodyError::illegal(format!("[{}] is missing : filters parameter", options.name)));
+    };
+    if filters.len() > MOST_FILTERS {
+        return Err(BodyError::illegal(format!(
+            "Number of filters is too large, must be less than or equal to: [{MOST_FILTERS}] but was [{}]. You can \
+             increase this limit by scaling up your java heap or number of CPUs",
+            filters.len()
+        )));
+    }
+    Ok(AggregationKind::Adjacency(Adjacency { filters, separator }))
+}
+
+pub fn top_metrics(
+    options: Options<'_>,
+    place: usize,
+    number: &mut dyn FnMut() -> usize,
+) -> Result<AggregationKind, BodyError> {
+    let mut top = TopHits { from: 0, size: 1, sort: Vec::new(), options: place, metrics: Vec::new() };
+    for member in options.members() {
+        match (&*member.name, &member.value.json) {
+            ("metrics", Json::Array(items)) => {
+                for item in items {
+                    top.metrics.push(metric(&options, item)?);
+                }
+            }
+            ("metrics", _) => top.metrics.push(metric(&options, &member.value)?),
+            ("sort", Json::Array(items)) => {
+                for item in items {
+                    sort_key(&options, item, &mut top.sort, number)?;
+                }
+            }
+            ("sort", _) => sort_key(&options, &member.value, &mut top.sort, number)?,
+            ("size", _) => {
+                top.size = options.whole(member, 1, "size")? as usize;
+                if top.size > MOST_METRICS {
+                    return Err(options.invalid(
+                        member,
+                        format!(
+                            "[top_metrics.size] must not be more than [{MOST_METRICS}] but was [{}]. This limit can be \
+                             set by changing the [index.top_metrics_max_size] index level setting.",
+                            top.size
+                        ),
+                    ));
+                }
+            }
+            _ => return Err(options.unknown(member, &["metrics", "sort", "size"])),
+        }
+    }
+    if top.metrics.is_empty() {
+        return Err(BodyError::Required { field: "metrics" });
+    }
+    match top.sort.len() {
+        0 => return Err(BodyError::Required { field: "sort" }),
+        1 => {}
+        _ => return Err(BodyError::illegal("[top_metrics] only supports sorting by one field")),
+    }
+    for field in &top.metrics {
+        let source = ValueSource { field: field.clone(), ..ValueSource::default() };
+        let by = HitOrderBy::Field(source);
+        top.sort.push(HitOrder { by, ascending: true, missing_first: false, id: number() });
+    }
+    Ok(AggregationKind::TopHits(top))
+}
+
+fn metric(options: &Options<'_>, node: &Node) -> Result<String, BodyError> {
+    let Some(members) = node.as_object() else { return Err(options.wrong_type("metrics", node)) };
+    let mut field = None;
+    for member in members {
+        match &*member.name {
+            "field" => field = Some(options.text(member)?),
+            _ => return Err(options.unknown(member, &["field"])),
+        }
+    }
+    field.ok_or(BodyError::Required { field: "field" })
+}

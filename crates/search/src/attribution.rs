@@ -1,0 +1,184 @@
+//! Which words of a document the tokens of its sparse fields come from.
+//!
+//! The text is found through the ingest pipeline whose `inference` processor fills the field, or else among the text
+//! fields of the document; the model reads it once more and says where each token has its weight from. A text counts
+//! only if it gives the stored weights: it may have changed since, or another model may have filled the field.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use sparrow_encoder::Attribution;
+use sparrow_index::DocAddress;
+use sparrow_index::query::Explanation;
+use sparrow_mapping::FieldType;
+
+use super::execute::Target;
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::rights::Right;
+use sparrow_indices::IndexHandle;
+use sparrow_indices::texts::texts_at;
+
+/// Text fields that are tried where no pipeline says which one was encoded.
+const MAX_GUESSES: usize = 4;
+/// Longer texts are not read again.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+/// How far the weight of a token may be from the stored one, as a share: those are kept in half precision.
+const TOLERANCE: f32 = 0.02;
+
+/// The text that filled a sparse field, and the words of its tokens.
+pub struct Traced {
+    /// Path of the text field.
+    pub input: String,
+    /// Text that was encoded.
+    pub text: String,
+    /// Where each token comes from.
+    pub tokens: Vec<Attribution>,
+}
+
+/// Traces the tokens of one document.
+pub struct Attributor<'a> {
+    service: &'a SearchService,
+    /// The index as it is now, unless it was deleted since.
+    handle: Option<Arc<IndexHandle>>,
+    target: &'a Target,
+    addr: DocAddress,
+    source: Option<Value>,
+    traced: FxHashMap<String, Option<Arc<Traced>>>,
+}
+
+impl<'a> Attributor<'a> {
+    pub fn new(service: &'a SearchService, target: &'a Target, addr: DocAddress) -> Self {
+        let handle = service.indices.get(&target.shard.index, Right::unlimited()).ok();
+        Self { service, handle, target, addr, source: None, traced: FxHashMap::default() }
+    }
+
+    /// Adds to each stored weight of an explanation the word it comes from.
+    ///
+    /// # Errors
+    /// When the caller went away, or the document cannot be read.
+    pub fn explain(&mut self, explanation: &mut Explanation, cancel: &AtomicBool) -> Result<(), EngineError> {
+        let mut needed: FxHashMap<String, Vec<(String, f32)>> = FxHashMap::default();
+        collect(explanation, &mut needed);
+        for (field, stored) in needed {
+            self.trace(&field, &stored, cancel)?;
+        }
+        self.annotate(explanation);
+        Ok(())
+    }
+
+    /// The text behind a sparse field, with the words of its tokens, if it gives these stored weights.
+    ///
+    /// # Errors
+    /// When the caller went away, or the document cannot be read.
+    pub fn trace(
+        &mut self,
+        field: &str,
+        stored: &[(String, f32)],
+        cancel: &AtomicBool,
+    ) -> Result<Option<Arc<Traced>>, EngineError> {
+        if let Some(known) = self.traced.get(field) {
+            return Ok(known.clone());
+        }
+        let found = self.find(field, stored, cancel)?.map(Arc::new);
+        self.traced.insert(field.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    fn find(
+        &mut self,
+        field: &str,
+        stored: &[(String, f32)],
+        cancel: &AtomicBool,
+    ) -> Result<Option<Traced>, EngineError> {
+        if self.source.is_none() {
+            let stored = self.target.snapshot.fetch(self.addr)?;
+            self.source = Some(serde_json::from_slice(&stored.source).unwrap_or_default());
+        }
+        let Some(source) = &self.source else { return Ok(None) };
+        for (model, input) in self.candidates(field) {
+            // A text is encoded as a whole: a list of texts has no one vector.
+            let [text] = texts_at(source, &input)[..] else { continue };
+            if text.len() > MAX_TEXT_BYTES || text.trim().is_empty() {
+                continue;
+            }
+            if cancel.load(Ordering::Relaxed) {
+                return Err(EngineError::Cancelled);
+            }
+            // A model that is not deployed any more explains nothing, and that is no error.
+            let Some(tokens) = self.service.models.attribute(&model, text) else { continue };
+            if agrees(&tokens, stored) {
+                return Ok(Some(Traced { text: text.to_owned(), input, tokens }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Models with the fields they may have read, likely ones first.
+    fn candidates(&self, field: &str) -> Vec<(String, String)> {
+        let Some(handle) = &self.handle else { return Vec::new() };
+        let settings = handle.settings();
+        let usual: Vec<&str> =
+            [settings.default_pipeline(), settings.final_pipeline()].into_iter().flatten().collect();
+        let mut candidates = self.service.pipelines.inputs_of(&usual, field);
+        let mapping = self.target.snapshot.mapping();
+        let mut texts: Vec<&str> = mapping
+            .leaf_fields()
+            .filter(|(_, field_type)| matches!(field_type, FieldType::Text { .. }))
+            .map(|(path, _)| path)
+            .collect();
+        texts.sort_unstable();
+        for model in self.service.models.running_with_attribution(handle.field_model(field).as_deref()) {
+            for text in texts.iter().take(MAX_GUESSES) {
+                let candidate = (model.clone(), (*text).to_owned());
+                if !candidates.contains(&candidate) {
+                    candidates.push(candidate);
+                }
+            }
+        }
+        candidates
+    }
+
+    fn annotate(&self, step: &mut Explanation) {
+        if let Some((field, token)) = &step.token
+            && let Some(Some(traced)) = self.traced.get(field)
+            && let Some(found) = traced.tokens.iter().find(|found| *found.token == **token)
+        {
+            let from = match &found.word {
+                Some(word) => {
+                    let before = &traced.text[..word.start];
+                    let word = &traced.text[word.clone()];
+                    let start = before.chars().count();
+                    format!(
+                        "encoded from the word [{word}] of field [{}], characters {start} to {}",
+                        traced.input,
+                        start + word.chars().count()
+                    )
+                }
+                None => format!("encoded from field [{}] as a whole", traced.input),
+            };
+            step.details.push(Explanation::new(found.weight, from));
+        }
+        step.details.iter_mut().for_each(|detail| self.annotate(detail));
+    }
+}
+
+/// The stored weights that an explanation names, by field.
+fn collect(step: &Explanation, into: &mut FxHashMap<String, Vec<(String, f32)>>) {
+    if let Some((field, token)) = &step.token {
+        into.entry(field.clone()).or_default().push((token.clone(), step.value));
+    }
+    step.details.iter().for_each(|detail| collect(detail, into));
+}
+
+/// Whether a text gives the stored weights.
+fn agrees(tokens: &[Attribution], stored: &[(String, f32)]) -> bool {
+    stored.iter().all(|(token, weight)| {
+        tokens
+            .iter()
+            .find(|found| *found.token == **token)
+            .is_some_and(|found| (found.weight - weight).abs() <= TOLERANCE * weight.abs().max(0.1))
+    })
+}

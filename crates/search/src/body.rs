@@ -1,0 +1,521 @@
+//! The body of a search: its sections, read and checked.
+
+use sparrow_wire::{BodyError, deprecation};
+use std::time::Duration;
+
+use sparrow_index::query::TotalHits;
+use sparrow_query::Query;
+
+use super::aggs::{self, Aggregations};
+use super::collapse::{self, Collapse};
+use super::fields::{self, FieldRequest, StoredFields};
+use super::highlight::Highlight;
+use super::paging::{self, PointInTime, SliceOf};
+use super::rank::{self, RankFusion};
+use super::rescore::{self, Rescore};
+use super::retriever::{self, Form, Fusion, Input, Retriever};
+use super::sort::plan::Position;
+use super::sort::{self, Sort};
+use super::source_filter::SourceSelection;
+use super::term_suggest::{self, Suggester};
+use sparrow_call::params::parse_duration;
+use sparrow_query::dsl::{self, Context, KnnSearch, value};
+use sparrow_wire::json::{self, Json, Member, Node};
+
+/// Patterns of `_source`: each is held against each path of each hit.
+const MOST_SOURCE_PATTERNS: usize = 1_024;
+
+/// Hits of a search that asks for no number.
+pub use sparrow_query::dsl::DEFAULT_SIZE;
+/// Hits are counted up to here unless the request says otherwise.
+const DEFAULT_TRACKED_HITS: u64 = 10_000;
+
+/// What a search asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchBody {
+    /// `query`.
+    pub query: Option<Query>,
+    /// `knn`, one or several.
+    pub knn: Vec<KnnSearch>,
+    /// `sub_searches`.
+    pub sub_searches: Vec<Query>,
+    /// `rank`.
+    pub rank: Option<RankFusion>,
+    /// `aggs`, also known as `aggregations`.
+    pub aggs: Option<Aggregations>,
+    /// Several lists to fuse: a compound `retriever`, or what [`SearchBody::fuse`] makes of `rank`.
+    pub fusion: Option<Fusion>,
+    /// `post_filter`.
+    pub post_filter: Option<Query>,
+    /// Hits passed over.
+    pub from: usize,
+    /// Hits returned.
+    pub size: usize,
+    /// Lowest score of a hit.
+    pub min_score: Option<f32>,
+    /// What is shown of the sources.
+    pub source: SourceSelection,
+    /// How far hits are counted; `None` unless the request says it.
+    pub track_total_hits: Option<TotalHits>,
+    /// Time after which the search ends with what it has.
+    pub timeout: Option<Duration>,
+    /// The response says where the time went.
+    pub profile: bool,
+    /// What is shown of the fields that match.
+    pub highlight: Option<Highlight>,
+    /// Terms are suggested for the words of texts.
+    pub suggest: Option<Vec<Suggester>>,
+    /// Hits say why they have their scores.
+    pub explain: bool,
+    /// Order of the hits.
+    pub sort: Sort,
+    /// Values of the sort keys behind which hits are wanted.
+    pub search_after: Option<Vec<serde_json::Value>>,
+    /// Where a scroll goes on; not part of a request.
+    pub position: Option<Position>,
+    /// The search opens a scroll that is kept so long.
+    pub scroll: Option<Duration>,
+    /// The request asks for an answer from a cache, which there is none of.
+    pub request_cache: bool,
+    /// The part of the documents that is searched.
+    pub slice: Option<SliceOf>,
+    /// The point in time that is searched.
+    pub pit: Option<PointInTime>,
+    /// Only the first hit of each value of a field is shown.
+    pub collapse: Option<Collapse>,
+    /// The first hits are scored again, pass by pass.
+    pub rescore: Vec<Rescore>,
+    /// The search of an index ends after so many hits; 0 for no limit.
+    pub terminate_after: u64,
+    /// Factors of the scores of indices, by expression.
+    pub indices_boost: Vec<(String, f32)>,
+    /// Values shown as the mapping reads them from the source.
+    pub fields: Vec<FieldRequest>,
+    /// Values shown as the columns hold them.
+    pub docvalue_fields: Vec<FieldRequest>,
+    /// What is shown of stored fields.
+    pub stored_fields: Option<StoredFields>,
+    /// The request says what is shown of the sources.
+    pub source_given: bool,
+    /// Named clauses that match are shown with their scores.
+    pub named_scores: bool,
+    /// The hits are those of a bucket; not part of a request.
+    pub of_bucket: bool,
+    /// Scores are shown although hits are sorted by something else.
+    pub track_scores: bool,
+    /// Hits show their version.
+    pub version: bool,
+    /// Hits show sequence number and primary term.
+    pub seq_no_primary_term: bool,
+}
+
+impl Default for SearchBody {
+    fn default() -> Self {
+        Self {
+            query: None,
+            knn: Vec::new(),
+            sub_searches: Vec::new(),
+            rank: None,
+            aggs: None,
+            fusion: None,
+            post_filter: None,
+            from: 0,
+            size: DEFAULT_SIZE,
+            min_score: None,
+            source: SourceSelection::Whole,
+            track_total_hits: None,
+            timeout: None,
+            profile: false,
+            suggest: None,
+            explain: false,
+            highlight: None,
+            sort: Sort::Score,
+            search_after: None,
+            position: None,
+            scroll: None,
+            request_cache: false,
+            slice: None,
+            pit: None,
+            collapse: None,
+            rescore: Vec::new(),
+            terminate_after: 0,
+            indices_boost: Vec::new(),
+            fields: Vec::new(),
+            docvalue_fields: Vec::new(),
+            stored_fields: None,
+            source_given: false,
+            named_scores: false,
+            of_bucket: false,
+            track_scores: false,
+            version: false,
+            seq_no_primary_term: false,
+        }
+    }
+}
+
+impl SearchBody {
+    /// Reads the body of a search; no bytes are an empty one. `size` is that of the address, which wins
+    /// over the body's.
+    ///
+    /// # Errors
+    /// On malformed JSON and on keys and values that a search does not take.
+    pub fn parse(bytes: &[u8], size: Option<usize>) -> Result<Self, BodyError> {
+        let mut body = SearchBody { size: size.unwrap_or(DEFAULT_SIZE), ..Self::default() };
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(body);
+        }
+        let node = read_object(bytes)?;
+        let members = node.as_object().unwrap_or_default();
+        if size.is_none()
+            && let Some(member) = members.iter().find(|member| &*member.name == "size")
+        {
+            // A kNN clause further up takes its `k` from it.
+            body.size = value::unsigned(&member.value, "size")?;
+        }
+        let context = Context::new(body.size);
+        for member in members {
+            body.section(member, context)?;
+        }
+        if members.iter().any(|member| &*member.name == "retriever") {
+            beside_retriever(members)?;
+        }
+        Ok(body)
+    }
+
+    /// Reads one section.
+    ///
+    /// # Errors
+    /// As [`SearchBody::parse`].
+    pub fn section(&mut self, member: &Member, context: Context) -> Result<(), BodyError> {
+        let node = &member.value;
+        match (&*member.name, &node.json) {
+            ("query", Json::Object(_)) => self.query = Some(dsl::parse_query(node, context)?),
+            ("post_filter", Json::Object(_)) => {
+                self.post_filter = Some(dsl::parse_query(node, context)?);
+            }
+            ("knn", Json::Object(_)) => self.knn.push(dsl::parse_knn_search(node, context)?),
+            ("knn", Json::Array(items)) => {
+                for item in items {
+                    self.knn.push(dsl::parse_knn_search(item, context)?);
+                }
+            }
+            ("sub_searches", Json::Array(items)) => {
+                deprecation::warn("Deprecated field [sub_searches] used, replaced by [retriever]");
+                for item in items {
+                    self.sub_searches.push(sub_search(item, context)?);
+                }
+            }
+            ("rank", Json::Object(_)) => {
+                deprecation::warn("Deprecated field [rank] used, replaced by [retriever]");
+                self.rank = Some(rank::parse(node)?);
+            }
+            ("aggs" | "aggregations", Json::Object(_)) => self.aggs = Some(aggs::parse(node, context)?),
+            ("retriever", Json::Object(_)) => self.retriever(node, context)?,
+            // The size is known already.
+            ("size", Json::Number(_) | Json::String(_)) => {
+                value::unsigned(node, "size")?;
+            }
+            ("from", Json::Number(_) | Json::String(_)) => {
+                let from = value::int(node)?;
+                self.from = usize::try_from(from).map_err(|_| {
+                    BodyError::illegal(format!("[from] parameter cannot be negative but was [{from}]"))
+                })?;
+            }
+            ("min_score", Json::Number(_) | Json::String(_)) => {
+                self.min_score = Some(value::float(node)?);
+            }
+            ("track_total_hits", Json::Bool(_) | Json::Number(_) | Json::String(_)) => {
+                self.track_total_hits = Some(track_total_hits(&value::text(node)?)?);
+            }
+            ("track_scores", Json::Bool(_) | Json::String(_)) => {
+                self.track_scores = value::boolean(node)?;
+            }
+            ("highlight", Json::Object(_)) => self.highlight = Some(Highlight::parse(node, context)?),
+            ("suggest", Json::Object(_)) => self.suggest = Some(term_suggest::parse(node)?),
+            ("explain", Json::Bool(_) | Json::String(_)) => self.explain = value::boolean(node)?,
+            ("version", Json::Bool(_) | Json::String(_)) => self.version = value::boolean(node)?,
+            ("seq_no_primary_term", Json::Bool(_) | Json::String(_)) => {
+                self.seq_no_primary_term = value::boolean(node)?;
+            }
+            ("timeout", Json::String(text)) => self.timeout = timeout(text)?,
+            ("_source", _) => {
+                self.source = source_selection(node)?;
+                self.source_given = true;
+            }
+            ("sort", Json::String(_) | Json::Array(_) | Json::Object(_)) => {
+                self.sort = sort::parse(node)?;
+            }
+            ("search_after", Json::Array(items)) => self.search_after = Some(sort::parse_after(items)?),
+            ("slice", Json::Object(_)) => self.slice = Some(paging::parse_slice(node)?),
+            ("pit", Json::Object(_)) => self.pit = Some(paging::parse_pit(node)?),
+            ("collapse", Json::Object(_)) => self.collapse = Some(collapse::parse(node, context)?),
+            ("rescore", Json::Object(_) | Json::Array(_)) => self.rescore = rescore::parse(node, context)?,
+            ("indices_boost", _) => self.indices_boost = paging::parse_indices_boost(node)?,
+            ("fields", Json::Array(_)) => self.fields = fields::parse(node, "fields")?,
+            ("docvalue_fields", Json::Array(_)) => {
+                self.docvalue_fields = fields::parse(node, "docvalue_fields")?;
+            }
+            ("stored_fields", Json::String(_) | Json::Array(_)) => {
+                self.stored_fields = Some(fields::stored(value::texts(node)?)?);
+            }
+            ("terminate_after", Json::Number(_) | Json::String(_)) => {
+                self.terminate_after = terminate_after(i64::from(value::int(node)?))?;
+            }
+            // Groups of statistics that are not kept.
+            ("stats", Json::Array(_)) => {
+                value::texts(node)?;
+            }
+            ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
+            (name, _) if LATER.contains(&name) => {
+                return Err(BodyError::parsing(node.at, format!("[{name}] is not supported by this server")));
+            }
+            (name, _) => {
+                return Err(BodyError::parsing(
+                    node.at,
+                    format!("Unknown key for a {} in [{name}].", node.token()),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// `retriever`: a standard or kNN one stands for the sections of the same meaning.
+    fn retriever(&mut self, node: &Node, context: Context) -> Result<(), BodyError> {
+        match retriever::parse(node, context)? {
+            Retriever::Standard(standard) => {
+                self.query = Some(standard.query);
+                self.min_score = standard.min_score;
+                for member in &standard.sections {
+                    self.section(member, context)?;
+                }
+            }
+            Retriever::Knn(knn) => {
+                self.knn.push(knn.search);
+                self.min_score = knn.min_score;
+            }
+            Retriever::Fused(fusion) => self.fusion = Some(fusion),
+        }
+        Ok(())
+    }
+
+    /// Makes the lists that `rank` fuses a [`Fusion`]. The sections that they come from are empty afterwards.
+    pub fn fuse(&mut self) {
+        let Some(rank) = self.rank else { return };
+        let queries = self.query.take().into_iter().chain(std::mem::take(&mut self.sub_searches));
+        let standard = |query| Retriever::Standard(retriever::Standard::new(query));
+        let knn = |search| Retriever::Knn(retriever::Knn { search, min_score: None, name: None });
+        let retrievers = queries.map(standard).chain(std::mem::take(&mut self.knn).into_iter().map(knn));
+        self.fusion = Some(Fusion {
+            method: rank.method(),
+            inputs: retrievers.map(Input::new).collect(),
+            window: rank.window(),
+            min_score: None,
+            name: None,
+            form: Form::Rank,
+        });
+    }
+
+    /// All queries, wherever the request states them.
+    pub fn queries(&self) -> impl Iterator<Item = &Query> {
+        let fused = self.fusion.iter().flat_map(Fusion::queries);
+        let own = self.query.iter().chain(&self.sub_searches).chain(&self.post_filter);
+        let rescored = self.rescore.iter().map(|rescore| &rescore.query);
+        own.chain(self.knn.iter().map(|knn| &knn.query)).chain(fused).chain(rescored)
+    }
+
+    /// All queries of the body, for changing them.
+    pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
+        let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
+        let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
+        let rescored = self.rescore.iter_mut().map(|rescore| &mut rescore.query);
+        let highlight = self.highlight.iter_mut().flat_map(Highlight::queries_mut);
+        let aggregated = self.aggs.iter_mut().flat_map(Aggregations::queries_mut);
+        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query))
+            .chain(fused)
+            .chain(rescored)
+            .chain(highlight)
+            .chain(aggregated)
+    }
+
+    /// How far hits are counted.
+    pub fn tracked_hits(&self) -> TotalHits {
+        self.track_total_hits.unwrap_or(TotalHits::UpTo(DEFAULT_TRACKED_HITS))
+    }
+}
+
+/// Refuses sections that a retriever stands for.
+fn beside_retriever(members: &[Member]) -> Result<(), BodyError> {
+    const SECTIONS: [(&str, &str); 9] = [
+        ("query", "query"),
+        ("sub_searches", "query"),
+        ("knn", "knn"),
+        ("search_after", "search_after"),
+        ("terminate_after", "terminate_after"),
+        ("sort", "sort"),
+        ("rescore", "rescore"),
+        ("min_score", "min_score"),
+        ("rank", "rank"),
+    ];
+    let given = |name| members.iter().any(|member| &*member.name == name);
+    let found: Vec<&str> =
+        SECTIONS.iter().filter(|(name, _)| given(*name)).map(|(_, shown)| *shown).collect();
+    match found.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("cannot specify [retriever] and [{}]", found.join(", "));
+            Err(BodyError::Validation { messages: vec![message] })
+        }
+    }
+}
+
+/// Sections of a search that Elasticsearch has and this server does not have yet.
+const LATER: &[&str] = &["ext", "runtime_mappings", "script_fields"];
+
+/// Reads the body of a count, which takes a `query` only.
+///
+/// # Errors
+/// As [`SearchBody::parse`].
+pub fn parse_count(bytes: &[u8]) -> Result<Option<Query>, BodyError> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(None);
+    }
+    let node = read_object(bytes)?;
+    let mut query = None;
+    for member in node.as_object().unwrap_or_default() {
+        if &*member.name != "query" {
+            return Err(BodyError::parsing(member.at, format!("request does not support [{}]", member.name)));
+        }
+        query = Some(dsl::parse_query(&member.value, Context::new(DEFAULT_SIZE))?);
+    }
+    Ok(query)
+}
+
+/// `true`, `false`, or the number of hits to count exactly.
+pub fn track_total_hits(text: &str) -> Result<TotalHits, BodyError> {
+    match text {
+        "true" | "" => return Ok(TotalHits::Exact),
+        "false" => return Ok(TotalHits::Off),
+        _ => {}
+    }
+    let number: i64 = text.parse().map_err(|_| BodyError::NumberFormat { input: text.to_owned() })?;
+    match number {
+        -1 => Ok(TotalHits::Off),
+        2_147_483_647.. => Ok(TotalHits::Exact),
+        number => u64::try_from(number).map(TotalHits::UpTo).map_err(|_| {
+            BodyError::illegal(format!(
+                "[track_total_hits] parameter must be positive or equals to -1, got {number}"
+            ))
+        }),
+    }
+}
+
+/// Hits of an index after which its search ends.
+///
+/// # Errors
+/// When it is negative.
+pub fn terminate_after(number: i64) -> Result<u64, BodyError> {
+    u64::try_from(number).map_err(|_| BodyError::illegal("terminateAfter must be > 0"))
+}
+
+/// A time after which a search ends with what it has; `None` for no limit.
+pub fn timeout(text: &str) -> Result<Option<Duration>, BodyError> {
+    parse_duration("timeout", text).map_err(|error| BodyError::illegal(error.reason()))
+}
+
+fn sub_search(node: &Node, context: Context) -> Result<Query, BodyError> {
+    let Some(members) = node.as_object() else {
+        return Err(BodyError::parsing(
+            node.at,
+            format!("Expected [START_OBJECT] but found [{}]", node.token()),
+        ));
+    };
+    let mut query = None;
+    for member in members {
+        match &*member.name {
+            "query" => query = Some(dsl::parse_query(&member.value, context)?),
+            _ => {
+                return Err(BodyError::UnknownField {
+                    parser: "sub_searches",
+                    field: member.name.to_string(),
+                    suggestions: sparrow_wire::suggest::suggestions(&member.name, &["query"]),
+                    at: member.at,
+                });
+            }
+        }
+    }
+    query.ok_or(BodyError::Required { field: "query" })
+}
+
+/// Reads what is shown of sources.
+pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, BodyError> {
+    let (mut includes, mut excludes) = (Vec::new(), Vec::new());
+    match &node.json {
+        Json::Bool(true) => return Ok(SourceSelection::Whole),
+        Json::Bool(false) => return Ok(SourceSelection::Nothing),
+        Json::String(_) => includes = value::texts(node)?,
+        Json::Array(items) => {
+            for item in items {
+                let Json::String(path) = &item.json else {
+                    return Err(BodyError::parsing(
+                        item.at,
+                        format!("Unknown key for a {} in [_source].", item.token()),
+                    ));
+                };
+                includes.push(path.to_string());
+            }
+        }
+        Json::Object(members) => {
+            for member in members {
+                let list = match &*member.name {
+                    "includes" | "include" => &mut includes,
+                    "excludes" | "exclude" => &mut excludes,
+                    name => {
+                        return Err(BodyError::parsing(
+                            member.value.at,
+                            format!("Unknown key for a {} in [{name}].", member.value.token()),
+                        ));
+                    }
+                };
+                *list = value::texts(&member.value)?;
+            }
+        }
+        Json::Null | Json::Number(_) => {
+            return Err(BodyError::parsing(
+                node.at,
+                format!(
+                    "Expected one of [VALUE_BOOLEAN, VALUE_STRING, START_ARRAY, START_OBJECT] but \
+                     found [{}]",
+                    node.token()
+                ),
+            ));
+        }
+    }
+    if includes.len() + excludes.len() > MOST_SOURCE_PATTERNS {
+        return Err(BodyError::illegal(format!(
+            "[_source] has [{}] patterns, at most [{MOST_SOURCE_PATTERNS}] are possible on this server",
+            includes.len() + excludes.len()
+        )));
+    }
+    Ok(SourceSelection::fields(includes, excludes))
+}
+
+/// Reads a body that has to be one object.
+///
+/// # Errors
+/// When it is none.
+pub fn read_object(bytes: &[u8]) -> Result<Node, BodyError> {
+    let (node, trailing) = json::read(bytes)?;
+    if node.as_object().is_none() {
+        return Err(BodyError::parsing(
+            node.at,
+            format!("Expected [START_OBJECT] but found [{}]", node.token()),
+        ));
+    }
+    match trailing {
+        Some(second) => Err(BodyError::parsing(
+            second.at,
+            format!("Unexpected token [{}] found after the main object.", second.token),
+        )),
+        None => Ok(node),
+    }
+}

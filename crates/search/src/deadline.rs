@@ -1,0 +1,108 @@
+//! A time limit on a search: the flag that the layers below poll is set when the time is over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+
+use sparrow_call::request::CancelFlag;
+
+/// How often a running watch looks whether the caller went away.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Watches over one search. Without a time limit it costs nothing: the caller's own flag is used.
+pub struct Deadline {
+    flag: Arc<AtomicBool>,
+    caller: Arc<AtomicBool>,
+    timed_out: Arc<AtomicBool>,
+    /// Dropped with the search, which ends the watching thread.
+    _watch: Option<Sender<()>>,
+}
+
+impl Deadline {
+    /// Starts to count, if there is a limit.
+    pub fn start(timeout: Option<Duration>, caller: &CancelFlag) -> Self {
+        let timed_out = Arc::new(AtomicBool::new(false));
+        let Some(timeout) = timeout else {
+            let flag = Arc::clone(caller.flag());
+            return Self { caller: Arc::clone(&flag), flag, timed_out, _watch: None };
+        };
+        let flag = Arc::new(AtomicBool::new(false));
+        let (sender, ended) = bounded::<()>(0);
+        let end = Instant::now() + timeout;
+        let of_caller = Arc::clone(caller.flag());
+        let (own, own_timed_out, caller) = (Arc::clone(&flag), Arc::clone(&timed_out), caller.clone());
+        let watch = move || {
+            loop {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    own_timed_out.store(true, Relaxed);
+                }
+                if left.is_zero() || caller.is_cancelled() {
+                    own.store(true, Relaxed);
+                    return;
+                }
+                match ended.recv_timeout(left.min(POLL)) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        };
+        let started = std::thread::Builder::new().name("search-timeout".to_owned()).spawn(watch);
+        if let Err(error) = started {
+            tracing::warn!(%error, "a search runs without its time limit");
+        }
+        Self { flag, caller: of_caller, timed_out, _watch: Some(sender) }
+    }
+
+    /// The flag to poll.
+    pub fn flag(&self) -> &Arc<AtomicBool> {
+        &self.flag
+    }
+
+    /// The flag that is set when the caller goes away, and not when the time is over.
+    pub fn caller(&self) -> &Arc<AtomicBool> {
+        &self.caller
+    }
+
+    /// Whether the time is over.
+    pub fn is_over(&self) -> bool {
+        self.timed_out.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::time::{Duration, Instant};
+
+    use super::Deadline;
+    use sparrow_call::request::CancelFlag;
+
+    fn wait_for(deadline: &Deadline) {
+        let start = Instant::now();
+        while !deadline.flag().load(Relaxed) {
+            assert!(start.elapsed() < Duration::from_secs(10), "the flag is never set");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn the_flag_is_set_when_time_is_over() {
+        let deadline = Deadline::start(Some(Duration::from_millis(5)), &CancelFlag::default());
+        wait_for(&deadline);
+        assert!(deadline.is_over() && !deadline.caller().load(Relaxed));
+    }
+
+    #[test]
+    fn the_caller_can_still_cancel() {
+        let caller = CancelFlag::default();
+        let deadline = Deadline::start(Some(Duration::from_secs(3600)), &caller);
+        caller.cancel();
+        wait_for(&deadline);
+        assert!(!deadline.is_over() && deadline.caller().load(Relaxed));
+        let unlimited = Deadline::start(None, &caller);
+        assert!(unlimited.flag().load(Relaxed) && !unlimited.is_over());
+    }
+}

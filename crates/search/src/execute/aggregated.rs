@@ -1,0 +1,91 @@
+//! Aggregations over what a search matches, whatever page of it is shown.
+
+use sparrow_aggregations::{Aggregation, AggregationError, Budget, Collected, Documents};
+use sparrow_query::{Query, QueryKind};
+
+use super::Run;
+use crate::aggs::Aggregations;
+use crate::error::SearchError;
+use crate::resolve::set_default_fields;
+
+impl Run<'_> {
+    /// What each index contributes. Post filters do not apply; fused lists count with all that any of them matches.
+    pub(super) fn aggregated(&mut self, aggregations: &Aggregations) -> Vec<Collected> {
+        let queries = match &self.body.fusion {
+            None => self.union_per_target(),
+            Some(fusion) => {
+                let any = fusion.any();
+                self.targets.iter().map(|_| Some(any.clone())).collect()
+            }
+        };
+        let budget = Budget::new(Some(self.cancel));
+        let mut collected = Vec::with_capacity(self.targets.len());
+        for (number, query) in queries.into_iter().enumerate() {
+            if self.failures[number].is_some() {
+                continue;
+            }
+            match self.aggregate_one(aggregations, number, query, &budget) {
+                Ok(found) => collected.push(found),
+                Err(error) => {
+                    let shard = self.targets[number].shard.clone();
+                    self.failures[number] = Some(match error {
+                        AggregationError::Query(source) => SearchError::Query { shard, source },
+                        source => SearchError::Aggregation { shard, source },
+                    });
+                }
+            }
+        }
+        collected
+    }
+
+    fn aggregate_one(
+        &self,
+        aggregations: &Aggregations,
+        number: usize,
+        query: Option<Query>,
+        budget: &Budget<'_>,
+    ) -> Result<Collected, AggregationError> {
+        let target = &self.targets[number];
+        let snapshot = &target.snapshot;
+        let mut query = query.unwrap_or_else(|| QueryKind::MatchNone.into());
+        let mut tree: Option<Vec<Aggregation>> = None;
+        if !target.default_fields.is_empty() {
+            set_default_fields(&mut query, &target.default_fields);
+            let mut own = aggregations.tree.clone();
+            for aggregation in &mut own {
+                aggregation.queries_mut(&mut |query| set_default_fields(query, &target.default_fields));
+            }
+            tree = Some(own);
+        }
+        let tree = tree.as_deref().unwrap_or(&aggregations.tree);
+        let mut matching = snapshot.matching_until(&query, Some(self.cancel))?;
+        let mut scores = None;
+        if aggregations.needs_scores() || self.body.min_score.is_some() {
+            scores = Some(snapshot.all_scores(&query, Some(self.cancel))?);
+        }
+        if let (Some(least), Some(scores)) = (self.body.min_score, &scores) {
+            for (words, scores) in matching.iter_mut().zip(scores) {
+                for (place, word) in words.iter_mut().enumerate() {
+                    let mut rest = *word;
+                    while rest != 0 {
+                        let bit = rest.trailing_zeros();
+                        rest &= rest - 1;
+                        let score = scores.get(place * 64 + bit as usize).copied().unwrap_or(f32::NAN);
+                        if score.is_nan() || score < least {
+                            *word &= !(1 << bit);
+                        }
+                    }
+                }
+            }
+        }
+        let body = self.body;
+        if body.slice.is_some() || body.terminate_after > 0 {
+            let slice = body.slice.as_ref().map(|slice| slice.bind(snapshot.mapping(), &target.shard));
+            let slice = slice.transpose().map_err(|error| AggregationError::Execution(error.to_string()))?;
+            let most = (body.terminate_after > 0).then_some(body.terminate_after);
+            snapshot.keep_part(&mut matching, slice.as_ref(), most)?;
+        }
+        let documents = Documents { matching: &matching, scores: scores.as_deref() };
+        sparrow_aggregations::aggregate(snapshot, tree, &documents, &target.shard.index, number, budget)
+    }
+}

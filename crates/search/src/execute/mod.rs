@@ -1,0 +1,249 @@
+//! Running a search over the indices it names: union of query and kNN, fusion, merging.
+
+mod aggregated;
+mod fused;
+mod plain;
+mod sorted;
+
+pub use self::fused::{Branch, Key, windows};
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+
+use sparrow_aggregations::Collected;
+use sparrow_index::query::sorted::SortValue;
+use sparrow_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalRelation};
+use sparrow_index::{DocAddress, Snapshot};
+use sparrow_query::{Query, QueryKind};
+
+use super::body::SearchBody;
+use super::error::{SearchError, Shard};
+use super::limits;
+use super::profile::{Profile, QueryProfile};
+use super::resolve::set_default_fields;
+use super::sort::plan::Position;
+use sparrow_indices::SearchLimits;
+use sparrow_indices::counters::Counters;
+use sparrow_indices::slow_log::SlowSearches;
+
+/// An index that a search looks at, as of one moment.
+#[derive(Clone)]
+pub struct Target {
+    /// Name, uuid and node, for errors and hits.
+    pub shard: Box<Shard>,
+    /// Documents of the index at that moment.
+    pub snapshot: Arc<Snapshot>,
+    /// What a search of it may ask for.
+    pub limits: SearchLimits,
+    /// Fields for query strings that name none (`index.query.default_field`); empty for all.
+    pub default_fields: Vec<String>,
+    /// What was done with the index.
+    pub counters: Arc<Counters>,
+    /// When a search of it counts as slow; none if never.
+    pub slow: Option<Box<SlowSearches>>,
+}
+
+/// A hit before its document is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Position of its index in the list of targets.
+    pub target: usize,
+    /// Where the document is.
+    pub addr: DocAddress,
+    /// Sequence number of its last write.
+    pub seq_no: u64,
+    /// Score of the hit.
+    pub score: f32,
+    /// Rank in a fused list, from 1.
+    pub rank: Option<u32>,
+}
+
+/// What a search found.
+#[derive(Default)]
+pub struct Outcome {
+    /// The hits of the page asked for.
+    pub hits: Vec<Hit>,
+    /// Number of hits, unless they are not counted.
+    pub total: Option<(u64, bool)>,
+    /// Highest score.
+    pub max_score: Option<f32>,
+    /// What the indices contribute to aggregations, if any are asked for.
+    pub aggregated: Option<Vec<Collected>>,
+    /// The `sort` member of each hit; empty where hits show none.
+    pub sort: Vec<Box<str>>,
+    /// The value of each hit in the field that hits are collapsed by.
+    pub groups: Vec<SortValue>,
+    /// Where the last hit of the page stands.
+    pub last: Option<Position>,
+    /// Whether the search ended at `terminate_after`, if it had one.
+    pub terminated_early: Option<bool>,
+    /// Indices that could not be searched.
+    pub failures: Vec<SearchError>,
+    /// The time ran out before all was searched.
+    pub timed_out: bool,
+    /// Where the time went, if the request asks for it.
+    pub profile: Option<Box<Profile>>,
+    /// The lists that were fused, if the request wants its hits explained.
+    pub branch: Option<Branch>,
+}
+
+/// What each index runs for one list, before any fusion: `query` and the neighbours that it holds.
+pub fn queries(targets: &[Target], body: &SearchBody, cancel: &Arc<AtomicBool>) -> Vec<Option<Query>> {
+    let failures = targets.iter().map(|_| None).collect();
+    let mut run = Run { targets, failures, cancel, body, profile: None, partial: false };
+    run.union_per_target()
+}
+
+/// Runs a search whose texts are encoded already.
+///
+/// # Errors
+/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]). A search with a time limit
+/// answers with what it found until the flag was set instead.
+pub fn execute(
+    targets: &[Target],
+    body: &SearchBody,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Outcome, SearchError> {
+    limits::check(targets, body)?;
+    let _running: Vec<_> = targets.iter().map(|target| target.counters.query.begin()).collect();
+    let profile = body.profile.then(|| Box::new(Profile::new(targets.iter().map(|target| &*target.shard))));
+    let partial = body.timeout.is_some();
+    let failures = targets.iter().map(|_| None).collect();
+    let mut run = Run { targets, failures, cancel, body, profile, partial };
+    let mut outcome = match &body.fusion {
+        Some(fusion) => run.fused(fusion)?,
+        None if body.is_sorted() => run.sorted()?,
+        None => run.plain()?,
+    };
+    // A scroll aggregates with its first page only.
+    if let (Some(aggregations), false, None) = (&body.aggs, targets.is_empty(), &body.position) {
+        outcome.aggregated = Some(run.aggregated(aggregations));
+    }
+    let cancelled =
+        |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
+    for (target, _) in targets.iter().zip(&run.failures).filter(|(_, failure)| failure.is_some()) {
+        target.counters.query_failure.fetch_add(1, Relaxed);
+    }
+    let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();
+    if partial && cancel.load(Relaxed) {
+        // What was found so far is the answer.
+        failures.retain(|error| !cancelled(error));
+        outcome.timed_out = true;
+        outcome.total = outcome.total.map(|(counted, _)| (counted, false));
+    }
+    if let Some(place) = failures.iter().position(cancelled) {
+        return Err(failures.swap_remove(place));
+    }
+    if !failures.is_empty() && failures.len() == targets.len() {
+        return Err(failures.swap_remove(0));
+    }
+    outcome.failures = failures;
+    outcome.profile = run.profile;
+    Ok(outcome)
+}
+
+/// One search in progress. An index that fails is left out from then on.
+struct Run<'a> {
+    targets: &'a [Target],
+    failures: Vec<Option<SearchError>>,
+    cancel: &'a Arc<AtomicBool>,
+    body: &'a SearchBody,
+    profile: Option<Box<Profile>>,
+    /// When the time is over, what was found until then is of use.
+    partial: bool,
+}
+
+/// Hits of one list over all indices, best first.
+struct List {
+    hits: Vec<Hit>,
+    total: u64,
+    exact: bool,
+    max_score: Option<f32>,
+}
+
+impl Run<'_> {
+    fn options(&self, size: usize, tracked: TotalHits, min_score: Option<f32>) -> SearchOptions {
+        SearchOptions {
+            size,
+            min_score,
+            track_total_hits: tracked,
+            cancel: Some(Arc::clone(self.cancel)),
+            partial: self.partial,
+            post_filter: self.body.post_filter.clone(),
+        }
+    }
+
+    /// Runs a query on every index and merges: best score first, then by index, then as written.
+    fn list(&mut self, options: &SearchOptions, query: impl Fn(usize) -> Option<Query>) -> List {
+        let mut list = List { hits: Vec::new(), total: 0, exact: true, max_score: None };
+        for (number, target) in self.targets.iter().enumerate() {
+            if self.failures[number].is_some() {
+                continue;
+            }
+            let Some(mut query) = query(number) else { continue };
+            if !target.default_fields.is_empty() {
+                set_default_fields(&mut query, &target.default_fields);
+            }
+            let started = self.profile.as_ref().map(|_| Instant::now());
+            let found = target.snapshot.search(&query, options);
+            if let (Some(profile), Some(started)) = (&mut self.profile, started) {
+                profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed()));
+            }
+            match found {
+                Ok(top) => list.extend(number, &top),
+                Err(source) => {
+                    let shard = target.shard.clone();
+                    self.failures[number] = Some(SearchError::Query { shard, source });
+                }
+            }
+        }
+        if self.targets.len() > 1 {
+            list.hits.sort_by(|a, b| {
+                b.score.total_cmp(&a.score).then(a.target.cmp(&b.target)).then(a.seq_no.cmp(&b.seq_no))
+            });
+            list.hits.truncate(options.size);
+        }
+        list
+    }
+}
+
+impl List {
+    fn extend(&mut self, target: usize, top: &TopDocs) {
+        self.hits.extend(top.hits.iter().map(|hit| Hit {
+            target,
+            addr: hit.addr,
+            seq_no: hit.seq_no,
+            score: hit.score,
+            rank: None,
+        }));
+        self.total += top.total;
+        self.exact &= top.relation == TotalRelation::Eq;
+        self.max_score = match (self.max_score, top.max_score) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// A kNN clause for another number of neighbours; `None` for none.
+fn with_k(query: &Query, k: usize) -> Option<Query> {
+    let mut query = query.clone();
+    if let QueryKind::Knn(clause) = &mut query.kind {
+        if k == 0 {
+            return None;
+        }
+        clause.k = k;
+        clause.num_candidates = clause.num_candidates.max(k);
+    }
+    Some(query)
+}
+
+/// The count as it is shown: cut at the limit that the request set.
+fn total(counted: u64, exact: bool, tracked: TotalHits) -> Option<(u64, bool)> {
+    match tracked {
+        TotalHits::Off => None,
+        TotalHits::UpTo(limit) if counted > limit => Some((limit, false)),
+        TotalHits::Exact | TotalHits::UpTo(_) => Some((counted, exact)),
+    }
+}

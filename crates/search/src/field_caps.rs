@@ -1,0 +1,308 @@
+//! `_field_caps`: what can be done with fields, over several indices.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sparrow_mapping::{FieldType, Mapping};
+use sparrow_query::Query;
+
+use super::body::{self, read_object};
+use super::error::SearchError;
+use super::point_in_time::keep_matching;
+use super::{encode, resolve_indices, target};
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+use sparrow_indices::IndexHandle;
+use sparrow_query::dsl::{self, Context, value};
+use sparrow_wire::glob;
+use sparrow_wire::json::Json;
+
+/// Fields that every index has: name, type, searchable, aggregatable.
+const METADATA: [(&str, &str, bool, bool); 14] = [
+    ("_data_stream_timestamp", "_data_stream_timestamp", false, false),
+    ("_doc_count", "integer", false, false),
+    ("_field_names", "_field_names", true, false),
+    ("_id", "_id", true, false),
+    ("_ignored", "_ignored", true, true),
+    ("_ignored_source", "_ignored_source", false, false),
+    ("_index", "_index", true, true),
+    ("_index_mode", "_index_mode", true, true),
+    ("_nested_path", "_nested_path", true, false),
+    ("_routing", "_routing", true, false),
+    ("_seq_no", "_seq_no", true, true),
+    ("_source", "_source", false, false),
+    ("_tier", "keyword", true, true),
+    ("_version", "_version", false, true),
+];
+
+/// What is asked for.
+#[derive(Default)]
+struct Asked {
+    fields: Vec<String>,
+    include_unmapped: bool,
+    include_empty: bool,
+    filters: Vec<String>,
+    types: Vec<String>,
+    index_filter: Option<Query>,
+}
+
+/// What one index says of a field.
+struct Capability {
+    index: usize,
+    metadata: bool,
+    searchable: bool,
+    aggregatable: bool,
+    meta: Option<Value>,
+}
+
+/// Capabilities by field and type.
+type ByField = BTreeMap<String, BTreeMap<String, Vec<Capability>>>;
+
+/// `GET|POST [/{index}]/_field_caps`.
+pub fn field_caps(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let mut asked = read(request, bytes)?;
+    let right = match &asked.index_filter {
+        None => request.right(),
+        // Which indices hold a match says what is in them, which seeing their fields does not entitle to.
+        Some(_) => request.right().and(Action::Search),
+    };
+    let mut handles = resolve_indices(service, request, right)?;
+    if asked.fields.is_empty() {
+        return Err(EngineError::invalid("no fields specified"));
+    }
+    if let Some(query) = &mut asked.index_filter {
+        encode(service, &handles, &mut [&mut *query], &request.caller, cancel.flag(), None)?;
+        let kept = keep_matching(handles.iter().map(|handle| target(service, handle)).collect(), query)?;
+        let names: BTreeSet<&str> = kept.iter().map(|target| target.shard.index.as_str()).collect();
+        handles.retain(|handle| names.contains(handle.handle.name.as_str()));
+    }
+    let mut found = ByField::new();
+    for (number, handle) in handles.iter().enumerate() {
+        collect(number, &handle.handle, &asked, &mut found)?;
+    }
+    let names: Vec<&str> = handles.iter().map(|handle| handle.handle.name.as_str()).collect();
+    let fields: Map<String, Value> = found
+        .into_iter()
+        .map(|(field, mut types)| {
+            if asked.include_unmapped {
+                add_unmapped(&mut types, names.len());
+            }
+            (field, merged(&types, &names))
+        })
+        .collect();
+    Ok(Reply::ok(&json!({"indices": names, "fields": fields})))
+}
+
+fn read(request: &Request, bytes: &[u8]) -> Result<Asked, EngineError> {
+    let params = request.params();
+    let list = |name: &str| -> Vec<String> {
+        let text = params.get(name).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    let mut asked = Asked {
+        fields: list("fields"),
+        include_unmapped: params.bool("include_unmapped", false)?,
+        include_empty: params.bool("include_empty_fields", true)?,
+        filters: list("filters"),
+        types: list("types"),
+        index_filter: None,
+    };
+    const FILTERS: [&str; 5] = ["+metadata", "-metadata", "-parent", "-nested", "-multifield"];
+    if let Some(unknown) = asked.filters.iter().find(|filter| !FILTERS.contains(&filter.as_str())) {
+        return Err(EngineError::illegal_argument(format!("Unknown field caps filter [{unknown}]")));
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(asked);
+    }
+    let node = read_object(bytes)?;
+    for member in node.as_object().unwrap_or_default() {
+        match &*member.name {
+            "fields" => {
+                if params.get("fields").is_some() {
+                    return Err(EngineError::illegal_argument(
+                        "can't specify a request body and [fields] request parameter, either specify a request \
+                         body or the [fields] request parameter",
+                    ));
+                }
+                if !matches!(&member.value.json, Json::String(_) | Json::Array(_)) {
+                    return Err(SearchError::Body(sparrow_wire::BodyError::ValueType {
+                        parser: "field_caps_request",
+                        field: "fields".to_owned(),
+                        token: member.value.token(),
+                        at: member.value.at,
+                    })
+                    .into());
+                }
+                asked.fields = value::texts(&member.value)?;
+            }
+            "index_filter" => {
+                let context = Context::new(body::DEFAULT_SIZE);
+                asked.index_filter = Some(dsl::parse_query(&member.value, context)?);
+            }
+            name => {
+                return Err(SearchError::Body(sparrow_wire::BodyError::UnknownField {
+                    parser: "field_caps_request",
+                    field: name.to_owned(),
+                    suggestions: sparrow_wire::suggest::suggestions(name, &["fields", "index_filter"]),
+                    at: member.at,
+                })
+                .into());
+            }
+        }
+    }
+    Ok(asked)
+}
+
+impl Asked {
+    fn wants(&self, path: &str) -> bool {
+        self.fields.iter().any(|wanted| glob::matches(wanted, path))
+    }
+
+    fn leaves_out(&self, filter: &str) -> bool {
+        self.filters.iter().any(|given| given == filter)
+    }
+
+    fn wants_type(&self, name: &str) -> bool {
+        self.types.is_empty() || self.types.iter().any(|wanted| wanted == name)
+    }
+}
+
+fn collect(
+    index: usize,
+    handle: &Arc<IndexHandle>,
+    asked: &Asked,
+    found: &mut ByField,
+) -> Result<(), EngineError> {
+    let mapping = handle.mapping();
+    let mut add = |path: &str, type_name: &str, capability: Capability| {
+        if asked.wants_type(type_name) {
+            found
+                .entry(path.to_owned())
+                .or_default()
+                .entry(type_name.to_owned())
+                .or_default()
+                .push(capability);
+        }
+    };
+    for (name, type_name, searchable, aggregatable) in METADATA {
+        if asked.wants(name) && !asked.leaves_out("-metadata") {
+            add(name, type_name, Capability { index, metadata: true, searchable, aggregatable, meta: None });
+        }
+    }
+    if asked.leaves_out("+metadata") {
+        return Ok(());
+    }
+    let mut leaves: Vec<(&str, &FieldType)> =
+        mapping.leaf_fields().filter(|(path, _)| asked.wants(path)).collect();
+    if asked.leaves_out("-multifield") {
+        leaves.retain(|(path, _)| !is_multi_field(&mapping, path));
+    }
+    if !asked.include_empty {
+        let paths: Vec<String> = leaves.iter().map(|(path, _)| (*path).to_owned()).collect();
+        let counts = handle.snapshot().docs_per_field(&paths)?;
+        leaves.retain(|(path, _)| counts.get(*path).is_some_and(|count| *count > 0));
+    }
+    let mut objects = BTreeSet::new();
+    for (path, field_type) in leaves {
+        let on = |name: &str| mapping.parameter(path, name) != Some(&Value::Bool(false));
+        let (searchable, aggregatable) = match field_type {
+            FieldType::Text { .. } | FieldType::DenseVector { .. } => (on("index"), false),
+            FieldType::SparseVector | FieldType::RankFeatures | FieldType::SemanticText(_) => (true, false),
+            FieldType::Binary => (false, false),
+            _ => (on("index") || on("doc_values"), on("doc_values")),
+        };
+        let meta = mapping.parameter(path, "meta").cloned();
+        add(path, field_type.family(), Capability { index, metadata: false, searchable, aggregatable, meta });
+        objects.insert(path);
+    }
+    if !asked.leaves_out("-parent") {
+        for path in parents(&mapping, asked) {
+            let capability =
+                Capability { index, metadata: false, searchable: false, aggregatable: false, meta: None };
+            add(&path, "object", capability);
+        }
+    }
+    Ok(())
+}
+
+/// Objects that are asked for.
+fn parents(mapping: &Mapping, asked: &Asked) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (path, _) in mapping.leaf_fields() {
+        for (end, _) in path.match_indices('.') {
+            let parent = &path[..end];
+            if matches!(mapping.field(parent), Some(FieldType::Object { .. })) && asked.wants(parent) {
+                found.insert(parent.to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn is_multi_field(mapping: &Mapping, path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(parent, _)| {
+        mapping.field(parent).is_some_and(|parent| !matches!(parent, FieldType::Object { .. }))
+    })
+}
+
+fn add_unmapped(types: &mut BTreeMap<String, Vec<Capability>>, indices: usize) {
+    let mapped: BTreeSet<usize> = types.values().flatten().map(|capability| capability.index).collect();
+    let unmapped: Vec<Capability> = (0..indices)
+        .filter(|index| !mapped.contains(index))
+        .map(|index| Capability {
+            index,
+            metadata: false,
+            searchable: false,
+            aggregatable: false,
+            meta: None,
+        })
+        .collect();
+    if !unmapped.is_empty() {
+        types.insert("unmapped".to_owned(), unmapped);
+    }
+}
+
+/// The types of a field; indices are named where it has several.
+fn merged(types: &BTreeMap<String, Vec<Capability>>, names: &[&str]) -> Value {
+    let several = types.len() > 1;
+    let mut out = Map::new();
+    for (type_name, capabilities) in types {
+        let named = |wanted: &dyn Fn(&Capability) -> bool| -> Vec<&str> {
+            capabilities.iter().filter(|one| wanted(one)).map(|one| names[one.index]).collect()
+        };
+        let searchable = capabilities.iter().all(|one| one.searchable);
+        let aggregatable = capabilities.iter().all(|one| one.aggregatable);
+        let mut entry = json!({
+            "type": type_name,
+            "metadata_field": capabilities.iter().any(|one| one.metadata),
+            "searchable": searchable,
+            "aggregatable": aggregatable,
+        });
+        if several {
+            entry["indices"] = json!(named(&|_| true));
+        }
+        if !searchable && capabilities.iter().any(|one| one.searchable) {
+            entry["non_searchable_indices"] = json!(named(&|one| !one.searchable));
+        }
+        if !aggregatable && capabilities.iter().any(|one| one.aggregatable) {
+            entry["non_aggregatable_indices"] = json!(named(&|one| !one.aggregatable));
+        }
+        let mut meta: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (key, value) in capabilities.iter().filter_map(|one| one.meta.as_ref()?.as_object()).flatten() {
+            meta.entry(key).or_default().insert(value.as_str().unwrap_or_default());
+        }
+        if !meta.is_empty() {
+            entry["meta"] = json!(meta);
+        }
+        out.insert(type_name.clone(), entry);
+    }
+    Value::Object(out)
+}

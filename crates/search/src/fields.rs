@@ -1,0 +1,443 @@
+//! `fields`, `docvalue_fields` and `stored_fields`: values of single fields beside or instead of the source.
+
+use rustc_hash::FxHashSet;
+use serde_json::{Map, Value};
+use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
+use sparrow_index::{DocAddress, Snapshot};
+use sparrow_mapping::{FieldType, Mapping, ip, values_at};
+use sparrow_types::work;
+use sparrow_wire::{BodyError, glob};
+
+use super::decimal::DecimalFormat;
+use super::error::{SearchError, Shard};
+use super::sort::plan::without_columns;
+use super::sort::values::{date_from_text, format_date, parse_formats};
+use sparrow_query::dsl::value;
+use sparrow_wire::json::{Json, Node};
+use sparrow_wire::suggest::suggestions;
+
+/// A field, or several by a pattern, with the format of its values.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FieldRequest {
+    /// Path; `*` stands for any characters.
+    pub pattern: String,
+    /// Format of dates.
+    pub format: Option<String>,
+    /// Values of paths that the mapping does not know are shown too.
+    pub include_unmapped: bool,
+}
+
+/// `stored_fields`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoredFields {
+    /// `_none_`: neither id nor source.
+    Nothing,
+    /// Fields that are stored by their mapping; patterns.
+    Some(Vec<String>),
+}
+
+impl FieldRequest {
+    fn new(pattern: &str) -> Self {
+        Self { pattern: pattern.to_owned(), format: None, include_unmapped: false }
+    }
+}
+
+/// Patterns of `fields`: each is held against each field of each hit.
+const MOST_FIELDS: usize = 1_024;
+
+/// Reads `fields` or `docvalue_fields`, called `section`.
+///
+/// # Errors
+/// On anything but names and objects with `field` and `format`.
+pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, BodyError> {
+    let unmapped = section == "fields";
+    let mut requests = Vec::new();
+    for item in node.as_array().unwrap_or_default() {
+        let members = match &item.json {
+            Json::String(pattern) => {
+                requests.push(FieldRequest::new(pattern));
+                continue;
+            }
+            Json::Object(members) => members,
+            _ => {
+                return Err(BodyError::parsing(
+                    item.at,
+                    format!("Expected [VALUE_STRING, START_OBJECT] but found [{}]", item.token()),
+                ));
+            }
+        };
+        let mut request = FieldRequest::new("");
+        for member in members {
+            let within = |error: BodyError| error.within("field_and_format", &member.name, member.value.at);
+            match &*member.name {
+                "field" => request.pattern = value::text(&member.value).map_err(within)?,
+                "format" => request.format = value::optional_text(&member.value).map_err(within)?,
+                "include_unmapped" if unmapped => {
+                    request.include_unmapped = value::boolean(&member.value).map_err(within)?;
+                }
+                name => {
+                    return Err(BodyError::UnknownField {
+                        parser: "field_and_format",
+                        field: name.to_owned(),
+                        suggestions: suggestions(name, &["field", "format", "include_unmapped"]),
+                        at: member.at,
+                    });
+                }
+            }
+        }
+        if request.pattern.is_empty() {
+            return Err(BodyError::Required { field: "field" });
+        }
+        requests.push(request);
+    }
+    // What is asked for a thousand times is found once; of several formats the last counts, as they come.
+    let mut known = FxHashSet::default();
+    let keep: Vec<bool> = requests.iter().rev().map(|request| known.insert(request)).collect();
+    let mut keep = keep.into_iter().rev();
+    let distinct: Vec<FieldRequest> =
+        requests.iter().filter(|_| keep.next().unwrap_or(true)).cloned().collect();
+    if unmapped && distinct.len() > MOST_FIELDS {
+        return Err(BodyError::illegal(format!(
+            "[fields] has [{}] patterns, at most [{MOST_FIELDS}] are possible on this server",
+            distinct.len()
+        )));
+    }
+    Ok(if unmapped { distinct } else { requests })
+}
+
+/// `docvalue_fields` of the address: names separated by commas.
+pub fn docvalues_from_text(text: &str) -> Vec<FieldRequest> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(FieldRequest::new).collect()
+}
+
+/// The fields of `stored_fields`.
+///
+/// # Errors
+/// When `_none_` stands beside others.
+pub fn stored(names: Vec<String>) -> Result<StoredFields, BodyError> {
+    match names.iter().any(|name| name == "_none_") {
+        false => Ok(StoredFields::Some(names)),
+        true if names.len() == 1 => Ok(StoredFields::Nothing),
+        true => Err(BodyError::illegal("cannot combine _none_ with other fields")),
+    }
+}
+
+/// Where the values of a hit come from.
+pub struct FieldSource<'a> {
+    /// Snapshot of its index.
+    pub snapshot: &'a Snapshot,
+    /// Index that holds the document.
+    pub shard: &'a Shard,
+    /// Place of the document.
+    pub addr: DocAddress,
+    /// `_id` of the document.
+    pub id: &'a str,
+    /// Stored source of the document.
+    pub source: &'a [u8],
+}
+
+impl FieldSource<'_> {
+    /// # Errors
+    /// When the search is to stop.
+    fn check(&self) -> Result<(), SearchError> {
+        work::check().map_err(|stopped| SearchError::Query {
+            shard: Box::new(self.shard.clone()),
+            source: stopped.into(),
+        })
+    }
+
+    fn refused(&self, reason: String) -> SearchError {
+        SearchError::OfShard {
+            shard: Box::new(self.shard.clone()),
+            kind: "illegal_argument_exception",
+            reason,
+        }
+    }
+
+    /// The values of all fields asked for, by name. Fields without a value are left out.
+    ///
+    /// # Errors
+    /// For formats that a field does not take, and fields without columns.
+    pub fn read(
+        &self,
+        fields: &[FieldRequest],
+        docvalues: &[FieldRequest],
+        stored: Option<&StoredFields>,
+    ) -> Result<Map<String, Value>, SearchError> {
+        let mut out = Map::new();
+        let mapping = self.snapshot.mapping();
+        for request in docvalues {
+            self.check()?;
+            for (path, field_type) in matching(mapping, &request.pattern) {
+                let exact = path == request.pattern;
+                let values = self.docvalues(path, field_type, request.format.as_deref(), exact)?;
+                insert(&mut out, path, values);
+            }
+        }
+        let stored: &[String] = match stored {
+            Some(StoredFields::Some(patterns)) => patterns,
+            Some(StoredFields::Nothing) | None => &[],
+        };
+        if fields.is_empty() && stored.is_empty() {
+            return Ok(out);
+        }
+        if !fields.is_empty() && !mapping.source_filter().enabled {
+            return Err(self.refused(format!(
+                "Unable to retrieve the requested [fields] since _source is disabled in the mappings for index [{}]",
+                self.shard.index
+            )));
+        }
+        let source: Value = serde_json::from_slice(self.source).unwrap_or_default();
+        out.extend(stored_values(mapping, &source, stored));
+        for request in fields {
+            self.check()?;
+            match &*request.pattern {
+                "_id" => insert(&mut out, "_id", vec![self.id.into()]),
+                "_ignored" => {
+                    let ignored = self.snapshot.ignored_fields(self.addr).map_err(|source| {
+                        SearchError::Query { shard: Box::new(self.shard.clone()), source }
+                    })?;
+                    insert(&mut out, "_ignored", ignored.into_iter().map(Value::from).collect());
+                }
+                "_index" => insert(&mut out, "_index", vec![self.shard.index.as_str().into()]),
+                name @ ("_seq_no" | "_primary_term" | "_source" | "_field_names") => {
+                    return Err(self.refused(format!(
+                        "error fetching [{name}]: Cannot fetch values for internal field [{name}]."
+                    )));
+                }
+                _ => {}
+            }
+            for (path, field_type) in matching(mapping, &request.pattern) {
+                let values = self.source_values(&source, path, field_type, request.format.as_deref())?;
+                insert(&mut out, path, values);
+            }
+            if request.include_unmapped {
+                let mut found = Vec::new();
+                leaves(&source, "", &mut found);
+                for (path, value) in found {
+                    let mapped = !matches!(mapping.field(&path), None | Some(FieldType::Object { .. }));
+                    if !mapped && glob::matches(&request.pattern, &path) {
+                        match out.get_mut(&path) {
+                            Some(Value::Array(values)) => values.push(value.clone()),
+                            _ => insert(&mut out, &path, vec![value.clone()]),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Values as the mapping reads them from the source.
+    fn source_values(
+        &self,
+        source: &Value,
+        path: &str,
+        field_type: &FieldType,
+        format: Option<&str>,
+    ) -> Result<Vec<Value>, SearchError> {
+        let dates = match (field_type, format) {
+            (FieldType::Date { formats }, None) => Some((formats.clone(), formats.clone())),
+            (FieldType::Date { formats }, Some(format)) => {
+                let shown = parse_formats(format).map_err(|reason| self.refused(reason))?;
+                Some((formats.clone(), shown))
+            }
+            (_, None) => None,
+            (other, Some(_)) => {
+                return Err(self
+                    .refused(format!("Field [{path}] of type [{}] doesn't support formats.", other.name())));
+            }
+        };
+        Ok(source_values(self.snapshot.mapping(), source, path, field_type, dates.as_ref()))
+    }
+
+    /// Values from the field's column.
+    fn docvalues(
+        &self,
+        path: &str,
+        field_type: &FieldType,
+        format: Option<&str>,
+        exact: bool,
+    ) -> Result<Vec<Value>, SearchError> {
+        let off = self.snapshot.mapping().parameter(path, "doc_values") == Some(&Value::Bool(false));
+        if let Some(reason) = without_columns(path, field_type, off, &self.shard.index) {
+            return if exact { Err(self.refused(reason)) } else { Ok(Vec::new()) };
+        }
+        let format = format.filter(|format| *format != "use_field_mapping");
+        let mut decimal = None;
+        let formats = match (field_type, format) {
+            (FieldType::Date { formats }, None) => formats.clone(),
+            (FieldType::Date { .. }, Some(format)) => {
+                parse_formats(format).map_err(|reason| self.refused(reason))?
+            }
+            (_, None) => Vec::new(),
+            (other, Some(format)) if other.is_integer() || other.is_float() => {
+                decimal = Some(DecimalFormat::parse(format).ok_or_else(|| {
+                    self.refused(format!("[format] [{format}] of [{path}] is not supported by this server"))
+                })?);
+                Vec::new()
+            }
+            (other, Some(format)) => {
+                return Err(self.refused(format!(
+                    "Field [{path}] of type [{}] doesn't support formats, but [{format}] was given",
+                    other.name()
+                )));
+            }
+        };
+        let kind = match field_type {
+            FieldType::Keyword { .. } | FieldType::Ip => ColumnKind::Keyword,
+            FieldType::UnsignedLong => ColumnKind::Unsigned,
+            float if float.is_float() => ColumnKind::Double,
+            _ => ColumnKind::Long,
+        };
+        let key = ColumnKey { path: path.to_owned(), kind, mode: SortMode::Min, missing: Missing::Last };
+        let values = self
+            .snapshot
+            .column_values(self.addr, &key)
+            .map_err(|source| SearchError::Query { shard: Box::new(self.shard.clone()), source })?;
+        if let Some(decimal) = decimal {
+            return Ok(values.iter().map(|number| decimal.write(as_double(number)).into()).collect());
+        }
+        Ok(values
+            .into_iter()
+            .map(|value| match (value, field_type) {
+                (SortValue::Null, _) => Value::Null,
+                (SortValue::Text(text), FieldType::Ip) => ip::shown(&text).into(),
+                (SortValue::Text(text), _) => Value::from(&*text),
+                (SortValue::Long(number), FieldType::Boolean) => Value::Bool(number != 0),
+                (SortValue::Long(millis), FieldType::Date { .. }) => format_date(&formats, millis).into(),
+                (SortValue::Long(number), _) => number.into(),
+                (SortValue::Unsigned(number), _) => number.into(),
+                (SortValue::Double(number), FieldType::Float | FieldType::HalfFloat) => short(number as f32),
+                (SortValue::Double(number), _) => number.into(),
+            })
+            .collect())
+    }
+}
+
+/// The values of the fields that patterns name and that the mapping stores, as it reads them from the source.
+pub fn stored_values(mapping: &Mapping, source: &Value, patterns: &[String]) -> Map<String, Value> {
+    let mut out = Map::new();
+    for (path, field_type) in patterns.iter().flat_map(|pattern| matching(mapping, pattern)) {
+        if mapping.parameter(path, "store") == Some(&Value::Bool(true)) {
+            let dates = match field_type {
+                FieldType::Date { formats } => Some((formats.clone(), formats.clone())),
+                _ => None,
+            };
+            insert(&mut out, path, source_values(mapping, source, path, field_type, dates.as_ref()));
+        }
+    }
+    out
+}
+
+/// Values as the mapping reads them from the source.
+fn source_values(
+    mapping: &Mapping,
+    source: &Value,
+    path: &str,
+    field_type: &FieldType,
+    dates: Option<&Dates>,
+) -> Vec<Value> {
+    let null_value = mapping.parameter(path, "null_value");
+    let mut raw = Vec::new();
+    values_at(source, mapping.source_path(path).unwrap_or(path), &mut raw);
+    if matches!(field_type, FieldType::DenseVector { .. }) {
+        return raw.into_iter().cloned().collect();
+    }
+    let mut values = Vec::new();
+    for value in raw {
+        let value = if value.is_null() { null_value } else { Some(value) };
+        values.extend(value.and_then(|value| typed(field_type, value, dates)));
+    }
+    values
+}
+
+fn as_double(value: &SortValue) -> f64 {
+    match value {
+        SortValue::Long(number) => *number as f64,
+        SortValue::Unsigned(number) => *number as f64,
+        SortValue::Double(number) => *number,
+        SortValue::Null | SortValue::Text(_) => f64::NAN,
+    }
+}
+
+fn insert(out: &mut Map<String, Value>, path: &str, values: Vec<Value>) {
+    if !values.is_empty() {
+        out.insert(path.to_owned(), Value::Array(values));
+    }
+}
+
+/// Mapped fields that a pattern names, by name.
+fn matching<'a>(mapping: &'a Mapping, wanted: &str) -> Vec<(&'a str, &'a FieldType)> {
+    let mut found: Vec<_> = mapping.leaf_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
+    found.sort_by_key(|(path, _)| *path);
+    found
+}
+
+/// Paths and values of everything in a source that is no object.
+fn leaves<'a>(value: &'a Value, path: &str, out: &mut Vec<(String, &'a Value)>) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                leaves(inner, &path, out);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, path, out)),
+        Value::Null => {}
+        scalar => out.push((path.to_owned(), scalar)),
+    }
+}
+
+type Dates = (Vec<sparrow_mapping::DateFormat>, Vec<sparrow_mapping::DateFormat>);
+
+/// A value as its field reads it; `None` for what the field ignores.
+fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Option<Value> {
+    let text = || match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    match field_type {
+        FieldType::Text { .. } => text().map(Value::from),
+        FieldType::Keyword { ignore_above, .. } => {
+            let text = text()?;
+            ignore_above.is_none_or(|limit| text.chars().count() <= limit).then(|| text.into())
+        }
+        FieldType::Ip => {
+            text().and_then(|text| ip::parse(&text)).map(|address| ip::shown(&ip::keyword(address)).into())
+        }
+        FieldType::Boolean => match value {
+            Value::Bool(_) => Some(value.clone()),
+            Value::String(text) if text == "true" => Some(Value::Bool(true)),
+            Value::String(text) if text == "false" || text.is_empty() => Some(Value::Bool(false)),
+            _ => None,
+        },
+        FieldType::Date { .. } => {
+            let (read, shown) = dates?;
+            date_from_text(read, &text()?).map(|millis| format_date(shown, millis).into())
+        }
+        FieldType::UnsignedLong => {
+            let text = text()?;
+            text.parse::<u64>().ok().or_else(|| Some(text.parse::<f64>().ok()? as u64)).map(Value::from)
+        }
+        whole if whole.is_integer() => {
+            let text = text()?;
+            text.parse::<i64>().ok().or_else(|| Some(text.parse::<f64>().ok()? as i64)).map(Value::from)
+        }
+        float if float.is_float() => {
+            let number: f64 = text()?.trim().parse().ok()?;
+            let number = sparrow_mapping::normalize_float(float, number);
+            Some(match float {
+                FieldType::Float | FieldType::HalfFloat => short(number as f32),
+                _ => number.into(),
+            })
+        }
+        _ => Some(value.clone()),
+    }
+}
+
+/// A single precision number by its own shortest digits, not by those of its double.
+fn short(number: f32) -> Value {
+    number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
+}

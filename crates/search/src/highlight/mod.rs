@@ -1,0 +1,472 @@
+//! `highlight`: the parts of a hit's fields that match, with the matching words marked.
+//!
+//! What matches is found by the index ([`sparrow_index::query::TextMatcher`]), with the field's own analyzer. Where a
+//! hit was found by a sparse clause alone, the words of the text that its tokens come from are marked instead, and
+//! fragments are ranked by what those words added to the score.
+
+mod fragments;
+mod options;
+mod passages;
+
+use std::sync::atomic::AtomicBool;
+
+use serde_json::Value;
+use sparrow_index::query::{Explanation, MatchedText, TextMatcher};
+use sparrow_mapping::{FieldType, Mapping};
+use sparrow_query::{Query, QueryKind};
+use sparrow_types::work;
+
+use self::fragments::{Fragment, Mark};
+use self::options::{FieldOptions, Kind};
+use super::attribution::Attributor;
+use super::body::SearchBody;
+use super::error::SearchError;
+use super::execute::{Hit, Target};
+use super::resolve;
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::rights::Right;
+use sparrow_indices::texts::values_at;
+use sparrow_query::walk;
+
+pub use self::options::Highlight;
+
+/// Hits of one request whose words are traced by the model.
+const MAX_TRACED: usize = 100;
+/// A word is marked if it adds at least this share of what the best one adds.
+const LEAST_SHARE: f32 = 0.1;
+
+/// Whether a mapping asks for the offsets of a field's words to be kept.
+fn keeps_offsets(mapping: &Mapping, path: &str) -> bool {
+    let is = |parameter: &str, value: &str| mapping.parameter(path, parameter).is_some_and(|it| it == value);
+    is("index_options", "offsets") || is("term_vector", "with_positions_offsets")
+}
+
+/// `index.highlight.max_analyzed_offset` of an index that is gone.
+const DEFAULT_LIMIT: usize = 1_000_000;
+
+/// Fields of a hit with their fragments.
+pub type Highlighted = Vec<(String, Vec<String>)>;
+
+/// Makes the fragments of all hits of one search.
+pub struct Highlighter<'a> {
+    service: &'a SearchService,
+    targets: &'a [Target],
+    fields: Vec<(&'a str, FieldOptions<'a>)>,
+    queries: Vec<&'a Query>,
+    cancel: &'a AtomicBool,
+    /// Per target, once a hit of it is seen.
+    plans: Vec<Option<Vec<Plan<'a>>>>,
+    traced: usize,
+}
+
+/// One field of one index.
+struct Plan<'a> {
+    path: String,
+    source_path: String,
+    ignore_above: Option<usize>,
+    options: FieldOptions<'a>,
+    matcher: TextMatcher,
+    /// Other fields of the same text whose matches count, too.
+    matched: Vec<(String, TextMatcher)>,
+    /// Sparse clauses, where their words are to be marked.
+    sparse: Vec<Query>,
+    limit: usize,
+    /// Whether passages are shown, and not words.
+    passages: bool,
+}
+
+impl<'a> Highlighter<'a> {
+    /// # Errors
+    /// None that reading the request has not found.
+    pub fn new(
+        service: &'a SearchService,
+        targets: &'a [Target],
+        body: &'a SearchBody,
+        highlight: &'a Highlight,
+        cancel: &'a AtomicBool,
+    ) -> Result<Self, SearchError> {
+        let queries = match &body.fusion {
+            Some(fusion) => fusion.queries(),
+            None => body
+                .query
+                .iter()
+                .chain(&body.sub_searches)
+                .chain(body.knn.iter().map(|knn| &knn.query))
+                .collect(),
+        };
+        Ok(Self {
+            service,
+            targets,
+            fields: highlight.fields()?,
+            queries,
+            cancel,
+            plans: targets.iter().map(|_| None).collect(),
+            traced: 0,
+        })
+    }
+
+    /// The fragments of a hit, by field; fields without any are absent.
+    ///
+    /// # Errors
+    /// When a text is longer than may be analyzed, or the caller went away.
+    pub fn highlight(&mut self, hit: &Hit, source: &[u8]) -> Result<Highlighted, EngineError> {
+        if self.plans[hit.target].is_none() {
+            self.plans[hit.target] = Some(self.plan(hit.target)?);
+        }
+        let source: Value = serde_json::from_slice(source).unwrap_or_default();
+        let Some(plans) = self.plans[hit.target].take() else { return Ok(Vec::new()) };
+        let mut out: Highlighted = Vec::new();
+        for plan in &plans {
+            work::check()?;
+            let fragments = self.field(hit, plan, &source)?;
+            if !fragments.is_empty() && !out.iter().any(|(path, _)| *path == plan.path) {
+                out.push((plan.path.clone(), fragments));
+            }
+        }
+        self.plans[hit.target] = Some(plans);
+        Ok(out)
+    }
+
+    /// The fields of an index, with what the query looks for in each.
+    fn plan(&self, number: usize) -> Result<Vec<Plan<'a>>, SearchError> {
+        let target = &self.targets[number];
+        let handle = self.service.indices.get(&target.shard.index, Right::unlimited()).ok();
+        let mapping = target.snapshot.mapping();
+        let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
+        let mut plans = Vec::new();
+        for (name, options) in &self.fields {
+            let mut paths: Vec<&str> = match name.contains('*') {
+                false => mapping.field(name).map(|_| *name).into_iter().collect(),
+                true => mapping
+                    .leaf_fields()
+                    .filter(|(_, field)| {
+                        matches!(
+                            field,
+                            FieldType::Text { .. } | FieldType::Keyword { .. } | FieldType::SemanticText(_)
+                        )
+                    })
+                    .map(|(path, _)| path)
+                    .filter(|path| sparrow_wire::glob::matches(name, path))
+                    .collect(),
+            };
+            paths.sort_unstable();
+            for path in paths {
+                let ignore_above = match mapping.field(path) {
+                    Some(FieldType::Text { .. } | FieldType::SemanticText(_)) => None,
+                    Some(FieldType::Keyword { ignore_above, .. }) => *ignore_above,
+                    // Numbers, dates and vectors have no words.
+                    _ => continue,
+                };
+                if options.fast_vectors
+                    && mapping.parameter(path, "term_vector").and_then(Value::as_str)
+                        != Some("with_positions_offsets")
+                {
+                    return Err(SearchError::illegal(format!(
+                        "the field [{path}] should be indexed with term vector with position offsets to be \
+                         used with fast vector highlighter"
+                    )));
+                }
+                if let Some(FieldType::SemanticText(_)) = mapping.field(path) {
+                    // The other highlighters look for words, which such a field does not index.
+                    if !options.kind_given || options.kind == Kind::Semantic {
+                        plans.push(self.semantic_plan(path, options));
+                    }
+                    continue;
+                }
+                let own = options.query.map_or_else(|| self.queries.clone(), |query| vec![query]);
+                let mut adapted: Vec<Query> = own.into_iter().cloned().collect();
+                if !target.default_fields.is_empty() {
+                    adapted.iter_mut().for_each(|query| {
+                        resolve::set_default_fields(query, &target.default_fields);
+                    });
+                }
+                let queries: Vec<&Query> = adapted.iter().collect();
+                let matcher = |path: &str| {
+                    target.snapshot.text_matcher(&queries, path, !options.require_field_match).map_err(failed)
+                };
+                let mut matched = Vec::new();
+                for other in options.matched_fields.iter().filter(|other| *other != path) {
+                    matched.push((other.clone(), matcher(other)?));
+                }
+                // With other fields given, only those count for fast vectors, as Elasticsearch has it.
+                let own_counts = !options.fast_vectors
+                    || options.matched_fields.is_empty()
+                    || options.matched_fields.iter().any(|field| field == path);
+                let own = if own_counts { matcher(path)? } else { TextMatcher::default() };
+                let nothing = own.is_empty() && matched.iter().all(|(_, matcher)| matcher.is_empty());
+                let mut sparse = Vec::new();
+                if options.kind == Kind::Semantic || nothing {
+                    for query in &queries {
+                        sparse_clauses(query, &mut sparse);
+                    }
+                }
+                plans.push(Plan {
+                    path: path.to_owned(),
+                    source_path: mapping.source_path(path).unwrap_or(path).to_owned(),
+                    ignore_above,
+                    options: options.clone(),
+                    matcher: if options.kind == Kind::Semantic { TextMatcher::default() } else { own },
+                    matched,
+                    sparse,
+                    limit: match handle.as_ref() {
+                        // Where offsets are kept the limit is not for.
+                        _ if options.kind != Kind::Plain && keeps_offsets(mapping, path) => usize::MAX,
+                        Some(handle) => handle.settings().max_analyzed_offset(),
+                        None => DEFAULT_LIMIT,
+                    },
+                    passages: false,
+                });
+            }
+        }
+        Ok(plans)
+    }
+
+    /// A field whose passages are shown.
+    fn semantic_plan(&self, path: &str, options: &FieldOptions<'a>) -> Plan<'a> {
+        Plan {
+            path: path.to_owned(),
+            source_path: path.to_owned(),
+            ignore_above: None,
+            options: options.clone(),
+            matcher: TextMatcher::default(),
+            matched: Vec::new(),
+            sparse: Vec::new(),
+            limit: DEFAULT_LIMIT,
+            passages: true,
+        }
+    }
+
+    /// The best passages of a `semantic_text` field.
+    fn passages(&self, hit: &Hit, plan: &Plan<'_>, source: &Value) -> Vec<String> {
+        let target = &self.targets[hit.target];
+        let queries = plan.options.query.map_or_else(|| self.queries.clone(), |query| vec![query]);
+        let number = match plan.options.number_of_fragments {
+            0 => usize::MAX,
+            number => number,
+        };
+        let payload = passages::payload(target, hit.addr);
+        let mapping = target.snapshot.mapping();
+        let (payload, by_score) = (payload.as_deref(), plan.options.by_score);
+        passages::best(&plan.path, mapping, &queries, payload, source, number, by_score)
+            .into_iter()
+            .map(|text| encoded(&text, plan.options.html))
+            .collect()
+    }
+
+    fn field(&mut self, hit: &Hit, plan: &Plan<'_>, source: &Value) -> Result<Vec<String>, EngineError> {
+        if plan.passages {
+            return Ok(self.passages(hit, plan, source));
+        }
+        let values: Vec<String> = values_at(source, &plan.source_path)
+            .into_iter()
+            .filter(|value| plan.ignore_above.is_none_or(|most| value.chars().count() <= most))
+            .collect();
+        if values.is_empty() {
+            return Ok(Vec::new());
+        }
+        let options = &plan.options;
+        let mut fragments = Vec::new();
+        let mut room = self.room(hit, plan, &values)?;
+        if plan.sparse.is_empty() {
+            for (number, value) in values.iter().enumerate() {
+                let end = floor(value, room);
+                room = room.saturating_sub(value.chars().count());
+                let found = self.matches(hit.target, plan, &value[..end])?;
+                fragments.extend(cut(number, value, &found, options));
+            }
+        } else if let [text] = &values[..] {
+            let marks = self.traced(hit, plan, text)?;
+            fragments.extend(match is_whole(options) {
+                true => fragments::whole(0, text, &marks).into_iter().collect(),
+                false => fragments::passages(0, text, &marks, options.scanner, options.fragment_size),
+            });
+        }
+        let number = match options.number_of_fragments {
+            0 => usize::MAX,
+            number => number,
+        };
+        let chosen = fragments::choose(fragments, number, options.by_score);
+        if chosen.is_empty() && options.no_match_size > 0 {
+            let first = &values[0];
+            let range = fragments::opening(first, options.no_match_size);
+            return Ok(vec![encoded(&first[range], options.html)]);
+        }
+        Ok(chosen.iter().map(|fragment| marked(&values[fragment.value], fragment, options)).collect())
+    }
+
+    /// Characters of the values that are analyzed.
+    fn room(&self, hit: &Hit, plan: &Plan<'_>, values: &[String]) -> Result<usize, SearchError> {
+        let length: usize = values.iter().map(|value| value.chars().count()).sum();
+        match plan.options.max_analyzed_offset {
+            Some(limit) => Ok(limit.min(plan.limit)),
+            None if length > plan.limit => Err(SearchError::illegal(format!(
+                "The length [{length}] of field [{}] in doc[{}]/index[{}] exceeds the \
+                 [index.highlight.max_analyzed_offset] limit [{}]. To avoid this error, set the query parameter \
+                 [max_analyzed_offset] to a value less than index setting [{}] and this will tolerate long field \
+                 values by truncating them.",
+                plan.path, hit.addr.doc_id, self.targets[hit.target].shard.index, plan.limit, plan.limit
+            ))),
+            None => Ok(usize::MAX),
+        }
+    }
+
+    fn matches(&self, number: usize, plan: &Plan<'_>, text: &str) -> Result<MatchedText, SearchError> {
+        let target = &self.targets[number];
+        let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
+        let mut found = target.snapshot.match_text(&plan.matcher, &plan.path, text).map_err(failed)?;
+        for (field, matcher) in &plan.matched {
+            let other = target.snapshot.match_text(matcher, field, text).map_err(failed)?;
+            found.add(other);
+        }
+        Ok(found)
+    }
+
+    /// The words of a text that made sparse clauses match, with what each added to the score.
+    fn traced(&mut self, hit: &Hit, plan: &Plan<'_>, text: &str) -> Result<Vec<Mark>, EngineError> {
+        if self.traced >= MAX_TRACED {
+            return Ok(Vec::new());
+        }
+        self.traced += 1;
+        let target = &self.targets[hit.target];
+        let mut attributor = Attributor::new(self.service, target, hit.addr);
+        let mut marks: Vec<Mark> = Vec::new();
+        for clause in &plan.sparse {
+            let QueryKind::Sparse(sparse) = &clause.kind else { continue };
+            let explained = target
+                .snapshot
+                .explain(clause, &[hit.addr], Some(self.cancel))
+                .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
+            let mut products = Vec::new();
+            explained.iter().for_each(|step| collect(step, &mut products));
+            let stored: Vec<(String, f32)> =
+                products.iter().map(|(token, stored, _)| (token.clone(), *stored)).collect();
+            if stored.is_empty() {
+                continue;
+            }
+            let Some(traced) = attributor.trace(&sparse.field, &stored, self.cancel)? else { continue };
+            if traced.input != plan.source_path || traced.text != text {
+                continue;
+            }
+            for (token, _, product) in products {
+                let origin = traced.tokens.iter().find(|found| *found.token == *token);
+                let Some(range) = origin.and_then(|origin| origin.word.clone()) else { continue };
+                match marks.iter_mut().find(|mark| mark.range == range) {
+                    Some(mark) => mark.weight = mark.weight.map(|weight| weight + product),
+                    None => marks.push(Mark {
+                        term: text[range.clone()].to_owned(),
+                        range,
+                        weight: Some(product),
+                    }),
+                }
+            }
+        }
+        let best = marks.iter().filter_map(|mark| mark.weight).fold(0.0, f32::max);
+        marks.retain(|mark| mark.weight.is_some_and(|weight| weight >= best * LEAST_SHARE));
+        marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
+        marks.dedup_by(|next, last| next.range.start < last.range.end);
+        Ok(marks)
+    }
+}
+
+/// Token, stored weight and product of each token that a sparse clause found.
+fn collect(step: &Explanation, into: &mut Vec<(String, f32, f32)>) {
+    for detail in &step.details {
+        if let Some((_, token)) = &detail.token {
+            into.push((token.clone(), detail.value, step.value));
+        }
+        collect(detail, into);
+    }
+}
+
+/// The sparse clauses of a tree that have to do with what it finds.
+fn sparse_clauses(query: &Query, into: &mut Vec<Query>) {
+    match &query.kind {
+        QueryKind::Sparse(_) => into.push(query.clone()),
+        QueryKind::Bool(tree) => {
+            tree.must
+                .iter()
+                .chain(&tree.should)
+                .chain(&tree.filter)
+                .for_each(|inner| sparse_clauses(inner, into));
+        }
+        _ => walk::children(&query.kind).into_iter().for_each(|inner| sparse_clauses(inner, into)),
+    }
+}
+
+fn is_whole(options: &FieldOptions<'_>) -> bool {
+    options.number_of_fragments == 0
+}
+
+/// The fragments of one value.
+fn cut(number: usize, value: &str, found: &MatchedText, options: &FieldOptions<'_>) -> Vec<Fragment> {
+    let marks = |matches: &[sparrow_index::query::TextMatch]| -> Vec<Mark> {
+        let mark = |found: &sparrow_index::query::TextMatch| Mark {
+            range: found.range.clone(),
+            term: found.term.clone(),
+            weight: None,
+        };
+        matches.iter().map(mark).collect()
+    };
+    match options.kind {
+        Kind::Plain => {
+            let words = marks(&found.words);
+            if is_whole(options) || options.fragment_size == 0 {
+                return fragments::whole(number, value, &words).into_iter().collect();
+            }
+            let phrases: Vec<_> = found.spans.iter().map(|span| span.range.clone()).collect();
+            let (size, simple) = (options.fragment_size, options.simple);
+            fragments::stretches(number, value, &found.tokens, &words, &phrases, size, simple)
+        }
+        Kind::Unified | Kind::Semantic => {
+            // Only where fields are told apart are phrases told apart from words.
+            let spans = marks(if options.require_field_match { &found.spans } else { &found.words });
+            match is_whole(options) {
+                true => fragments::whole(number, value, &spans).into_iter().collect(),
+                false => fragments::passages(number, value, &spans, options.scanner, options.fragment_size),
+            }
+        }
+    }
+}
+
+/// A fragment with tags around its marks.
+fn marked(value: &str, fragment: &Fragment, options: &FieldOptions<'_>) -> String {
+    let mut out = String::with_capacity(fragment.range.len() + 16);
+    let mut at = fragment.range.start;
+    for mark in &fragment.marks {
+        out.push_str(&encoded(&value[at..mark.start], options.html));
+        out.push_str(options.pre);
+        out.push_str(&encoded(&value[mark.clone()], options.html));
+        out.push_str(options.post);
+        at = mark.end;
+    }
+    out.push_str(&encoded(&value[at..fragment.range.end.max(at)], options.html));
+    out
+}
+
+fn encoded(text: &str, html: bool) -> String {
+    if !html {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("&quot;"),
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\'' => out.push_str("&#x27;"),
+            '/' => out.push_str("&#x2F;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The byte at which a text has so many characters.
+fn floor(text: &str, characters: usize) -> usize {
+    if characters >= text.len() {
+        return text.len();
+    }
+    text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at)
+}

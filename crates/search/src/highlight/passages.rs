@@ -1,0 +1,111 @@
+//! The `semantic` highlighter of `semantic_text` fields: a document's best passages, as they stand in its texts.
+
+use serde_json::Value;
+use sparrow_index::DocAddress;
+use sparrow_index::query::DENSE_SHARE;
+use sparrow_mapping::Mapping;
+use sparrow_mapping::passages::{self, PassageVector};
+use sparrow_query::{Query, QueryKind};
+
+use sparrow_indices::texts::values_at;
+use sparrow_query::walk;
+
+/// The texts of a field's best passages: of the `number` best by score, in the order of the text unless `by_score`.
+/// Without a clause on the field every passage counts the same.
+pub(super) fn best(
+    path: &str,
+    mapping: &Mapping,
+    queries: &[&Query],
+    payload: Option<&[u8]>,
+    source: &Value,
+    number: usize,
+    by_score: bool,
+) -> Vec<String> {
+    let fields = payload.and_then(passages::decode).unwrap_or_default();
+    let Some(field) = fields.iter().find(|field| field.path == path) else { return Vec::new() };
+    let mut wanted: Vec<PassageVector> = Vec::new();
+    let mut all = false;
+    for query in queries {
+        walk::visit(query, &mut |clause| match &clause.kind {
+            QueryKind::Semantic(clause) if clause.field == path => {
+                let id = mapping.semantic_field(path).map(|field| field.search_id());
+                let of_field = clause.vectors.iter().find(|(of, _)| Some(of.as_str()) == id);
+                // The lists of a fusion search by one kind each; a passage is worth what all of them make of it.
+                wanted.extend(of_field.map(|(_, vector)| vector.clone()));
+            }
+            QueryKind::Sparse(clause) if clause.field == path => {
+                wanted.push(PassageVector::Sparse(clause.tokens.clone()));
+            }
+            QueryKind::Knn(clause) if clause.field == path => {
+                wanted.push(PassageVector::Dense(clause.vector.clone()));
+            }
+            QueryKind::MatchAll => all = true,
+            _ => {}
+        });
+    }
+    if wanted.is_empty() && !all {
+        return Vec::new();
+    }
+    let mut scored: Vec<(usize, f32)> = field
+        .chunks
+        .iter()
+        .enumerate()
+        .filter_map(|(at, chunk)| {
+            let best = wanted
+                .iter()
+                .filter_map(|query| score(query, &chunk.vector))
+                .fold(None, |best, score| Some(best.map_or(score, |best: f32| best.max(score))));
+            // Found by something else, all of them may be shown.
+            best.or(wanted.is_empty().then_some(1.0)).map(|score| (at, score))
+        })
+        .collect();
+    scored.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    scored.truncate(number);
+    if !by_score {
+        scored.sort_unstable_by_key(|(at, _)| *at);
+    }
+    let texts: Vec<String> =
+        field.sources.iter().map(|source_path| values_at(source, source_path).join(" ")).collect();
+    scored
+        .into_iter()
+        .filter_map(|(at, _)| {
+            let chunk = &field.chunks[at];
+            let text = texts.get(usize::from(chunk.source))?;
+            text.get(chunk.start as usize..chunk.end as usize).map(str::to_owned)
+        })
+        .collect()
+}
+
+/// How near a passage is to a query; `None` if they have nothing in common.
+fn score(query: &PassageVector, passage: &PassageVector) -> Option<f32> {
+    let sparse =
+        query.sparse().zip(passage.sparse()).and_then(|(query, passage)| shared_weight(query, passage));
+    let dense = query.dense().zip(passage.dense()).and_then(|(query, passage)| cosine(query, passage));
+    match (sparse, dense) {
+        // As the clause itself scores: what is not near has its sparse score alone.
+        (Some(sparse), Some(dense)) => Some(sparse + DENSE_SHARE * (1.0 + dense) / 2.0),
+        (None, Some(dense)) if query.sparse().is_some() => Some(DENSE_SHARE * (1.0 + dense) / 2.0),
+        (one, other) => one.or(other),
+    }
+}
+
+fn shared_weight(query: &[(Box<str>, f32)], passage: &[(Box<str>, f32)]) -> Option<f32> {
+    let mut shared = None;
+    for (token, weight) in query {
+        if let Some((_, stored)) = passage.iter().find(|(known, _)| known == token) {
+            *shared.get_or_insert(0.0) += weight * stored;
+        }
+    }
+    shared
+}
+
+fn cosine(query: &[f32], passage: &[f32]) -> Option<f32> {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let length = dot(query, query).sqrt() * dot(passage, passage).sqrt();
+    (query.len() == passage.len() && length > 0.0).then(|| dot(query, passage) / length)
+}
+
+/// The payload of a document's passages.
+pub(super) fn payload(target: &super::super::execute::Target, addr: DocAddress) -> Option<Vec<u8>> {
+    target.snapshot.fetch(addr).ok()?.passages
+}

@@ -1,0 +1,189 @@
+//! The hits of an answer: documents read, fields and named clauses of each, further hits of its group.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use sparrow_query::Query;
+use sparrow_types::work;
+
+use super::body::SearchBody;
+use super::collapse::Collapse;
+use super::error::SearchError;
+use super::execute::{self, Outcome, Target};
+use super::explain;
+use super::fields::FieldSource;
+use super::highlight::Highlighter;
+use super::profile::{self, Profile};
+use super::response::{self, ShownHit};
+use super::retriever::Fusion;
+use super::uri::Presentation;
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_query::walk;
+
+/// Bytes that a hit takes beside its document.
+const HIT_BYTES: usize = 400;
+
+/// Reads everything that the hits show.
+///
+/// # Errors
+/// When a document cannot be read, or does not have the fields asked for.
+pub fn read<'a>(
+    service: &SearchService,
+    targets: &'a [Target],
+    body: &SearchBody,
+    shown: Presentation,
+    outcome: &Outcome,
+    mut profile: Option<&mut Profile>,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Vec<ShownHit<'a>>, EngineError> {
+    let wants_fields =
+        !body.fields.is_empty() || !body.docvalue_fields.is_empty() || body.stored_fields.is_some();
+    let mut highlighter = match &body.highlight {
+        Some(highlight) => Some(Highlighter::new(service, targets, body, highlight, cancel)?),
+        None => None,
+    };
+    let mut hits = Vec::with_capacity(outcome.hits.len());
+    for (number, hit) in outcome.hits.iter().enumerate() {
+        work::check()?;
+        let target = &targets[hit.target];
+        let clock = profile.as_deref_mut().map(|profile| profile.fetched(hit.target));
+        let stored = profile::timed(clock, || target.snapshot.fetch(hit.addr))?;
+        let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
+        let ignored = target.snapshot.ignored_fields(hit.addr).map_err(failed)?;
+        let mut fields = serde_json::Map::new();
+        if wants_fields {
+            let source = FieldSource {
+                snapshot: &target.snapshot,
+                shard: &target.shard,
+                addr: hit.addr,
+                id: &stored.id,
+                source: &stored.source,
+            };
+            fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
+        }
+        let highlight = match &mut highlighter {
+            Some(highlighter) => highlighter.highlight(hit, &stored.source)?,
+            None => Vec::new(),
+        };
+        let mut inner_hits = None;
+        if let (Some(collapse), Some(group)) = (&body.collapse, outcome.groups.get(number)) {
+            if let Some(value) = json_of(group) {
+                fields.insert(collapse.field.clone(), serde_json::Value::Array(vec![value]));
+            }
+            if !collapse.inner_hits.is_empty() {
+                inner_hits = Some(inner(service, targets, body, collapse, group, shown, cancel)?);
+            }
+        }
+        let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
+        let fragments: usize = highlight.iter().flat_map(|(_, fragments)| fragments).map(String::len).sum();
+        // Once as it is held here, and once in the answer.
+        let bytes = stored.source.len() + fields.as_ref().map_or(0, String::len) + fragments;
+        work::take("<fetch>", 2 * (bytes + HIT_BYTES + inner_hits.as_ref().map_or(0, Vec::len)))?;
+        hits.push(ShownHit {
+            hit: *hit,
+            index: &target.shard.index,
+            stored,
+            ignored,
+            matched: Vec::new(),
+            highlight,
+            explained: None,
+            fields,
+            inner_hits,
+        });
+    }
+    name(targets, body, &mut hits)?;
+    if body.explain {
+        for (hit, explanation) in hits.iter_mut().zip(explain::hits(service, targets, body, outcome, cancel)?)
+        {
+            hit.explained = Some((&*targets[hit.hit.target].shard, explanation));
+        }
+    }
+    Ok(hits)
+}
+
+/// The `inner_hits` member of a group's hit.
+fn inner(
+    service: &SearchService,
+    targets: &[Target],
+    body: &SearchBody,
+    collapse: &Collapse,
+    group: &sparrow_index::query::sorted::SortValue,
+    shown: Presentation,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Vec<u8>, EngineError> {
+    let mut out = vec![b'{'];
+    for (number, inner) in collapse.inner_hits.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        let mut search = (*inner.body).clone();
+        let any = body.fusion.as_ref().map(Fusion::any);
+        search.query = Some(collapse.group_query(any.as_ref().or(body.query.as_ref()), group));
+        search.post_filter.clone_from(&body.post_filter);
+        search.min_score = body.min_score;
+        search.track_total_hits = Some(sparrow_index::query::TotalHits::Exact);
+        let outcome = execute::execute(targets, &search, cancel).map_err(EngineError::from)?;
+        let hits = read(service, targets, &search, shown, &outcome, None, cancel)?;
+        out.extend_from_slice(serde_json::Value::from(inner.name.as_str()).to_string().as_bytes());
+        out.extend_from_slice(b":{\"hits\":");
+        response::write_hits(&mut out, &search, shown, targets.len(), &outcome, &hits);
+        out.push(b'}');
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+fn json_of(value: &sparrow_index::query::sorted::SortValue) -> Option<serde_json::Value> {
+    use sparrow_index::query::sorted::SortValue;
+    match value {
+        SortValue::Null => None,
+        SortValue::Long(number) => Some((*number).into()),
+        SortValue::Unsigned(number) => Some((*number).into()),
+        SortValue::Double(number) => Some((*number).into()),
+        SortValue::Text(text) => Some((&**text).into()),
+    }
+}
+
+/// Finds out which named clauses match the hits, and with which scores where they are shown.
+fn name(targets: &[Target], body: &SearchBody, hits: &mut [ShownHit<'_>]) -> Result<(), EngineError> {
+    let mut named: Vec<(&str, &Query)> = Vec::new();
+    for query in body.queries() {
+        walk::visit(query, &mut |clause| {
+            named.extend(clause.name.as_deref().map(|name| (name, clause)));
+        });
+    }
+    for (name, clause) in named {
+        for (number, target) in targets.iter().enumerate() {
+            let of_target: Vec<usize> =
+                (0..hits.len()).filter(|place| hits[*place].hit.target == number).collect();
+            if of_target.is_empty() {
+                continue;
+            }
+            let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
+            // The few hits of one bucket of many are looked at one by one.
+            let scores: Vec<Option<f32>> = if body.named_scores || body.of_bucket {
+                let docs: Vec<_> = of_target.iter().map(|place| hits[*place].hit.addr).collect();
+                target.snapshot.score_docs(clause, &docs).map_err(failed)?
+            } else {
+                let sets = target.snapshot.matching(clause).map_err(failed)?;
+                let matches = |place: &usize| {
+                    let addr = hits[*place].hit.addr;
+                    let words = sets.get(addr.segment_ord as usize)?;
+                    let word = words.get(addr.doc_id as usize / 64)?;
+                    (word >> (addr.doc_id % 64) & 1 == 1).then_some(0.0)
+                };
+                of_target.iter().map(matches).collect()
+            };
+            for (place, score) in of_target.into_iter().zip(scores) {
+                let matched = &mut hits[place].matched;
+                if let Some(score) = score
+                    && !matched.iter().any(|(known, _)| known == name)
+                {
+                    matched.push((name.to_owned(), score));
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! `_knn_search`: the deprecated form of a search with a `knn` section.
+
+use serde_json::{Map, Value, json};
+
+use super::body::read_object;
+use super::error::SearchError;
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_wire::deprecation;
+use sparrow_wire::suggest::suggestions;
+
+const PARSER: &str = "knn-search";
+const KEYS: &[&str] = &["knn", "filter", "_source", "fields", "docvalue_fields", "stored_fields"];
+const KNN_KEYS: &[&str] = &["field", "query_vector", "k", "num_candidates"];
+
+/// `GET|POST /{index}/_knn_search`.
+pub fn knn_search(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    deprecation::warn("The kNN search API has been replaced by the `knn` option in the search API.");
+    let body = search_body(bytes)?;
+    super::search(service, request, body.to_string().as_bytes(), cancel)
+}
+
+/// A kNN search as the body of a search.
+fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
+    let mut search = Map::new();
+    let mut filter = None;
+    for member in read_object(bytes)?.as_object().unwrap_or_default() {
+        let unknown = |parser, name: &str, known: &[&'static str], at| {
+            SearchError::Body(sparrow_wire::BodyError::UnknownField {
+                parser,
+                field: name.to_owned(),
+                suggestions: suggestions(name, known),
+                at,
+            })
+        };
+        let value = member.value.to_value();
+        match &*member.name {
+            "filter" => filter = Some(value),
+            "knn" => {
+                let knn = member.value.as_object().unwrap_or_default();
+                if let Some(other) = knn.iter().find(|option| !KNN_KEYS.contains(&&*option.name)) {
+                    return Err(unknown("knn", &other.name, KNN_KEYS, other.at));
+                }
+                for name in KNN_KEYS {
+                    if !knn.iter().any(|option| &*option.name == *name) {
+                        return Err(SearchError::Body(sparrow_wire::BodyError::Required { field: name }));
+                    }
+                }
+                search.insert("knn".to_owned(), value);
+            }
+            name if KEYS.contains(&name) => {
+                search.insert(name.to_owned(), value);
+            }
+            name => return Err(unknown(PARSER, name, KEYS, member.at)),
+        }
+    }
+    let Some(Value::Object(knn)) = search.get_mut("knn") else {
+        return Err(SearchError::illegal("missing required [knn] section in search body"));
+    };
+    if let Some(filter) = filter {
+        knn.insert("filter".to_owned(), filter);
+    }
+    // Every neighbour is a hit.
+    let size = knn.get("k").cloned().unwrap_or_default();
+    search.insert("size".to_owned(), size);
+    Ok(json!(search))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::search_body;
+    use sparrow_call::error::EngineError;
+
+    fn rewritten(body: &Value) -> Result<Value, String> {
+        search_body(body.to_string().as_bytes()).map_err(|error| EngineError::from(error).reason().to_owned())
+    }
+
+    #[test]
+    fn it_is_a_search_with_as_many_hits_as_neighbours() {
+        let knn = json!({"field": "v", "query_vector": [1], "k": 2, "num_candidates": 5});
+        let filter = json!([{"term": {"tag": "a"}}]);
+        let search = rewritten(&json!({"knn": knn, "filter": filter, "_source": false, "fields": ["tag"]}));
+        let mut expected = json!({"knn": knn, "size": 2, "_source": false, "fields": ["tag"]});
+        expected["knn"]["filter"] = filter;
+        assert_eq!(search, Ok(expected));
+    }
+
+    #[test]
+    fn what_it_does_not_take_is_named() {
+        let knn = json!({"field": "v", "query_vector": [1], "k": 2});
+        for (body, reason) in [
+            (json!({}), "missing required [knn] section in search body"),
+            (json!({"knn": knn}), "Required [num_candidates]"),
+            (json!({"knn": {"similarity": 1}}), "[1:9] [knn] unknown field [similarity]"),
+            (json!({"query": {}}), "[1:2] [knn-search] unknown field [query]"),
+        ] {
+            assert_eq!(rewritten(&body), Err(reason.to_owned()), "{body}");
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! Search and count: request JSON in, response JSON out.
+//!
+//! `bytes → body → query tree → vectors for texts → hits per index → merged or fused list → bytes`. Parsing
+//! ([`body`], [`dsl`], [`uri`]) knows no index; [`execute`] knows no JSON; [`response`] copies stored sources as
+//! they are.
+
+mod aggs;
+mod attribution;
+mod body;
+mod checks;
+mod collapse;
+mod contexts;
+mod deadline;
+mod decimal;
+mod error;
+mod execute;
+mod explain;
+pub mod field_caps;
+mod fields;
+mod fusion;
+mod highlight;
+mod hits;
+pub mod knn_search;
+mod limits;
+mod lookup;
+pub mod msearch;
+mod ordered;
+mod paging;
+pub mod point_in_time;
+mod profile;
+mod rank;
+pub mod rank_eval;
+mod rescore;
+mod resolve;
+mod response;
+mod retriever;
+pub mod scroll;
+mod semantic;
+mod service;
+mod sort;
+mod source_filter;
+mod term_suggest;
+mod uri;
+pub mod validate;
+
+#[cfg(test)]
+mod body_tests;
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use sparrow_encoder::Timings;
+use sparrow_index::Snapshot;
+use sparrow_index::query::{QueryError, TotalHits};
+use sparrow_mapping::Mapping;
+use sparrow_query::Query;
+use sparrow_types::work;
+
+use self::body::SearchBody;
+pub use self::contexts::Contexts;
+use self::contexts::{Content, Scroll};
+use self::deadline::Deadline;
+pub use self::error::{SearchError, Shard};
+use self::execute::{Outcome, Target};
+pub use self::explain::explain_document;
+pub use self::fields::stored_values;
+pub use self::ordered::{Order, query_of_index};
+use self::response::OpenIds;
+use self::sort::plan::Position;
+pub use self::source_filter::SourceSelection;
+use self::uri::Presentation;
+pub use self::uri::{query_string as query_of_params, source as source_of_params};
+pub use crate::service::SearchService;
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::{Caller, Right};
+use sparrow_indices::SearchLimits;
+use sparrow_indices::counters::OpenContext;
+use sparrow_indices::slow_log::{Phase, SlowSearches};
+use sparrow_indices::{IndexHandle, ResolveOptions, Resolved, Settings};
+pub use sparrow_wire::suggest::{did_you_mean, suggestions};
+
+/// `_search`.
+pub fn search(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let params = request.params();
+    let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
+    let shown = uri::apply(params, &mut body)?;
+    body.validate()?;
+    let handles = resolve_indices(service, request, request.right())?;
+    body.fuse();
+    if let Some(pit) = &body.pit {
+        let targets = point_in_time::targets(service, request, pit)?;
+        let id = pit.id.clone();
+        // The models of fields are those of the indices as they are now.
+        let handles: Vec<_> = targets
+            .iter()
+            .filter_map(|target| service.indices.get(&target.shard.index, Right::unlimited()).ok())
+            .collect();
+        let deadline = Deadline::start(body.timeout, cancel);
+        let _stopped = work::stopped_by(deadline.flag());
+        let encoded = encode_body(service, &handles, &mut body, &request.caller, deadline.flag());
+        let ids = OpenIds { pit: Some(&id), scroll: None };
+        let answered = answer(service, &targets, &body, shown, &deadline, encoded, start, ids, bytes)?;
+        return Ok(Reply::bytes(200, answered.bytes));
+    }
+    name_boosted(service, &mut body, request)?;
+    let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
+    let deadline = Deadline::start(body.timeout, cancel);
+    let _stopped = work::stopped_by(deadline.flag());
+    let encoded = encode_body(service, &handles, &mut body, &request.caller, deadline.flag());
+    if let Some(keep_alive) = body.scroll {
+        encoded?;
+        return open_scroll(service, request, targets, body, shown, keep_alive, cancel, start, bytes);
+    }
+    let answered =
+        answer(service, &targets, &body, shown, &deadline, encoded, start, OpenIds::default(), bytes)?;
+    Ok(Reply::bytes(200, answered.bytes))
+}
+
+/// The first page of a scroll.
+#[allow(clippy::too_many_arguments)]
+fn open_scroll(
+    service: &SearchService,
+    request: &Request,
+    targets: Vec<Target>,
+    mut body: SearchBody,
+    shown: Presentation,
+    keep_alive: Duration,
+    cancel: &CancelFlag,
+    start: Instant,
+    source: &[u8],
+) -> Result<Reply, EngineError> {
+    if let Some(target) = targets.iter().find(|target| body.size > target.limits.result_window) {
+        return Err(SearchError::BatchTooLarge {
+            limit: target.limits.result_window,
+            asked: body.size,
+            shard: target.shard.clone(),
+        }
+        .into());
+    }
+    body.track_total_hits = Some(TotalHits::Exact);
+    let scroll = Arc::new(Mutex::new(Scroll { _open: open_context(&targets, true), targets, body, shown }));
+    let mut open = scroll.lock();
+    let id = service.contexts.open(
+        Content::Scroll(Arc::clone(&scroll)),
+        request.caller.holder(),
+        keep_alive,
+        service.cluster.max_open_scrolls(),
+    )?;
+    let ids = OpenIds { scroll: Some(&id), pit: None };
+    let deadline = Deadline::start(open.body.timeout, cancel);
+    let _stopped = work::stopped_by(deadline.flag());
+    match answer(service, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids, source) {
+        Ok(answered) => {
+            open.body.position = answered.last;
+            // Only the first page has suggestions, as it has aggregations.
+            open.body.suggest = None;
+            Ok(Reply::bytes(200, answered.bytes))
+        }
+        Err(error) => {
+            service.contexts.close(&id, None)?;
+            Err(error)
+        }
+    }
+}
+
+/// Counts a context as open until it is dropped.
+pub fn open_context(targets: &[Target], scroll: bool) -> OpenContext {
+    OpenContext::new(targets.iter().map(|target| Arc::clone(&target.counters)).collect(), scroll)
+}
+
+/// Indices that get a factor have to be there; aliases and patterns become the names of the indices they stand for.
+fn name_boosted(
+    service: &SearchService,
+    body: &mut SearchBody,
+    request: &Request,
+) -> Result<(), EngineError> {
+    if body.indices_boost.is_empty() {
+        return Ok(());
+    }
+    let options = ResolveOptions::from_params(&request.params())?;
+    let mut boosted = Vec::new();
+    for (names, boost) in &body.indices_boost {
+        let handles = service.indices.resolve(names, options.clone(), request.right())?;
+        boosted.extend(handles.iter().map(|handle| (handle.name.clone(), *boost)));
+    }
+    body.indices_boost = boosted;
+    Ok(())
+}
+
+/// A search that was answered.
+pub struct Answered {
+    /// The body of the answer.
+    bytes: Vec<u8>,
+    /// Where its last hit stands, if it has any and they are sorted.
+    last: Option<Position>,
+}
+
+/// Runs a search whose texts are encoded, and writes its answer. `encoded` says how long that took, for
+/// searches that are profiled. `source` is the request's body, for the log of slow searches.
+#[allow(clippy::too_many_arguments)]
+fn answer(
+    service: &SearchService,
+    targets: &[Target],
+    body: &SearchBody,
+    shown: Presentation,
+    deadline: &Deadline,
+    encoded: Result<ModelTimings, EngineError>,
+    start: Instant,
+    ids: OpenIds<'_>,
+    source: &[u8],
+) -> Result<Answered, EngineError> {
+    let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
+    let found = encoded.and_then(|timings| {
+        if let Some(aggregations) = &body.aggs {
+            aggregations.check_buckets(service.cluster.max_buckets())?;
+        }
+        let began = Instant::now();
+        let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
+        note_slow(Phase::Query, targets, &outcome, began, source);
+        Ok((outcome, timings))
+    });
+    let (mut outcome, timings) = match found {
+        // Only the clock leaves a part behind that is of use.
+        Ok((outcome, _)) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
+        Ok(found) => found,
+        Err(error) if timed_out(&error) => {
+            (Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }, Vec::new())
+        }
+        Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
+        Err(error) => return Err(error),
+    };
+    if shown.all_or_nothing && outcome.timed_out {
+        return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
+    }
+    if shown.all_or_nothing && !outcome.failures.is_empty() {
+        return Err(outcome.failures.swap_remove(0).into());
+    }
+    let mut profile = outcome.profile.take();
+    let fetching: Vec<_> = targets
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| outcome.hits.iter().any(|hit| hit.target == *number))
+        .map(|(_, target)| target.counters.fetch.begin())
+        .collect();
+    let began = Instant::now();
+    // As in Elasticsearch the limit is on the search itself: what it found in time is read and shown, whatever the clock says.
+    let _until_cancelled = work::stopped_by(deadline.caller());
+    let hits =
+        hits::read(service, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.caller())?;
+    drop(fetching);
+    note_slow(Phase::Fetch, targets, &outcome, began, source);
+    if let Some(profile) = &mut profile {
+        profile.models = timings;
+    }
+    outcome.profile = profile;
+    let aggregations = match (&body.aggs, outcome.aggregated.take()) {
+        (Some(asked), Some(collected)) => {
+            Some(asked.reduce(service, collected, targets, body, shown, deadline.caller())?)
+        }
+        _ => None,
+    };
+    let mut bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
+    if let Some(aggregations) = aggregations {
+        response::append(&mut bytes, "aggregations", &aggregations);
+    }
+    if let Some(suggesters) = &body.suggest {
+        match term_suggest::run(targets, suggesters, shown.typed_keys, deadline.flag())
+            .map_err(EngineError::from)
+        {
+            Ok(suggested) => response::append(&mut bytes, "suggest", &suggested),
+            // The hits are there: an answer that has them comes without suggestions.
+            Err(error) if timed_out(&error) => {}
+            Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Answered { bytes, last: outcome.last.take() })
+}
+
+/// Logs a phase that took longer than one of the indices allows. The phase is that of the whole search: several indices are not
+/// told apart.
+fn note_slow(phase: Phase, targets: &[Target], outcome: &Outcome, began: Instant, source: &[u8]) {
+    for target in targets {
+        let Some(slow) = &target.slow else { continue };
+        let hits = match outcome.total {
+            Some((count, true)) => format!("{count} hits"),
+            Some((count, false)) => format!("{count}+ hits"),
+            None => "-1".to_owned(),
+        };
+        slow.note(phase, began.elapsed(), &target.shard.index, targets.len(), &hits, source);
+    }
+}
+
+/// How long the models took, by id.
+type ModelTimings = Vec<(String, Timings)>;
+
+/// Encodes the texts of all queries of a search; timed if it is profiled.
+fn encode_body(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    body: &mut SearchBody,
+    caller: &Caller,
+    cancel: &AtomicBool,
+) -> Result<ModelTimings, EngineError> {
+    let mut timings = body.profile.then(Vec::new);
+    let size = body.from + body.size;
+    if let Some(fusion) = &mut body.fusion {
+        let mappings: Vec<Arc<Mapping>> = handles.iter().map(|handle| handle.borrow().mapping()).collect();
+        retriever::expand(fusion, &mappings, size)?;
+    }
+    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
+    semantic::bind(service, handles, &mut queries, size, cancel)?;
+    encode(service, handles, &mut queries, caller, cancel, timings.as_mut())?;
+    Ok(timings.unwrap_or_default())
+}
+
+/// `_count`.
+pub fn count(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let handles = resolve_indices(service, request, request.right())?;
+    let mut query = body::parse_count(bytes)?;
+    if let Some(text) = uri::query_string(params)? {
+        query = Some(text);
+    }
+    let min_score = params.float("min_score")?;
+    let terminate_after = params.integer("terminate_after")?.unwrap_or(0);
+    let mut body = SearchBody {
+        query,
+        terminate_after: body::terminate_after(terminate_after)?,
+        size: 0,
+        min_score: min_score.map(|score| score as f32),
+        track_total_hits: Some(sparrow_index::query::TotalHits::Exact),
+        ..SearchBody::default()
+    };
+    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
+    encode(service, &handles, &mut queries, &request.caller, cancel.flag(), None)?;
+    let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
+    let outcome = execute::execute(&targets, &body, cancel.flag())
+        .map_err(EngineError::from)
+        .map_err(|error| if is_cancelled(&error) { EngineError::Cancelled } else { error })?;
+    let counted = outcome.total.map_or(0, |(count, _)| count);
+    Ok(Reply::bytes(
+        200,
+        response::write_count(
+            counted,
+            outcome.terminated_early.filter(|_| terminate_after > 0),
+            targets.len(),
+            &outcome.failures,
+        ),
+    ))
+}
+
+/// Encodes the texts of a query: for jobs that select documents by query.
+///
+/// # Errors
+/// As a search with this query.
+pub fn encode_query(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    query: &mut Query,
+    caller: &Caller,
+    cancel: &CancelFlag,
+) -> Result<(), EngineError> {
+    encode(service, handles, &mut [query], caller, cancel.flag(), None)
+}
+
+/// Reads a `slice` section that divides by ids: which part, and of how many.
+///
+/// # Errors
+/// As of a search with this slice; illegal argument for one that divides by a field.
+pub fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
+    let bytes = slice.to_string();
+    let (node, _) = sparrow_wire::json::read(bytes.as_bytes()).map_err(SearchError::from)?;
+    let (part, parts) = paging::parse_slice(&node)?.by_id()?;
+    let most = SearchLimits::default().slices_per_scroll;
+    if parts as usize > most {
+        return Err(EngineError::illegal_argument(format!(
+            "The number of slices [{parts}] is too large. It must be less than [{most}]. This limit can be set by \
+             changing the [index.max_slices_per_scroll] index level setting."
+        )));
+    }
+    Ok((part, parts))
+}
+
+/// Reads a query in its JSON form, texts as they are. Places in errors count from the query's own start.
+///
+/// # Errors
+/// When it is not a query.
+pub fn parse_query(query: &Value) -> Result<Query, EngineError> {
+    Ok(sparrow_query::dsl::parse_value(query)?)
+}
+
+/// The error of a query that an index refuses, as a search would report it.
+pub fn query_error(service: &SearchService, handle: &IndexHandle, source: QueryError) -> EngineError {
+    SearchError::Query { shard: shard(service, handle), source }.into()
+}
+
+fn is_cancelled(error: &EngineError) -> bool {
+    error.es_type() == "task_cancelled_exception"
+        || matches!(error, EngineError::Api(error) if error.root_causes.iter().any(|root| root.kind == "task_cancelled_exception"))
+}
+
+fn shard(service: &SearchService, handle: &IndexHandle) -> Box<Shard> {
+    Box::new(Shard {
+        index: handle.name.clone(),
+        uuid: handle.uuid.clone(),
+        node: service.node.id().to_owned(),
+    })
+}
+
+/// What of an index is seen through the filter of an alias.
+///
+/// # Errors
+/// When the filter does not fit the index any more.
+pub fn restrict(
+    service: &SearchService,
+    handle: &IndexHandle,
+    snapshot: &Arc<Snapshot>,
+    filter: Option<&Value>,
+) -> Result<Arc<Snapshot>, EngineError> {
+    let Some(filter) = filter else { return Ok(Arc::clone(snapshot)) };
+    let query = parse_query(filter)?;
+    snapshot.restricted(&query).map(Arc::new).map_err(|source| query_error(service, handle, source))
+}
+
+/// Fields for query strings that name none; empty for all.
+fn default_fields(settings: &Settings) -> Vec<String> {
+    match settings.default_field() {
+        None | Some("*") => Vec::new(),
+        Some(fields) => fields.split(',').map(|field| field.trim().to_owned()).collect(),
+    }
+}
+
+fn target(service: &SearchService, searched: &Searched) -> Target {
+    let handle = &searched.handle;
+    let settings = handle.settings();
+    let default_fields = default_fields(&settings);
+    Target {
+        shard: shard(service, handle),
+        snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),
+        limits: settings.search_limits(),
+        default_fields,
+        counters: Arc::clone(&handle.counters),
+        slow: SlowSearches::read(&settings),
+    }
+}
+
+/// Reads the documents that queries name, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
+fn encode(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    queries: &mut [&mut Query],
+    caller: &Caller,
+    cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
+) -> Result<(), EngineError> {
+    let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
+    lookup::look_up(service, &searched, queries, caller)?;
+    semantic::bind(service, handles, queries, body::DEFAULT_SIZE, cancel)?;
+    resolve::name_parts(&service.models, queries);
+    for used in resolve::model_uses(queries) {
+        for handle in handles {
+            let handle: &IndexHandle = handle.borrow();
+            match handle.field_model(&used.field) {
+                Some(stored) if service.models.compares_with(&used.model_id, &stored) == Some(false) => {
+                    return Err(SearchError::ModelMismatch {
+                        shard: shard(service, handle),
+                        field: used.field,
+                        model: used.model_id,
+                        stored: service.models.name_of(&stored).unwrap_or(stored),
+                    }
+                    .into());
+                }
+                _ => {}
+            }
+        }
+    }
+    resolve::resolve(&*service.models, queries, cancel, timed)
+}
+
+/// An index that a search reads, and what of it.
+pub struct Searched {
+    pub handle: Arc<IndexHandle>,
+    /// What is seen through the filter of the alias that leads to it; none where all of it is.
+    restricted: Option<Arc<Snapshot>>,
+}
+
+impl Borrow<IndexHandle> for Searched {
+    fn borrow(&self) -> &IndexHandle {
+        &self.handle
+    }
+}
+
+/// The indices that a search reads.
+fn resolve_indices(
+    service: &SearchService,
+    request: &Request,
+    right: Right<'_>,
+) -> Result<Vec<Searched>, EngineError> {
+    let options = ResolveOptions::from_params(&request.params())?;
+    let found = service.indices.resolve_filtered(request.part("index"), &options, right)?;
+    let searched = |Resolved { handle, filter, .. }: Resolved| {
+        let restricted = match filter {
+            None => None,
+            Some(filter) => Some(restrict(service, &handle, &handle.snapshot(), Some(&filter))?),
+        };
+        Ok(Searched { handle, restricted })
+    };
+    found.into_iter().map(searched).collect()
+}

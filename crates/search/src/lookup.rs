@@ -1,0 +1,113 @@
+//! Documents that queries name, read before the search: `terms` with the values of another document, so that every
+//! index is asked for the same values, and the examples of `more_like_this`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sparrow_mapping::values_at;
+use sparrow_query::walk::change;
+use sparrow_query::{LikeExample, MoreLikeThisQuery, Query, QueryKind, TermsLookupQuery};
+
+use super::error::SearchError;
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::rights::{Action, Caller, Right};
+use sparrow_indices::IndexHandle;
+
+/// Most values that are taken from a document.
+const MAX_VALUES: usize = 65_536;
+
+/// Puts the values in the place of all lookups, and sources with the examples of `more_like_this`; those that name no
+/// index are read from each of `searched`. A document that does not exist has no values.
+///
+/// # Errors
+/// When the caller may not read a document that is named, the index of a `terms` lookup does not exist, or a value is no scalar.
+pub fn look_up(
+    service: &SearchService,
+    searched: &[&IndexHandle],
+    queries: &mut [&mut Query],
+    caller: &Caller,
+) -> Result<(), EngineError> {
+    for query in queries {
+        change::<EngineError>(query, &mut |kind| {
+            match kind {
+                QueryKind::TermsLookup(lookup) => {
+                    let values = values(service, lookup, caller.to(Action::Get))?;
+                    *kind = QueryKind::Terms { field: std::mem::take(&mut lookup.field), values };
+                }
+                QueryKind::MoreLikeThis(query) => {
+                    read_examples(service, searched, query, caller.to(Action::Get))?
+                }
+                _ => {}
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn read_examples(
+    service: &SearchService,
+    searched: &[&IndexHandle],
+    query: &mut MoreLikeThisQuery,
+    right: Right<'_>,
+) -> Result<(), EngineError> {
+    for example in query.like.iter_mut().chain(&mut query.unlike) {
+        let LikeExample::Document(document) = example else { continue };
+        let (None, Some(id)) = (&document.sources, &document.id) else { continue };
+        let mut sources = Vec::new();
+        match &document.index {
+            // As in Elasticsearch, an example that is not there says nothing.
+            Some(index) => match service.indices.get(index, right) {
+                Ok(handle) => sources.extend(source(&handle, id)?.map(|source| (None, Arc::new(source)))),
+                Err(error) if error.status() == 403 => return Err(error),
+                Err(_) => {}
+            },
+            None => {
+                for handle in searched {
+                    if let Some(source) = source(handle, id)? {
+                        sources.push((Some(handle.name.clone()), Arc::new(source)));
+                    }
+                }
+            }
+        }
+        document.sources = Some(sources);
+    }
+    Ok(())
+}
+
+/// The source of a document; none where there is no document, or its index keeps no sources.
+fn source(handle: &IndexHandle, id: &str) -> Result<Option<Value>, EngineError> {
+    let Some(found) = handle.get(id)?.filter(|found| !found.source.is_empty()) else { return Ok(None) };
+    serde_json::from_slice(&found.source)
+        .map(Some)
+        .map_err(|error| EngineError::internal(format!("stored document is not JSON: {error}")))
+}
+
+fn values(
+    service: &SearchService,
+    lookup: &TermsLookupQuery,
+    right: Right<'_>,
+) -> Result<Vec<Value>, EngineError> {
+    let handle = service.indices.get(&lookup.index, right)?;
+    let Some(source) = source(&handle, &lookup.id)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    values_at(&source, &lookup.path, &mut found);
+    let values: Vec<Value> = found.into_iter().filter(|value| !value.is_null()).cloned().collect();
+    if values.len() > MAX_VALUES {
+        return Err(SearchError::illegal(format!(
+            "The number of terms [{}] of the document [{}] is over the limit of [{MAX_VALUES}]",
+            values.len(),
+            lookup.id
+        ))
+        .into());
+    }
+    if values.iter().any(|value| value.is_object()) {
+        return Err(SearchError::illegal(format!(
+            "[terms] lookup of [{}] in document [{}] found an object where a value was expected",
+            lookup.path, lookup.id
+        ))
+        .into());
+    }
+    Ok(values)
+}

@@ -1,0 +1,277 @@
+//! `_msearch`: several searches in one request, each with its own outcome.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use sparrow_types::work::{self, Growing};
+
+use super::{SearchError, search};
+use crate::service::SearchService;
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::origin;
+use sparrow_call::params::Params;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+use sparrow_query::dsl::value;
+use sparrow_wire::deprecation;
+use sparrow_wire::json::{self, Json};
+
+/// Bytes of all answers together, from which on further searches are refused.
+const MAX_ANSWER: usize = 512 << 20;
+
+/// Bytes that a parameter of a search takes beside its texts, and the name of its index.
+const PARAM_BYTES: usize = 64;
+
+/// One search: what its header line asks for and its body line.
+struct Item<'a> {
+    index: String,
+    params: BTreeMap<String, String>,
+    body: &'a [u8],
+}
+
+/// `GET|POST [/{index}]/_msearch`.
+pub fn msearch(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let params = request.params();
+    let workers = match params.integer("max_concurrent_searches")? {
+        None => usize::MAX,
+        Some(number @ 1..) => number as usize,
+        Some(_) => return Err(EngineError::illegal_argument("maxConcurrentSearchRequests must be positive")),
+    };
+    let items = items(request, bytes)?;
+    if items.is_empty() {
+        return Err(EngineError::invalid("no requests added"));
+    }
+    // Every search has to be well-formed before any runs, as one that is not fails the request.
+    for item in &items {
+        work::check()?;
+        let params = Params::new(&item.params);
+        let mut body = super::body::SearchBody::parse(item.body, super::uri::size(params)?)?;
+        super::uri::apply(params, &mut body)?;
+        if let Err(error @ sparrow_wire::BodyError::Validation { .. }) = body.validate() {
+            return Err(error.into());
+        }
+        if body.pit.is_some() && !item.index.is_empty() {
+            return Err(EngineError::invalid(
+                "[indices] cannot be used with point in time. Do not specify any index with point in time.",
+            ));
+        }
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = workers.min(cores).min(items.len());
+    let next = AtomicUsize::new(0);
+    let written = AtomicUsize::new(0);
+    let answers: Vec<Mutex<Vec<u8>>> = items.iter().map(|_| Mutex::default()).collect();
+    let full: Mutex<Option<work::TooMuch>> = Mutex::default();
+    let search_all = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(place) else { return };
+            let mut answer = if cancel.is_cancelled() {
+                failure(&EngineError::Cancelled)
+            } else if written.load(Ordering::Relaxed) > MAX_ANSWER {
+                let reason =
+                    format!("the answers to the searches before are larger than [{MAX_ANSWER}] bytes");
+                failure(&EngineError::api(429, Exception::new("circuit_breaking_exception", reason)))
+            } else {
+                match run(service, request, item, cancel) {
+                    Ok(mut reply) => {
+                        // The answer is an object: its status goes before the closing brace.
+                        reply.pop();
+                        reply.extend_from_slice(b",\"status\":200}");
+                        reply
+                    }
+                    Err(error) => failure(&error),
+                }
+            };
+            let taken = work::take("<msearch>", answer.len()).or_else(|error| {
+                answer = failure(&error.into());
+                work::take("<msearch>", answer.len())
+            });
+            if let Err(error) = taken {
+                // Not even for saying so is there room.
+                full.lock().get_or_insert(error);
+                next.store(items.len(), Ordering::Relaxed);
+                return;
+            }
+            written.fetch_add(answer.len(), Ordering::Relaxed);
+            *answers[place].lock() = answer;
+        }
+    };
+    let asker = origin::current();
+    let current = work::current();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..workers)
+            .map(|_| {
+                scope.spawn(|| {
+                    let _origin = origin::enter(asker.clone());
+                    let _entered = work::enter(current.clone());
+                    search_all();
+                    deprecation::take()
+                })
+            })
+            .collect();
+        search_all();
+        for other in others {
+            // A panic there is one here.
+            deprecation::add(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+    });
+    if cancel.is_cancelled() {
+        return Err(EngineError::Cancelled);
+    }
+    if let Some(error) = full.into_inner() {
+        return Err(error.into());
+    }
+    let mut out = format!("{{\"took\":{},\"responses\":[", start.elapsed().as_millis()).into_bytes();
+    for (number, answer) in answers.into_iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        out.append(&mut answer.into_inner());
+    }
+    out.extend_from_slice(b"]}");
+    Ok(Reply::bytes(200, out))
+}
+
+fn failure(error: &EngineError) -> Vec<u8> {
+    error.body().to_string().into_bytes()
+}
+
+fn run(
+    service: &SearchService,
+    request: &Request,
+    item: &Item<'_>,
+    cancel: &CancelFlag,
+) -> Result<Vec<u8>, EngineError> {
+    let mut single = Request {
+        op: "search".to_owned(),
+        path: BTreeMap::new(),
+        query: item.params.clone(),
+        opaque_id: request.opaque_id.clone(),
+        action: Some(Action::Search),
+        caller: request.caller.clone(),
+        ..Request::default()
+    };
+    if !item.index.is_empty() {
+        single.path.insert("index".to_owned(), item.index.clone());
+    }
+    search(service, &single, item.body, cancel).map(|reply| reply.body)
+}
+
+/// The pairs of lines. A header may be empty.
+fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, EngineError> {
+    if !bytes.is_empty() && bytes.last() != Some(&b'\n') {
+        return Err(EngineError::illegal_argument(
+            "The msearch request must be terminated by a newline [\n]",
+        ));
+    }
+    let mut items = Vec::new();
+    // A search of six bytes is many times as long here.
+    let mut memory = Growing::new("<msearch>");
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    while let Some(header) = lines.next() {
+        work::check()?;
+        let blank = header.iter().all(u8::is_ascii_whitespace);
+        let Some(body) = lines.next() else {
+            if blank {
+                break;
+            }
+            return Err(EngineError::illegal_argument("Malformed search request: a header without a body"));
+        };
+        if blank && items.is_empty() && body.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let mut item = Item { index: request.part("index").to_owned(), params: inherited(request), body };
+        if !blank {
+            read_header(header, &mut item)?;
+        }
+        let params: usize =
+            item.params.iter().map(|(name, value)| name.len() + value.len() + PARAM_BYTES).sum();
+        memory.add(
+            size_of::<Item<'_>>() + size_of::<Mutex<Vec<u8>>>() + item.index.len() + PARAM_BYTES + params,
+        )?;
+        items.push(item);
+    }
+    // What follows the last newline is no body.
+    if items.last().is_some_and(|item| item.body.is_empty() && bytes.len() == offset_of(bytes, item.body)) {
+        return Err(EngineError::illegal_argument("Malformed search request: a header without a body"));
+    }
+    Ok(items)
+}
+
+fn offset_of(bytes: &[u8], part: &[u8]) -> usize {
+    (part.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize)
+}
+
+/// Parameters of the request that each of its searches has too.
+fn inherited(request: &Request) -> BTreeMap<String, String> {
+    const INHERITED: [&str; 10] = [
+        "rest_total_hits_as_int",
+        "search_type",
+        "ignore_unavailable",
+        "allow_no_indices",
+        "expand_wildcards",
+        "ignore_throttled",
+        "routing",
+        "include_named_queries_score",
+        "typed_keys",
+        "max_concurrent_shard_requests",
+    ];
+    let own = |name: &&str| request.query.get(*name).map(|value| ((*name).to_owned(), value.clone()));
+    INHERITED.iter().filter_map(own).collect()
+}
+
+fn read_header(header: &[u8], item: &mut Item<'_>) -> Result<(), EngineError> {
+    let (node, trailing) = json::read(header).map_err(SearchError::from)?;
+    let Some(members) = node.as_object().filter(|_| trailing.is_none()) else {
+        return Err(SearchError::parsing(
+            node.at,
+            format!("Expected [START_OBJECT] but found [{}]", node.token()),
+        )
+        .into());
+    };
+    for member in members {
+        let node = &member.value;
+        match &*member.name {
+            "index" | "indices" => {
+                if let Json::Null = node.json {
+                    continue;
+                }
+                item.index = value::texts(node)?.join(",");
+            }
+            "ccsMinimizeRoundtrips" | "ccs_minimize_roundtrips" => {
+                value::boolean(node)?;
+            }
+            name @ ("search_type"
+            | "preference"
+            | "routing"
+            | "request_cache"
+            | "allow_partial_search_results"
+            | "expand_wildcards"
+            | "ignore_unavailable"
+            | "allow_no_indices"
+            | "ignore_throttled") => {
+                let text = match node.to_value() {
+                    Value::Array(_) => value::texts(node)?.join(","),
+                    _ => value::text(node)?,
+                };
+                item.params.insert(name.to_owned(), text);
+            }
+            name => {
+                return Err(EngineError::illegal_argument(format!(
+                    "key [{name}] is not supported in the metadata section"
+                )));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! All documents of a query in an order that a request gives: for jobs, which show no hits.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sparrow_index::query::TotalHits;
+use sparrow_index::{DocAddress, Snapshot};
+use sparrow_query::Query;
+
+use super::body::SearchBody;
+use super::error::SearchError;
+use super::execute::{self, Target};
+use super::limits::Bounds;
+use super::resolve::set_default_fields;
+use super::sort::{self, Sort};
+use super::{SearchLimits, default_fields, shard};
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::CancelFlag;
+use sparrow_indices::IndexHandle;
+use sparrow_wire::json;
+
+/// A query as an index takes it: within its bounds, and with its fields for query strings that name none.
+///
+/// # Errors
+/// When it goes over a bound.
+pub fn query_of_index(
+    service: &SearchService,
+    handle: &IndexHandle,
+    query: &Query,
+) -> Result<Query, EngineError> {
+    let settings = handle.settings();
+    settings.search_limits().check_query(query, &shard(service, handle))?;
+    let mut query = query.clone();
+    let fields = default_fields(&settings);
+    if !fields.is_empty() {
+        set_default_fields(&mut query, &fields);
+    }
+    Ok(query)
+}
+
+/// An order by fields, as the `sort` of a search.
+#[derive(Debug, Clone)]
+pub struct Order(Sort);
+
+impl Order {
+    /// Reads `sort` of the address.
+    ///
+    /// # Errors
+    /// As a search.
+    pub fn from_text(text: &str) -> Result<Self, EngineError> {
+        Ok(Self(sort::from_text(text)?))
+    }
+
+    /// Reads a `sort` section.
+    ///
+    /// # Errors
+    /// As a search.
+    pub fn parse(given: &Value) -> Result<Self, EngineError> {
+        let bytes = given.to_string();
+        let (node, _) = json::read(bytes.as_bytes()).map_err(SearchError::from)?;
+        Ok(Self(sort::parse(&node)?))
+    }
+
+    /// The first `most` documents of some indices in this order: number of the index, sequence number, address. Texts of
+    /// the query are encoded already.
+    ///
+    /// # Errors
+    /// As a search.
+    pub fn documents(
+        &self,
+        service: &SearchService,
+        indices: &[(Arc<IndexHandle>, Arc<Snapshot>)],
+        query: Option<&Query>,
+        most: usize,
+        cancel: &CancelFlag,
+    ) -> Result<Vec<(usize, u64, DocAddress)>, EngineError> {
+        let targets: Vec<Target> = indices
+            .iter()
+            .map(|(handle, snapshot)| Target {
+                shard: shard(service, handle),
+                snapshot: Arc::clone(snapshot),
+                counters: Arc::clone(&handle.counters),
+                limits: SearchLimits { result_window: usize::MAX, ..handle.settings().search_limits() },
+                default_fields: default_fields(&handle.settings()),
+                slow: None,
+            })
+            .collect();
+        let body = SearchBody {
+            query: query.cloned(),
+            sort: self.0.clone(),
+            size: most,
+            track_total_hits: Some(TotalHits::Off),
+            ..SearchBody::default()
+        };
+        let mut outcome = execute::execute(&targets, &body, cancel.flag())?;
+        if !outcome.failures.is_empty() {
+            return Err(outcome.failures.swap_remove(0).into());
+        }
+        Ok(outcome.hits.into_iter().map(|hit| (hit.target, hit.seq_no, hit.addr)).collect())
+    }
+}

@@ -1,0 +1,252 @@
+//! The measures of a ranked list against judgements, as Elasticsearch computes them.
+
+use serde_json::{Map, Value, json};
+
+use super::options::Options;
+use sparrow_call::error::EngineError;
+
+/// Hits of a list that count, unless the request says it.
+const DEFAULT_K: usize = 10;
+/// Deepest list that is judged: each hit is held in memory.
+const MAX_K: usize = 10_000;
+/// Highest grade of a judgement: gains are powers of two.
+pub const MAX_RATING: u32 = 1000;
+
+/// One of the measures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Metric {
+    kind: Kind,
+    /// Hits of each list that count.
+    pub k: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Precision { threshold: u32, ignore_unlabeled: bool },
+    Recall { threshold: u32 },
+    ReciprocalRank { threshold: u32 },
+    Dcg { normalize: bool, unknown: Option<u32> },
+    ExpectedReciprocalRank { maximum: u32, unknown: Option<u32> },
+}
+
+/// What a list is worth, and how that came about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quality {
+    /// The measure.
+    pub score: f64,
+    /// `metric_details`.
+    pub details: Value,
+}
+
+impl Metric {
+    /// Reads the `metric` section: an object whose single key names the measure.
+    ///
+    /// # Errors
+    /// Parsing exceptions that name what is wrong with the section.
+    pub fn parse(value: &Value) -> Result<Self, EngineError> {
+        let named = value.as_object().filter(|members| members.len() == 1);
+        let Some((name, body)) = named.and_then(|members| members.iter().next()) else {
+            return Err(EngineError::parse("[metric] must be an object with the name of one metric"));
+        };
+        let empty = Map::new();
+        let Some(body) = body.as_object().or(body.is_null().then_some(&empty)) else {
+            return Err(EngineError::parse(format!("[{name}] must be an object")));
+        };
+        let mut options = Options::new(name, body);
+        let kind = match name.as_str() {
+            "precision" => Kind::Precision {
+                threshold: threshold(&mut options)?,
+                ignore_unlabeled: options.boolean("ignore_unlabeled")?.unwrap_or(false),
+            },
+            "recall" => Kind::Recall { threshold: threshold(&mut options)? },
+            "mean_reciprocal_rank" => Kind::ReciprocalRank { threshold: threshold(&mut options)? },
+            "dcg" => Kind::Dcg {
+                normalize: options.boolean("normalize")?.unwrap_or(false),
+                unknown: options.rating("unknown_doc_rating")?,
+            },
+            "expected_reciprocal_rank" => Kind::ExpectedReciprocalRank {
+                maximum: options
+                    .rating("maximum_relevance")?
+                    .ok_or_else(|| EngineError::illegal_argument("Required [maximum_relevance]"))?,
+                unknown: options.rating("unknown_doc_rating")?,
+            },
+            other => {
+                return Err(EngineError::parse(format!("unknown evaluation metric [{other}]")));
+            }
+        };
+        let k = match options.integer("k")? {
+            None => DEFAULT_K,
+            Some(k) => match usize::try_from(k) {
+                Ok(k @ 1..=MAX_K) => k,
+                Ok(0) | Err(_) => {
+                    return Err(EngineError::illegal_argument("Window size k must be positive."));
+                }
+                Ok(_) => {
+                    return Err(EngineError::illegal_argument(format!(
+                        "Window size k must be at most [{MAX_K}]."
+                    )));
+                }
+            },
+        };
+        options.done()?;
+        Ok(Self { kind, k })
+    }
+
+    /// Judges a list. `found` has the rating of each hit, best first, `rated` those of all judged documents.
+    pub fn quality(&self, found: &[Option<u32>], rated: &[u32]) -> Quality {
+        match self.kind {
+            Kind::Precision { threshold, ignore_unlabeled } => {
+                let relevant = found.iter().flatten().filter(|rating| **rating >= threshold).count();
+                let counted = found.iter().filter(|rating| rating.is_some() || !ignore_unlabeled).count();
+                let details = json!({"relevant_docs_retrieved": relevant, "docs_retrieved": counted});
+                Quality { score: share(relevant, counted), details: json!({"precision": details}) }
+            }
+            Kind::Recall { threshold } => {
+                let relevant = found.iter().flatten().filter(|rating| **rating >= threshold).count();
+                let all = rated.iter().filter(|rating| **rating >= threshold).count();
+                let details = json!({"relevant_docs_retrieved": relevant, "relevant_docs": all});
+                Quality { score: share(relevant, all), details: json!({"recall": details}) }
+            }
+            Kind::ReciprocalRank { threshold } => {
+                let first = found.iter().position(|rating| rating.is_some_and(|rating| rating >= threshold));
+                let score = first.map_or(0.0, |place| 1.0 / (place as f64 + 1.0));
+                let first = first.map_or(-1, |place| place as i64 + 1);
+                Quality { score, details: json!({"mean_reciprocal_rank": {"first_relevant": first}}) }
+            }
+            Kind::Dcg { normalize, unknown } => {
+                let gained = dcg(found.iter().map(|rating| rating.or(unknown)));
+                let mut best = rated.to_vec();
+                best.sort_unstable_by(|a, b| b.cmp(a));
+                let ideal = match normalize {
+                    true => dcg(best.into_iter().take(found.len()).map(Some)),
+                    false => 0.0,
+                };
+                let mut details = json!({"dcg": gained});
+                if ideal > 0.0 {
+                    details["ideal_dcg"] = ideal.into();
+                    details["normalized_dcg"] = (gained / ideal).into();
+                }
+                details["unrated_docs"] = unrated(found).into();
+                let score = match (normalize, ideal > 0.0) {
+                    (false, _) => gained,
+                    (true, true) => gained / ideal,
+                    (true, false) => 0.0,
+                };
+                Quality { score, details: json!({"dcg": details}) }
+            }
+            Kind::ExpectedReciprocalRank { maximum, unknown } => {
+                // How likely somebody reads on to a place, and what is expected of those who stopped before.
+                let (mut reads_on, mut expected) = (1.0, 0.0);
+                for (rating, rank) in found.iter().zip(1_u32..) {
+                    let Some(rating) = rating.or(unknown) else { continue };
+                    let satisfied = (power(rating) - 1.0) / power(maximum);
+                    expected += reads_on * satisfied / f64::from(rank);
+                    reads_on *= 1.0 - satisfied;
+                }
+                let details = json!({"unrated_docs": unrated(found)});
+                Quality { score: expected, details: json!({"expected_reciprocal_rank": details}) }
+            }
+        }
+    }
+}
+
+fn threshold(options: &mut Options<'_>) -> Result<u32, EngineError> {
+    match options.integer("relevant_rating_threshold")? {
+        None => Ok(1),
+        Some(threshold) => u32::try_from(threshold).map_err(|_| {
+            EngineError::illegal_argument("Relevant rating threshold for precision must be positive integer.")
+        }),
+    }
+}
+
+fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn unrated(found: &[Option<u32>]) -> usize {
+    found.iter().filter(|rating| rating.is_none()).count()
+}
+
+fn power(rating: u32) -> f64 {
+    f64::from(rating).exp2()
+}
+
+/// `Σ (2^rating - 1) / log2(rank + 1)`; a place without a rating adds nothing.
+fn dcg(ratings: impl Iterator<Item = Option<u32>>) -> f64 {
+    let gains = ratings.zip(1_u32..).filter_map(|(rating, rank)| Some((rating?, rank)));
+    gains.map(|(rating, rank)| (power(rating) - 1.0) / f64::from(rank + 1).log2()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quality(metric: Value, found: &[Option<u32>], rated: &[u32]) -> Quality {
+        Metric::parse(&metric).unwrap().quality(found, rated)
+    }
+
+    #[test]
+    fn measures_are_those_of_the_documentation() {
+        let found = [Some(1), None, Some(0), Some(3)];
+        let rated = [1, 0, 3, 2];
+        let of = |metric: Value| quality(metric, &found, &rated);
+        let precision = of(json!({"precision": {}}));
+        assert_eq!(precision.score, 0.5);
+        assert_eq!(
+            precision.details,
+            json!({"precision": {"relevant_docs_retrieved": 2, "docs_retrieved": 4}})
+        );
+        assert_eq!(of(json!({"precision": {"ignore_unlabeled": true}})).score, 2.0 / 3.0);
+        assert_eq!(of(json!({"precision": {"relevant_rating_threshold": 2}})).score, 0.25);
+        assert_eq!(of(json!({"recall": {}})).score, 2.0 / 3.0);
+        let first = of(json!({"mean_reciprocal_rank": {"relevant_rating_threshold": 2}}));
+        assert_eq!(
+            (first.score, first.details),
+            (0.25, json!({"mean_reciprocal_rank": {"first_relevant": 4}}))
+        );
+        let none = of(json!({"mean_reciprocal_rank": {"relevant_rating_threshold": 4}}));
+        assert_eq!(
+            (none.score, none.details),
+            (0.0, json!({"mean_reciprocal_rank": {"first_relevant": -1}}))
+        );
+    }
+
+    /// The numbers of Elasticsearch's own tests of the measure.
+    #[test]
+    fn gains_are_discounted_as_in_elasticsearch() {
+        let found: Vec<Option<u32>> = [3, 2, 3, 0, 1, 2].map(Some).to_vec();
+        let rated: Vec<u32> = found.iter().flatten().copied().collect();
+        let plain = quality(json!({"dcg": {}}), &found, &rated);
+        assert!((plain.score - 13.848_263_629_272_981).abs() < 1e-9, "{plain:?}");
+        let normalized = quality(json!({"dcg": {"normalize": true}}), &found, &rated);
+        assert!((normalized.score - 13.848_263_629_272_981 / 14.595_390_756_454_922).abs() < 1e-9);
+        let mut unrated = found.clone();
+        unrated[4] = None;
+        let partly = quality(json!({"dcg": {}}), &unrated, &rated);
+        assert!((partly.score - 13.461_411_027_9).abs() < 1e-6, "{partly:?}");
+        assert_eq!(partly.details["dcg"]["unrated_docs"], 1);
+    }
+
+    #[test]
+    fn expected_ranks_stop_where_somebody_is_satisfied() {
+        let found: Vec<Option<u32>> = [3, 2, 0, 1].map(Some).to_vec();
+        let found = quality(json!({"expected_reciprocal_rank": {"maximum_relevance": 3}}), &found, &[]);
+        let expected = 0.875 + 0.125 * 0.375 / 2.0 + 0.125 * 0.625 * 0.125 / 4.0;
+        assert!((found.score - expected).abs() < 1e-12, "{found:?}");
+    }
+
+    #[test]
+    fn bad_metrics_are_refused() {
+        for (metric, reason) in [
+            (json!({"accuracy": {}}), "unknown evaluation metric [accuracy]"),
+            (json!({}), "[metric] must be an object"),
+            (json!({"precision": {"k": 0}}), "Window size k must be positive."),
+            (json!({"precision": {"deep": 3}}), "[precision] unknown field [deep]"),
+            (json!({"expected_reciprocal_rank": {}}), "Required [maximum_relevance]"),
+            (json!({"dcg": {"normalize": 3}}), "[dcg] failed to parse field [normalize]"),
+        ] {
+            let error = Metric::parse(&metric).unwrap_err();
+            assert!(error.reason().contains(reason), "{}", error.reason());
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `_rank_eval`: how good the first hits of some searches are, by judgements of documents.
+
+mod metric;
+mod options;
+
+use std::collections::HashSet;
+
+use rustc_hash::FxHashMap;
+use serde_json::{Map, Value, json};
+use sparrow_types::work;
+
+use self::metric::{Metric, Quality};
+use self::options::{Options, parse};
+use super::{resolve_indices, search};
+use crate::service::SearchService;
+use sparrow_call::body::parse_object;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_wire::strict_json;
+
+/// Most searches of one request.
+const MAX_REQUESTS: usize = 10_000;
+/// Sections that have nothing to do with the ranking, and what the error calls them.
+const FOREIGN: [(&str, &str); 6] = [
+    ("suggest", "contain a suggest section."),
+    ("aggs", "contain aggregations."),
+    ("aggregations", "contain aggregations."),
+    ("highlight", "contain a highlighter section."),
+    ("explain", "use explain."),
+    ("profile", "use profile."),
+];
+
+/// A search with the judgements of its hits.
+struct Rated<'a> {
+    id: &'a str,
+    /// Body of the search.
+    search: Map<String, Value>,
+    /// Ratings by index and id.
+    ratings: FxHashMap<(&'a str, &'a str), u32>,
+}
+
+/// `GET|POST [/{index}]/_rank_eval`
+pub fn rank_eval(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(EngineError::parse("request body is required"));
+    }
+    request.params().check_search_type()?;
+    let body = parse_object(bytes)?;
+    let mut options = Options::new("rank_eval", &body);
+    if !options.list("templates")?.is_empty() {
+        return Err(EngineError::illegal_argument("[templates] are not supported by this server"));
+    }
+    let metric = match options.take("metric") {
+        Some(metric) => Metric::parse(metric)?,
+        None => {
+            return Err(EngineError::illegal_argument(
+                "Cannot evaluate ranking if no evaluation metric is provided.",
+            ));
+        }
+    };
+    // They run one after another: judging is no work that somebody waits for.
+    if options.integer("max_concurrent_searches")?.is_some_and(|number| number < 1) {
+        return Err(EngineError::illegal_argument("maxConcurrentSearchRequests must be positive"));
+    }
+    let requests = options.list("requests")?;
+    options.done()?;
+    if requests.is_empty() {
+        return Err(EngineError::illegal_argument(
+            "Cannot evaluate ranking if no search requests with rated results are provided. Seen: []",
+        ));
+    }
+    if requests.len() > MAX_REQUESTS {
+        return Err(EngineError::illegal_argument(format!(
+            "[requests] has [{}] searches, more than the limit of [{MAX_REQUESTS}]",
+            requests.len()
+        )));
+    }
+    let requests: Vec<Rated<'_>> =
+        requests.iter().map(|rated| read(rated, metric.k)).collect::<Result<_, _>>()?;
+    let mut ids = HashSet::new();
+    if let Some(twice) = requests.iter().find(|rated| !ids.insert(rated.id)) {
+        return Err(EngineError::illegal_argument(format!("Found duplicate request id [{}]", twice.id)));
+    }
+    // What may not be searched at all fails the request, and not each search of it.
+    resolve_indices(service, request, request.right())?;
+    let (mut details, mut failures) = (Map::new(), Map::new());
+    let (mut sum, mut judged) = (0.0, 0_u32);
+    for rated in &requests {
+        work::check()?;
+        match judge(service, request, rated, metric, cancel) {
+            Ok((score, shown)) => {
+                sum += score;
+                judged += 1;
+                work::take("<rank_eval>", shown.to_string().len())?;
+                details.insert(rated.id.to_owned(), shown);
+            }
+            Err(EngineError::Cancelled) => return Err(EngineError::Cancelled),
+            Err(error) => {
+                failures.insert(rated.id.to_owned(), json!({"error": error.body()["error"]}));
+            }
+        }
+    }
+    // Of nothing there is no mean; JSON has no word for that.
+    let score = if judged == 0 { Value::Null } else { (sum / f64::from(judged)).into() };
+    Ok(Reply::ok(&json!({"metric_score": score, "details": details, "failures": failures})))
+}
+
+/// Runs a search and judges its hits.
+fn judge(
+    service: &SearchService,
+    request: &Request,
+    rated: &Rated<'_>,
+    metric: Metric,
+    cancel: &CancelFlag,
+) -> Result<(f64, Value), EngineError> {
+    let single = Request {
+        op: "search".to_owned(),
+        path: request.path.clone(),
+        query: request.query.iter().map(owned).collect(),
+        opaque_id: request.opaque_id.clone(),
+        action: request.action,
+        caller: request.caller.clone(),
+        ..Request::default()
+    };
+    let body = Value::Object(rated.search.clone()).to_string();
+    let reply = search(service, &single, body.as_bytes(), cancel)?;
+    let answer: Value = strict_json::from_slice(&reply.body)
+        .map_err(|error| EngineError::internal(format!("the answer to a search cannot be read: {error}")))?;
+    let hits = answer["hits"]["hits"].as_array().cloned().unwrap_or_default();
+    let ratings: Vec<Option<u32>> = hits
+        .iter()
+        .map(|hit| rated.ratings.get(&(hit["_index"].as_str()?, hit["_id"].as_str()?)).copied())
+        .collect();
+    let all: Vec<u32> = rated.ratings.values().copied().collect();
+    let Quality { score, details } = metric.quality(&ratings, &all);
+    let unrated: Vec<Value> = hits
+        .iter()
+        .zip(&ratings)
+        .filter(|(_, rating)| rating.is_none())
+        .map(|(hit, _)| json!({"_index": hit["_index"], "_id": hit["_id"]}))
+        .collect();
+    let shown: Vec<Value> =
+        hits.iter().zip(&ratings).map(|(hit, rating)| json!({"hit": hit, "rating": rating})).collect();
+    let shown = json!({
+        "metric_score": score, "unrated_docs": unrated, "hits": shown, "metric_details": details,
+    });
+    Ok((score, shown))
+}
+
+fn owned((name, value): (&String, &String)) -> (String, String) {
+    (name.clone(), value.clone())
+}
+
+/// Reads one of the `requests`; its search is to find `k` hits.
+fn read(value: &Value, k: usize) -> Result<Rated<'_>, EngineError> {
+    let Some(members) = value.as_object() else {
+        return Err(parse("[rank_eval] failed to parse field [requests]".to_owned()));
+    };
+    let mut options = Options::new("request", members);
+    let id = options.text("id")?;
+    if options.take("template_id").is_some() || options.take("params").is_some() {
+        return Err(EngineError::illegal_argument(format!(
+            "[template_id] and [params] of request [{id}] are not supported by this server"
+        )));
+    }
+    let summary = options.list("summary_fields")?.to_vec();
+    let search = options.take("request").and_then(Value::as_object).cloned();
+    let Some(mut search) = search else {
+        return Err(EngineError::illegal_argument(
+            "Either template_id or request must be specified in the request",
+        ));
+    };
+    for (name, problem) in FOREIGN {
+        if search.get(name).is_some_and(|value| !value.is_null() && *value != Value::Bool(false)) {
+            return Err(EngineError::illegal_argument(format!(
+                "Query in rated requests should not {problem}"
+            )));
+        }
+    }
+    search.insert("size".to_owned(), k.into());
+    search.insert(
+        "_source".to_owned(),
+        if summary.is_empty() { Value::Bool(false) } else { Value::Array(summary) },
+    );
+    search.insert("track_total_hits".to_owned(), Value::Bool(false));
+    let mut ratings = FxHashMap::default();
+    for rating in options.list("ratings")? {
+        let Some(members) = rating.as_object() else {
+            return Err(parse("[request] failed to parse field [ratings]".to_owned()));
+        };
+        let mut options = Options::new("rated_document", members);
+        let key = (options.text("_index")?, options.text("_id")?);
+        let grade = options.rating("rating")?;
+        options.done()?;
+        let Some(grade) = grade else { return Err(EngineError::illegal_argument("Required [rating]")) };
+        if ratings.insert(key, grade).is_some() {
+            return Err(EngineError::illegal_argument(format!(
+                "Found duplicate rated document key [{{\"_index\":\"{}\",\"_id\":\"{}\"}}] in evaluation request [{id}]",
+                key.0, key.1
+            )));
+        }
+    }
+    options.done()?;
+    Ok(Rated { id, search, ratings })
+}

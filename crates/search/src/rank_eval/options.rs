@@ -1,0 +1,111 @@
+//! The members of an object of the request: handed out by name, so that those nobody asked for are noticed.
+
+use serde_json::{Map, Value};
+
+use super::metric::MAX_RATING;
+use sparrow_call::error::{EngineError, Exception};
+
+/// An object that is being read.
+pub struct Options<'a> {
+    owner: &'a str,
+    members: &'a Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Options<'a> {
+    /// `owner` is what errors call it.
+    pub fn new(owner: &'a str, members: &'a Map<String, Value>) -> Self {
+        Self { owner, members, known: Vec::new() }
+    }
+
+    /// A member, unless it is missing or `null`.
+    pub fn take(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.known.push(name);
+        self.members.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// For any other value.
+    pub fn integer(&mut self, name: &'static str) -> Result<Option<i64>, EngineError> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+        number.map(Some).ok_or_else(|| self.bad(name))
+    }
+
+    /// A grade of a document.
+    ///
+    /// # Errors
+    /// For one that is negative or too high.
+    pub fn rating(&mut self, name: &'static str) -> Result<Option<u32>, EngineError> {
+        match self.integer(name)? {
+            None => Ok(None),
+            Some(rating) => {
+                u32::try_from(rating).ok().filter(|rating| *rating <= MAX_RATING).map(Some).ok_or_else(|| {
+                    EngineError::illegal_argument(format!(
+                        "[{}] [{name}] must be between 0 and {MAX_RATING}, was [{rating}]",
+                        self.owner
+                    ))
+                })
+            }
+        }
+    }
+
+    /// A truth value.
+    ///
+    /// # Errors
+    /// For any other value.
+    pub fn boolean(&mut self, name: &'static str) -> Result<Option<bool>, EngineError> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Bool(value)) => Ok(Some(*value)),
+            Some(Value::String(text)) if text == "true" || text == "false" => Ok(Some(text == "true")),
+            Some(_) => Err(self.bad(name)),
+        }
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// For any other value, and where there is none.
+    pub fn text(&mut self, name: &'static str) -> Result<&'a str, EngineError> {
+        match self.take(name) {
+            Some(Value::String(text)) => Ok(text),
+            Some(_) => Err(self.bad(name)),
+            None => Err(EngineError::illegal_argument(format!("Required [{name}]"))),
+        }
+    }
+
+    /// A list.
+    ///
+    /// # Errors
+    /// For any other value.
+    pub fn list(&mut self, name: &'static str) -> Result<&'a [Value], EngineError> {
+        match self.take(name) {
+            Some(Value::Array(items)) => Ok(items),
+            Some(_) => Err(self.bad(name)),
+            None => Ok(&[]),
+        }
+    }
+
+    /// Refuses members that nobody asked for.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn done(&self) -> Result<(), EngineError> {
+        match self.members.keys().find(|name| !self.known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(parse(format!("[{}] unknown field [{name}]", self.owner))),
+        }
+    }
+
+    fn bad(&self, name: &str) -> EngineError {
+        parse(format!("[{}] failed to parse field [{name}]", self.owner))
+    }
+}
+
+/// What Elasticsearch says of an object that it cannot read.
+pub fn parse(reason: String) -> EngineError {
+    EngineError::api(400, Exception::new("x_content_parse_exception", reason))
+}

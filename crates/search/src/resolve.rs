@@ -1,0 +1,290 @@
+//! Inference at query time: clauses with a text become clauses with a vector.
+//!
+//! All texts of a request are encoded in one call per model.
+
+use std::sync::atomic::AtomicBool;
+
+use indexmap::IndexSet;
+use rustc_hash::FxHashMap;
+use sparrow_encoder::{Encoded, Output, Timings};
+use sparrow_query::walk::{change, change_all, visit};
+use sparrow_query::{Query, QueryKind, SparseQuery, VectorKind};
+
+use sparrow_call::error::EngineError;
+use sparrow_models::{ModelError, Models, Purpose, TextEncoder};
+
+/// A field that a query searches with the vector of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ModelUse {
+    /// Field path.
+    pub field: String,
+    /// Model or deployment id.
+    pub model_id: String,
+}
+
+/// The fields and models of all clauses with a text.
+pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
+    let mut uses = IndexSet::new();
+    for query in queries {
+        visit(query, &mut |clause| {
+            let (field, model_id) = match &clause.kind {
+                QueryKind::TextExpansion(text) => (&text.field, &text.model_id),
+                QueryKind::KnnBuilder(text) => (&text.knn.field, &text.model_id),
+                _ => return,
+            };
+            uses.insert(ModelUse { field: field.clone(), model_id: model_id.clone() });
+        });
+    }
+    uses.into_iter().collect()
+}
+
+/// Names the model that makes the kind of vector which a clause needs, where it names an endpoint that makes both.
+pub fn name_parts(models: &Models, queries: &mut [&mut Query]) {
+    let named = &mut |kind: &mut QueryKind| {
+        let (model_id, wanted) = match kind {
+            QueryKind::TextExpansion(clause) => (&mut clause.model_id, VectorKind::Sparse),
+            QueryKind::KnnBuilder(clause) => (&mut clause.model_id, VectorKind::Dense),
+            _ => return,
+        };
+        if let Some(parts) = models.hybrid_parts(model_id) {
+            *model_id = parts.of(wanted).to_owned();
+        }
+    };
+    for query in queries {
+        change_all(query, named);
+    }
+}
+
+/// Encodes the texts of `queries` and puts the vectors in their place.
+///
+/// A text without any word matches nothing, whatever the model makes of it. With `timed` the phases of each model's
+/// call are added to it.
+///
+/// # Errors
+/// When a model does not exist, is not deployed, makes the other kind of vector, or fails.
+pub fn resolve(
+    encoder: &dyn TextEncoder,
+    queries: &mut [&mut Query],
+    cancel: &AtomicBool,
+    mut timed: Option<&mut Vec<(String, Timings)>>,
+) -> Result<(), EngineError> {
+    let mut texts: FxHashMap<String, IndexSet<String>> = FxHashMap::default();
+    let mut order: Vec<String> = Vec::new();
+    for query in queries.iter() {
+        visit(query, &mut |clause| {
+            let (model_id, text) = match &clause.kind {
+                QueryKind::TextExpansion(text) => (&text.model_id, &text.model_text),
+                QueryKind::KnnBuilder(text) => (&text.model_id, &text.model_text),
+                _ => return,
+            };
+            let of_model = texts.entry(model_id.clone()).or_insert_with(|| {
+                order.push(model_id.clone());
+                IndexSet::new()
+            });
+            of_model.insert(text.clone());
+        });
+    }
+    let mut encoded: FxHashMap<String, Vec<Encoded>> = FxHashMap::default();
+    for model_id in order {
+        let Some(of_model) = texts.get(&model_id) else { continue };
+        let list: Vec<&str> = of_model.iter().map(String::as_str).collect();
+        let vectors = match &mut timed {
+            None => encoder.encode(&model_id, &list, Purpose::Query, Some(cancel))?,
+            Some(timed) => {
+                let (vectors, timings) = encoder.encode_timed(&model_id, &list, Some(cancel))?;
+                timed.push((model_id.clone(), timings));
+                vectors
+            }
+        };
+        encoded.insert(model_id, vectors);
+    }
+    let vector_of = |model_id: &str, text: &str| -> Result<&Output, EngineError> {
+        texts
+            .get(model_id)
+            .and_then(|of_model| of_model.get_index_of(text))
+            .and_then(|index| encoded.get(model_id)?.get(index))
+            .map(|encoded| &encoded.output)
+            .ok_or_else(|| EngineError::internal(format!("model [{model_id}] left out a text")))
+    };
+    for query in queries {
+        change::<EngineError>(query, &mut |kind| {
+            let replacement = match kind {
+                QueryKind::TextExpansion(clause) => {
+                    let Output::Sparse(weights) = vector_of(&clause.model_id, &clause.model_text)? else {
+                        return Err(wrong_kind(&clause.model_id, "dense", "sparse"));
+                    };
+                    let tokens = match is_blank(&clause.model_text) {
+                        true => Vec::new(),
+                        false => weights.pairs().to_vec(),
+                    };
+                    QueryKind::Sparse(SparseQuery {
+                        field: std::mem::take(&mut clause.field),
+                        tokens,
+                        pruning: clause.pruning,
+                        origin: clause.origin,
+                    })
+                }
+                QueryKind::KnnBuilder(clause) => {
+                    let Output::Dense(vector) = vector_of(&clause.model_id, &clause.model_text)? else {
+                        return Err(wrong_kind(&clause.model_id, "sparse", "dense"));
+                    };
+                    let mut knn = std::mem::take(&mut clause.knn);
+                    knn.vector = vector.to_vec();
+                    match is_blank(&clause.model_text) {
+                        true => QueryKind::MatchNone,
+                        false => QueryKind::Knn(knn),
+                    }
+                }
+                _ => return Ok(()),
+            };
+            *kind = replacement;
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c.is_control())
+}
+
+fn wrong_kind(id: &str, made: &'static str, wanted: &'static str) -> EngineError {
+    ModelError::WrongKind { id: id.to_owned(), made, wanted }.into()
+}
+
+/// Lets query strings that name no field search these (`index.query.default_field`).
+pub fn set_default_fields(query: &mut Query, fields: &[String]) {
+    let listed = || fields.iter().map(|field| (field.clone(), 1.0)).collect();
+    let set = &mut |kind: &mut QueryKind| match kind {
+        QueryKind::QueryString(clause) if clause.default_field.is_none() && clause.fields.is_empty() => {
+            match fields {
+                [one] => clause.default_field = Some(one.clone()),
+                _ => clause.fields = listed(),
+            }
+        }
+        QueryKind::SimpleQueryString(clause) if clause.fields.is_empty() => clause.fields = listed(),
+        QueryKind::MultiMatch(clause) if clause.fields.is_empty() => clause.fields = listed(),
+        QueryKind::MoreLikeThis(clause) if clause.fields.is_none() => clause.fields = Some(fields.to_vec()),
+        _ => {}
+    };
+    change_all(query, set);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use parking_lot::Mutex;
+    use sparrow_encoder::{Encoded, Output};
+    use sparrow_query::{Query, QueryKind};
+    use sparrow_types::TokenWeights;
+
+    use super::{model_uses, resolve};
+    use sparrow_models::{ModelError, Purpose, TextEncoder};
+    use sparrow_query::dsl::{Context, parse_query};
+    use sparrow_wire::json;
+
+    /// Makes one token of each text, or a vector of its length; notes the calls.
+    #[derive(Default)]
+    struct Echo(Mutex<Vec<(String, Vec<String>)>>);
+
+    impl TextEncoder for Echo {
+        fn encode(
+            &self,
+            model_id: &str,
+            texts: &[&str],
+            purpose: Purpose,
+            _cancel: Option<&AtomicBool>,
+        ) -> Result<Vec<Encoded>, ModelError> {
+            assert_eq!(purpose, Purpose::Query);
+            if model_id == "missing" {
+                return Err(ModelError::NotFoundForInference { id: model_id.to_owned() });
+            }
+            let owned = texts.iter().map(|text| (*text).to_owned()).collect();
+            self.0.lock().push((model_id.to_owned(), owned));
+            let encode = |text: &&str| Encoded {
+                output: match model_id {
+                    "dense" => Output::Dense(Arc::from(vec![text.len() as f32])),
+                    _ => Output::Sparse(Arc::new(TokenWeights::from_pairs(vec![((*text).into(), 1.0)]))),
+                },
+                token_count: 1,
+                truncated_tokens: 0,
+            };
+            Ok(texts.iter().map(encode).collect())
+        }
+
+        fn fingerprint(&self, _model_id: &str) -> Option<String> {
+            None
+        }
+    }
+
+    fn query(text: &str) -> Query {
+        let (node, _) = json::read(text.as_bytes()).expect("valid JSON");
+        parse_query(&node, Context::new(10)).expect("valid query")
+    }
+
+    fn run(encoder: &Echo, query: &mut Query) -> Result<(), String> {
+        resolve(encoder, &mut [query], &AtomicBool::new(false), None)
+            .map_err(|error| format!("{} {}", error.status(), error.reason()))
+    }
+
+    #[test]
+    fn texts_are_encoded_once_per_model_wherever_they_stand() {
+        let mut tree = query(
+            r#"{"bool": {
+                "must": [{"text_expansion": {"v": {"model_id": "sparse", "model_text": "a"}}}],
+                "should": [{"sparse_vector": {"field": "w", "inference_id": "sparse", "query": "a"}},
+                           {"dis_max": {"queries": [{"constant_score": {"filter":
+                               {"text_expansion": {"v": {"model_id": "sparse", "model_text": "bb"}}}}}]}}],
+                "filter": {"knn": {"field": "d", "filter":
+                    {"text_expansion": {"v": {"model_id": "sparse", "model_text": "ccc"}}},
+                    "query_vector_builder": {"text_embedding": {"model_id": "dense", "model_text": "dddd"}}}}
+            }}"#,
+        );
+        let uses = model_uses(&[&mut tree]);
+        assert_eq!(uses.len(), 3);
+        let encoder = Echo::default();
+        run(&encoder, &mut tree).expect("encodes");
+        assert_eq!(
+            *encoder.0.lock(),
+            [
+                ("sparse".to_owned(), vec!["a".to_owned(), "bb".to_owned(), "ccc".to_owned()]),
+                ("dense".to_owned(), vec!["dddd".to_owned()]),
+            ]
+        );
+        assert!(model_uses(&[&mut tree]).is_empty());
+        let QueryKind::Bool(tree) = tree.kind else { panic!("bool stays") };
+        let QueryKind::Sparse(must) = &tree.must[0].kind else { panic!("sparse") };
+        assert_eq!((must.field.as_str(), &must.tokens[..]), ("v", &[("a".into(), 1.0)][..]));
+        let QueryKind::Knn(knn) = &tree.filter[0].kind else { panic!("knn") };
+        assert_eq!(knn.vector, [4.0]);
+        assert!(matches!(knn.filter[0].kind, QueryKind::Sparse(_)));
+    }
+
+    #[test]
+    fn a_blank_text_matches_nothing() {
+        let mut sparse = query(r#"{"text_expansion": {"v": {"model_id": "sparse", "model_text": " \n"}}}"#);
+        run(&Echo::default(), &mut sparse).expect("encodes");
+        assert!(matches!(sparse.kind, QueryKind::Sparse(clause) if clause.tokens.is_empty()));
+        let mut dense = query(
+            r#"{"knn": {"field": "d", "query_vector_builder":
+                {"text_embedding": {"model_id": "dense", "model_text": ""}}}}"#,
+        );
+        run(&Echo::default(), &mut dense).expect("encodes");
+        assert_eq!(dense.kind, QueryKind::MatchNone);
+    }
+
+    #[test]
+    fn models_that_cannot_answer_are_errors() {
+        let text = |model: &str| {
+            query(&format!(r#"{{"text_expansion": {{"v": {{"model_id": "{model}", "model_text": "x"}}}}}}"#))
+        };
+        assert_eq!(
+            run(&Echo::default(), &mut text("missing")),
+            Err("404 Could not find trained model [missing]".to_owned())
+        );
+        let error = run(&Echo::default(), &mut text("dense")).expect_err("wrong kind");
+        assert!(error.contains("makes dense vectors"), "{error}");
+    }
+}

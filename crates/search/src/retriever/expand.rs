@@ -1,0 +1,215 @@
+//! What the short form of `rrf` and `linear` comes to in the indices that are searched: the words of the text in the
+//! fields of words, and for every `semantic_text` field a list for each kind of vector that it has.
+//!
+//! Weights, constants and windows are the same for everyone. docs/hybrid-search.md has the table that they were chosen by.
+
+use std::sync::Arc;
+
+use sparrow_mapping::{FieldType, Mapping, SemanticModel};
+use sparrow_query::{Query, QueryKind, SemanticQuery, VectorKind};
+use sparrow_wire::{BodyError, glob};
+
+use super::super::execute::windows;
+use super::super::fusion::Method;
+use super::{Fusion, Input, Retriever, Standard, Window, parse};
+
+/// How much a list counts beside the others.
+#[derive(Debug, Clone, Copy)]
+struct Weights {
+    words: f32,
+    sparse: f32,
+    dense: f32,
+}
+
+/// Weights of the lists, whether their ranks or their scores are fused.
+const WEIGHTS: Weights = Weights { words: 1.0, sparse: 1.0, dense: 1.5 };
+/// The constant of reciprocal rank fusion, unless the request says it. The usual 60 makes the lists' first places count
+/// little more than their twentieth, so that two poor lists outvote a good one.
+const RANK_CONSTANT: u32 = 5;
+/// Hits of each list that are fused, unless the request says it or asks for more.
+const WINDOW: usize = 100;
+/// Most documents of a list by dense vectors.
+const MAX_DOCS: usize = 10_000;
+
+/// A text to be searched in the fields that the indices have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShortForm {
+    /// The text.
+    pub text: String,
+    /// Fields as the request names them, with weights; none for all.
+    pub fields: Option<Vec<(String, f32)>>,
+    /// Whether the request says the constant of a reciprocal rank fusion.
+    pub names_constant: bool,
+}
+
+/// Puts the lists of short forms in their places. `wanted` is how many hits the search reads.
+///
+/// # Errors
+/// When they come to more lists than a search may have.
+pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>], wanted: usize) -> Result<(), BodyError> {
+    expand_tree(fusion, mappings, wanted);
+    parse::check_lists(fusion.queries().len())
+}
+
+fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>], wanted: usize) {
+    let mut lists = Vec::with_capacity(fusion.inputs.len());
+    for mut input in std::mem::take(&mut fusion.inputs) {
+        match &mut input.retriever {
+            Retriever::Standard(standard) => match standard.short.take() {
+                Some(short) => of_short_form(fusion, &short, &input, mappings, wanted, &mut lists),
+                None => lists.push(input),
+            },
+            Retriever::Fused(inner) => {
+                expand_tree(inner, mappings, wanted);
+                lists.push(input);
+            }
+            Retriever::Knn(_) => lists.push(input),
+        }
+    }
+    fusion.inputs = lists;
+}
+
+/// The lists of a short form, of which `input` is the words alone.
+fn of_short_form(
+    fusion: &mut Fusion,
+    short: &ShortForm,
+    input: &Input,
+    mappings: &[Arc<Mapping>],
+    wanted: usize,
+    lists: &mut Vec<Input>,
+) {
+    let semantic = semantic_fields(short, mappings);
+    if semantic.is_empty() {
+        lists.push(input.clone());
+        return;
+    }
+    if let Window::Default(window) = fusion.window {
+        fusion.window = Window::Default(window.max(WINDOW));
+    }
+    if let Method::Rrf { rank_constant } = &mut fusion.method
+        && !short.names_constant
+    {
+        *rank_constant = RANK_CONSTANT;
+    }
+    let words = words(short, &semantic);
+    if let Some((fields, weight)) = words {
+        let clause = |kind: &mut QueryKind| {
+            if let QueryKind::MultiMatch(clause) = kind {
+                clause.fields = fields;
+            }
+        };
+        lists.extend(list(input, WEIGHTS.words * weight, clause));
+    }
+    let depth = windows(fusion.window, wanted).last().copied().unwrap_or(WINDOW).clamp(1, MAX_DOCS);
+    let filter = filters(input);
+    // However many fields there are, they count as much together as one.
+    let share = 1.0 / semantic.iter().filter(|field| field.sparse || field.dense).count().max(1) as f32;
+    for SemanticField { path, weight, sparse, dense } in semantic {
+        let parts = [(VectorKind::Sparse, WEIGHTS.sparse, sparse), (VectorKind::Dense, WEIGHTS.dense, dense)];
+        for (part, of_kind, _) in parts.into_iter().filter(|(_, _, has_such)| *has_such) {
+            let clause = |kind: &mut QueryKind| {
+                *kind = QueryKind::Semantic(SemanticQuery {
+                    field: path.clone(),
+                    text: short.text.clone(),
+                    k: depth,
+                    num_candidates: (depth + depth / 2).min(MAX_DOCS).max(depth),
+                    filter: filter.clone(),
+                    part: Some(part),
+                    // In an index where the field is of another type, its words are searched already.
+                    otherwise: Some(Box::new(QueryKind::MatchNone)),
+                    ..SemanticQuery::default()
+                });
+            };
+            lists.extend(list(input, of_kind * weight * share, clause));
+        }
+    }
+}
+
+/// A list with the filters of `input`, whose words are replaced; none where it counts nothing.
+fn list(input: &Input, weight: f32, replace: impl FnOnce(&mut QueryKind)) -> Option<Input> {
+    if weight <= 0.0 {
+        return None;
+    }
+    let Retriever::Standard(Standard { query, .. }) = &input.retriever else { return None };
+    let mut query: Query = query.clone();
+    let mut replace = Some(replace);
+    // The words are the first clause of a text: filters are put around them.
+    sparrow_query::walk::change_all(&mut query, &mut |kind| {
+        if matches!(kind, QueryKind::MultiMatch(_))
+            && let Some(replace) = replace.take()
+        {
+            replace(kind);
+        }
+    });
+    Some(Input { weight, ..Input { retriever: Retriever::Standard(Standard::new(query)), ..input.clone() } })
+}
+
+/// The filters around the words of a short form: neighbours are looked for among the documents that pass.
+fn filters(input: &Input) -> Vec<Query> {
+    let mut filters = Vec::new();
+    let Retriever::Standard(standard) = &input.retriever else { return filters };
+    let mut query = &standard.query;
+    while let QueryKind::Bool(tree) = &query.kind {
+        filters.extend_from_slice(&tree.filter);
+        let Some(inner) = tree.must.first() else { break };
+        query = inner;
+    }
+    filters
+}
+
+/// The fields of words with their weights, and how much the list counts: as its heaviest field. None where only fields
+/// without words are named.
+fn words(short: &ShortForm, semantic: &[SemanticField]) -> Option<(Vec<(String, f32)>, f32)> {
+    let Some(fields) = &short.fields else { return Some((Vec::new(), 1.0)) };
+    let is_semantic = |name: &str| semantic.iter().any(|field| field.path == name);
+    let of_words: Vec<(String, f32)> =
+        fields.iter().filter(|(name, _)| !is_semantic(name)).cloned().collect();
+    let heaviest = of_words
+        .iter()
+        .map(|(_, weight)| *weight)
+        .fold(None, |most: Option<f32>, weight| Some(most.map_or(weight, |most| most.max(weight))))?;
+    Some((of_words, heaviest))
+}
+
+/// A `semantic_text` field of some index, with the kinds of vectors that it has in any.
+struct SemanticField {
+    path: String,
+    weight: f32,
+    sparse: bool,
+    dense: bool,
+}
+
+/// The `semantic_text` fields that a text is searched in.
+fn semantic_fields(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Vec<SemanticField> {
+    let mut found: Vec<SemanticField> = Vec::new();
+    for mapping in mappings {
+        for path in mapping.semantic_fields() {
+            let Some(FieldType::SemanticText(field)) = mapping.field(path) else { continue };
+            let weight = match &short.fields {
+                None => Some(1.0),
+                // A field that is named twice counts for both, as in a query over several fields.
+                Some(fields) => fields
+                    .iter()
+                    .filter(|(name, _)| name == path || (name.contains('*') && glob::matches(name, path)))
+                    .map(|(_, weight)| *weight)
+                    .reduce(|product, weight| product * weight),
+            };
+            let Some(weight) = weight else { continue };
+            let (sparse, dense) = match field.model {
+                // No document of the index has a value yet.
+                None => (false, false),
+                Some(SemanticModel::Sparse) => (true, false),
+                Some(SemanticModel::Dense { .. }) => (false, true),
+                Some(SemanticModel::Hybrid { .. }) => (true, true),
+            };
+            match found.iter_mut().find(|known| known.path == *path) {
+                Some(known) => {
+                    known.sparse |= sparse;
+                    known.dense |= dense;
+                }
+                None => found.push(SemanticField { path: path.clone(), weight, sparse, dense }),
+            }
+        }
+    }
+    found
+}

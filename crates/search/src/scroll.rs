@@ -1,0 +1,124 @@
+//! `_search/scroll`: the next page of a scroll, and the end of scrolls.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sparrow_types::work;
+
+use super::body::read_object;
+use super::contexts::Content;
+use super::deadline::Deadline;
+use super::error::SearchError;
+use super::response::OpenIds;
+use super::{answer, uri};
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_query::dsl::value;
+use sparrow_wire::json::Json;
+
+/// How often whoever waits for the page before looks whether anybody waits for the next.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a request to a scroll says.
+#[derive(Default)]
+struct Asked {
+    ids: Vec<String>,
+    keep_alive: Option<Duration>,
+}
+
+/// `GET|POST /_search/scroll`.
+pub fn next(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let start = Instant::now();
+    let asked = read(request, bytes, false)?;
+    let Some(id) = asked.ids.first() else { return Err(EngineError::invalid("scrollId is missing")) };
+    let Content::Scroll(scroll) = service.contexts.get(id, request.caller.holder(), asked.keep_alive)? else {
+        return Err(EngineError::illegal_argument("Cannot parse scroll id"));
+    };
+    // Pages of one scroll come one after the other. Who waits for one keeps a worker from other searches, and goes when nobody
+    // waits for it.
+    let mut scroll = loop {
+        if let Some(turn) = scroll.try_lock_for(LOOK) {
+            break turn;
+        }
+        if cancel.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
+    };
+    let mut shown = scroll.shown;
+    shown.total_as_int = request.params().bool("rest_total_hits_as_int", false)?;
+    let ids = OpenIds { scroll: Some(id), pit: None };
+    let deadline = Deadline::start(scroll.body.timeout, cancel);
+    let _stopped = work::stopped_by(deadline.flag());
+    let answered =
+        answer(service, &scroll.targets, &scroll.body, shown, &deadline, Ok(Vec::new()), start, ids, bytes)?;
+    if let Some(last) = answered.last {
+        scroll.body.position = Some(last);
+    }
+    Ok(Reply::bytes(200, answered.bytes))
+}
+
+/// `DELETE /_search/scroll`.
+pub fn clear(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let asked = read(request, bytes, true)?;
+    if asked.ids.is_empty() {
+        return Err(EngineError::invalid("no scroll ids specified"));
+    }
+    let mut freed = 0;
+    if asked.ids.iter().any(|id| id == "_all") {
+        freed = service.contexts.close_scrolls(request.caller.holder());
+    } else {
+        for id in &asked.ids {
+            freed += usize::from(service.contexts.close(id, request.caller.holder())?);
+        }
+        if freed == 0 {
+            return Ok(Reply::json(404, &json!({"succeeded": true, "num_freed": 0})));
+        }
+    }
+    Ok(Reply::ok(&json!({"succeeded": true, "num_freed": freed})))
+}
+
+/// Ids in the path, the query string and the body; the body wins.
+fn read(request: &Request, bytes: &[u8], several: bool) -> Result<Asked, EngineError> {
+    let params = request.params();
+    let mut asked = Asked::default();
+    let listed = match request.part("scroll_id") {
+        "" => params.get("scroll_id").unwrap_or_default(),
+        id => id,
+    };
+    asked.ids.extend(listed.split(',').filter(|id| !id.is_empty()).map(str::to_owned));
+    if let Some(text) = params.get("scroll") {
+        asked.keep_alive = Some(uri::keep_alive_of("scroll", text)?);
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(asked);
+    }
+    let node = read_object(bytes)?;
+    for member in node.as_object().unwrap_or_default() {
+        match (&*member.name, &member.value.json) {
+            ("scroll_id", Json::String(id)) => asked.ids = vec![id.to_string()],
+            ("scroll_id", Json::Array(_)) if several => asked.ids = value::texts(&member.value)?,
+            ("scroll", Json::String(text)) if !several => {
+                asked.keep_alive = Some(uri::keep_alive_of("scroll", text)?);
+            }
+            (name, _) => {
+                return Err(SearchError::illegal(format!(
+                    "Unknown parameter [{name}] in request body or parameter is of the wrong type[{}] ",
+                    member.value.token()
+                ))
+                .into());
+            }
+        }
+    }
+    Ok(asked)
+}

@@ -1,0 +1,137 @@
+//! Queries on `semantic_text` fields: which they are, and the vectors of their texts.
+//!
+//! A `match` on such a field, or a `sparse_vector` or `knn` clause that names no model, means what the field's own
+//! endpoint makes of the text. Indices of one search may differ in that: a clause keeps one vector for each endpoint,
+//! and each index takes its own.
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use indexmap::IndexSet;
+use rustc_hash::FxHashMap;
+use sparrow_mapping::Mapping;
+use sparrow_mapping::passages::PassageVector;
+use sparrow_query::{Query, QueryKind, SemanticQuery};
+
+use super::error::SearchError;
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_indices::IndexHandle;
+use sparrow_indices::semantic::embed::vector;
+use sparrow_models::{Purpose, TextEncoder};
+use sparrow_query::walk;
+
+/// Candidates that are looked at for dense passages, unless more documents are wanted: as for a kNN clause.
+const CANDIDATES: usize = 100;
+/// Most documents that are found by dense passages.
+const MAX_DOCS: usize = 10_000;
+
+/// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts. `size` is how
+/// many documents a clause on dense passages finds if it does not say it.
+///
+/// # Errors
+/// When a clause needs a model that its field does not name, or the model fails.
+pub fn bind(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    queries: &mut [&mut Query],
+    size: usize,
+    cancel: &AtomicBool,
+) -> Result<(), EngineError> {
+    let mappings: Vec<Arc<Mapping>> = handles
+        .iter()
+        .map(|handle| {
+            let handle: &IndexHandle = handle.borrow();
+            handle.mapping()
+        })
+        .collect();
+    let plain = mappings.iter().all(|mapping| mapping.semantic_fields().is_empty());
+    let endpoints = |field: &str| -> IndexSet<String> {
+        let found = mappings.iter().filter_map(|mapping| mapping.semantic_field(field));
+        found.map(|field| field.search_id().to_owned()).collect()
+    };
+    let mut texts: FxHashMap<String, IndexSet<String>> = FxHashMap::default();
+    for query in queries.iter_mut() {
+        walk::change::<EngineError>(query, &mut |kind| {
+            match kind {
+                QueryKind::Match(clause) if !plain && !endpoints(&clause.field).is_empty() => {
+                    *kind = QueryKind::Semantic(SemanticQuery {
+                        field: clause.field.clone(),
+                        text: clause.text.clone(),
+                        otherwise: Some(Box::new(QueryKind::Match(clause.clone()))),
+                        ..SemanticQuery::default()
+                    });
+                }
+                QueryKind::TextExpansion(clause) if clause.model_id.is_empty() => {
+                    let reason = "[sparse_vector] requires one of [query_vector] or [inference_id] for sparse_vector \
+                                  fields";
+                    clause.model_id = only(&endpoints(&clause.field), &clause.field, reason)?;
+                }
+                QueryKind::KnnBuilder(clause) if clause.model_id.is_empty() => {
+                    let reason = "[model_id] must not be null.";
+                    clause.model_id = only(&endpoints(&clause.knn.field), &clause.knn.field, reason)?;
+                }
+                _ => {}
+            }
+            let QueryKind::Semantic(clause) = kind else { return Ok(()) };
+            if clause.k == 0 {
+                clause.k = size.clamp(1, MAX_DOCS);
+                clause.num_candidates = (clause.k + clause.k / 2).clamp(CANDIDATES, MAX_DOCS).max(clause.k);
+            }
+            let blank = clause.text.trim().is_empty();
+            // A search may come here twice; what is encoded stays.
+            for id in endpoints(&clause.field) {
+                if clause.vectors.iter().any(|(known, _)| *known == id) {
+                    continue;
+                }
+                if blank {
+                    clause.vectors.push((id, PassageVector::Dense(Vec::new())));
+                } else {
+                    texts.entry(id).or_default().insert(clause.text.clone());
+                }
+            }
+            Ok(())
+        })?;
+    }
+    for (id, texts) in texts {
+        let list: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut encoded = Vec::new();
+        for model_id in service.models.encoders(&id) {
+            encoded.push(service.models.encode(&model_id, &list, Purpose::Query, Some(cancel))?);
+        }
+        let of_text =
+            |at: usize| vector(encoded.iter().filter_map(|of_model| Some(&of_model.get(at)?.output)));
+        let vectors: Option<Vec<PassageVector>> = (0..list.len()).map(of_text).collect();
+        let vectors = vectors.ok_or_else(|| {
+            EngineError::internal(format!("the models of [{id}] make no vectors that go together"))
+        })?;
+        for query in queries.iter_mut() {
+            walk::change::<EngineError>(query, &mut |kind| {
+                if let QueryKind::Semantic(clause) = kind
+                    && !clause.vectors.iter().any(|(known, _)| *known == id)
+                    && endpoints(&clause.field).contains(&id)
+                    && let Some(vector) = texts.get_index_of(&clause.text).and_then(|at| vectors.get(at))
+                {
+                    clause.vectors.push((id.clone(), vector.clone()));
+                }
+                Ok(())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The one endpoint of a field.
+fn only(endpoints: &IndexSet<String>, field: &str, missing: &str) -> Result<String, EngineError> {
+    let mut found = endpoints.iter();
+    match (found.next(), found.next()) {
+        (Some(id), None) => Ok(id.clone()),
+        (None, _) => Err(SearchError::illegal(missing).into()),
+        (Some(first), Some(second)) => Err(SearchError::illegal(format!(
+            "field [{field}] has different inference ids in the indices searched, [{first}] and [{second}]; name one \
+             in the query"
+        ))
+        .into()),
+    }
+}

@@ -1,0 +1,321 @@
+//! A sort bound to one index: which column each key reads, and how its values are read and written.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sparrow_index::query::sorted::{
+    After, ColumnKey, ColumnKind, Missing, SortKey, SortMode, SortSource, SortValue, Ties,
+};
+use sparrow_mapping::{DateFormat, FieldType, Mapping};
+
+use super::SortField;
+use super::values::{Shown, parse_formats};
+use crate::error::{SearchError, Shard};
+
+/// A position among the hits of a search: those behind it are still to come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Position {
+    /// The values of the last hit seen.
+    pub values: Vec<SortValue>,
+    /// Place of its index among those searched.
+    pub target: usize,
+    /// Sequence number of that document.
+    pub seq_no: u64,
+}
+
+/// Where a search goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Start {
+    /// Behind `search_after`.
+    Values(Vec<Value>),
+    /// Behind a hit.
+    Position(Position),
+}
+
+/// A sort for one index.
+pub struct Plan {
+    /// What the index orders by.
+    pub keys: Vec<SortKey>,
+    /// How the values of each key are read and shown.
+    pub shown: Vec<Shown>,
+    /// The last key is the place of the hit, `_shard_doc`, which the order has anyway.
+    pub ends_with_place: bool,
+}
+
+/// Bits of `_shard_doc` that hold the sequence number; those above hold the place of the index.
+const PLACE_BITS: u32 = 40;
+
+/// `_shard_doc` of a hit.
+pub fn place(target: usize, seq_no: u64) -> i64 {
+    ((target as i64) << PLACE_BITS) | (seq_no & ((1 << PLACE_BITS) - 1)) as i64
+}
+
+impl Plan {
+    /// Binds the keys of a sort to an index.
+    ///
+    /// # Errors
+    /// For keys that the index cannot order by.
+    pub fn new(keys: &[SortField], mapping: &Mapping, shard: &Shard) -> Result<Self, SearchError> {
+        let mut plan = Plan { keys: Vec::new(), shown: Vec::new(), ends_with_place: false };
+        for key in keys {
+            if plan.ends_with_place {
+                return Err(SearchError::illegal("[_shard_doc] must be the last key of [sort]"));
+            }
+            let (source, shown) = match &*key.name {
+                "_shard_doc" => {
+                    plan.ends_with_place = true;
+                    plan.shown.push(Shown::Long);
+                    continue;
+                }
+                "_score" => (SortSource::Score, Shown::Float),
+                "_doc" | "_seq_no" => (SortSource::SeqNo, Shown::Long),
+                _ => column(key, mapping, shard)?,
+            };
+            plan.keys.push(SortKey { source, descending: key.descending });
+            plan.shown.push(shown);
+        }
+        Ok(plan)
+    }
+
+    /// Where the hits of the index `target` begin.
+    ///
+    /// # Errors
+    /// When values do not fit their keys.
+    pub fn start(&self, start: &Start, sort: &[SortField], target: usize) -> Result<After, SearchError> {
+        let (values, last) = match start {
+            Start::Position(position) => (position.values.clone(), Some((position.target, position.seq_no))),
+            Start::Values(given) => {
+                // The last key of a point in time need not be given: all hits of equal values are passed over.
+                let without_place = self.ends_with_place && given.len() + 1 == self.shown.len();
+                if given.len() != self.shown.len() && !without_place {
+                    return Err(SearchError::illegal(format!(
+                        "search_after has {} value(s) but sort has {}.",
+                        given.len(),
+                        self.shown.len()
+                    )));
+                }
+                let mut values = Vec::with_capacity(given.len());
+                for ((given, shown), key) in given.iter().zip(&self.shown).zip(sort) {
+                    let value = shown.read(given).map_err(|cause| SearchError::AfterValue {
+                        field: key.name.clone(),
+                        cause: Box::new(cause),
+                    })?;
+                    values.push(value);
+                }
+                let place = if self.ends_with_place && !without_place { values.pop() } else { None };
+                let last = match place {
+                    Some(SortValue::Long(place)) => {
+                        let seq_no = place as u64 & ((1 << PLACE_BITS) - 1);
+                        Some(((place >> PLACE_BITS) as usize, seq_no))
+                    }
+                    _ => None,
+                };
+                (values, last)
+            }
+        };
+        let ties = match last {
+            None => Ties::None,
+            Some((last, _)) if target < last => Ties::None,
+            Some((last, _)) if target > last => Ties::All,
+            Some((_, seq_no)) => Ties::After(seq_no),
+        };
+        Ok(After { values, ties })
+    }
+
+    /// The `sort` member of a hit, as JSON.
+    pub fn write(&self, values: &[SortValue], target: usize, seq_no: u64) -> Box<str> {
+        let mut out = String::from("[");
+        for (number, (value, shown)) in values.iter().zip(&self.shown).enumerate() {
+            if number > 0 {
+                out.push(',');
+            }
+            shown.write(value, &mut out);
+        }
+        if self.ends_with_place {
+            if !values.is_empty() {
+                out.push(',');
+            }
+            out.push_str(&place(target, seq_no).to_string());
+        }
+        out.push(']');
+        out.into()
+    }
+}
+
+/// The column of a field, with everything that depends on its type.
+fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSource, Shown), SearchError> {
+    let refused = |kind: &'static str, reason: String| SearchError::OfShard {
+        shard: Box::new(shard.clone()),
+        kind,
+        reason,
+    };
+    let query = |reason: String| refused("query_shard_exception", reason);
+    if key.name == "_index" {
+        // The same for all documents of an index.
+        let column = ColumnKey {
+            path: "_index".to_owned(),
+            kind: ColumnKind::Keyword,
+            mode: SortMode::Min,
+            missing: Missing::Value(SortValue::Text(shard.index.as_str().into())),
+        };
+        return Ok((SortSource::Column(column), Shown::Text));
+    }
+    if key.name == "_id" {
+        return Err(refused(
+            "illegal_argument_exception",
+            "Fielddata access on the _id field is disallowed, you can re-enable it by updating the dynamic \
+             cluster setting: indices.id_field_data.enabled"
+                .to_owned(),
+        ));
+    }
+    let field_type = match mapping.field(&key.name) {
+        Some(FieldType::Object { .. }) | None => match &key.unmapped_type {
+            None => return Err(query(format!("No mapping found for [{}] in order to sort on", key.name))),
+            Some(name) => unmapped(name).ok_or_else(|| {
+                refused("illegal_argument_exception", format!("No mapper found for type [{name}]"))
+            })?,
+        },
+        Some(field_type) => {
+            let no_columns = mapping.parameter(&key.name, "doc_values") == Some(&Value::Bool(false));
+            if let Some(reason) = without_columns(&key.name, field_type, no_columns, &shard.index) {
+                return Err(refused("illegal_argument_exception", reason));
+            }
+            field_type.clone()
+        }
+    };
+    let keyword = matches!(field_type, FieldType::Keyword { .. } | FieldType::Ip);
+    if keyword && matches!(key.mode, Some(SortMode::Sum | SortMode::Avg | SortMode::Median)) {
+        return Err(query("we only support AVG, MEDIAN and SUM on number based fields".to_owned()));
+    }
+    if keyword && key.numeric_type.is_some() {
+        return Err(query(format!(
+            "[numeric_type] option cannot be set on a non-numeric field, got {}",
+            field_type.name()
+        )));
+    }
+    if let Some(format) = &key.format
+        && !matches!(field_type, FieldType::Date { .. })
+        && (keyword || matches!(field_type, FieldType::Boolean))
+    {
+        return Err(refused(
+            "illegal_argument_exception",
+            format!(
+                "Field [{}] of type [{}] doesn't support formats, but [{format}] was given",
+                key.name,
+                field_type.name()
+            ),
+        ));
+    }
+    let (kind, shown) =
+        kinds(key, &field_type).map_err(|reason| refused("illegal_argument_exception", reason))?;
+    let mode = key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min });
+    let missing = missing(key, kind, &shown)?;
+    let column = ColumnKey { path: key.name.clone(), kind, mode, missing };
+    Ok((SortSource::Column(column), shown))
+}
+
+/// Why a field has no column to sort or collapse by; `None` if it has one.
+pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &str) -> Option<String> {
+    match field_type {
+        FieldType::Text { .. } => Some(format!(
+            "Fielddata is disabled on [{path}] in [{index}]. Text fields are not optimised for operations that \
+             require per-document field data like aggregations and sorting, so these operations are disabled \
+             by default. Please use a keyword field instead. Alternatively, set fielddata=true on [{path}] in \
+             order to load field data by uninverting the inverted index. Note that this can use significant \
+             memory."
+        )),
+        FieldType::SparseVector | FieldType::RankFeatures | FieldType::SemanticText(_) => {
+            Some(format!("[{}] fields do not support sorting, scripting or aggregating", field_type.name()))
+        }
+        FieldType::DenseVector { .. } | FieldType::Binary => {
+            Some(format!("Field [{path}] of type [{}] doesn't support sort", field_type.name()))
+        }
+        _ if off => Some(format!(
+            "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}]. Use doc \
+             values instead.",
+            field_type.name()
+        )),
+        _ => None,
+    }
+}
+
+/// What the values of a type are compared as, and how they are shown.
+fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown), String> {
+    let formats = |given: &[DateFormat]| -> Result<Vec<DateFormat>, String> {
+        match &key.format {
+            Some(format) => parse_formats(format),
+            None => Ok(given.to_vec()),
+        }
+    };
+    let date = |formats, nanos| Shown::Date { formats, formatted: key.format.is_some(), nanos };
+    Ok(match (key.numeric_type.as_deref(), field_type) {
+        (Some("date_nanos"), FieldType::Date { formats: own }) => {
+            (ColumnKind::Nanos, date(formats(own)?, true))
+        }
+        (None | Some("date"), FieldType::Date { formats: own }) => {
+            (ColumnKind::Long, date(formats(own)?, false))
+        }
+        (Some("date"), _) => (ColumnKind::Long, date(formats(&[])?, false)),
+        (Some("date_nanos"), _) => (ColumnKind::Nanos, date(formats(&[])?, true)),
+        (Some("double"), _) => (ColumnKind::Double, Shown::Double),
+        (Some(_), _) => (ColumnKind::Long, Shown::Long),
+        (None, FieldType::Keyword { .. }) => (ColumnKind::Keyword, Shown::Text),
+        (None, FieldType::Ip) => (ColumnKind::Keyword, Shown::Ip),
+        (None, FieldType::UnsignedLong) => (ColumnKind::Unsigned, Shown::Unsigned),
+        (None, FieldType::Float | FieldType::HalfFloat) => (ColumnKind::Double, Shown::Float),
+        (None, FieldType::Double | FieldType::ScaledFloat { .. }) => (ColumnKind::Double, Shown::Double),
+        (None, FieldType::Integer | FieldType::Short | FieldType::Byte) => (ColumnKind::Long, Shown::Int),
+        (None, FieldType::Boolean) => (ColumnKind::Long, Shown::Boolean),
+        (None, _) => (ColumnKind::Long, Shown::Long),
+    })
+}
+
+/// The type that `unmapped_type` names, as far as sorting tells types apart.
+fn unmapped(name: &str) -> Option<FieldType> {
+    Some(match name {
+        "long" | "date_nanos" => FieldType::Long,
+        "integer" => FieldType::Integer,
+        "short" => FieldType::Short,
+        "byte" => FieldType::Byte,
+        "unsigned_long" => FieldType::UnsignedLong,
+        "double" | "scaled_float" => FieldType::Double,
+        "float" => FieldType::Float,
+        "half_float" => FieldType::HalfFloat,
+        "boolean" => FieldType::Boolean,
+        "date" => FieldType::Date { formats: parse_formats(super::values::DEFAULT_FORMAT).ok()? },
+        "ip" => FieldType::Ip,
+        "keyword" | "version" | "constant_keyword" | "wildcard" => {
+            return match sparrow_mapping::Mapping::parse(
+                &serde_json::json!({"properties": {"f": {"type": "keyword"}}}),
+            ) {
+                Ok(mapping) => mapping.field("f").cloned(),
+                Err(_) => None,
+            };
+        }
+        _ => return None,
+    })
+}
+
+fn missing(key: &SortField, kind: ColumnKind, shown: &Shown) -> Result<Missing, SearchError> {
+    let first = match &key.missing {
+        None => false,
+        Some(Value::String(text)) if text == "_last" => false,
+        Some(Value::String(text)) if text == "_first" => true,
+        Some(value) => {
+            if kind == ColumnKind::Keyword && *shown == Shown::Text {
+                let text: Arc<str> = match value {
+                    Value::String(text) => text.as_str().into(),
+                    other => other.to_string().into(),
+                };
+                return Ok(Missing::Value(SortValue::Text(text)));
+            }
+            return shown.read(value).map(Missing::Value);
+        }
+    };
+    if kind == ColumnKind::Keyword {
+        return Ok(if first { Missing::First } else { Missing::Last });
+    }
+    // The lowest value comes first when ascending and last when descending.
+    let lowest = first != key.descending;
+    Ok(Missing::Value(shown.extreme(lowest)))
+}

@@ -1,0 +1,152 @@
+//! `_validate/query`: whether a query could be run, and why not; `_search_shards`: where it would run.
+
+use serde_json::{Map, Value, json};
+use sparrow_index::query::{SearchOptions, TotalHits};
+use sparrow_query::Query;
+
+use super::body::{self, read_object};
+use super::error::SearchError;
+use super::resolve::set_default_fields;
+use super::{encode, profile, resolve_indices, target, uri};
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::{ResolveOptions, Resolved};
+use sparrow_query::dsl::{self, Context};
+
+/// `GET|POST [/{index}]/_validate/query`.
+pub fn validate_query(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let explain = params.bool("explain", false)?;
+    let rewrite = params.bool("rewrite", false)?;
+    // There is one shard of each index, and so all of them are asked anyway.
+    params.bool("all_shards", false)?;
+    let handles = resolve_indices(service, request, request.right())?;
+    let mut query = match read(bytes) {
+        Ok(query) => query,
+        Err(error) => {
+            let mut answer = json!({"valid": false});
+            if explain {
+                answer["error"] = sentence(&error).into();
+            }
+            return Ok(Reply::ok(&answer));
+        }
+    };
+    if let Some(text) = uri::query_string(params)? {
+        query = Some(text);
+    }
+    let mut query = query.unwrap_or_else(Query::match_all);
+    let encoded = encode(service, &handles, &mut [&mut query], &request.caller, cancel.flag(), None);
+    let mut valid = true;
+    let mut explanations = Vec::new();
+    let options = SearchOptions { size: 0, track_total_hits: TotalHits::Off, ..SearchOptions::default() };
+    for handle in &handles {
+        let target = target(service, handle);
+        let mut query = query.clone();
+        if !target.default_fields.is_empty() {
+            set_default_fields(&mut query, &target.default_fields);
+        }
+        let failed = match &encoded {
+            Err(error) => Some(format!("{}: {}", error.es_type(), error.reason())),
+            Ok(()) => target
+                .snapshot
+                .search(&query, &options)
+                .err()
+                .map(|source| sentence(&SearchError::Query { shard: target.shard.clone(), source })),
+        };
+        let mut explanation = json!({"index": handle.handle.name, "valid": failed.is_none()});
+        match failed {
+            Some(error) => {
+                valid = false;
+                explanation["error"] = error.into();
+            }
+            None => explanation["explanation"] = profile::describe(&query).1.into(),
+        }
+        explanations.push(explanation);
+    }
+    let count = handles.len();
+    let mut answer = json!({"_shards": {"total": count, "successful": count, "failed": 0}, "valid": valid});
+    if explain || rewrite {
+        answer["explanations"] = Value::Array(explanations);
+    }
+    Ok(Reply::ok(&answer))
+}
+
+/// The query of a body.
+fn read(bytes: &[u8]) -> Result<Option<Query>, SearchError> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(None);
+    }
+    let node = read_object(bytes)?;
+    let mut query = None;
+    for member in node.as_object().unwrap_or_default() {
+        if &*member.name != "query" {
+            return Err(SearchError::parsing(
+                member.at,
+                format!("request does not support [{}]", member.name),
+            ));
+        }
+        query = Some(dsl::parse_query(&member.value, Context::new(body::DEFAULT_SIZE))?);
+    }
+    Ok(query)
+}
+
+/// An error as Elasticsearch writes exceptions into texts: class and sentence, then the causes.
+fn sentence(error: &SearchError) -> String {
+    let mut exception = error.exception();
+    let mut text = format!("{}: {}", class(exception.kind), exception.reason);
+    while let Some(cause) = exception.caused_by.take() {
+        text.push_str(&format!("; {}: {}", class(cause.kind), cause.reason));
+        exception = *cause;
+    }
+    text
+}
+
+/// The name of an exception's class.
+fn class(kind: &str) -> &str {
+    match kind {
+        "parsing_exception" => "org.elasticsearch.common.ParsingException",
+        "x_content_parse_exception" => "org.elasticsearch.xcontent.XContentParseException",
+        "named_object_not_found_exception" => "org.elasticsearch.xcontent.NamedObjectNotFoundException",
+        "query_shard_exception" => "org.elasticsearch.index.query.QueryShardException",
+        "illegal_argument_exception" => "java.lang.IllegalArgumentException",
+        "number_format_exception" => "java.lang.NumberFormatException",
+        other => other,
+    }
+}
+
+/// `GET|POST [/{index}]/_search_shards`.
+pub fn search_shards(
+    service: &SearchService,
+    request: &Request,
+    _bytes: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let options = ResolveOptions::from_params(&request.params())?;
+    let found = service.indices.resolve_filtered(request.part("index"), &options, request.right())?;
+    let node = service.node.id();
+    let mut indices = Map::new();
+    let mut shards = Vec::new();
+    for Resolved { handle, filter, aliases } in found {
+        let mut seen = Map::new();
+        if !aliases.is_empty() {
+            seen.insert("aliases".to_owned(), json!(aliases));
+        }
+        if let Some(filter) = filter {
+            seen.insert("filter".to_owned(), filter);
+        }
+        indices.insert(handle.name.clone(), Value::Object(seen));
+        shards.push(json!([{
+            "state": "STARTED", "primary": true, "node": node, "relocating_node": null, "shard": 0,
+            "index": handle.name, "allocation_id": {"id": handle.uuid},
+            "relocation_failure_info": {"failed_attempts": 0},
+        }]));
+    }
+    let nodes = json!({node: {"name": node, "ephemeral_id": node, "attributes": {}, "roles": ["data", "ingest", "master", "ml"]}});
+    Ok(Reply::ok(&json!({"nodes": nodes, "indices": indices, "shards": shards})))
+}

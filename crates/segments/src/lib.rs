@@ -1,0 +1,15 @@
+//! What lies in a segment of an index and in a commit: the schema, sparse postings and dense vectors as plugins of tantivy, tantivy's
+//! directory over our files, the list of files with their checksums, and the check of that list.
+
+pub mod directory;
+mod error;
+pub mod manifest;
+pub mod plugins;
+pub mod schema;
+pub mod verify;
+
+pub use self::directory::CommitFile;
+pub use self::error::IndexError;
+pub use self::plugins::MergeStats;
+pub use self::schema::IndexSchema;
+pub use self::verify::Damage;

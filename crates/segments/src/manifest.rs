@@ -1,0 +1,247 @@
+//! What a durable commit says of its files: length and CRC-32 of each, and of itself.
+//!
+//! The list is a member of our own in tantivy's `meta.json`, which tantivy ignores, so that a commit and its checksums are replaced
+//! by one renaming. It comes last, and the last 21 bytes are the checksum of all bytes before them:
+//!
+//! ```text
+//! {…tantivy's members…,"sparrow":{"format":1,"files":{"<name>":[[length, crc32], …], …},"crc32":"0123abcd"}}
+//! ```
+//!
+//! A file that is replaced under its name (field norms, when text fields are added) is listed with both contents while a crash may
+//! find either.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+/// Name of tantivy's commit point.
+pub const META: &str = "meta.json";
+
+/// Our member of `meta.json`.
+const MEMBER: &str = "sparrow";
+/// Version of that member.
+pub const FORMAT: u64 = 1;
+const TAIL_BEGINS: &[u8] = br#","crc32":""#;
+const TAIL_ENDS: &[u8] = br#""}}"#;
+const TAIL: usize = TAIL_BEGINS.len() + 8 + TAIL_ENDS.len();
+
+/// Length and CRC-32 of a whole file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum {
+    pub bytes: u64,
+    pub crc32: u32,
+}
+
+/// Name of a file in the index's folder → the contents that it may have; one, but for a file that is being replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manifest {
+    pub files: BTreeMap<String, Vec<Sum>>,
+}
+
+impl Manifest {
+    /// The files that `commit` names, of those whose sums are known.
+    pub fn of(commit: &Commit, sums: &HashMap<PathBuf, Sum>) -> Self {
+        let named = sums.iter().filter_map(|(path, sum)| {
+            let name = path.to_str()?;
+            commit.names(name).then(|| (name.to_owned(), vec![*sum]))
+        });
+        Self { files: named.collect() }
+    }
+
+    /// The bytes of a `meta.json`: `meta`, which has no member of ours, with this list.
+    ///
+    /// # Errors
+    /// When `meta` is no JSON object.
+    pub fn encode(&self, meta: &[u8]) -> serde_json::Result<Vec<u8>> {
+        let mut members: Map<String, Value> = serde_json::from_slice(meta)?;
+        let files = self.files.iter().map(|(name, sums)| {
+            let sums = sums.iter().map(|sum| Value::from(vec![sum.bytes, u64::from(sum.crc32)]));
+            (name.clone(), Value::Array(sums.collect()))
+        });
+        let own = Map::from_iter([
+            ("format".to_owned(), FORMAT.into()),
+            ("files".to_owned(), Value::Object(files.collect())),
+        ]);
+        // Whatever was there under the name has to make room: ours comes last.
+        members.shift_remove(MEMBER);
+        members.insert(MEMBER.to_owned(), Value::Object(own));
+        let mut bytes = serde_json::to_vec(&members)?;
+        bytes.truncate(bytes.len() - 2);
+        let checksum = crc32fast::hash(&bytes);
+        bytes.extend_from_slice(&tail(checksum));
+        Ok(bytes)
+    }
+}
+
+fn tail(checksum: u32) -> Vec<u8> {
+    let mut tail = TAIL_BEGINS.to_vec();
+    tail.extend_from_slice(format!("{checksum:08x}").as_bytes());
+    tail.extend_from_slice(TAIL_ENDS);
+    tail
+}
+
+/// A `meta.json` that is as it was written.
+#[derive(Debug)]
+pub struct Meta {
+    /// Its members without ours.
+    pub bytes: Vec<u8>,
+    pub commit: Commit,
+    /// `None` in one that an older version wrote: nothing in it can be checked then.
+    pub manifest: Option<Manifest>,
+}
+
+/// Why a `meta.json` is not used.
+#[derive(Debug)]
+pub enum MetaProblem {
+    Damaged(String),
+    Newer { found: u64 },
+}
+
+impl Meta {
+    /// Checks and reads the bytes of the file.
+    pub fn decode(bytes: &[u8]) -> Result<Self, MetaProblem> {
+        let damaged = |reason: String| MetaProblem::Damaged(reason);
+        let mut members: Map<String, Value> =
+            serde_json::from_slice(bytes).map_err(|error| damaged(format!("no commit: {error}")))?;
+        let checked = bytes.len() > TAIL && bytes[bytes.len() - TAIL..].starts_with(TAIL_BEGINS);
+        if checked {
+            let (content, found) = bytes.split_at(bytes.len() - TAIL);
+            let expected = tail(crc32fast::hash(content));
+            if found != expected {
+                let text = |tail: &[u8]| {
+                    String::from_utf8_lossy(&tail[TAIL_BEGINS.len()..TAIL_BEGINS.len() + 8]).into_owned()
+                };
+                return Err(damaged(format!("crc32 {}, expected {}", text(&expected), text(found))));
+            }
+        }
+        let manifest = match members.shift_remove(MEMBER) {
+            None if checked => return Err(damaged("its list of files is missing".into())),
+            None => None,
+            Some(_) if !checked => return Err(damaged("its checksum is missing".into())),
+            Some(own) => Some(read_own(&own)?),
+        };
+        let commit = Commit::of(&members).ok_or_else(|| damaged("it names no segments".into()))?;
+        let bytes = serde_json::to_vec(&members).map_err(|error| damaged(error.to_string()))?;
+        Ok(Self { bytes, commit, manifest })
+    }
+}
+
+fn read_own(own: &Value) -> Result<Manifest, MetaProblem> {
+    let found = own["format"].as_u64().unwrap_or_default();
+    if found != FORMAT {
+        return Err(MetaProblem::Newer { found });
+    }
+    let sum = |value: &Value| {
+        Some(Sum { bytes: value[0].as_u64()?, crc32: u32::try_from(value[1].as_u64()?).ok()? })
+    };
+    let sums = |value: &Value| value.as_array()?.iter().map(sum).collect::<Option<Vec<Sum>>>();
+    let files = own["files"].as_object().and_then(|files| {
+        files.iter().map(|(name, value)| Some((name.clone(), sums(value)?))).collect::<Option<_>>()
+    });
+    match files {
+        Some(files) => Ok(Manifest { files }),
+        None => Err(MetaProblem::Damaged("its list of files cannot be read".into())),
+    }
+}
+
+/// The segments of a commit: name (32 hexadecimal digits) → stamp of its file of deletions, if it has one.
+#[derive(Debug, Default)]
+pub struct Commit {
+    segments: HashMap<String, Option<u64>>,
+}
+
+impl Commit {
+    /// The segments that tantivy's members name; `None` when they cannot be read.
+    pub fn of(members: &Map<String, Value>) -> Option<Self> {
+        let mut segments = HashMap::new();
+        for segment in members.get("segments")?.as_array()? {
+            let id = segment["segment_id"].as_str()?.replace('-', "");
+            segments.insert(id, segment["deletes"]["opstamp"].as_u64());
+        }
+        Some(Self { segments })
+    }
+
+    /// Whether a file of this name belongs to the commit.
+    pub fn names(&self, file: &str) -> bool {
+        let Some((id, rest)) = file.split_once('.') else { return false };
+        match self.segments.get(id) {
+            None => false,
+            Some(opstamp) => match rest.strip_suffix(".del") {
+                Some(number) => opstamp.is_some_and(|opstamp| number == opstamp.to_string()),
+                None => !rest.ends_with(".new") && rest != "store.temp",
+            },
+        }
+    }
+
+    /// The segments' names.
+    pub fn segments(&self) -> impl Iterator<Item = &str> {
+        self.segments.keys().map(String::as_str)
+    }
+}
+
+/// The segment that a file is named after, if it is named like a file of one.
+pub fn segment_of(file: &str) -> Option<&str> {
+    let (id, _) = file.split_once('.')?;
+    (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0123456789abcdef0123456789abcdef";
+
+    fn meta() -> Vec<u8> {
+        let id = "01234567-89ab-cdef-0123-456789abcdef";
+        format!(
+            "{{\n \"segments\": [{{\"segment_id\": \"{id}\", \"max_doc\": 3, \"deletes\": null}}],\n \"opstamp\": 7\n}}\n"
+        )
+        .into_bytes()
+    }
+
+    fn manifest() -> Manifest {
+        let store = (format!("{ID}.store"), vec![Sum { bytes: 5, crc32: 6 }]);
+        let norms =
+            (format!("{ID}.fieldnorm"), vec![Sum { bytes: 7, crc32: u32::MAX }, Sum { bytes: 8, crc32: 0 }]);
+        Manifest { files: BTreeMap::from([store, norms]) }
+    }
+
+    #[test]
+    fn a_commit_comes_back_with_its_files_and_without_our_member() {
+        let encoded = manifest().encode(&meta()).unwrap();
+        let decoded = Meta::decode(&encoded).unwrap();
+        assert_eq!(decoded.manifest, Some(manifest()));
+        let members: Value = serde_json::from_slice(&decoded.bytes).unwrap();
+        assert_eq!(members, serde_json::from_slice::<Value>(&meta()).unwrap());
+        assert!(decoded.commit.names(&format!("{ID}.store")));
+        assert!(!decoded.commit.names(&format!("{ID}.3.del")));
+        // Once more over what was read gives the same bytes.
+        assert_eq!(manifest().encode(&decoded.bytes).unwrap(), encoded);
+        assert_eq!(Meta::decode(&meta()).unwrap().manifest, None);
+    }
+
+    #[test]
+    fn each_changed_bit_and_each_cut_is_found() {
+        let encoded = manifest().encode(&meta()).unwrap();
+        for at in 0..encoded.len() {
+            for bit in 0..8 {
+                let mut bytes = encoded.clone();
+                bytes[at] ^= 1 << bit;
+                assert!(Meta::decode(&bytes).is_err(), "bit {bit} of byte {at}");
+            }
+            assert!(Meta::decode(&encoded[..at]).is_err(), "cut at {at}");
+        }
+        let mut longer = encoded;
+        longer.push(b' ');
+        assert!(Meta::decode(&longer).is_err());
+    }
+
+    #[test]
+    fn a_newer_list_is_refused_as_such() {
+        let encoded = String::from_utf8(manifest().encode(&meta()).unwrap()).unwrap();
+        let newer = encoded[..encoded.len() - TAIL].replace(r#""format":1"#, r#""format":2"#).into_bytes();
+        let newer = [newer.as_slice(), &tail(crc32fast::hash(&newer))].concat();
+        assert!(matches!(Meta::decode(&newer), Err(MetaProblem::Newer { found: 2 })));
+    }
+}

@@ -1,0 +1,92 @@
+//! Bytes of documents that wait between `add` and an indexing thread.
+//!
+//! tantivy's own queue holds 10,000 documents, whatever their size: with long documents that is far
+//! more memory than the indexing budget. The writer waits here instead.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::merges::MergeCounters;
+
+/// Upper bound of waiting bytes; one larger document still passes alone.
+const MAX_WAITING_BYTES: usize = 8 << 20;
+
+#[derive(Default)]
+struct Waiting {
+    sizes: VecDeque<usize>,
+    bytes: usize,
+}
+
+/// Counts what was sent to the indexing threads and not taken yet.
+#[derive(Default)]
+pub struct Gauge {
+    waiting: Mutex<Waiting>,
+    room: Condvar,
+    /// What the same plugin merges.
+    pub merges: MergeCounters,
+}
+
+impl Gauge {
+    /// Waits for room and registers a document. Gives up waiting after a while, since an indexing thread
+    /// that died takes no more documents: the next `add` or commit then reports its error.
+    pub fn sent(&self, size: usize) {
+        let mut waiting = self.waiting.lock();
+        for _ in 0..20 {
+            if waiting.bytes == 0 || waiting.bytes + size <= MAX_WAITING_BYTES {
+                break;
+            }
+            self.room.wait_for(&mut waiting, Duration::from_millis(100));
+        }
+        waiting.sizes.push_back(size);
+        waiting.bytes += size;
+    }
+
+    /// An indexing thread took a document. With several threads the sizes may be taken in another
+    /// order than sent, the sum stays right.
+    pub fn taken(&self) {
+        let mut waiting = self.waiting.lock();
+        if let Some(size) = waiting.sizes.pop_front() {
+            waiting.bytes -= size;
+        }
+        drop(waiting);
+        self.room.notify_all();
+    }
+
+    /// Nothing waits any more: after a commit or rollback.
+    pub fn reset(&self) {
+        *self.waiting.lock() = Waiting::default();
+        self.room.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_sender_waits_until_something_is_taken() {
+        let gauge = Arc::new(Gauge::default());
+        gauge.sent(MAX_WAITING_BYTES);
+        let passed = Arc::new(AtomicBool::new(false));
+        let sender = std::thread::spawn({
+            let (gauge, passed) = (gauge.clone(), passed.clone());
+            move || {
+                gauge.sent(1);
+                passed.store(true, Ordering::SeqCst);
+            }
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!passed.load(Ordering::SeqCst));
+        gauge.taken();
+        sender.join().unwrap();
+        assert_eq!(gauge.waiting.lock().bytes, 1);
+        gauge.reset();
+        gauge.taken();
+        assert_eq!(gauge.waiting.lock().bytes, 0);
+    }
+}

@@ -1,0 +1,94 @@
+//! Figures of the merges of one index since it was opened.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+/// Figures of merges. Bytes and times are those of sparse postings and dense vectors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MergeStats {
+    /// Merges that run.
+    pub current: u64,
+    /// Documents that they merge.
+    pub current_docs: u64,
+    /// Bytes that they read.
+    pub current_bytes: u64,
+    /// Merges that ended.
+    pub total: u64,
+    /// Documents that they merged.
+    pub docs: u64,
+    /// Bytes that they read.
+    pub bytes: u64,
+    /// Time that they took.
+    pub nanos: u64,
+}
+
+/// Counts merges. Shared by the segment plugin, which merges, and those who ask.
+#[derive(Debug, Default)]
+pub struct MergeCounters {
+    current: AtomicU64,
+    current_docs: AtomicU64,
+    current_bytes: AtomicU64,
+    total: AtomicU64,
+    docs: AtomicU64,
+    bytes: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl MergeCounters {
+    /// A merge begins; it ends when what this gives is dropped.
+    pub fn begin(&self, docs: u64, bytes: u64) -> Merging<'_> {
+        self.current.fetch_add(1, Relaxed);
+        self.current_docs.fetch_add(docs, Relaxed);
+        self.current_bytes.fetch_add(bytes, Relaxed);
+        Merging { counters: self, docs, bytes, began: Instant::now() }
+    }
+
+    pub fn stats(&self) -> MergeStats {
+        MergeStats {
+            current: self.current.load(Relaxed),
+            current_docs: self.current_docs.load(Relaxed),
+            current_bytes: self.current_bytes.load(Relaxed),
+            total: self.total.load(Relaxed),
+            docs: self.docs.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+            nanos: self.nanos.load(Relaxed),
+        }
+    }
+}
+
+/// A merge that runs.
+pub struct Merging<'a> {
+    counters: &'a MergeCounters,
+    docs: u64,
+    bytes: u64,
+    began: Instant,
+}
+
+impl Drop for Merging<'_> {
+    fn drop(&mut self) {
+        let counters = self.counters;
+        counters.current.fetch_sub(1, Relaxed);
+        counters.current_docs.fetch_sub(self.docs, Relaxed);
+        counters.current_bytes.fetch_sub(self.bytes, Relaxed);
+        counters.total.fetch_add(1, Relaxed);
+        counters.docs.fetch_add(self.docs, Relaxed);
+        counters.bytes.fetch_add(self.bytes, Relaxed);
+        counters.nanos.fetch_add(self.began.elapsed().as_nanos() as u64, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_is_current_until_it_ends() {
+        let counters = MergeCounters::default();
+        let merging = counters.begin(3, 40);
+        let stats = counters.stats();
+        assert_eq!((stats.current, stats.current_docs, stats.current_bytes, stats.total), (1, 3, 40, 0));
+        drop(merging);
+        let stats = counters.stats();
+        assert_eq!((stats.current, stats.total, stats.docs, stats.bytes), (0, 1, 3, 40));
+    }
+}

@@ -1,0 +1,28 @@
+//! Sparse postings and dense vectors as parts of tantivy segments.
+
+mod container;
+mod gauge;
+mod merges;
+mod passages;
+mod plugin;
+mod reader;
+mod term_ids;
+mod vectors;
+
+pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
+pub use gauge::Gauge;
+pub use merges::MergeStats;
+pub use passages::PassageMap;
+pub use passages::encode_passages;
+pub use plugin::{SegmentParts, encode_tokens};
+pub use reader::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
+pub use vectors::MIN_GRAPH_VECTORS;
+pub use vectors::{VectorSettings, encode_vector};
+
+/// Extension of the container file.
+pub const EXTENSION: &str = "spw";
+
+/// The container as a tantivy segment component.
+pub fn component() -> tantivy::index::SegmentComponent {
+    tantivy::index::SegmentComponent::Custom(EXTENSION.to_owned())
+}

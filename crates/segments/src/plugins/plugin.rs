@@ -1,0 +1,298 @@
+//! The tantivy segment plugin: builds, serializes and merges the container of a segment.
+//!
+//! A writer error makes tantivy drop the whole batch of buffered documents while later adds still say
+//! Ok, so values are checked when a document is parsed and nothing here fails on data.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use sparrow_postings::{DROPPED, Format, MergeSource, PostingsBuilder, merge_postings};
+use sparrow_types::DocId;
+use sparrow_vectors::VectorsError;
+use tantivy::directory::{OwnedBytes, TerminatingWrite};
+use tantivy::index::Segment;
+use tantivy::indexer::doc_id_mapping::{DocIdMapping, MappingType};
+use tantivy::plugin::{PluginMergeContext, PluginWriter, PluginWriterContext, SegmentPlugin};
+use tantivy::schema::document::ErasedDocument;
+use tantivy::schema::{Field, Schema, Value};
+use tantivy::{SegmentReader, TantivyDocument, TantivyError};
+
+use super::container::{ContainerWriter, PartKind};
+use super::gauge::Gauge;
+use super::passages::{self, PassageBuilder};
+use super::reader::SegmentPlugins;
+use super::vectors::{VectorFields, VectorSettings};
+use crate::schema::{DENSE_TYPE, PASSAGES_TYPE, SPARSE_TYPE, custom_type};
+
+/// Bytes of a sparse value: `s`, then per token its length (u16), UTF-8 bytes and weight (f32).
+pub fn encode_tokens(tokens: &[(Box<str>, f32)]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 + tokens.iter().map(|(token, _)| token.len() + 6).sum::<usize>());
+    bytes.push(b's');
+    for (token, weight) in tokens {
+        debug_assert!(token.len() <= u16::MAX as usize, "checked when the document is parsed");
+        bytes.extend((token.len() as u16).to_le_bytes());
+        bytes.extend(token.as_bytes());
+        bytes.extend(weight.to_le_bytes());
+    }
+    bytes
+}
+
+/// Iterates over the pairs of [`encode_tokens`]; stops at the first malformed byte.
+pub(super) struct Tokens<'a>(pub(super) &'a [u8]);
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = (&'a str, f32);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (len, rest) = self.0.split_first_chunk::<2>()?;
+        let (token, rest) = rest.split_at_checked(u16::from_le_bytes(*len) as usize)?;
+        let (weight, rest) = rest.split_first_chunk::<4>()?;
+        self.0 = rest;
+        Some((std::str::from_utf8(token).ok()?, f32::from_le_bytes(*weight)))
+    }
+}
+
+/// The plugin. One per opened index.
+pub struct SegmentParts {
+    /// Layout of the sparse postings that are written.
+    pub format: Format,
+    pub gauge: Arc<Gauge>,
+    pub vectors: Arc<VectorSettings>,
+}
+
+impl SegmentPlugin for SegmentParts {
+    fn extensions(&self) -> &[&str] {
+        &[super::EXTENSION]
+    }
+
+    fn create_writer(&self, _: &PluginWriterContext) -> tantivy::Result<Box<dyn PluginWriter>> {
+        Ok(Box::new(PartsWriter {
+            format: self.format,
+            gauge: self.gauge.clone(),
+            sparse: BTreeMap::new(),
+            dense: VectorFields::default(),
+            passages: BTreeMap::new(),
+            settings: self.vectors.clone(),
+            num_docs: 0,
+        }))
+    }
+
+    fn merge(&self, context: PluginMergeContext) -> tantivy::Result<()> {
+        if matches!(context.doc_id_mapping.mapping_type(), MappingType::Shuffled) {
+            // Only an index sort shuffles, and we never set one.
+            return Err(TantivyError::InternalError("segments may not be shuffled".to_owned()));
+        }
+        let sources = context
+            .readers
+            .iter()
+            .map(|reader| SegmentPlugins::open(reader).map_err(internal))
+            .collect::<tantivy::Result<Vec<_>>>()?;
+        let maps = doc_maps(context.readers);
+        let num_docs = context.readers.iter().map(SegmentReader::num_docs).sum();
+        let bytes = sources.iter().map(SegmentPlugins::bytes).sum();
+        let _merging = self.gauge.merges.begin(u64::from(num_docs), bytes);
+        let file = context.target_segment.open_write(super::component())?;
+        let mut container = ContainerWriter::new(file);
+        for (field, entry) in context.schema.fields() {
+            match custom_type(entry) {
+                Some(SPARSE_TYPE) => {
+                    let merged: Vec<MergeSource<'_, OwnedBytes>> = sources
+                        .iter()
+                        .zip(&maps)
+                        .filter_map(|(source, doc_map)| {
+                            Some(MergeSource { reader: source.sparse(field)?, doc_map })
+                        })
+                        .collect();
+                    if !merged.is_empty() {
+                        container.part_with(field.field_id(), PartKind::Sparse, &mut |out| {
+                            merge_postings(&merged, num_docs, self.format, out)
+                        })?;
+                    }
+                }
+                Some(DENSE_TYPE) => {
+                    let merged: Vec<_> = sources
+                        .iter()
+                        .zip(&maps)
+                        .filter_map(|(source, doc_map)| Some((source.dense(field)?, doc_map.clone())))
+                        .collect();
+                    let schema = context.schema;
+                    self.vectors.merge(schema, field.field_id(), &merged, num_docs, &mut container)?;
+                }
+                Some(PASSAGES_TYPE) => {
+                    self.merge_passages(context.schema, field, &sources, &maps, num_docs, &mut container)?;
+                }
+                _ => {}
+            }
+        }
+        container.finish()?.terminate()?;
+        Ok(())
+    }
+}
+
+impl SegmentParts {
+    /// Merges the parts of a `semantic_text` field.
+    fn merge_passages(
+        &self,
+        schema: &Schema,
+        field: Field,
+        sources: &[SegmentPlugins],
+        doc_maps: &[Arc<[DocId]>],
+        num_docs: u32,
+        container: &mut ContainerWriter<impl Write>,
+    ) -> io::Result<()> {
+        let of_sources: Vec<_> = sources.iter().map(|source| source.passages(field)).collect();
+        if of_sources.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let merged = passages::merge(&of_sources, doc_maps, num_docs)?;
+        let id = field.field_id();
+        container.part(id, PartKind::Passages, &merged.bytes)?;
+        let sparse: Vec<MergeSource<'_, OwnedBytes>> = sources
+            .iter()
+            .zip(&merged.maps)
+            .filter_map(|(source, doc_map)| Some(MergeSource { reader: source.sparse(field)?, doc_map }))
+            .collect();
+        if !sparse.is_empty() {
+            container.part_with(id, PartKind::Sparse, &mut |out| {
+                merge_postings(&sparse, merged.count, self.format, out)
+            })?;
+        }
+        let dense: Vec<_> = sources
+            .iter()
+            .zip(&merged.maps)
+            .filter_map(|(source, map)| Some((source.dense(field)?, map.clone())))
+            .collect();
+        self.vectors.merge(schema, id, &dense, merged.count, container)
+    }
+}
+
+/// New number of each document of each source.
+///
+/// tantivy keeps its own list private; without an index sort it is the live documents in reader order.
+fn doc_maps(readers: &[SegmentReader]) -> Vec<Arc<[DocId]>> {
+    let mut next: DocId = 0;
+    readers
+        .iter()
+        .map(|reader| {
+            let mut map = vec![DROPPED; reader.max_doc() as usize];
+            for doc in reader.doc_ids_alive() {
+                map[doc as usize] = next;
+                next += 1;
+            }
+            map.into()
+        })
+        .collect()
+}
+
+fn vectors(error: VectorsError) -> TantivyError {
+    TantivyError::InternalError(error.to_string())
+}
+
+fn internal(error: crate::error::IndexError) -> TantivyError {
+    TantivyError::InternalError(error.to_string())
+}
+
+struct PartsWriter {
+    format: Format,
+    gauge: Arc<Gauge>,
+    sparse: BTreeMap<u32, PostingsBuilder>,
+    dense: VectorFields,
+    passages: BTreeMap<u32, PassageBuilder>,
+    settings: Arc<VectorSettings>,
+    num_docs: DocId,
+}
+
+impl PluginWriter for PartsWriter {
+    fn add_document(&mut self, doc_id: DocId, doc: &dyn ErasedDocument, _: &Schema) -> tantivy::Result<()> {
+        self.gauge.taken();
+        self.num_docs = doc_id + 1;
+        let Some(doc) = doc.as_any().downcast_ref::<TantivyDocument>() else {
+            return Err(TantivyError::InternalError("unexpected document type".to_owned()));
+        };
+        for (field, value) in doc.field_values() {
+            let Some(bytes) = value.as_custom() else { continue };
+            // The first byte tells the kind apart.
+            match bytes.split_first() {
+                Some((b's', tokens)) => {
+                    let builder = self.sparse.entry(field.field_id()).or_default();
+                    builder.add(doc_id, &mut Tokens(tokens));
+                }
+                Some((b'p', chunks)) => {
+                    let builder = self.passages.entry(field.field_id()).or_default();
+                    builder.add(field.field_id(), doc_id, chunks).map_err(vectors)?;
+                }
+                Some((b'd', vector)) => {
+                    self.dense.add(field.field_id(), doc_id, vector).map_err(vectors)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn serialize(
+        self: Box<Self>,
+        segment: &Segment,
+        doc_id_map: Option<&DocIdMapping>,
+    ) -> tantivy::Result<()> {
+        if doc_id_map.is_some() {
+            return Err(TantivyError::InternalError("segments may not be shuffled".to_owned()));
+        }
+        let this = *self;
+        let mut container = ContainerWriter::new(segment.open_write(super::component())?);
+        for (field, builder) in this.sparse {
+            let mut builder = Some(builder);
+            container.part_with(field, PartKind::Sparse, &mut |out| match builder.take() {
+                Some(builder) => builder.write_to(this.num_docs, this.format, out),
+                None => Ok(()),
+            })?;
+        }
+        let schema = segment.schema();
+        this.settings.write(&schema, this.dense.builders, this.num_docs, &mut container)?;
+        for (field, mut passages) in this.passages {
+            container
+                .part_with(field, PartKind::Passages, &mut |out| passages.write_map(this.num_docs, out))?;
+            let count = passages.count();
+            let mut sparse = passages.sparse.take();
+            if sparse.is_some() {
+                container.part_with(field, PartKind::Sparse, &mut |out| match sparse.take() {
+                    Some(builder) => builder.write_to(count, this.format, out),
+                    None => Ok(()),
+                })?;
+            }
+            this.settings.write(&schema, passages.dense.builders, count, &mut container)?;
+        }
+        container.finish()?.terminate()?;
+        Ok(())
+    }
+
+    fn mem_usage(&self) -> usize {
+        self.sparse.values().map(PostingsBuilder::mem_usage).sum::<usize>()
+            + self.dense.mem_usage()
+            + self.passages.values().map(PassageBuilder::mem_usage).sum::<usize>()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_round_trip() {
+        let tokens: Vec<(Box<str>, f32)> = vec![("a".into(), 1.5), ("über".into(), 0.25), ("".into(), 2.0)];
+        let bytes = encode_tokens(&tokens);
+        let back: Vec<_> = Tokens(&bytes[1..]).map(|(token, weight)| (token.into(), weight)).collect();
+        assert_eq!(back, tokens);
+        assert_eq!(Tokens(&bytes[1..bytes.len() - 1]).count(), 2);
+    }
+}

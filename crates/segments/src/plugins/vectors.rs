@@ -1,0 +1,194 @@
+//! Dense vectors in segments: how they travel to the indexing threads, and how merges lay them out.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use sparrow_types::DocId;
+use sparrow_vectors::{
+    Element, GraphSource, MAX_BLOCK, MergeSource, Metric, Similarity, VectorsBuilder, VectorsError,
+    merge_vectors, write_graph,
+};
+use tantivy::directory::OwnedBytes;
+use tantivy::schema::Schema;
+
+use super::container::{ContainerWriter, PartKind};
+use super::reader::DenseReader;
+use sparrow_mapping::{FieldType, Mapping, VectorOptions};
+
+/// Vectors from which on a merged segment gets a graph, unless told otherwise. Fewer are compared exactly in less than
+/// two milliseconds; see `docs/design/vectors/hnsw.md`.
+pub const MIN_GRAPH_VECTORS: usize = 10_000;
+
+/// What the mapping in force says about the layout of vectors, by path.
+#[derive(Debug)]
+pub struct VectorSettings {
+    options: RwLock<FxHashMap<String, VectorOptions>>,
+    min_graph_vectors: usize,
+    /// Set when merges under way are of no use any more, as a graph can take minutes.
+    stopped: AtomicBool,
+}
+
+impl VectorSettings {
+    pub fn new(mapping: &Mapping, min_graph_vectors: usize) -> Self {
+        let settings =
+            Self { options: RwLock::default(), min_graph_vectors, stopped: AtomicBool::new(false) };
+        settings.set(mapping);
+        settings
+    }
+
+    /// Puts another mapping in force for segments that are written from now on.
+    pub fn set(&self, mapping: &Mapping) {
+        let options = mapping.leaf_fields().filter_map(|(path, field_type)| match field_type {
+            FieldType::DenseVector(field) if !field.index => {
+                Some((path.to_owned(), VectorOptions::stored_only()))
+            }
+            FieldType::DenseVector(field) => Some((path.to_owned(), field.options)),
+            FieldType::SemanticText(field) => Some((path.to_owned(), field.dense.as_ref()?.options)),
+            _ => None,
+        });
+        *self.options.write() = options.collect();
+    }
+
+    /// Ends merges that are building graphs.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Options of a field of the schema, whose name is `d:<path>`.
+    fn of(&self, schema: &Schema, field: u32) -> VectorOptions {
+        let name = schema.get_field_name(tantivy::schema::Field::from_field_id(field));
+        let options = self.options.read();
+        let path = name.split_once(':').map_or(name, |(_, path)| path);
+        options.get(path).copied().unwrap_or_else(|| VectorOptions::default_for(Element::Float))
+    }
+
+    /// Writes the vectors of a new segment. They get no graph: that is left to merges, so that a refresh is quick.
+    pub(super) fn write(
+        &self,
+        schema: &Schema,
+        builders: BTreeMap<u32, VectorsBuilder>,
+        num_docs: u32,
+        container: &mut ContainerWriter<impl Write>,
+    ) -> io::Result<()> {
+        for (field, builder) in builders {
+            let codes = self.of(schema, field).codes();
+            let bytes = builder.finish(num_docs, codes).map_err(io::Error::other)?;
+            container.part(field, PartKind::Dense, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left of a field's vectors in several segments, with graphs over them if there are enough.
+    pub fn merge(
+        &self,
+        schema: &Schema,
+        field: u32,
+        sources: &[(&DenseReader, Arc<[DocId]>)],
+        num_docs: u32,
+        container: &mut ContainerWriter<impl Write>,
+    ) -> io::Result<()> {
+        if sources.is_empty() {
+            return Ok(());
+        }
+        let options = self.of(schema, field);
+        let merged: Vec<MergeSource<'_, OwnedBytes>> =
+            sources.iter().map(|(reader, doc_map)| MergeSource { reader, doc_map }).collect();
+        let mut count = 0;
+        container.part_with(field, PartKind::Dense, &mut |out| {
+            count = merge_vectors(&merged, num_docs, options.codes(), out)?;
+            Ok(())
+        })?;
+        let Some(graph) = options.graph.filter(|_| count >= self.min_graph_vectors) else { return Ok(()) };
+        container.part_with(field, PartKind::Graph, &mut |out| {
+            let sources = sources.iter().map(|(reader, doc_map)| GraphSource {
+                reader: DenseReader::clone(reader),
+                doc_map: doc_map.clone(),
+            });
+            if write_graph(sources.collect(), graph, MAX_BLOCK, &self.stopped, out)? {
+                return Ok(());
+            }
+            Err(io::Error::new(io::ErrorKind::Interrupted, "the index is closing"))
+        })
+    }
+}
+
+/// Bytes of a dense value: `d`, similarity (u8), element type (u8), then the components as f32.
+pub fn encode_vector(metric: Metric, vector: &[f32]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(3 + vector.len() * 4);
+    bytes.push(b'd');
+    bytes.push(match metric.similarity {
+        Similarity::Cosine => 0,
+        Similarity::DotProduct => 1,
+        Similarity::L2Norm => 2,
+        Similarity::MaxInnerProduct => 3,
+    });
+    bytes.push(match metric.element {
+        Element::Float => 0,
+        Element::Byte => 1,
+        Element::Bit => 2,
+    });
+    for component in vector {
+        bytes.extend(component.to_le_bytes());
+    }
+    bytes
+}
+
+/// Reads what [`encode_vector`] wrote behind the first byte.
+fn decode_vector(bytes: &[u8], vector: &mut Vec<f32>) -> Option<Metric> {
+    let ([similarity, element], components) = bytes.split_first_chunk::<2>()?;
+    vector.clear();
+    vector.extend(components.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)));
+    let similarity = match similarity {
+        0 => Similarity::Cosine,
+        1 => Similarity::DotProduct,
+        2 => Similarity::L2Norm,
+        3 => Similarity::MaxInnerProduct,
+        _ => return None,
+    };
+    let (element, dims) = match element {
+        0 => (Element::Float, vector.len()),
+        1 => (Element::Byte, vector.len()),
+        2 => (Element::Bit, vector.len() * 8),
+        _ => return None,
+    };
+    Some(Metric { element, similarity, dims })
+}
+
+/// Vectors of the segment that is being written, by field.
+#[derive(Default)]
+pub(super) struct VectorFields {
+    pub(super) builders: BTreeMap<u32, VectorsBuilder>,
+    vector: Vec<f32>,
+}
+
+impl VectorFields {
+    /// Adds a document's value, without its first byte; a malformed one is left out.
+    pub(super) fn add(&mut self, field: u32, doc: DocId, bytes: &[u8]) -> Result<(), VectorsError> {
+        let Some(metric) = decode_vector(bytes, &mut self.vector) else { return Ok(()) };
+        self.builders.entry(field).or_insert_with(|| VectorsBuilder::new(metric)).add(doc, &self.vector)
+    }
+
+    pub(super) fn mem_usage(&self) -> usize {
+        self.builders.values().map(VectorsBuilder::mem_usage).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_round_trip() {
+        let mut vector = Vec::new();
+        for (element, dims) in [(Element::Float, 2), (Element::Byte, 2), (Element::Bit, 16)] {
+            let metric = Metric { element, similarity: Similarity::L2Norm, dims };
+            let bytes = encode_vector(metric, &[1.0, -2.0]);
+            assert_eq!(decode_vector(&bytes[1..], &mut vector), Some(metric));
+            assert_eq!(vector, [1.0, -2.0]);
+        }
+    }
+}

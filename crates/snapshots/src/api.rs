@@ -1,0 +1,133 @@
+//! `_snapshot/{repository}`: registering, showing, verifying, cleaning up and forgetting repositories.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::running::take;
+use super::settings::Registered;
+use super::{errors, names};
+use crate::service::SnapshotService;
+use sparrow_call::NODE_NAME;
+use sparrow_call::body::parse_json;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+
+/// Most repositories.
+const MOST: usize = 1000;
+
+/// `PUT|POST /_snapshot/{repository}`
+pub fn put_repository(
+    service: &SnapshotService,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let name = request.part("repository");
+    names::check_repository(name)?;
+    let verify = request.params().bool("verify", true)?;
+    let Value::Object(body) = parse_json(body)? else {
+        return Err(EngineError::parse("Failed to parse content to map"));
+    };
+    let snapshots = &service.snapshots;
+    let mut repository = snapshots.open_repository(name, Registered::parse(name, &body)?)?;
+    let _one = snapshots.changing.lock();
+    snapshots.check_apart(&repository)?;
+    let mut next = snapshots.registered().as_ref().clone();
+    if next.len() >= MOST && !next.contains_key(name) {
+        return Err(EngineError::illegal_argument(format!("there are [{MOST}] repositories already")));
+    }
+    if let Some(old) = next.get(name)
+        && *old.settings.get("location").unwrap_or(&String::new()) != repository.settings.location()
+        && let Ok(old) = snapshots.open_repository(name, old.clone())
+        && let Some(by) = snapshots.running.use_of(&old.path)
+    {
+        return Err(errors::in_use(name, by));
+    }
+    repository.settings.uuid = if repository.settings.is_readonly() {
+        repository.layout.identity()?
+    } else {
+        Some(repository.layout.create()?)
+    };
+    if verify && repository.settings.uuid.is_some() {
+        repository.layout.verify(!repository.settings.is_readonly())?;
+    }
+    next.insert(name.to_owned(), repository.settings);
+    snapshots.replace(next)?;
+    Ok(Reply::acknowledged())
+}
+
+/// `GET /_snapshot[/{repository}]`
+pub fn get_repository(
+    service: &SnapshotService,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let registered = service.snapshots.registered();
+    let mut shown = Map::new();
+    for name in service.snapshots.select(request.part("repository"))? {
+        if let Some(repository) = registered.get(&name) {
+            shown.insert(name, repository.view());
+        }
+    }
+    Ok(Reply::ok(&Value::Object(shown)))
+}
+
+/// `DELETE /_snapshot/{repository}`: forgets repositories; what lies in them stays.
+pub fn delete_repository(
+    service: &SnapshotService,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let expression = request.part("repository");
+    let snapshots = &service.snapshots;
+    let _one = snapshots.changing.lock();
+    let found = snapshots.select(expression)?;
+    if found.is_empty() && !matches!(expression, "*" | "_all") {
+        return Err(errors::missing_repository(expression));
+    }
+    let mut next = snapshots.registered().as_ref().clone();
+    for name in found {
+        if let Some(settings) = next.remove(&name)
+            && let Ok(repository) = snapshots.open_repository(&name, settings)
+            && let Some(by) = snapshots.running.use_of(&repository.path)
+        {
+            return Err(errors::in_use(&name, by));
+        }
+    }
+    snapshots.replace(next)?;
+    Ok(Reply::acknowledged())
+}
+
+/// `POST /_snapshot/{repository}/_verify`
+pub fn verify_repository(
+    service: &SnapshotService,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let repository = service.snapshots.repository(request.part("repository"))?;
+    repository.layout.verify(!repository.settings.is_readonly())?;
+    // What a newer version wrote is refused here already.
+    repository.layout.identity()?;
+    Ok(Reply::ok(&json!({"nodes": {service.node.id(): {"name": NODE_NAME}}})))
+}
+
+/// `POST /_snapshot/{repository}/_cleanup`
+pub fn cleanup_repository(
+    service: &Arc<SnapshotService>,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let repository = service.snapshots.repository(request.part("repository"))?;
+    repository.check_writable("cleanup")?;
+    let turn = service.snapshots.running.turn(&repository.path);
+    let _turn = take(&turn, &|| false)?;
+    let held = repository.layout.begin()?;
+    let swept = repository.layout.sweep(&held)?;
+    repository.layout.end(&held)?;
+    Ok(Reply::ok(&json!({"results": {"deleted_bytes": swept.bytes, "deleted_blobs": swept.blobs}})))
+}

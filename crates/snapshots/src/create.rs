@@ -1,0 +1,462 @@
+//! `PUT /_snapshot/{repository}/{snapshot}`: making a snapshot.
+//!
+//! ```text
+//! flush and link each index ── take the global state ── (turn of the repository) copy what is new ── put the snapshot in place
+//! ```
+//!
+//! Linking takes no time, so a snapshot shows all indices as they were when it began, and everything that had been
+//! acknowledged by then. Copying holds no lock that a search or a write needs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use serde_json::{Map, Value, json};
+use sparrow_storage::durable;
+
+use super::layout::Exclusive;
+use super::manifest::{Content, Figures, FileEntry, GlobalState, IndexContent, Info, ModelContent};
+use super::pace::Pace;
+use super::running::{Creation, CreationGuard, Running, take};
+use super::{Repository, errors, features, list_of, listing, names, switch};
+use crate::service::SnapshotService;
+use sparrow_call::body::parse_object;
+use sparrow_call::error::EngineError;
+use sparrow_call::params::Params;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Right;
+use sparrow_indices::{IndexHandle, ResolveOptions, concrete_name, new_uuid, now_millis};
+use sparrow_tasks::{TaskContext, TaskSpec};
+
+/// Most bytes of `metadata`, as Elasticsearch has it.
+const MOST_METADATA: usize = 1024;
+
+/// What a request wants of a snapshot.
+struct Wanted {
+    indices: String,
+    options: ResolveOptions,
+    include_global_state: bool,
+    include_models: bool,
+    include_keys: bool,
+    metadata: Option<Map<String, Value>>,
+    partial: bool,
+}
+
+impl Wanted {
+    fn parse(body: &Map<String, Value>) -> Result<Self, EngineError> {
+        let mut wanted = Self {
+            indices: String::new(),
+            options: ResolveOptions::everything(),
+            include_global_state: true,
+            include_models: false,
+            include_keys: false,
+            metadata: None,
+            partial: false,
+        };
+        for (key, value) in body {
+            match key.as_str() {
+                "indices" => wanted.indices = list_of(key, value)?,
+                "ignore_unavailable" => wanted.options.ignore_unavailable = switch(key, value)?,
+                "allow_no_indices" => wanted.options.allow_no_indices = switch(key, value)?,
+                "expand_wildcards" => {
+                    let given = BTreeMap::from([("expand_wildcards".to_owned(), list_of(key, value)?)]);
+                    let with = wanted.options.clone().with(&Params::new(&given))?;
+                    wanted.options = with;
+                }
+                "include_global_state" => wanted.include_global_state = switch(key, value)?,
+                "include_models" => wanted.include_models = switch(key, value)?,
+                "partial" => wanted.partial = switch(key, value)?,
+                "feature_states" => wanted.include_keys = features::parse(value)?,
+                "metadata" => match value {
+                    Value::Null => {}
+                    Value::Object(metadata) => {
+                        let bytes = value.to_string().len();
+                        if bytes > MOST_METADATA {
+                            return Err(EngineError::invalid(format!(
+                                "metadata must be smaller than {MOST_METADATA} bytes but was [{bytes}]"
+                            )));
+                        }
+                        wanted.metadata = Some(metadata.clone());
+                    }
+                    _ => {
+                        return Err(EngineError::illegal_argument("malformed metadata, should be an object"));
+                    }
+                },
+                other => {
+                    return Err(EngineError::parse(format!(
+                        "[create_snapshot_request] unknown field [{other}]"
+                    )));
+                }
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+/// The repository is full.
+pub(super) fn too_many(repository: &Repository) -> EngineError {
+    let most = repository.settings.most_snapshots();
+    errors::repository(
+        &repository.name,
+        &format!(
+            "Cannot add another snapshot to this repository as it already contains [{most}] snapshots and is configured \
+             to hold up to [{most}] snapshots only."
+        ),
+    )
+}
+
+/// Makes a snapshot, as a task.
+pub fn create_snapshot(
+    service: &Arc<SnapshotService>,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let wait = request.params().bool("wait_for_completion", false)?;
+    let repository_name = request.part("repository");
+    let name = concrete_name(request.part("snapshot"))?;
+    names::check_snapshot(repository_name, &name)?;
+    let repository = service.snapshots.repository(repository_name)?;
+    let wanted = Wanted::parse(&parse_object(body)?)?;
+    if wanted.include_keys {
+        features::check(request, "cluster:admin/snapshot/create")?;
+    }
+    repository.check_writable("create snapshot")?;
+    let listing = repository.layout.list()?;
+    if listing.infos.iter().any(|info| info.snapshot == name) {
+        return Err(errors::name_in_use(
+            repository_name,
+            &name,
+            "snapshot with the same name already exists",
+        ));
+    }
+    if listing.infos.len() >= repository.settings.most_snapshots() {
+        return Err(too_many(&repository));
+    }
+    let uuid = new_uuid();
+    let label = format!("{name}/{uuid}");
+    let (mut handles, mut failures) = (Vec::new(), BTreeMap::new());
+    let known = service.indices.names();
+    for index in known.index_names(&wanted.indices, &wanted.options, Right::unlimited())? {
+        if let Some(handle) = known.indices.get(&index) {
+            handles.push(handle.clone());
+        } else if let Some(broken) = known.broken.get(&index) {
+            failures.insert(index, broken.error().reason());
+        }
+    }
+    if !failures.is_empty() && !wanted.partial {
+        let names: Vec<&str> = failures.keys().map(String::as_str).collect();
+        let problem = format!("Indices don't have primary shards [{}]", names.join(", "));
+        return Err(errors::snapshot(repository_name, &label, &problem));
+    }
+    let mut indices: Vec<String> = handles.iter().map(|handle| handle.name.clone()).collect();
+    indices.extend(failures.keys().cloned());
+    indices.sort();
+    let guard = Running::begin(
+        service,
+        Creation {
+            repository: repository.name.clone(),
+            location: repository.path.clone(),
+            snapshot: name.clone(),
+            uuid,
+            indices,
+            include_global_state: wanted.include_global_state,
+            metadata: wanted.metadata.clone(),
+            start: now_millis(),
+            aborted: AtomicBool::new(false),
+            total_files: AtomicU64::new(0),
+            total_bytes: AtomicU64::new(0),
+            done_files: AtomicU64::new(0),
+            done_bytes: AtomicU64::new(0),
+            done_indices: AtomicU64::new(0),
+        },
+    )?;
+    let spec = TaskSpec::new("cluster:admin/snapshot/create", format!("snapshot [{repository_name}:{name}]"))
+        .cancellable()
+        .opaque_id(request.opaque_id.clone());
+    let owner = service.clone();
+    let task = service.tasks.spawn(spec, move |context| {
+        let job = Job { service: &owner, repository: &repository, guard: &guard, wanted: &wanted, context };
+        let made = job.run(&handles, failures);
+        if let Err(error) = &made {
+            tracing::warn!(repository = repository.name, snapshot = label, %error, "a snapshot was not made");
+        }
+        match made {
+            Err(EngineError::Cancelled) if guard.creation.aborted.load(Relaxed) => {
+                Err(errors::snapshot(&repository.name, &label, "Snapshot was aborted by deletion"))
+            }
+            made => made.map(|info| json!({"snapshot": listing::view(&repository.name, &info)})),
+        }
+    })?;
+    match wait {
+        true => Ok(Reply::ok(&task.wait()?)),
+        false => Ok(Reply::ok(&json!({"accepted": true}))),
+    }
+}
+
+/// A snapshot that is being made.
+struct Job<'a> {
+    service: &'a SnapshotService,
+    repository: &'a Repository,
+    guard: &'a CreationGuard,
+    wanted: &'a Wanted,
+    context: &'a TaskContext,
+}
+
+/// An index whose files are linked.
+struct Staged {
+    content: IndexContent,
+    files: Vec<(String, u64)>,
+    start: u64,
+}
+
+impl Job<'_> {
+    fn must_stop(&self) -> bool {
+        self.context.is_cancelled() || self.guard.creation.aborted.load(Relaxed)
+    }
+
+    fn run(
+        &self,
+        handles: &[Arc<IndexHandle>],
+        mut failures: BTreeMap<String, String>,
+    ) -> Result<Info, EngineError> {
+        let creation = &self.guard.creation;
+        let staging = self.service.snapshots.staging()?;
+        let mut staged = Vec::with_capacity(handles.len());
+        for (number, handle) in handles.iter().enumerate() {
+            if self.must_stop() {
+                return Err(EngineError::Cancelled);
+            }
+            match self.stage(handle, &staging.0.join(number.to_string())) {
+                Ok(index) => staged.push((number, index)),
+                Err(error) if self.wanted.partial => {
+                    failures.insert(handle.name.clone(), error.reason());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let global = self.wanted.include_global_state.then(|| GlobalState::of(self.service));
+        let keys = match self.wanted.include_keys {
+            true => features::keys(&self.service.data)?,
+            false => None,
+        };
+        let models_folder = staging.0.join("models");
+        let models = match self.wanted.include_models {
+            true => self.service.models.link_uploads(&models_folder)?,
+            false => Vec::new(),
+        };
+        for (_, index) in &staged {
+            creation.add_total(index.files.len() as u64, index.files.iter().map(|(_, bytes)| bytes).sum());
+        }
+
+        let stop = || self.must_stop();
+        let turn = self.service.snapshots.running.turn(&self.repository.path);
+        let _turn = take(&turn, &stop)?;
+        let layout = &self.repository.layout;
+        // Another one may have been faster.
+        if layout.list()?.infos.iter().any(|info| info.snapshot == creation.snapshot) {
+            let how = "snapshot with the same name already exists";
+            return Err(errors::name_in_use(&self.repository.name, &creation.snapshot, how));
+        }
+        let held = layout.begin()?;
+        let known = self.known_files(&staged)?;
+        let mut pace = Pace::new(self.repository.settings.snapshot_rate(), &stop);
+        let mut copy =
+            Copy { job: self, held: &held, known: &known, pace: &mut pace, number: 0, new: Vec::new() };
+        let mut content = Content { global, keys, ..Content::default() };
+        let mut figures = BTreeMap::new();
+        for (number, index) in staged {
+            let folder = staging.0.join(number.to_string());
+            let (index, of_it) = copy.index(index, &folder)?;
+            figures.insert(index.name.clone(), of_it);
+            content.indices.push(index);
+            creation.done_indices.fetch_add(1, Relaxed);
+            durable::remove_dir_all(&folder)?;
+        }
+        for (number, model) in models.into_iter().enumerate() {
+            let folder = models_folder.join(number.to_string());
+            let files =
+                model.files.iter().map(|name| copy.file(&folder, name, None)).collect::<Result<_, _>>()?;
+            content.models.push(ModelContent { id: model.id, config: model.config, files });
+        }
+        // A blob that a change before this one wrote may be there and not durable, if that came to no end.
+        match held.crashed {
+            true => layout.sync_blobs(content.files().map(|file| &file.sha256))?,
+            false => layout.sync_blobs(copy.new.iter())?,
+        }
+        if self.must_stop() {
+            return Err(EngineError::Cancelled);
+        }
+        let info = Info {
+            snapshot: creation.snapshot.clone(),
+            uuid: creation.uuid.clone(),
+            server: env!("CARGO_PKG_VERSION").to_owned(),
+            include_global_state: creation.include_global_state,
+            has_keys: content.keys.is_some(),
+            metadata: creation.metadata.clone(),
+            start: creation.start,
+            end: now_millis().max(creation.start),
+            indices: figures,
+            failures,
+        };
+        layout.put_snapshot(&held, &info, &content)?;
+        // It is there from here on.
+        self.tidy(&held);
+        Ok(info)
+    }
+
+    /// Links the files of an index and takes its metadata.
+    fn stage(&self, handle: &IndexHandle, folder: &Path) -> Result<Staged, EngineError> {
+        let start = now_millis();
+        // After the files: a mapping only widens, and one that is wider than segments suits them. But an upgrade that ended in
+        // between makes other files of the same names.
+        let (files, metadata) = loop {
+            let before = handle.metadata.read().folder.clone();
+            let files = handle.link_commit(folder)?;
+            let metadata = handle.metadata.read().clone();
+            if metadata.folder == before {
+                break (files, metadata);
+            }
+            durable::remove_dir_all(folder)?;
+        };
+        let aliases = self.service.indices.names().aliases_of(&handle.name);
+        let aliases = aliases.iter().map(|(alias, spec)| (alias.clone(), spec.to_json())).collect();
+        Ok(Staged {
+            content: IndexContent {
+                name: handle.name.clone(),
+                uuid: handle.uuid.clone(),
+                folder: metadata.folder.clone(),
+                metadata: metadata.to_json(),
+                aliases,
+                files: Vec::new(),
+            },
+            files: files.into_iter().map(|file| (file.name, file.bytes)).collect(),
+            start,
+        })
+    }
+
+    /// Blobs of files that earlier snapshots took from the same folders of the same indices.
+    fn known_files(&self, staged: &[(usize, Staged)]) -> Result<Known, EngineError> {
+        let layout = &self.repository.layout;
+        let mut known = Known::new();
+        let mut missing: Vec<&str> = staged.iter().map(|(_, index)| index.content.uuid.as_str()).collect();
+        for info in layout.list()?.infos.iter().rev() {
+            if missing.is_empty() {
+                break;
+            }
+            if !info.indices.keys().any(|name| staged.iter().any(|(_, it)| it.content.name == *name)) {
+                continue;
+            }
+            // One that cannot be read is of no use here, and no reason not to make another.
+            let Ok(content) = layout.content(&info.uuid) else { continue };
+            for index in content.indices {
+                if let Some(at) = missing.iter().position(|uuid| *uuid == index.uuid) {
+                    missing.swap_remove(at);
+                    let files = index.files.into_iter();
+                    known.insert(
+                        (index.uuid, index.folder),
+                        files.map(|file| (file.name.clone(), file)).collect(),
+                    );
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// After a crash, removes what it left; what this snapshot could use of it is used.
+    fn tidy(&self, held: &Exclusive) {
+        let layout = &self.repository.layout;
+        let tidied = if held.crashed { layout.sweep(held).map(|_| ()) } else { Ok(()) };
+        if let Err(error) = tidied.and_then(|()| layout.end(held)) {
+            tracing::warn!(repository = self.repository.name, %error, "blobs that belong to nothing are left behind");
+        }
+    }
+}
+
+/// Uuid and folder of an index → its files by name.
+type Known = HashMap<(String, String), HashMap<String, FileEntry>>;
+
+/// Whether the content of a file with this name can never be another one. Field norms are replaced under their name when a
+/// mapping is widened; the numbers of files of deletions come again after a rollback; meta files are written anew.
+fn never_changes(name: &str) -> bool {
+    let Some((segment, extension)) = name.split_once('.') else { return false };
+    segment.len() == 32 && extension != "fieldnorm" && !extension.ends_with("del")
+}
+
+/// Brings files into the repository.
+struct Copy<'a, 'b> {
+    job: &'a Job<'a>,
+    held: &'a Exclusive,
+    known: &'a Known,
+    pace: &'a mut Pace<'b>,
+    number: u64,
+    /// Blobs that were written.
+    new: Vec<String>,
+}
+
+impl Copy<'_, '_> {
+    fn index(&mut self, staged: Staged, folder: &Path) -> Result<(IndexContent, Figures), EngineError> {
+        let Staged { mut content, files, start } = staged;
+        let known = self.known.get(&(content.uuid.clone(), content.folder.clone()));
+        let began = now_millis();
+        let mut figures = Figures { start, ..Figures::default() };
+        let mut segments = std::collections::HashSet::new();
+        for (name, bytes) in &files {
+            let before = self.new.len();
+            let known = known.and_then(|files| files.get(name)).filter(|file| file.length == *bytes);
+            content.files.push(self.file(folder, name, known)?);
+            figures.files += 1;
+            figures.bytes += bytes;
+            if self.new.len() > before {
+                figures.new_files += 1;
+                figures.new_bytes += bytes;
+            }
+            segments.extend(name.split_once('.').map(|(id, _)| id).filter(|id| id.len() == 32));
+            self.job.guard.creation.add_done(*bytes);
+        }
+        figures.segments = segments.len() as u64;
+        figures.took = now_millis().saturating_sub(began);
+        Ok((content, figures))
+    }
+
+    fn file(
+        &mut self,
+        folder: &Path,
+        name: &str,
+        known: Option<&FileEntry>,
+    ) -> Result<FileEntry, EngineError> {
+        let layout = &self.job.repository.layout;
+        self.pace.check()?;
+        if let Some(known) = known.filter(|_| never_changes(name))
+            && layout.has_blob(&known.sha256, known.length)
+        {
+            return Ok(known.clone());
+        }
+        let path = folder.join(name);
+        self.number += 1;
+        let (sha256, length, is_new) = layout.put_blob(self.held, &path, self.number, self.pace)?;
+        if is_new {
+            self.new.push(sha256.clone());
+        }
+        Ok(FileEntry { name: name.to_owned(), length, sha256 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::never_changes;
+
+    #[test]
+    fn files_that_can_change_are_read_again() {
+        let id = "0123456789abcdef0123456789abcdef";
+        for same in ["idx", "pos", "term", "fast", "store", "spw"] {
+            assert!(never_changes(&format!("{id}.{same}")), "{same}");
+        }
+        for other in
+            [format!("{id}.fieldnorm"), format!("{id}.12.del"), "meta.json".into(), ".managed.json".into()]
+        {
+            assert!(!never_changes(&other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! States of features, as Elasticsearch names what a snapshot may have besides indices and the global state. There is one:
+//! `security`, the API keys.
+//!
+//! Keys guard the engine from in front of it, and it knows of them only the file that they are kept in. A snapshot takes the text
+//! of that file as it is; `snapshot_keys` hands it back to whoever looks after the keys, before a restore.
+
+use serde_json::Value;
+use sparrow_storage::{DataDir, StorageError};
+
+use super::list_of;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::Request;
+
+/// The feature whose state is the API keys.
+pub(super) const SECURITY: &str = "security";
+
+/// Where they are kept, below the data directory.
+const KEYS: &str = "security/api_keys.json";
+
+/// Whether `feature_states` names the API keys.
+///
+/// # Errors
+/// For any other feature.
+pub(super) fn parse(value: &Value) -> Result<bool, EngineError> {
+    let list = list_of("feature_states", value)?;
+    let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    match names.as_slice() {
+        [] | ["none"] => Ok(false),
+        names if names.iter().all(|name| *name == SECURITY) => Ok(true),
+        _ => Err(EngineError::illegal_argument(format!(
+            "[feature_states] must be empty, [none] or [{SECURITY}], as there are no other features with a state here, but \
+             was [{list}]"
+        ))),
+    }
+}
+
+/// Checks that the caller may copy API keys, or bring them back: who can do that can give himself any right.
+///
+/// # Errors
+/// 403 for a caller who may not do everything.
+pub(super) fn check(request: &Request, action: &str) -> Result<(), EngineError> {
+    request.caller.check_unlimited(&format!("{action}/{SECURITY}"))
+}
+
+/// The text of the file with the API keys; none where nobody keeps any.
+///
+/// # Errors
+/// When it is there and cannot be read.
+pub(super) fn keys(data: &DataDir) -> Result<Option<String>, EngineError> {
+    let path = data.path().join(KEYS);
+    match sparrow_files::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StorageError::io("read", &path)(error).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_security_and_none_are_features() {
+        assert!(parse(&json!(["security"])).unwrap());
+        assert!(parse(&json!("security")).unwrap());
+        assert!(!parse(&json!([])).unwrap());
+        assert!(!parse(&json!(["none"])).unwrap());
+        for other in [json!(["none", "security"]), json!(["kibana"]), json!(["security", "kibana"])] {
+            assert!(parse(&other).unwrap_err().reason().contains("no other features"), "{other}");
+        }
+    }
+}

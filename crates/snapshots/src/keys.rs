@@ -1,0 +1,37 @@
+//! The API keys of a snapshot, before a restore brings them back.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sparrow_call::body::parse_object;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+
+use super::restore::Source;
+use super::restore_request::RestoreRequest;
+use super::{errors, features};
+use crate::service::SnapshotService;
+
+/// The API keys that a restore with this body brings back, as the text of their file: `{"keys": "…"}`, or `{}` when it is not asked
+/// for them. Fails as the restore itself would, so that no keys come back for one that is refused at once.
+pub fn snapshot_keys(
+    service: &Arc<SnapshotService>,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let wanted = RestoreRequest::parse(&parse_object(body)?)?;
+    if !wanted.include_keys {
+        return Ok(Reply::ok(&json!({})));
+    }
+    features::check(request, "cluster:admin/snapshot/restore")?;
+    let source = Source::find(service, request, &wanted)?;
+    match &source.content.keys {
+        Some(keys) => Ok(Reply::ok(&json!({"keys": keys}))),
+        None => Err(errors::restore(
+            &source.repository.name,
+            &source.info.label(),
+            &format!("the snapshot does not contain the feature state [{}]", features::SECURITY),
+        )),
+    }
+}

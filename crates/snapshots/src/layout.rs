@@ -1,0 +1,360 @@
+//! A repository on the disk. All that touches its files is here and below.
+//!
+//! ```text
+//! repository.json          who it is; made once
+//! lock                     locked by whoever changes the repository
+//! unfinished               there from the beginning of a change to its end: after a crash, blobs may belong to nothing
+//! snapshots/<uuid>.json    one snapshot: two lines, what a listing says and what a restore needs
+//! blobs/<ab>/<sha256>      contents of files, each once, however many snapshots have it; with `.damaged` behind it one that a
+//!                          restore found to be another
+//! temporary/<number>       blobs that are being written
+//! ```
+//!
+//! Each line of a JSON file is `{"format":1,"sha256":"…of the value's bytes","value":…}`. The file of a snapshot is put in
+//! place when all of its blobs are durable, and taken away before any of them: so every snapshot that is listed is whole.
+//!
+//! None of these folders and files may be a link or anything else than a folder or a file: whoever can write to the repository could
+//! have others removed by it, or keep the server waiting.
+
+mod blobs;
+mod lines;
+
+use std::fs::TryLockError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sparrow_files::{self as fs, File};
+use sparrow_storage::durable;
+
+use self::lines::{Unusable, read_line, written};
+use super::errors;
+use super::manifest::{Content, Info};
+use sparrow_call::error::EngineError;
+
+const FORMAT: u32 = 1;
+const IDENTITY: &str = "repository.json";
+const LOCK: &str = "lock";
+const UNFINISHED: &str = "unfinished";
+const SNAPSHOTS: &str = "snapshots";
+const BLOBS: &str = "blobs";
+const TEMPORARY: &str = "temporary";
+const EXTENSION: &str = ".json";
+/// The folders of a repository.
+const FOLDERS: [&str; 3] = [SNAPSHOTS, BLOBS, TEMPORARY];
+/// Its files, and those that stand in for them while they are written.
+const FILES: [&str; 5] = [IDENTITY, "repository.tmp", LOCK, UNFINISHED, "unfinished.tmp"];
+
+#[derive(Serialize, Deserialize)]
+struct Identity {
+    uuid: String,
+}
+
+/// The snapshots of a repository.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// Snapshots that can be read, ordered by start time.
+    pub infos: Vec<Info>,
+    /// Why others cannot, each naming its file.
+    pub unreadable: Vec<String>,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Swept {
+    pub blobs: u64,
+    pub bytes: u64,
+}
+
+/// The folder of a repository.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    /// Name of the repository, for what is said.
+    name: String,
+    root: PathBuf,
+}
+
+/// Keeps others, also other processes, from changing the repository while it lives.
+#[derive(Debug)]
+pub(super) struct Exclusive {
+    _lock: File,
+    /// A change before this one did not come to its end.
+    pub crashed: bool,
+}
+
+impl Layout {
+    /// The repository in a folder, which need not exist.
+    pub fn new(name: &str, root: PathBuf) -> Self {
+        Self { name: name.to_owned(), root }
+    }
+
+    /// The folders that a repository in `root` keeps for itself.
+    pub fn folders(root: &Path) -> [PathBuf; 3] {
+        FOLDERS.map(|folder| root.join(folder))
+    }
+
+    fn unusable(&self, file: &str, problem: Unusable) -> EngineError {
+        errors::repository(&self.name, &self.sentence(file, &problem))
+    }
+
+    fn sentence(&self, file: &str, problem: &Unusable) -> String {
+        match problem {
+            Unusable::Io(error) => {
+                tracing::warn!(repository = self.name, root = %self.root.display(), file, %error, "a file of a repository cannot be read");
+                format!("[{file}] cannot be read: {}", error.kind())
+            }
+            Unusable::Newer(format) => format!(
+                "[{file}] has format version {format}, this version of the server reads up to {FORMAT}: it was written by \
+                 a newer one"
+            ),
+            Unusable::Damaged(detail) => format!("[{file}] is damaged: {detail}"),
+        }
+    }
+
+    fn failed(&self, action: &'static str, file: &str, error: &dyn std::fmt::Display) -> EngineError {
+        tracing::warn!(repository = self.name, root = %self.root.display(), file, %error, action, "a repository fails");
+        errors::repository(&self.name, &format!("[{file}] cannot be {action}"))
+    }
+
+    /// Uuid of the repository; `None` where nothing lies at the location.
+    ///
+    /// # Errors
+    /// When its file cannot be read, is damaged or of a newer format.
+    pub fn identity(&self) -> Result<Option<String>, EngineError> {
+        self.check_places()?;
+        match lines::read(&self.root.join(IDENTITY), false).and_then(|bytes| read_line::<Identity>(&bytes)) {
+            Ok(identity) => Ok(Some(identity.uuid)),
+            Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(problem) => Err(self.unusable(IDENTITY, problem)),
+        }
+    }
+
+    /// Whether there is a repository in the folder, usable or not.
+    pub fn exists(&self) -> bool {
+        self.root.join(IDENTITY).symlink_metadata().is_ok()
+    }
+
+    /// Checks that nothing leads out of the repository.
+    ///
+    /// # Errors
+    /// `repository_exception` that names what does.
+    fn check_places(&self) -> Result<(), EngineError> {
+        FOLDERS.iter().chain(&FILES).try_for_each(|name| self.check_place(name))
+    }
+
+    /// Checks that a name in the repository is that of a folder or a file, as it should be, if it is there.
+    ///
+    /// # Errors
+    /// As [`Layout::check_places`].
+    fn check_place(&self, name: &str) -> Result<(), EngineError> {
+        let Ok(found) = self.root.join(name).symlink_metadata() else { return Ok(()) };
+        let problem = match () {
+            () if found.is_symlink() => "is a symbolic link, which a repository may not have",
+            () if FILES.contains(&name) && !found.is_file() => "is no regular file",
+            () if FOLDERS.contains(&name) && !found.is_dir() => "is no folder",
+            () => return Ok(()),
+        };
+        Err(errors::repository(&self.name, &format!("[{name}] {problem}")))
+    }
+
+    /// Makes the folders that are missing, and the identity of a new repository; gives its uuid.
+    ///
+    /// # Errors
+    /// As [`Layout::identity`]; when the folder cannot be written.
+    pub fn create(&self) -> Result<String, EngineError> {
+        self.check_places()?;
+        for folder in FOLDERS {
+            durable::create_dir_all(&self.root.join(folder))
+                .map_err(|error| self.failed("made", folder, &error))?;
+        }
+        if let Some(parent) = self.root.parent() {
+            durable::sync_dir(parent).map_err(|error| self.failed("made", "..", &error))?;
+        }
+        if let Some(uuid) = self.identity()? {
+            return Ok(uuid);
+        }
+        let uuid = sparrow_indices::new_uuid();
+        let line = written(&Identity { uuid: uuid.clone() })?;
+        durable::atomic_write(&self.root.join(IDENTITY), line.as_bytes())
+            .map_err(|error| self.failed("written", IDENTITY, &error))?;
+        Ok(uuid)
+    }
+
+    /// Writes, reads and removes a file.
+    ///
+    /// # Errors
+    /// `repository_verification_exception`; `repository_exception` where something leads out of the repository.
+    pub fn verify(&self, writable: bool) -> Result<(), EngineError> {
+        self.check_places()?;
+        let failed = |error: &dyn std::fmt::Display| {
+            tracing::warn!(repository = self.name, root = %self.root.display(), %error, "verification failed");
+            errors::not_verified(&self.name, "location is not accessible")
+        };
+        if !writable {
+            return fs::read_dir(&self.root).map(|_| ()).map_err(|error| failed(&error));
+        }
+        let token = sparrow_indices::new_uuid();
+        let path = self.root.join(TEMPORARY).join(format!("verify-{token}"));
+        durable::create_dir_all(&self.root.join(TEMPORARY)).map_err(|error| failed(&error))?;
+        let written = durable::atomic_write(&path, token.as_bytes()).map_err(|error| failed(&error));
+        let read = written.and_then(|()| fs::read(&path).map_err(|error| failed(&error)));
+        let removed = durable::remove_file(&path).map_err(|error| failed(&error));
+        match read? == token.as_bytes() {
+            true => removed,
+            false => Err(failed(&"what was written is not what is read")),
+        }
+    }
+
+    /// Keeps everybody else from changing the repository, and notes that a change is under way.
+    ///
+    /// # Errors
+    /// When another process changes it, or it cannot be written.
+    pub fn begin(&self) -> Result<Exclusive, EngineError> {
+        self.create()?;
+        let lock = self.lock()?;
+        let crashed = self.root.join(UNFINISHED).exists();
+        if !crashed {
+            durable::atomic_write(&self.root.join(UNFINISHED), b"")
+                .map_err(|error| self.failed("written", UNFINISHED, &error))?;
+        }
+        // Nobody writes to them now.
+        let names = durable::list_dir(&self.root.join(TEMPORARY));
+        for name in names.map_err(|error| self.failed("listed", TEMPORARY, &error))? {
+            durable::remove_file(&self.root.join(TEMPORARY).join(&name))
+                .map_err(|error| self.failed("removed", TEMPORARY, &error))?;
+        }
+        Ok(Exclusive { _lock: lock, crashed })
+    }
+
+    /// Keeps other processes from changing the repository until the file is closed.
+    fn lock(&self) -> Result<File, EngineError> {
+        let lock = File::open_or_create(self.root.join(LOCK))
+            .map_err(|error| self.failed("opened", LOCK, &error))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                errors::repository(&self.name, "another process is changing this repository")
+            }
+            TryLockError::Error(error) => self.failed("locked", LOCK, &error),
+        })?;
+        Ok(lock)
+    }
+
+    /// Notes that a change is complete: every blob belongs to a snapshot.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn end(&self, _held: &Exclusive) -> Result<(), EngineError> {
+        durable::remove_file(&self.root.join(UNFINISHED))
+            .map_err(|error| self.failed("removed", UNFINISHED, &error))
+    }
+
+    /// The snapshots. One that cannot be read does not hide the others.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed.
+    pub fn list(&self) -> Result<Listing, EngineError> {
+        self.identity()?;
+        let mut listing = Listing::default();
+        for uuid in self.uuids()? {
+            // The second line can be long, and says nothing that is shown.
+            let first = lines::read(&self.root.join(file_of(&uuid)), true);
+            match first.and_then(|bytes| read_line::<Info>(&bytes)) {
+                Ok(info) if info.uuid == uuid => listing.infos.push(info),
+                Ok(_) => listing.unreadable.push(format!("[{}] names another snapshot", file_of(&uuid))),
+                // It was deleted meanwhile.
+                Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(problem) => listing.unreadable.push(self.sentence(&file_of(&uuid), &problem)),
+            }
+        }
+        listing.infos.sort_by(|a, b| (a.start, &a.snapshot).cmp(&(b.start, &b.snapshot)));
+        Ok(listing)
+    }
+
+    /// What a restore needs of a snapshot.
+    ///
+    /// # Errors
+    /// When its file cannot be read, is damaged or of a newer format.
+    pub fn content(&self, uuid: &str) -> Result<Content, EngineError> {
+        let unusable = |problem| self.unusable(&file_of(uuid), problem);
+        let bytes = lines::read(&self.root.join(file_of(uuid)), false).map_err(unusable)?;
+        let (_, content) = parse(&bytes).map_err(unusable)?;
+        for file in content.files() {
+            if !is_hash(&file.sha256) || !is_file_name(&file.name) {
+                let problem = Unusable::Damaged(format!("a file cannot be named [{}]", file.name));
+                return Err(self.unusable(&file_of(uuid), problem));
+            }
+        }
+        Ok(content)
+    }
+
+    /// Puts the file of a snapshot in place, whose blobs are durable, and reads it as a restore would.
+    ///
+    /// # Errors
+    /// When it cannot be written, or could not be read again; there is no such snapshot then.
+    pub fn put_snapshot(&self, _held: &Exclusive, info: &Info, content: &Content) -> Result<(), EngineError> {
+        let file = file_of(&info.uuid);
+        let lines = written(info)? + &written(content)?;
+        // Before it is there: whoever lists the repository meanwhile must not see what nobody can restore.
+        parse(lines.as_bytes()).map_err(|problem| self.unusable(&file, problem))?;
+        let path = self.root.join(&file);
+        if let Err(error) = durable::atomic_write(&path, lines.as_bytes()) {
+            // It may have its name already.
+            let _ = durable::remove_file(&path);
+            return Err(self.failed("written", &file, &error));
+        }
+        let problem = match lines::read(&path, false) {
+            Ok(bytes) if bytes == lines.as_bytes() => return Ok(()),
+            Ok(_) => Unusable::Damaged("what is read is not what was written".to_owned()),
+            Err(problem) => problem,
+        };
+        if let Err(error) = durable::remove_file(&path) {
+            tracing::warn!(repository = self.name, file, %error, "an unreadable snapshot cannot be removed");
+        }
+        Err(self.unusable(&file, problem))
+    }
+
+    /// Takes the file of a snapshot away.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove_snapshot(&self, _held: &Exclusive, uuid: &str) -> Result<(), EngineError> {
+        let file = file_of(uuid);
+        durable::remove_file(&self.root.join(&file)).map_err(|error| self.failed("removed", &file, &error))
+    }
+
+    fn uuids(&self) -> Result<Vec<String>, EngineError> {
+        let names = durable::list_dir(&self.root.join(SNAPSHOTS))
+            .map_err(|error| self.failed("listed", SNAPSHOTS, &error))?;
+        let uuids = names.iter().filter_map(|name| name.strip_suffix(EXTENSION));
+        Ok(uuids.filter(|uuid| is_uuid(uuid)).map(str::to_owned).collect())
+    }
+}
+
+/// Reads both lines of the file of a snapshot.
+fn parse(bytes: &[u8]) -> Result<(Info, Content), Unusable> {
+    // What the first line says holds for the second: a newer version may mean something else by it.
+    let info = read_line(bytes)?;
+    let second = bytes.iter().position(|byte| *byte == b'\n').map_or(&[][..], |at| &bytes[at + 1..]);
+    Ok((info, read_line(second)?))
+}
+
+fn file_of(uuid: &str) -> String {
+    format!("{SNAPSHOTS}/{uuid}{EXTENSION}")
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 22 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether a file may have this name in the folder of an index or of a model: a repository may come from anywhere.
+fn is_file_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    (1..=100).contains(&name.len()) && name.bytes().all(plain) && !matches!(name, "." | "..")
+}
+
+#[cfg(test)]
+mod tests;

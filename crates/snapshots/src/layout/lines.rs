@@ -1,0 +1,83 @@
+//! Lines of the JSON files of a repository: a value with its checksum and the version of the format.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use sparrow_files::File;
+
+use super::FORMAT;
+use sparrow_call::error::EngineError;
+
+#[derive(Serialize, Deserialize)]
+struct Line<'a> {
+    format: u32,
+    sha256: String,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+/// What is wrong with a file that had to be read.
+pub(super) enum Unusable {
+    Io(io::Error),
+    Newer(u32),
+    Damaged(String),
+}
+
+/// Reads a file, or its first line alone.
+///
+/// # Errors
+/// When it cannot be read. Whoever opens a pipe waits for somebody to write to it, so only a regular file is opened.
+pub(super) fn read(path: &Path, first_line_only: bool) -> Result<Vec<u8>, Unusable> {
+    if !path.metadata().map_err(Unusable::Io)?.is_file() {
+        return Err(Unusable::Damaged("it is no regular file".to_owned()));
+    }
+    let mut file = File::open(path).map_err(Unusable::Io)?;
+    let mut bytes = Vec::new();
+    match first_line_only {
+        true => BufReader::new(file).read_until(b'\n', &mut bytes),
+        false => file.read_to_end(&mut bytes),
+    }
+    .map_err(Unusable::Io)?;
+    Ok(bytes)
+}
+
+/// A value as a line of a file.
+pub(super) fn written(value: &impl Serialize) -> Result<String, EngineError> {
+    let internal =
+        |error: serde_json::Error| EngineError::internal(format!("a snapshot cannot be written: {error}"));
+    let value = serde_json::value::to_raw_value(value).map_err(internal)?;
+    let line = Line { format: FORMAT, sha256: hex(&Sha256::digest(value.get())), value: &value };
+    Ok(serde_json::to_string(&line).map_err(internal)? + "\n")
+}
+
+/// Reads the first of some lines.
+pub(super) fn read_line<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unusable> {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let damaged = |error: serde_json::Error| Unusable::Damaged(error.to_string());
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| match newer(line) {
+        Some(format) => Unusable::Newer(format),
+        None => damaged(error),
+    })?;
+    if line.format > FORMAT {
+        return Err(Unusable::Newer(line.format));
+    }
+    if hex(&Sha256::digest(line.value.get())) != line.sha256 {
+        return Err(Unusable::Damaged("its checksum does not match".to_owned()));
+    }
+    serde_json::from_str(line.value.get()).map_err(damaged)
+}
+
+/// The format of a line that is otherwise not one of ours, if it is a newer one.
+fn newer(line: &[u8]) -> Option<u32> {
+    let value: serde_json::Value = serde_json::from_slice(line).ok()?;
+    value["format"].as_u64().and_then(|format| u32::try_from(format).ok()).filter(|format| *format > FORMAT)
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

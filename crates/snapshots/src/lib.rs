@@ -1,0 +1,234 @@
+//! Snapshots: copies of indices and of what belongs to no index, kept in repositories, which are folders.
+//!
+//! A snapshot is one file that names blobs by the hash of their content, so what is in the repository already is not
+//! written again. It is put in place last: whatever happens before, the repository is what it was, and asking for the same
+//! snapshot again goes on with the blobs that are there. Files of an index are taken as links to its durable commit, which
+//! takes no time and holds nobody up, and copied from there.
+
+mod api;
+mod clone;
+mod create;
+mod deep;
+mod errors;
+mod features;
+mod global;
+mod keys;
+mod layout;
+mod listing;
+mod location;
+mod manifest;
+mod names;
+mod pace;
+mod remove;
+mod restore;
+mod restore_request;
+mod running;
+mod service;
+mod settings;
+mod status;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use serde_json::{Value, json};
+use sparrow_storage::{DataDir, durable};
+
+pub use self::api::{
+    cleanup_repository, delete_repository, get_repository, put_repository, verify_repository,
+};
+pub use self::clone::clone_snapshot;
+pub use self::create::create_snapshot;
+pub use self::keys::snapshot_keys;
+use self::layout::Layout;
+pub use self::listing::{get_snapshot, rows};
+pub use self::manifest::INDEX_VERSION;
+pub use self::remove::delete_snapshot;
+pub use self::restore::restore_snapshot;
+use self::running::Running;
+pub use self::service::SnapshotService;
+use self::settings::Registered;
+pub use self::status::snapshot_status;
+use sparrow_call::error::EngineError;
+use sparrow_call::places;
+
+/// Name of the store with the repositories.
+const STORE: &str = "repositories";
+/// Folder in the data directory for links to commits that are being copied. It is emptied at the start.
+const STAGING: &str = "staging";
+/// Folder of repositories, beside the data directory.
+const FOLDER: &str = "snapshots";
+
+/// The repositories, and what is being done with them.
+pub struct Snapshots {
+    data: Arc<DataDir>,
+    /// All repositories lie below it.
+    root: PathBuf,
+    registered: RwLock<Arc<BTreeMap<String, Registered>>>,
+    /// Serialises registrations.
+    changing: Mutex<()>,
+    running: Running,
+}
+
+/// A repository, ready to be used.
+#[derive(Debug, Clone)]
+struct Repository {
+    name: String,
+    settings: Registered,
+    path: PathBuf,
+    layout: Layout,
+}
+
+impl Snapshots {
+    /// Reads which repositories there are, and removes what a crash left of snapshots that were being made. None of the
+    /// repositories is touched.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `root` is the data directory or in it.
+    pub fn open(data: Arc<DataDir>, root: Option<PathBuf>) -> Result<Self, EngineError> {
+        let beside = || data.path().parent().unwrap_or(data.path()).join(FOLDER);
+        let root = root.unwrap_or_else(beside);
+        let root = std::path::absolute(&root)
+            .map_err(|error| EngineError::internal(format!("the folder of repositories: {error}")))?;
+        if places::real(&root).starts_with(places::real(data.path())) {
+            return Err(EngineError::illegal_argument(format!(
+                "the folder of snapshot repositories, {}, must not be the data directory or in it: a backup has to survive the loss \
+                 of what it is a backup of",
+                root.display()
+            )));
+        }
+        let registered = match data.read_json(STORE)? {
+            Some(stored) => serde_json::from_value(stored)
+                .map_err(|error| EngineError::internal(format!("store [{STORE}]: {error}")))?,
+            None => BTreeMap::new(),
+        };
+        sparrow_indices::remove_folder(&data.path().join(STAGING));
+        Ok(Self {
+            data,
+            root,
+            registered: RwLock::new(Arc::new(registered)),
+            changing: Mutex::new(()),
+            running: Running::default(),
+        })
+    }
+
+    fn registered(&self) -> Arc<BTreeMap<String, Registered>> {
+        self.registered.read().clone()
+    }
+
+    /// Name and type of each repository.
+    pub fn repositories(&self) -> Vec<(String, String)> {
+        self.registered().iter().map(|(name, it)| (name.clone(), it.kind.clone())).collect()
+    }
+
+    /// The repository of this name.
+    fn repository(&self, name: &str) -> Result<Repository, EngineError> {
+        match self.registered().get(name) {
+            Some(settings) => self.open_repository(name, settings.clone()),
+            None => Err(errors::missing_repository(name)),
+        }
+    }
+
+    fn open_repository(&self, name: &str, settings: Registered) -> Result<Repository, EngineError> {
+        let path = location::resolve(name, &self.root, settings.location())?;
+        Ok(Repository { name: name.to_owned(), settings, layout: Layout::new(name, path.clone()), path })
+    }
+
+    /// Checks that a repository and the data directory, or the folder of another repository, do not lie in each other. Two
+    /// repositories may be the same folder.
+    ///
+    /// # Errors
+    /// `repository_exception` that says what it lies in, or what lies in it.
+    fn check_apart(&self, repository: &Repository) -> Result<(), EngineError> {
+        let location = repository.settings.location();
+        let refuse = |problem: &str| {
+            Err(errors::not_created(&repository.name, &format!("location [{location}] {problem}")))
+        };
+        let real = places::real(&repository.path);
+        if places::overlap(&real, &places::real(self.data.path())) {
+            return refuse("is the data directory, in it or around it");
+        }
+        for (name, settings) in self.registered().iter().filter(|(name, _)| **name != repository.name) {
+            let Ok(path) = location::resolve(name, &self.root, settings.location()) else { continue };
+            let other = places::real(&path);
+            if other != real && places::overlap(&real, &other) {
+                return refuse(&format!("is in or around that of another repository, [{name}]"));
+            }
+        }
+        // Those that are registered with other servers, or not any more.
+        let is_repository = |folder: &Path| Layout::new(&repository.name, folder.to_path_buf()).exists();
+        let root = places::real(&self.root);
+        let mut around = real.ancestors().skip(1).take_while(|folder| folder.starts_with(&root));
+        if around.any(is_repository) || Layout::folders(&real).iter().any(|folder| is_repository(folder)) {
+            return refuse("is in or around that of another repository");
+        }
+        Ok(())
+    }
+
+    /// Names of the repositories of an expression.
+    fn select(&self, expression: &str) -> Result<Vec<String>, EngineError> {
+        let registered = self.registered();
+        let known: Vec<&str> = registered.keys().map(String::as_str).collect();
+        let found = names::select(expression, &known).map_err(|name| errors::missing_repository(&name))?;
+        Ok(found.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Replaces the repositories, durably. Only under `changing`.
+    fn replace(&self, next: BTreeMap<String, Registered>) -> Result<(), EngineError> {
+        self.data.write_json(STORE, &json!(next))?;
+        *self.registered.write() = Arc::new(next);
+        Ok(())
+    }
+
+    /// A folder for links and files that are being brought together, removed with the guard.
+    fn staging(&self) -> Result<Staging, EngineError> {
+        let path = self.data.path().join(STAGING).join(sparrow_indices::new_uuid());
+        durable::create_dir_all(&path)?;
+        Ok(Staging(path))
+    }
+}
+
+impl Repository {
+    fn check_writable(&self, action: &str) -> Result<(), EngineError> {
+        if self.settings.is_readonly() {
+            return Err(errors::repository(&self.name, &format!("cannot {action} in a readonly repository")));
+        }
+        Ok(())
+    }
+}
+
+/// A folder that goes with it.
+struct Staging(PathBuf);
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        sparrow_indices::remove_folder(&self.0);
+    }
+}
+
+/// Reads a list of names: a text with commas, or an array of texts.
+fn list_of(key: &str, value: &Value) -> Result<String, EngineError> {
+    let refuse =
+        || EngineError::illegal_argument(format!("malformed {key} section, should be an array of strings"));
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(items) => {
+            let items: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+            Ok(items.ok_or_else(refuse)?.join(","))
+        }
+        _ => Err(refuse()),
+    }
+}
+
+/// Reads a switch of a body.
+fn switch(key: &str, value: &Value) -> Result<bool, EngineError> {
+    match value {
+        Value::Bool(value) => Ok(*value),
+        Value::String(text) if matches!(text.as_str(), "true" | "false") => Ok(text == "true"),
+        other => Err(EngineError::illegal_argument(format!(
+            "Failed to parse value [{}] as only [true] or [false] are allowed. [{key}]",
+            other.as_str().map_or_else(|| other.to_string(), str::to_owned)
+        ))),
+    }
+}

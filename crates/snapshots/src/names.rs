@@ -1,0 +1,154 @@
+//! Which names repositories and snapshots may have, and what expressions of names stand for.
+//!
+//! A name never becomes a part of a path: files of a repository are named by uuids that this server made and by hashes.
+
+use super::errors;
+use sparrow_call::error::EngineError;
+use sparrow_wire::glob;
+
+const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
+const MAX_BYTES: usize = 255;
+
+fn forbidden() -> String {
+    let list: Vec<String> = FORBIDDEN.iter().map(|c| format!("'{c}'")).collect();
+    format!("must not contain the following characters [{}]", list.join(","))
+}
+
+/// What is refused beyond Elasticsearch's own rules.
+fn general(name: &str) -> Option<String> {
+    if name.chars().any(char::is_control) {
+        Some("must not contain control characters".to_owned())
+    } else if name.len() > MAX_BYTES {
+        Some(format!("must not be longer than {MAX_BYTES} bytes, it has {}", name.len()))
+    } else {
+        None
+    }
+}
+
+/// Checks the name of a repository to be registered.
+///
+/// # Errors
+/// `repository_exception` that says what no name may contain.
+pub(super) fn check_repository(name: &str) -> Result<(), EngineError> {
+    let problem = if name.is_empty() {
+        "cannot be empty".to_owned()
+    } else if name.contains('#') {
+        "must not contain '#'".to_owned()
+    } else if name.contains(FORBIDDEN) {
+        forbidden()
+    } else if name.starts_with('_') {
+        // A request could not name it: what begins so in a path is an operation.
+        "must not start with '_'".to_owned()
+    } else {
+        match general(name) {
+            Some(problem) => problem,
+            None => return Ok(()),
+        }
+    };
+    Err(errors::repository(name, &problem))
+}
+
+/// Checks the name of a snapshot to be made.
+///
+/// # Errors
+/// `invalid_snapshot_name_exception` with Elasticsearch's sentence.
+pub(super) fn check_snapshot(repository: &str, name: &str) -> Result<(), EngineError> {
+    let problem = if name.is_empty() {
+        "cannot be empty".to_owned()
+    } else if name.contains(' ') {
+        "must not contain whitespace".to_owned()
+    } else if name.contains(',') {
+        "must not contain ','".to_owned()
+    } else if name.contains('#') {
+        "must not contain '#'".to_owned()
+    } else if name.starts_with('_') {
+        "must not start with '_'".to_owned()
+    } else if name.to_lowercase() != name {
+        "must be lowercase".to_owned()
+    } else if name.contains(FORBIDDEN) {
+        forbidden()
+    } else {
+        match general(name) {
+            Some(problem) => problem,
+            None => return Ok(()),
+        }
+    };
+    Err(errors::invalid_name(repository, name, &problem))
+}
+
+/// The names that an expression stands for, in the order of `known`: names, patterns with `*`, `_all`, and exclusions
+/// with `-` behind a pattern, separated by commas. An empty expression is `_all`. The error is a plain name that is not
+/// there.
+pub(super) fn select<'a>(expression: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
+    let mut chosen = vec![false; known.len()];
+    let mut pattern_seen = false;
+    let parts: Vec<&str> = expression.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let parts = if parts.is_empty() { vec!["_all"] } else { parts };
+    for part in parts {
+        let (wanted, name) = match part.strip_prefix('-') {
+            Some(rest) if pattern_seen => (false, rest),
+            _ => (true, part),
+        };
+        let name = if name == "_all" { "*" } else { name };
+        let wild = name.contains('*');
+        pattern_seen |= wild;
+        let mut found = false;
+        for (at, known) in known.iter().enumerate() {
+            if if wild { glob::matches(name, known) } else { name == *known } {
+                chosen[at] = wanted;
+                found = true;
+            }
+        }
+        if !found && !wild && wanted {
+            return Err(name.to_owned());
+        }
+    }
+    Ok(known.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(name, _)| *name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_names_are_refused() {
+        for bad in [
+            "",
+            "a/b",
+            "..\\x",
+            "a b",
+            "a*",
+            "a?",
+            "a,b",
+            "a#b",
+            "a\0b",
+            "a\nb",
+            "_x",
+            "\"",
+            "<a>",
+            &"x".repeat(256),
+        ] {
+            assert!(check_snapshot("r", bad).is_err(), "{bad:?}");
+            assert!(check_repository(bad).is_err(), "{bad:?}");
+        }
+        assert!(check_snapshot("r", "Upper").is_err());
+        for good in ["a", "snap-2026.11.22", "..", "-a", "日本"] {
+            assert!(check_snapshot("r", good).is_ok(), "{good}");
+            assert!(check_repository(good).is_ok(), "{good}");
+        }
+        assert_eq!(
+            check_snapshot("backups", "Upper Case").unwrap_err().reason(),
+            "[backups:Upper Case] Invalid snapshot name [Upper Case], must not contain whitespace"
+        );
+    }
+
+    #[test]
+    fn expressions_stand_for_names_in_their_order() {
+        let known = ["b", "a1", "a2"];
+        assert_eq!(select("", &known).unwrap(), ["b", "a1", "a2"]);
+        assert_eq!(select("a*,b", &known).unwrap(), ["b", "a1", "a2"]);
+        assert_eq!(select("*,-a1", &known).unwrap(), ["b", "a2"]);
+        assert_eq!(select("x*", &known).unwrap(), Vec::<&str>::new());
+        assert_eq!(select("a1,none", &known).unwrap_err(), "none");
+    }
+}

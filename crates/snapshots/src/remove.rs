@@ -1,0 +1,95 @@
+//! `DELETE /_snapshot/{repository}/{snapshots}`: deleting snapshots, and stopping those that are being made.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::running::take;
+use super::{Repository, errors, names};
+use crate::service::SnapshotService;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_tasks::TaskSpec;
+
+/// Deletes snapshots with the blobs that no other one has.
+pub fn delete_snapshot(
+    service: &Arc<SnapshotService>,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let wait = request.params().bool("wait_for_completion", true)?;
+    let repository = service.snapshots.repository(request.part("repository"))?;
+    repository.check_writable("delete snapshot")?;
+    let expression = request.part("snapshot").to_owned();
+    let wanted = select(service, &repository, &expression)?;
+    let spec = TaskSpec::new("cluster:admin/snapshot/delete", format!("[{}][{expression}]", repository.name))
+        .opaque_id(request.opaque_id.clone());
+    let owner = service.clone();
+    let task = service.tasks.spawn(spec, move |_| {
+        delete(&owner, &repository, &wanted)?;
+        Ok(serde_json::json!({"acknowledged": true}))
+    })?;
+    if wait {
+        task.wait()?;
+    }
+    Ok(Reply::acknowledged())
+}
+
+/// Names of the snapshots of an expression, those that are being made among them.
+fn select(
+    service: &SnapshotService,
+    repository: &Repository,
+    expression: &str,
+) -> Result<Vec<String>, EngineError> {
+    let listing = repository.layout.list()?;
+    let creations = service.snapshots.running.creations_in(&repository.path);
+    let mut known: Vec<&str> = listing.infos.iter().map(|info| info.snapshot.as_str()).collect();
+    known.extend(creations.iter().map(|creation| creation.snapshot.as_str()));
+    let found = names::select(expression, &known)
+        .map_err(|name| errors::missing_snapshot(&repository.name, &name))?;
+    Ok(found.into_iter().map(str::to_owned).collect())
+}
+
+fn delete(service: &SnapshotService, repository: &Repository, wanted: &[String]) -> Result<(), EngineError> {
+    let running = &service.snapshots.running;
+    for creation in running.creations_in(&repository.path) {
+        if wanted.contains(&creation.snapshot) {
+            creation.aborted.store(true, Relaxed);
+            running.wait_for(&creation);
+        }
+    }
+    let turn = running.turn(&repository.path);
+    let _turn = take(&turn, &|| false)?;
+    let listing = repository.layout.list()?;
+    let found: Vec<_> = listing.infos.iter().filter(|info| wanted.contains(&info.snapshot)).collect();
+    if let Some(read) = found.iter().find(|info| running.is_read(&repository.path, &info.uuid)) {
+        return Err(errors::concurrent(
+            &repository.name,
+            &read.label(),
+            "cannot delete snapshot during a restore in progress",
+        ));
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let held = repository.layout.begin()?;
+    for info in &found {
+        repository.layout.remove_snapshot(&held, &info.uuid)?;
+    }
+    match repository.layout.sweep(&held) {
+        Ok(swept) => {
+            tracing::info!(
+                repository = repository.name,
+                blobs = swept.blobs,
+                bytes = swept.bytes,
+                "snapshots deleted"
+            );
+            repository.layout.end(&held)
+        }
+        // They are gone; what they leave is removed when all others can be read again.
+        Err(error) => {
+            tracing::warn!(repository = repository.name, %error, "blobs of deleted snapshots are left behind");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Snapshots that are being made or restored now, and the turns in which repositories change.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use serde_json::{Map, Value};
+
+use super::errors;
+use sparrow_call::error::EngineError;
+
+/// How often somebody who waits for his turn looks whether he still wants it.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A snapshot that is being made.
+#[derive(Debug)]
+pub(super) struct Creation {
+    pub repository: String,
+    pub location: PathBuf,
+    pub snapshot: String,
+    pub uuid: String,
+    pub indices: Vec<String>,
+    pub include_global_state: bool,
+    pub metadata: Option<Map<String, Value>>,
+    /// Milliseconds since the epoch.
+    pub start: u64,
+    /// Set when the snapshot was deleted meanwhile.
+    pub aborted: AtomicBool,
+    /// Files and bytes of all indices, and those of them that are in the repository.
+    pub total_files: AtomicU64,
+    pub total_bytes: AtomicU64,
+    pub done_files: AtomicU64,
+    pub done_bytes: AtomicU64,
+    /// Indices that are complete.
+    pub done_indices: AtomicU64,
+}
+
+impl Creation {
+    pub fn add_total(&self, files: u64, bytes: u64) {
+        self.total_files.fetch_add(files, Relaxed);
+        self.total_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    pub fn add_done(&self, bytes: u64) {
+        self.done_files.fetch_add(1, Relaxed);
+        self.done_bytes.fetch_add(bytes, Relaxed);
+    }
+}
+
+/// A snapshot that is being read: its repository's folder and its uuid.
+type Reading = (PathBuf, String);
+
+#[derive(Debug, Default)]
+struct State {
+    creations: Vec<Arc<Creation>>,
+    readings: Vec<Reading>,
+}
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    state: Mutex<State>,
+    ended: Condvar,
+    /// One turn for each folder.
+    turns: Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>,
+}
+
+/// Keeps a creation in the list while it lives.
+pub(super) struct CreationGuard {
+    running: Arc<SnapshotService>,
+    pub creation: Arc<Creation>,
+}
+
+impl Drop for CreationGuard {
+    fn drop(&mut self) {
+        let running = &self.running.snapshots.running;
+        running.state.lock().creations.retain(|other| !Arc::ptr_eq(other, &self.creation));
+        running.ended.notify_all();
+    }
+}
+
+/// Keeps a snapshot from being deleted while it lives.
+pub(super) struct ReadingGuard {
+    running: Arc<SnapshotService>,
+    reading: Reading,
+}
+
+impl Drop for ReadingGuard {
+    fn drop(&mut self) {
+        let mut state = self.running.snapshots.running.state.lock();
+        if let Some(at) = state.readings.iter().position(|other| *other == self.reading) {
+            state.readings.swap_remove(at);
+        }
+    }
+}
+
+impl Running {
+    /// The snapshots that are being made, of one repository or of all.
+    pub fn creations(&self, repository: Option<&str>) -> Vec<Arc<Creation>> {
+        let state = self.state.lock();
+        let of_it = |creation: &&Arc<Creation>| repository.is_none_or(|name| creation.repository == name);
+        state.creations.iter().filter(of_it).cloned().collect()
+    }
+
+    /// The creations that write to a folder, whatever the repositories there are called.
+    pub fn creations_in(&self, location: &Path) -> Vec<Arc<Creation>> {
+        let state = self.state.lock();
+        state.creations.iter().filter(|creation| creation.location == location).cloned().collect()
+    }
+
+    /// What a folder is used for now, if it is.
+    pub fn use_of(&self, location: &Path) -> Option<&'static str> {
+        let state = self.state.lock();
+        if state.creations.iter().any(|creation| creation.location == location) {
+            return Some("snapshot");
+        }
+        state.readings.iter().any(|(folder, _)| folder == location).then_some("restore")
+    }
+
+    /// Adds a creation.
+    ///
+    /// # Errors
+    /// When one of this name is under way.
+    pub fn begin(service: &Arc<SnapshotService>, creation: Creation) -> Result<CreationGuard, EngineError> {
+        let creation = Arc::new(creation);
+        let mut state = service.snapshots.running.state.lock();
+        let same = |other: &Arc<Creation>| {
+            other.location == creation.location && other.snapshot == creation.snapshot
+        };
+        if state.creations.iter().any(same) {
+            return Err(errors::name_in_use(
+                &creation.repository,
+                &creation.snapshot,
+                "snapshot with the same name is already in-progress",
+            ));
+        }
+        state.creations.push(creation.clone());
+        Ok(CreationGuard { running: service.clone(), creation })
+    }
+
+    /// Keeps a snapshot from being deleted.
+    pub fn read(service: &Arc<SnapshotService>, location: &Path, uuid: &str) -> ReadingGuard {
+        let reading = (location.to_path_buf(), uuid.to_owned());
+        service.snapshots.running.state.lock().readings.push(reading.clone());
+        ReadingGuard { running: service.clone(), reading }
+    }
+
+    /// Whether a snapshot is being restored.
+    pub fn is_read(&self, location: &Path, uuid: &str) -> bool {
+        self.state.lock().readings.iter().any(|(folder, other)| folder == location && other == uuid)
+    }
+
+    /// Waits until a creation has ended, however it did.
+    pub fn wait_for(&self, creation: &Arc<Creation>) {
+        let mut state = self.state.lock();
+        while state.creations.iter().any(|other| Arc::ptr_eq(other, creation)) {
+            self.ended.wait(&mut state);
+        }
+    }
+
+    /// The turn of a folder, to be taken with [`take`].
+    pub fn turn(&self, location: &Path) -> Arc<Mutex<()>> {
+        let mut turns = self.turns.lock();
+        // Folders of repositories that come and go would stay for ever.
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        turns.entry(location.to_path_buf()).or_default().clone()
+    }
+}
+
+/// Waits for a turn.
+///
+/// # Errors
+/// [`EngineError::Cancelled`] when `stop` says so before.
+pub(super) fn take<'a>(
+    turn: &'a Mutex<()>,
+    stop: &dyn Fn() -> bool,
+) -> Result<MutexGuard<'a, ()>, EngineError> {
+    loop {
+        if stop() {
+            return Err(EngineError::Cancelled);
+        }
+        if let Some(taken) = turn.try_lock_for(LOOK) {
+            return Ok(taken);
+        }
+    }
+}

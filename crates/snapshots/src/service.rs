@@ -1,0 +1,24 @@
+//! What the operations on snapshots work on.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use sparrow_indices::Node;
+
+use crate::Snapshots;
+
+/// The node and its repositories.
+pub struct SnapshotService {
+    /// The node whose indices are kept and restored.
+    pub node: Arc<Node>,
+    /// The repositories, and what runs in them.
+    pub snapshots: Snapshots,
+}
+
+impl Deref for SnapshotService {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.node
+    }
+}

@@ -1,0 +1,18 @@
+//! Work that outlives its request: tasks that can be watched, cancelled, throttled and waited for, and whose results are kept over
+//! restarts. What a task does is the business of whoever starts it.
+
+pub mod api;
+mod context;
+mod progress;
+mod record;
+mod spec;
+mod store;
+mod task;
+mod tasks;
+pub mod throttle;
+
+pub use self::context::TaskContext;
+pub use self::progress::Progress;
+pub use self::spec::TaskSpec;
+pub use self::task::Task;
+pub use self::tasks::{TaskGuard, TaskHandle, Tasks, Waiting};

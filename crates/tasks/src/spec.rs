@@ -1,0 +1,103 @@
+//! What a task is, before it starts.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::progress::Progress;
+
+/// The action of requests that show tasks.
+const LISTING: &str = "cluster:monitor/tasks/lists";
+
+/// What a task is, before it starts.
+#[derive(Debug, Clone)]
+pub struct TaskSpec {
+    pub action: String,
+    pub description: String,
+    pub cancellable: bool,
+    pub persistent: bool,
+    pub opaque_id: Option<String>,
+    pub resume: Option<Value>,
+    /// Number of the task that this one is a part of.
+    pub parent: Option<u64>,
+    /// Start of a task that goes on after a restart, milliseconds since the epoch.
+    pub started_ms: Option<u64>,
+    /// What the job tells about itself, if it is known before it runs.
+    pub progress: Option<Arc<dyn Progress>>,
+}
+
+impl TaskSpec {
+    /// A task that can neither be cancelled nor asked for later.
+    pub fn new(action: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            action: action.into(),
+            description: description.into(),
+            cancellable: false,
+            persistent: false,
+            opaque_id: None,
+            resume: None,
+            parent: None,
+            started_ms: None,
+            progress: None,
+        }
+    }
+
+    /// A request that shows tasks, and shows itself among them.
+    pub fn listing() -> Self {
+        Self::new(LISTING, "")
+    }
+
+    /// Whether it is a request that shows tasks.
+    pub fn is_listing(&self) -> bool {
+        self.action == LISTING
+    }
+
+    /// It can be cancelled.
+    #[must_use]
+    pub fn cancellable(mut self) -> Self {
+        self.cancellable = true;
+        self
+    }
+
+    /// Keeps the result of the task, also across restarts.
+    #[must_use]
+    pub fn persistent(mut self) -> Self {
+        self.persistent = true;
+        self
+    }
+
+    /// The `X-Opaque-Id` of the request that started it.
+    #[must_use]
+    pub fn opaque_id(mut self, id: Option<String>) -> Self {
+        self.opaque_id = id;
+        self
+    }
+
+    /// Lets a job answer for its own status.
+    #[must_use]
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// It is a part of another task.
+    #[must_use]
+    pub fn part_of(mut self, number: u64) -> Self {
+        self.parent = Some(number);
+        self
+    }
+
+    /// When it started, before the server was restarted.
+    #[must_use]
+    pub fn started_at(mut self, millis: Option<u64>) -> Self {
+        self.started_ms = millis;
+        self
+    }
+
+    /// From where it goes on if the server ends before its first checkpoint.
+    #[must_use]
+    pub fn resumable(mut self, resume: Value) -> Self {
+        self.resume = Some(resume);
+        self
+    }
+}

@@ -1,0 +1,85 @@
+//! Where the results and checkpoints of tasks are kept.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use sparrow_call::error::EngineError;
+use sparrow_storage::DataDir;
+
+/// Most results that are kept; older ones go.
+pub(crate) const KEPT_RESULTS: usize = 1000;
+const PREFIX: &str = "task-";
+
+/// Where results and checkpoints are kept.
+pub(crate) struct Store {
+    data: Arc<DataDir>,
+    /// Numbers of the tasks that have a record.
+    kept: Mutex<BTreeSet<u64>>,
+    closing: AtomicBool,
+}
+
+impl Store {
+    /// Reads of which tasks there are records.
+    ///
+    /// # Errors
+    /// If the data directory cannot be read.
+    pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
+        let kept: BTreeSet<u64> =
+            data.list(PREFIX)?.iter().filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect();
+        Ok(Self { data, kept: Mutex::new(kept), closing: AtomicBool::new(false) })
+    }
+
+    /// The largest number of a task that has a record.
+    pub fn last(&self) -> Option<u64> {
+        self.kept.lock().last().copied()
+    }
+
+    /// The numbers of the tasks that have a record, in order.
+    pub fn numbers(&self) -> Vec<u64> {
+        self.kept.lock().iter().copied().collect()
+    }
+
+    /// Whether the task of this number has a record.
+    pub fn has(&self, number: u64) -> bool {
+        self.kept.lock().contains(&number)
+    }
+
+    /// Notes that the server stops: tasks that end from here on may go on after the next start.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    pub fn write(&self, number: u64, record: &Value) -> Result<(), EngineError> {
+        self.data.write_json(&name(number), record)?;
+        self.kept.lock().insert(number);
+        Ok(())
+    }
+
+    pub fn read(&self, number: u64) -> Result<Option<Value>, EngineError> {
+        Ok(self.data.read_json(&name(number))?)
+    }
+
+    /// Drops the oldest results beyond the bound; tasks that run keep their records.
+    pub fn trim(&self, running: &dyn Fn(u64) -> bool) {
+        let mut kept = self.kept.lock();
+        let surplus = kept.len().saturating_sub(KEPT_RESULTS);
+        let old: Vec<u64> = kept.iter().copied().filter(|number| !running(*number)).take(surplus).collect();
+        for number in old {
+            if let Err(error) = self.data.remove(&name(number)) {
+                tracing::warn!(%error, number, "an old task result cannot be removed");
+            }
+            kept.remove(&number);
+        }
+    }
+}
+
+fn name(number: u64) -> String {
+    format!("{PREFIX}{number}")
+}

@@ -1,0 +1,301 @@
+//! All tasks of the node: those that run, and the results that are kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use sparrow_storage::DataDir;
+
+use crate::context::TaskContext;
+use crate::record;
+use crate::spec::TaskSpec;
+use crate::store::Store;
+use crate::task::Task;
+use sparrow_call::caught;
+use sparrow_call::error::EngineError;
+
+/// Most tasks that run at once, without those that are parts of others.
+const MOST_RUNNING: usize = 64;
+/// Most requests that wait for tasks at once: each has a thread, and others need some too.
+const MOST_WAITING: usize = 64;
+/// Most parts of tasks that run at once.
+const MOST_PARTS: usize = 2048;
+/// Longest wait for tasks to stop when the server stops.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// All tasks.
+pub struct Tasks {
+    store: Arc<Store>,
+    node: String,
+    next: AtomicU64,
+    running: Arc<Mutex<BTreeMap<u64, Arc<Task>>>>,
+    /// Requests that wait for tasks.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Tasks {
+    /// Reads which results are kept.
+    ///
+    /// # Errors
+    /// If the data directory cannot be read.
+    pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
+        let node = data.node_id().to_owned();
+        let store = Store::open(data)?;
+        let next = store.last().map_or(1, |last| last + 1);
+        Ok(Self {
+            node,
+            store: Arc::new(store),
+            next: AtomicU64::new(next),
+            running: Arc::default(),
+            waiting: Arc::default(),
+        })
+    }
+
+    /// Id of the node.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Starts a job on a thread of its own.
+    ///
+    /// # Errors
+    /// If too many tasks run, or a persistent task cannot be written down.
+    pub fn spawn(
+        &self,
+        spec: TaskSpec,
+        job: impl FnOnce(&TaskContext) -> Result<Value, EngineError> + Send + 'static,
+    ) -> Result<TaskHandle, EngineError> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let task = self.register(number, spec)?;
+        if task.spec.persistent
+            && let Err(error) = self.store.write(number, &record::running(&task, task.spec.resume.clone()))
+        {
+            self.running.lock().remove(&number);
+            return Err(error);
+        }
+        self.start(task, job)
+    }
+
+    /// Starts a job again that ran when the server ended, under its old number.
+    pub fn restart(
+        &self,
+        number: u64,
+        spec: TaskSpec,
+        job: impl FnOnce(&TaskContext) -> Result<Value, EngineError> + Send + 'static,
+    ) -> Result<TaskHandle, EngineError> {
+        let task = self.register(number, spec)?;
+        self.start(task, job)
+    }
+
+    /// Shows an operation as a task as long as the guard lives; it runs on its caller's thread.
+    pub fn enter(&self, spec: TaskSpec) -> Result<TaskGuard, EngineError> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let task = self.register(number, spec)?;
+        Ok(TaskGuard { task, running: Arc::clone(&self.running) })
+    }
+
+    /// A place among the requests that wait for tasks, until it is dropped.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn waiting(&self) -> Result<Waiting, EngineError> {
+        let place = Waiting(Arc::clone(&self.waiting));
+        if place.0.fetch_add(1, Ordering::Relaxed) < MOST_WAITING {
+            return Ok(place);
+        }
+        Err(EngineError::Rejected { queue: "tasks", capacity: MOST_WAITING })
+    }
+
+    /// Asks a task and its parts to stop.
+    pub fn cancel(&self, task: &Task) {
+        task.cancel();
+        self.cancel_parts(task.number);
+    }
+
+    /// Asks the parts of a task to stop.
+    pub fn cancel_parts(&self, number: u64) {
+        for part in self.running() {
+            if part.spec.parent == Some(number) {
+                part.cancel();
+            }
+        }
+    }
+
+    /// The tasks that run, by number.
+    pub fn running(&self) -> Vec<Arc<Task>> {
+        self.running.lock().values().cloned().collect()
+    }
+
+    /// A task that runs.
+    pub fn find(&self, number: u64) -> Option<Arc<Task>> {
+        self.running.lock().get(&number).cloned()
+    }
+
+    /// What is kept of a task.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn kept(&self, number: u64) -> Result<Option<Value>, EngineError> {
+        if !self.store.has(number) {
+            return Ok(None);
+        }
+        self.store.read(number)
+    }
+
+    /// Records of tasks that ran when the server ended.
+    pub fn unfinished(&self) -> Vec<(u64, Value)> {
+        let numbers: Vec<u64> = self.store.numbers();
+        let mut unfinished = Vec::new();
+        for number in numbers {
+            match self.store.read(number) {
+                Ok(Some(record)) if record::is_running(&record) => unfinished.push((number, record)),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, number, "a task record cannot be read"),
+            }
+        }
+        unfinished
+    }
+
+    /// Sets down that a task was interrupted for good.
+    pub fn give_up(&self, number: u64, record: &Value) {
+        if let Err(error) = self.store.write(number, &record::interrupted(record)) {
+            tracing::warn!(%error, number, "an interrupted task cannot be written down");
+        }
+    }
+
+    /// Stops all tasks. Jobs that can be resumed go on after the next start.
+    pub fn close(&self) {
+        self.store.close();
+        let running = self.running();
+        for task in &running {
+            task.cancel();
+        }
+        let deadline = std::time::Instant::now() + CLOSE_PATIENCE;
+        for task in running {
+            if task.wait(Some(deadline.saturating_duration_since(std::time::Instant::now()))).is_none() {
+                tracing::warn!(task = task.id(), "a task did not stop in time");
+            }
+        }
+    }
+
+    fn register(&self, number: u64, spec: TaskSpec) -> Result<Arc<Task>, EngineError> {
+        if self.store.is_closing() {
+            return Err(EngineError::Cancelled);
+        }
+        let mut running = self.running.lock();
+        let is_part = spec.parent.is_some();
+        let capacity = if is_part { MOST_PARTS } else { MOST_RUNNING };
+        let counts = |other: &&Arc<Task>| other.spec.parent.is_some() == is_part && !other.spec.is_listing();
+        if !spec.is_listing() && running.values().filter(counts).count() >= capacity {
+            return Err(EngineError::Rejected { queue: "tasks", capacity });
+        }
+        let task = Arc::new(Task::new(number, &self.node, spec));
+        running.insert(number, Arc::clone(&task));
+        Ok(task)
+    }
+
+    fn start(
+        &self,
+        task: Arc<Task>,
+        job: impl FnOnce(&TaskContext) -> Result<Value, EngineError> + Send + 'static,
+    ) -> Result<TaskHandle, EngineError> {
+        let slot = Arc::new(Mutex::new(None));
+        let handle = TaskHandle { task: Arc::clone(&task), result: Arc::clone(&slot) };
+        let (store, running) = (Arc::clone(&self.store), Arc::clone(&self.running));
+        let number = task.number;
+        let work = move || {
+            let context = TaskContext { task: Arc::clone(&task), store: Arc::clone(&store) };
+            let result = caught(|| job(&context)).unwrap_or_else(|message| {
+                tracing::error!(task = task.id(), message, "a job panicked");
+                Err(EngineError::internal("the job panicked"))
+            });
+            let resumes_later =
+                store.is_closing() && matches!(result, Err(EngineError::Cancelled)) && task.spec.persistent;
+            if let Err(error) = &result
+                && !resumes_later
+            {
+                tracing::info!(task = task.id(), action = task.spec.action, %error, "task failed");
+            }
+            let outcome = task.outcome_of(&result);
+            // The record is there before anybody can see that the task no longer runs.
+            if task.spec.persistent
+                && !resumes_later
+                && let Err(error) = store.write(number, &record::completed(&outcome))
+            {
+                tracing::error!(%error, number, "a task result cannot be written down");
+            }
+            *slot.lock() = Some(result);
+            task.end(outcome);
+            running.lock().remove(&number);
+            store.trim(&|number| running.lock().contains_key(&number));
+        };
+        match std::thread::Builder::new().name(format!("sparrow-task-{number}")).spawn(work) {
+            Ok(_) => Ok(handle),
+            Err(error) => {
+                self.running.lock().remove(&number);
+                Err(EngineError::internal(format!("a task thread cannot start: {error}")))
+            }
+        }
+    }
+}
+
+/// A task that was started.
+pub struct TaskHandle {
+    task: Arc<Task>,
+    result: Arc<Mutex<Option<Result<Value, EngineError>>>>,
+}
+
+impl TaskHandle {
+    /// `node:number`
+    pub fn id(&self) -> String {
+        self.task.id()
+    }
+
+    /// Waits for the result.
+    ///
+    /// # Errors
+    /// What the job failed with.
+    pub fn wait(self) -> Result<Value, EngineError> {
+        self.task.wait(None);
+        self.result
+            .lock()
+            .take()
+            .unwrap_or_else(|| Err(EngineError::internal("a task ended without a result")))
+    }
+}
+
+/// A request that waits for tasks, counted while this lives.
+pub struct Waiting(Arc<AtomicUsize>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Shows an operation as a task while it lives.
+pub struct TaskGuard {
+    task: Arc<Task>,
+    running: Arc<Mutex<BTreeMap<u64, Arc<Task>>>>,
+}
+
+impl TaskGuard {
+    /// What the work of the task needs.
+    pub fn context(&self, tasks: &Tasks) -> TaskContext {
+        TaskContext { task: Arc::clone(&self.task), store: Arc::clone(&tasks.store) }
+    }
+}
+
+impl Drop for TaskGuard {
+    fn drop(&mut self) {
+        // Whoever waits for the end of the task gets it.
+        self.task.end(self.task.outcome_of(&Ok(Value::Null)));
+        self.running.lock().remove(&self.task.number);
+    }
+}
+
+#[cfg(test)]
+mod tests;
