@@ -91,6 +91,12 @@ export async function search(
   });
 }
 
+/** What the header of a search in an `_msearch` may say besides its indices. */
+const OF_HEADER: ReadonlySet<string> = new Set([
+  ...['search_type', 'request_cache', 'preference', 'routing', 'allow_partial_search_results', 'expand_wildcards'],
+  ...['ignore_unavailable', 'allow_no_indices', 'ignore_throttled', 'ccs_minimize_roundtrips'],
+]);
+
 /** Answers `_msearch`: each search of it as if it had come alone, those that are the cluster's own in one request. */
 export async function msearch(
   context: Searching,
@@ -114,7 +120,11 @@ export async function msearch(
       const named = index ?? indices ?? request.path['index'];
       const query: Record<string, string> = { ...request.query };
       for (const drop of ['max_concurrent_searches']) Reflect.deleteProperty(query, drop);
-      for (const [name, value] of Object.entries(more)) query[name] = String(value);
+      for (const [name, value] of Object.entries(more)) {
+        // They become parameters, among which a whole body could be.
+        if (!OF_HEADER.has(name)) throw illegal(`key [${name}] is not supported in the metadata section`);
+        query[name] = String(value);
+      }
       const asked: EngineRequest = {
         ...request,
         op: 'search',
