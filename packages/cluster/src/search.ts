@@ -10,6 +10,7 @@ import { encode } from './encoding.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { type Ranked, fuse } from './fusion.js';
 import { type Span, decode, elements, isObject, members, parse, rawOf, textOf, valueOf, whole } from './json.js';
+import { parametersOf } from './msearch-header.js';
 import { type Names, encodeExpression } from './names.js';
 import type { Product } from './product.js';
 import type { Fusion, Leaf, Node } from './retrievers.js';
@@ -91,12 +92,6 @@ export async function search(
   });
 }
 
-/** What the header of a search in an `_msearch` may say besides its indices. */
-const OF_HEADER: ReadonlySet<string> = new Set([
-  ...['search_type', 'request_cache', 'preference', 'routing', 'allow_partial_search_results', 'expand_wildcards'],
-  ...['ignore_unavailable', 'allow_no_indices', 'ignore_throttled', 'ccs_minimize_roundtrips'],
-]);
-
 /** Answers `_msearch`: each search of it as if it had come alone, those that are the cluster's own in one request. */
 export async function msearch(
   context: Searching,
@@ -120,11 +115,7 @@ export async function msearch(
       const named = index ?? indices ?? request.path['index'];
       const query: Record<string, string> = { ...request.query };
       for (const drop of ['max_concurrent_searches']) Reflect.deleteProperty(query, drop);
-      for (const [name, value] of Object.entries(more)) {
-        // They become parameters, among which a whole body could be.
-        if (!OF_HEADER.has(name)) throw illegal(`key [${name}] is not supported in the metadata section`);
-        query[name] = String(value);
-      }
+      Object.assign(query, parametersOf(more));
       const asked: EngineRequest = {
         ...request,
         op: 'search',
