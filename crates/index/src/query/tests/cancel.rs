@@ -90,18 +90,23 @@ fn scripts_end_before_the_next_document() {
         let started = Instant::now();
         snapshot.search(&query, &options()).unwrap();
         let whole = started.elapsed();
-        let setter = {
-            let stop = Arc::clone(&stop);
-            thread::spawn(move || {
-                thread::sleep(whole / 10);
-                stop.store(true, Ordering::Relaxed);
-            })
-        };
-        let started = Instant::now();
-        let cancelled = snapshot.search(&query, &options());
-        let took = started.elapsed();
-        setter.join().unwrap();
-        assert!(matches!(cancelled, Err(QueryError::Cancelled)));
-        assert!(took < whole / 2, "{took:?} of {whole:?}");
+        // Other processes may take their time from any one try.
+        let ended_early = (0..5).any(|_| {
+            stop.store(false, Ordering::Relaxed);
+            let setter = {
+                let stop = Arc::clone(&stop);
+                thread::spawn(move || {
+                    thread::sleep(whole / 10);
+                    stop.store(true, Ordering::Relaxed);
+                })
+            };
+            let started = Instant::now();
+            let cancelled = snapshot.search(&query, &options());
+            let took = started.elapsed();
+            setter.join().unwrap();
+            assert!(matches!(cancelled, Err(QueryError::Cancelled)));
+            took < whole / 2
+        });
+        assert!(ended_early, "{whole:?} without an end");
     }
 }
