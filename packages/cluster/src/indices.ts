@@ -1,7 +1,7 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster } from './errors.js';
-import { decode, isObject, parse, without } from './json.js';
+import { decode, isObject, parse, parseRequest, textOf, without } from './json.js';
 import { fromCluster, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
@@ -27,6 +27,7 @@ export async function createIndex(
   await names.check(request, [index]);
   const body = bytes === undefined ? undefined : objectIn(bytes);
   if (body !== undefined) {
+    refuseLookups(request, body['mappings']);
     refuseFinalPipeline(body['settings']);
     const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
     await names.check(request, aliases, 'indices:admin/aliases');
@@ -52,6 +53,7 @@ export async function putMapping(
   if (expression === undefined || bytes === undefined)
     throw illegal('Validation Failed: 1: mapping source is missing;');
   const mapping = objectIn(bytes);
+  refuseLookups(request, mapping);
   const { expand_wildcards: expand } = request.query;
   const current = await transport.json({
     method: 'GET',
@@ -114,7 +116,8 @@ export async function changeAliases(
   const body = bytes === undefined || bytes.length === 0 ? {} : objectIn(bytes);
   refuseFilters(request, body);
   if (request.op === 'update_aliases') {
-    const actions = Array.isArray(body['actions']) ? (body['actions'] as unknown[]) : [];
+    // The cluster takes a lone action for a list of one.
+    const actions = Array.isArray(body['actions']) ? (body['actions'] as unknown[]) : [body['actions']];
     const inside = actions.flatMap((it) => (isObject(it) ? Object.values(it) : [])).filter(isObject);
     const named = inside.flatMap((it) => ['index', 'indices', 'alias', 'aliases'].flatMap((key) => textsIn(it[key])));
     await checkAll(names, request, named);
@@ -196,6 +199,12 @@ function refuseFilters({ rights }: EngineRequest, given: unknown): void {
   throw notOverCluster('a filter of an alias, for a key that may use some indices only,');
 }
 
+/** Elasticsearch fetches documents of another index for a runtime field of type `lookup`. */
+function refuseLookups({ rights }: EngineRequest, mapping: unknown): void {
+  if (rights === undefined || !JSON.stringify(mapping ?? null).includes('"target_index"')) return;
+  throw notOverCluster('a runtime field that looks into another index, for a key that may use some indices only,');
+}
+
 /** The cluster would run a final pipeline itself, which nothing keeps it from. */
 function refuseFinalPipeline(settings: unknown): void {
   if (!JSON.stringify(settings ?? null).includes('final_pipeline')) return;
@@ -203,11 +212,12 @@ function refuseFinalPipeline(settings: unknown): void {
 }
 
 function objectIn(bytes: Uint8Array): Json {
-  const value = parse(decode(bytes));
+  const value = parseRequest(decode(bytes));
   if (!isObject(value)) throw illegal('the body has to be an object');
   return value;
 }
 
+/** Names in a body; the cluster takes a number in a list for a name as well. */
 function textsIn(value: unknown): readonly string[] {
-  return (Array.isArray(value) ? value : [value]).filter((it): it is string => typeof it === 'string');
+  return (Array.isArray(value) ? (value as unknown[]) : [value]).flatMap((it) => textOf(it) ?? []);
 }

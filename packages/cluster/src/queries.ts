@@ -214,7 +214,8 @@ function tokens(clause: string, given: unknown): Tokens {
  */
 export function refuseForeign(body: unknown): void {
   const because = 'for a key that may use some indices only';
-  const hidden = ['wrapper', 'percolate'].find((clause) => holds(body, clause));
+  // A `collate` holds a query as a text.
+  const hidden = ['wrapper', 'percolate', 'collate'].find((clause) => holds(body, clause));
   if (hidden !== undefined) throw notOverCluster(`query [${hidden}], ${because},`);
   if (namesIndex(body)) throw notOverCluster(`a clause that names an index, ${because},`);
 }

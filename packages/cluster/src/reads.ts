@@ -2,7 +2,7 @@ import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine'
 
 import { encode } from './encoding.js';
 import { illegal, notOverCluster } from './errors.js';
-import { decode, isObject, parse } from './json.js';
+import { decode, isObject, parse, parseRequest, textOf } from './json.js';
 import { SearchBody } from './search-body.js';
 import { type Searching, replyOf, stoppable } from './search.js';
 
@@ -54,9 +54,9 @@ export class Reads {
   async #mget(request: EngineRequest, body: Uint8Array | undefined, signal: AbortSignal): Promise<EngineReply> {
     const { transport, names } = this.#context;
     const { index } = request.path;
-    const given = body === undefined ? {} : parse(decode(body));
+    const given = body === undefined ? {} : parseRequest(decode(body));
     const docs = isObject(given) && Array.isArray(given['docs']) ? (given['docs'] as unknown[]) : [];
-    const inside = docs.flatMap((it) => (isObject(it) && typeof it['_index'] === 'string' ? [it['_index']] : []));
+    const inside = docs.flatMap((it) => (isObject(it) ? (textOf(it['_index']) ?? []) : []));
     const all = new Set([...(index === undefined ? [] : [index]), ...inside]);
     await names.check(request, [...all], request.rights === undefined ? request.action : 'indices:data/read/get');
     const path = `${index === undefined ? '' : `/${encodeURIComponent(index)}`}/_mget`;

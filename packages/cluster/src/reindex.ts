@@ -1,6 +1,6 @@
 import type { CopyPlan } from './copy.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { type Member, isObject, members, parse, rawOf, textOf, whole } from './json.js';
+import { type Member, isObject, members, parseRequest, rawOf, textOf, whole } from './json.js';
 
 /** The body of a `_reindex`. */
 export interface Reindex {
@@ -30,7 +30,7 @@ const OF_DEST = ['index', 'pipeline', 'op_type', 'version_type', 'routing'];
 
 /** @throws {EngineError} 400 for what is malformed or not known */
 export function readReindex(text: string): Reindex {
-  const body = parse(text);
+  const body = parseRequest(text);
   if (!isObject(body)) throw unparsable('[reindex] expects an object');
   const { source, dest } = body;
   check('reindex', body, OF_BODY);

@@ -7,7 +7,7 @@ import {
   elements,
   kindAt,
   members,
-  parse,
+  parseRequest,
   rawOf,
   valueOf,
   whole,
@@ -49,7 +49,7 @@ export class SearchBody {
   /** @throws {EngineError} 400 for what is malformed, and for what cannot be carried out over a cluster */
   constructor(text: string, reading: Reading) {
     this.text = text;
-    const value = parse(text);
+    const value = parseRequest(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw unparsable('Expected [START_OBJECT] at the beginning of a search');
     }

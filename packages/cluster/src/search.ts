@@ -10,6 +10,7 @@ import { encode } from './encoding.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { type Ranked, fuse } from './fusion.js';
 import { type Span, decode, elements, isObject, members, parse, rawOf, textOf, valueOf, whole } from './json.js';
+import { parametersOf } from './msearch-header.js';
 import { type Names, encodeExpression } from './names.js';
 import type { Product } from './product.js';
 import type { Fusion, Leaf, Node } from './retrievers.js';
@@ -114,7 +115,7 @@ export async function msearch(
       const named = index ?? indices ?? request.path['index'];
       const query: Record<string, string> = { ...request.query };
       for (const drop of ['max_concurrent_searches']) Reflect.deleteProperty(query, drop);
-      for (const [name, value] of Object.entries(more)) query[name] = String(value);
+      Object.assign(query, parametersOf(more));
       const asked: EngineRequest = {
         ...request,
         op: 'search',
