@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use sparrow_index::{DocAddress, Snapshot};
 
-use sparrow_indices::IndexHandle;
+use sparrow_call::error::EngineError;
+use sparrow_indices::{IndexHandle, WriteOp};
 
 /// Most documents of a chunk: the unit that is encoded, written and set down in a checkpoint.
 const MOST_PER_CHUNK: usize = 250;

@@ -10,6 +10,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::{Map, Value};
 
 use super::errors;
+use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
 
 /// How often somebody who waits for his turn looks whether he still wants it.

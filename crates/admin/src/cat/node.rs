@@ -384,7 +384,7 @@ pub fn cat_tasks(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
     let params = request.params();
     let mut table = Table::new(TASKS);
     table.detailed(params.bool("detailed", false)?);
-    for task in sparrow_tasks::api::listed(node, request)? {
+    for task in sparrow_tasks::api::listed(&node.tasks, request)? {
         let view = task.view(true);
         let text = |name: &str| view[name].as_str().unwrap_or_default().to_owned();
         let nanos = view["running_time_in_nanos"].as_u64().unwrap_or_default();

@@ -90,7 +90,7 @@ fn run(snapshots: &[&Snapshot], aggregations: &[Aggregation], query: &Query) -> 
         .map(|(target, snapshot)| {
             let matching = snapshot.matching(query).unwrap();
             let documents = Documents { matching: &matching, scores: None };
-            aggregate(&snapshot, aggregations, &documents, "index", target, &budget).unwrap()
+            aggregate(snapshot, aggregations, &documents, "index", target, &budget).unwrap()
         })
         .collect();
     reduce(aggregations, collected, ReduceOptions { typed_keys: false, max_buckets: 65_536 }, &mut NoHits)
