@@ -11,7 +11,7 @@ use tantivy::{DocId, SegmentReader};
 
 use super::compile::Compiler;
 use super::error::QueryError;
-use super::sum::{ROUNDING, RequiredMarks, Sum};
+use super::max_score::{MaxScoreDisjunction, ROUNDING, RequiredMarks};
 use super::sweep::{Source, WINDOW};
 use super::walk::{BLOCK, Walk};
 use crate::filter_cache::SegmentDocs;
@@ -22,7 +22,7 @@ const MAX_SUMS: usize = 8;
 
 /// Sums of which the best counts; one alone is itself.
 pub(super) struct BestOf {
-    sums: Vec<Sum>,
+    sums: Vec<MaxScoreDisjunction>,
     tie_breaker: f32,
     /// Some must match; of one sum, it knows itself.
     required: bool,
@@ -31,7 +31,7 @@ pub(super) struct BestOf {
 impl Compiler<'_> {
     /// Takes a `bool` of `must` and `should` apart; `None` when bounds are not known of one of its clauses.
     pub(super) fn best_of(&mut self, query: &Query) -> Result<Option<BestOf>, QueryError> {
-        if let Some(sum) = self.sum(query)? {
+        if let Some(sum) = self.max_score(query)? {
             return Ok(Some(BestOf { required: sum.has_required(), sums: vec![sum], tie_breaker: 0.0 }));
         }
         let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
@@ -56,7 +56,7 @@ impl Compiler<'_> {
         let mut sums = Vec::with_capacity(queries.len());
         for clause in queries {
             let alone = BoolQuery { must: vec![clause], ..BoolQuery::default() };
-            let Some(sum) = self.sum(&Query::new(QueryKind::Bool(alone)).with_boost(boost))? else {
+            let Some(sum) = self.max_score(&Query::new(QueryKind::Bool(alone)).with_boost(boost))? else {
                 self.restore_clauses(before);
                 return Ok(None);
             };
@@ -74,10 +74,10 @@ impl BestOf {
 
     /// Whether documents can be passed over: of one term alone none is.
     pub(super) fn passes_over(&self) -> bool {
-        self.sums.len() > 1 || self.sums.iter().any(Sum::has_several_terms)
+        self.sums.len() > 1 || self.sums.iter().any(MaxScoreDisjunction::has_several_terms)
     }
 
-    /// Whether what is required matches a good part of all documents, see [`Sum::is_broad`].
+    /// Whether what is required matches a good part of all documents, see [`MaxScoreDisjunction::is_broad`].
     pub(super) fn is_broad(&self, num_docs: u64) -> bool {
         match &self.sums[..] {
             [sum] => sum.is_broad(num_docs),
@@ -96,7 +96,7 @@ impl BestOf {
 
     /// Documents of a segment that match any clause.
     pub(super) fn any_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
-        Sum::any_docs(&self.sums, reader)
+        MaxScoreDisjunction::any_docs(&self.sums, reader)
     }
 
     /// Starts to mark the documents that match all that is required.
@@ -278,7 +278,7 @@ struct Window {
 }
 
 impl Window {
-    fn new(sum: &Sum, walk: &Walk<'_>, reader: &SegmentReader) -> Result<Self, QueryError> {
+    fn new(sum: &MaxScoreDisjunction, walk: &Walk<'_>, reader: &SegmentReader) -> Result<Self, QueryError> {
         let sources = walk.order.iter().map(|part| sum.source(*part, reader)).collect::<Result<_, _>>()?;
         let sums = vec![0.0; WINDOW as usize];
         Ok(Self { sources, sums, rest: 0.0, floor: f32::INFINITY, ended: false })

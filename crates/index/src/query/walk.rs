@@ -7,7 +7,7 @@ use tantivy::query::Scorer;
 use tantivy::{DocId, SegmentReader, TERMINATED};
 
 use super::error::QueryError;
-use super::sum::{ROUNDING, Sum};
+use super::max_score::{MaxScoreDisjunction, ROUNDING};
 use super::sweep::WINDOW;
 
 /// Documents of which the caller of a sweep has one bound.
@@ -99,7 +99,7 @@ impl Walk<'_> {
     /// of the 8 documents from one on; it may rise with every offer. No answer of it may be below `least`.
     pub(super) fn sweep(
         mut self,
-        sum: &Sum,
+        sum: &MaxScoreDisjunction,
         reader: &SegmentReader,
         least: impl Fn() -> f32,
         needed: impl Fn(DocId) -> f32,

@@ -8,13 +8,13 @@ mod functions;
 mod knn;
 mod lexical;
 mod like;
+mod max_score;
 mod pruning;
 mod random;
 mod ranges;
 mod scores;
 mod semantic;
 mod sparse;
-mod sums;
 mod syntax;
 
 use serde_json::{Value, json};

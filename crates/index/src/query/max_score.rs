@@ -47,7 +47,7 @@ struct Part {
 }
 
 /// Clauses whose scores add up.
-pub(super) struct Sum {
+pub(super) struct MaxScoreDisjunction {
     parts: Vec<Part>,
     /// Clauses of which at least one must match, for each `must`.
     required: Vec<Range<usize>>,
@@ -56,10 +56,10 @@ pub(super) struct Sum {
 impl Compiler<'_> {
     /// Takes a `bool` of `must` and `should` apart; `None` when a clause is none of those that bounds are
     /// known of.
-    pub(super) fn sum(&mut self, query: &Query) -> Result<Option<Sum>, QueryError> {
+    pub(super) fn max_score(&mut self, query: &Query) -> Result<Option<MaxScoreDisjunction>, QueryError> {
         let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
         let before = self.clauses();
-        let mut sum = Sum { parts: Vec::new(), required: Vec::new() };
+        let mut sum = MaxScoreDisjunction { parts: Vec::new(), required: Vec::new() };
         for clause in &tree.must {
             let start = sum.parts.len();
             if !self.parts(clause, query.boost, &mut sum.parts)? {
@@ -182,7 +182,7 @@ impl Compiler<'_> {
     }
 }
 
-impl Sum {
+impl MaxScoreDisjunction {
     /// Whether some clauses must match.
     pub(super) fn has_required(&self) -> bool {
         !self.required.is_empty()
@@ -325,11 +325,11 @@ pub(super) struct RequiredMarks {
 
 impl RequiredMarks {
     /// Starts to mark the documents that match any clause of any of some sums; all, if there are none.
-    pub(super) fn of_any(sums: &[Sum], reader: &SegmentReader) -> Result<Self, QueryError> {
+    pub(super) fn of_any(sums: &[MaxScoreDisjunction], reader: &SegmentReader) -> Result<Self, QueryError> {
         if sums.is_empty() {
             return Ok(Self { groups: Vec::new() });
         }
-        Ok(Self { groups: vec![Sum::any_marks(sums, reader)?] })
+        Ok(Self { groups: vec![MaxScoreDisjunction::any_marks(sums, reader)?] })
     }
 
     /// Bits of a stretch that starts with a word. Stretches must ascend.
