@@ -1,4 +1,4 @@
-//! A sparse clause beside other scoring clauses, when those are texts with known bounds ([`BestOf`]).
+//! A sparse clause beside other scoring clauses, when those are texts with known bounds ([`DisMaxOfSums`]).
 //!
 //! The best documents of the sparse clause are found first, and what the others give them; the score of
 //! the last of these is then the most that any other document has from the sparse clause, and only
@@ -9,8 +9,8 @@ use std::cell::{Cell, RefCell};
 use sparrow_postings::{ScoreBounds, SharedThreshold, TopKRequest};
 use tantivy::{DocAddress, DocId};
 
-use super::best_of::BestOf;
 use super::compile::Compiler;
+use super::dis_max::DisMaxOfSums;
 use super::error::QueryError;
 use super::sparse_search::{Join, Pass};
 use super::top_docs::TopCollector;
@@ -32,7 +32,7 @@ impl Pass<'_> {
     pub(super) fn joined_texts(
         mut self,
         compiler: &Compiler<'_>,
-        texts: &BestOf,
+        texts: &DisMaxOfSums,
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
         let depth = DEPTH.max(self.options.size);
@@ -78,7 +78,7 @@ impl Pass<'_> {
     fn add_up(
         &self,
         compiler: &Compiler<'_>,
-        texts: &BestOf,
+        texts: &DisMaxOfSums,
         join: Join,
         best: Best,
         depth: usize,
@@ -135,7 +135,7 @@ impl Pass<'_> {
     fn rest(
         &self,
         compiler: &Compiler<'_>,
-        texts: &BestOf,
+        texts: &DisMaxOfSums,
         rest: &Rest<'_>,
         top: &mut TopCollector,
     ) -> Result<(), QueryError> {
@@ -198,7 +198,7 @@ impl Pass<'_> {
     fn count_either(
         &self,
         compiler: &Compiler<'_>,
-        texts: &BestOf,
+        texts: &DisMaxOfSums,
         sparse_matches: u64,
     ) -> Result<u64, QueryError> {
         match self.options.track_total_hits {
@@ -223,7 +223,7 @@ impl Pass<'_> {
 
     /// Documents that match both the sparse clause and all that is required of the sum: counted stretch
     /// by stretch, as far as it is wanted.
-    fn count_both(&self, compiler: &Compiler<'_>, texts: &BestOf) -> Result<u64, QueryError> {
+    fn count_both(&self, compiler: &Compiler<'_>, texts: &DisMaxOfSums) -> Result<u64, QueryError> {
         let limit = match self.options.track_total_hits {
             TotalHits::Off => return Ok(0),
             TotalHits::UpTo(limit) => limit.saturating_add(1),

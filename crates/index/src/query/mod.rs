@@ -6,7 +6,6 @@
 
 mod addresses;
 mod analyzed;
-pub mod best_of;
 mod bits;
 mod cache;
 mod columns;
@@ -14,6 +13,7 @@ mod compile;
 mod computed;
 mod dates;
 mod decay;
+pub mod dis_max;
 mod error;
 mod explain;
 mod features;

@@ -7,7 +7,7 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::{FieldStatistics, StringTerms, term_weight};
 use super::scored::{Bm25, SummedWeight};
-use super::text::{any, best_of, boosted, join, should};
+use super::text::{any, boosted, dis_max, join, should};
 use super::weights;
 use sparrow_mapping::FieldType;
 use sparrow_query::{
@@ -105,7 +105,7 @@ impl Compiler<'_> {
             let minimum = template.minimum_should_match.as_deref();
             ways.push(join(clauses, template.operator, minimum, template.zero_terms_query, scoring)?);
         }
-        Ok(best_of(ways, tie_breaker, scoring))
+        Ok(dis_max(ways, tie_breaker, scoring))
     }
 
     /// A term in the best of some fields, in all of which it counts as about as frequent as in the one that
@@ -128,7 +128,7 @@ impl Compiler<'_> {
             let weight = term_weight(self.searcher(), field.statistics, &field.terms, value, doc_freq)?;
             clauses.push(boosted(weight, field.boost, scoring));
         }
-        Ok(best_of(clauses, tie_breaker, scoring))
+        Ok(dis_max(clauses, tie_breaker, scoring))
     }
 
     /// Documents of all segments, deleted ones included.

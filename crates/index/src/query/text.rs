@@ -171,7 +171,7 @@ impl Compiler<'_> {
         for query in queries {
             clauses.push(self.compile(query, scoring)?);
         }
-        let best = best_of(clauses, tie_breaker, scoring);
+        let best = dis_max(clauses, tie_breaker, scoring);
         Ok(match (self.explaining && scoring && queries.len() > 1, tie_breaker) {
             (false, _) => best,
             (true, 0.0) => described(best, "max of:".to_owned()),
@@ -343,7 +343,7 @@ pub(super) fn should(clauses: Vec<Box<dyn Weight>>, minimum: usize, scoring: boo
 }
 
 /// The best of several clauses, and a share of the others' scores.
-pub(super) fn best_of(mut clauses: Vec<Box<dyn Weight>>, tie_breaker: f32, scoring: bool) -> Box<dyn Weight> {
+pub(super) fn dis_max(mut clauses: Vec<Box<dyn Weight>>, tie_breaker: f32, scoring: bool) -> Box<dyn Weight> {
     if clauses.len() <= 1 {
         return clauses.pop().unwrap_or_else(weights::none);
     }

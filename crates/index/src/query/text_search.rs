@@ -1,4 +1,4 @@
-//! Searches for texts with known bounds ([`BestOf`]), with clauses that restrict.
+//! Searches for texts with known bounds ([`DisMaxOfSums`]), with clauses that restrict.
 //!
 //! Hits are counted in posting lists, a stretch of documents after the other until the limit is reached,
 //! and found by a walk that passes over what cannot be among the best: no score is worked out just to
@@ -8,8 +8,8 @@ use std::cell::RefCell;
 
 use tantivy::DocAddress;
 
-use super::best_of::BestOf;
 use super::compile::{Compiler, required_should};
+use super::dis_max::DisMaxOfSums;
 use super::error::QueryError;
 use super::filters::Docs;
 use super::search::is_over;
@@ -77,7 +77,7 @@ impl Snapshot {
         }
         let Some(plan) = TextPlan::find(query)? else { return Ok(None) };
         let before = compiler.clauses();
-        let Some(texts) = compiler.best_of(&plan.scoring)?.filter(BestOf::passes_over) else {
+        let Some(texts) = compiler.dis_max(&plan.scoring)?.filter(DisMaxOfSums::passes_over) else {
             compiler.restore_clauses(before);
             return Ok(None);
         };
@@ -115,7 +115,7 @@ impl Snapshot {
     pub(super) fn count_required(
         &self,
         compiler: &Compiler<'_>,
-        texts: &BestOf,
+        texts: &DisMaxOfSums,
         allowed: &Docs,
         options: &SearchOptions,
     ) -> Result<u64, QueryError> {

@@ -1,8 +1,8 @@
 //! Queries against small indexes, compared with hand computed or naively evaluated results.
 
-mod best_of;
 mod cancel;
 mod clauses;
+mod dis_max;
 mod explain;
 mod functions;
 mod knn;

@@ -21,7 +21,7 @@ use sparrow_query::{BoolQuery, Query, QueryKind};
 const MAX_SUMS: usize = 8;
 
 /// Sums of which the best counts; one alone is itself.
-pub(super) struct BestOf {
+pub(super) struct DisMaxOfSums {
     sums: Vec<MaxScoreDisjunction>,
     tie_breaker: f32,
     /// Some must match; of one sum, it knows itself.
@@ -30,9 +30,13 @@ pub(super) struct BestOf {
 
 impl Compiler<'_> {
     /// Takes a `bool` of `must` and `should` apart; `None` when bounds are not known of one of its clauses.
-    pub(super) fn best_of(&mut self, query: &Query) -> Result<Option<BestOf>, QueryError> {
+    pub(super) fn dis_max(&mut self, query: &Query) -> Result<Option<DisMaxOfSums>, QueryError> {
         if let Some(sum) = self.max_score(query)? {
-            return Ok(Some(BestOf { required: sum.has_required(), sums: vec![sum], tie_breaker: 0.0 }));
+            return Ok(Some(DisMaxOfSums {
+                required: sum.has_required(),
+                sums: vec![sum],
+                tie_breaker: 0.0,
+            }));
         }
         let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
         let (clause, required) = match (&tree.must[..], &tree.should[..]) {
@@ -62,11 +66,11 @@ impl Compiler<'_> {
             };
             sums.push(sum);
         }
-        Ok(Some(BestOf { sums, tie_breaker, required }))
+        Ok(Some(DisMaxOfSums { sums, tie_breaker, required }))
     }
 }
 
-impl BestOf {
+impl DisMaxOfSums {
     /// Whether some clauses must match.
     pub(super) fn has_required(&self) -> bool {
         self.required
