@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tantivy::{DocId, SegmentReader};
 
 use super::compile::Compiler;
+use super::document_at_a_time::{BLOCK, DocumentAtATime};
 use super::error::QueryError;
 use super::max_score::{MaxScoreDisjunction, ROUNDING, RequiredMarks};
-use super::sweep::{Source, WINDOW};
-use super::walk::{BLOCK, Walk};
+use super::window_at_a_time::{Source, WINDOW};
 use crate::filter_cache::SegmentDocs;
 use sparrow_query::{BoolQuery, Query, QueryKind};
 
@@ -158,8 +158,8 @@ impl DisMaxOfSums {
         Ok(())
     }
 
-    /// As [`Walk::sweep`].
-    pub(super) fn sweep(
+    /// As [`DocumentAtATime::windows`].
+    pub(super) fn windows(
         &self,
         reader: &SegmentReader,
         cancel: Option<&AtomicBool>,
@@ -169,7 +169,7 @@ impl DisMaxOfSums {
         mut offer: impl FnMut(DocId, f32),
     ) -> Result<(), QueryError> {
         if let [sum] = &self.sums[..] {
-            return sum.walk(reader, cancel)?.sweep(sum, reader, least, needed, wanted, offer);
+            return sum.walk(reader, cancel)?.windows(sum, reader, least, needed, wanted, offer);
         }
         let share = self.share();
         let mut all = self.look_up(reader, cancel)?;
@@ -224,7 +224,7 @@ impl DisMaxOfSums {
 
 /// Scores of single documents, which ascend over all calls.
 pub(super) struct LookUp<'c> {
-    walks: Vec<Walk<'c>>,
+    walks: Vec<DocumentAtATime<'c>>,
     tie_breaker: f32,
 }
 
@@ -282,13 +282,17 @@ struct Window {
 }
 
 impl Window {
-    fn new(sum: &MaxScoreDisjunction, walk: &Walk<'_>, reader: &SegmentReader) -> Result<Self, QueryError> {
+    fn new(
+        sum: &MaxScoreDisjunction,
+        walk: &DocumentAtATime<'_>,
+        reader: &SegmentReader,
+    ) -> Result<Self, QueryError> {
         let sources = walk.order.iter().map(|part| sum.source(*part, reader)).collect::<Result<_, _>>()?;
         let sums = vec![0.0; WINDOW as usize];
         Ok(Self { sources, sums, rest: 0.0, floor: f32::INFINITY, ended: false })
     }
 
-    fn fill(&mut self, walk: &mut Walk<'_>, start: DocId, docs: usize, least: f32) {
+    fn fill(&mut self, walk: &mut DocumentAtATime<'_>, start: DocId, docs: usize, least: f32) {
         while walk.below.get(walk.essential).is_some_and(|bound| *bound < least) {
             walk.essential += 1;
         }

@@ -11,10 +11,10 @@ use tantivy::{DocAddress, DocId};
 
 use super::compile::Compiler;
 use super::dis_max::DisMaxOfSums;
+use super::document_at_a_time::least_score;
 use super::error::QueryError;
 use super::sparse_search::{Join, Pass};
 use super::top_docs::TopCollector;
-use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
 use crate::query::{SearchOptions, TotalHits};
 
@@ -172,8 +172,8 @@ impl Pass<'_> {
             }
         };
         let least = || least_score(rest.tally.threshold(&top.borrow()), rest.bound);
-        texts.sweep(reader, compiler.cancel(), least, needed, wanted, offer)?;
-        // A sweep ends early when the search is cancelled.
+        texts.windows(reader, compiler.cancel(), least, needed, wanted, offer)?;
+        // The walk by windows ends early when the search is cancelled.
         compiler.check_cancelled()
     }
 

@@ -1,7 +1,7 @@
 //! Sums of clauses whose highest scores are known: terms of a text, constant clauses, joined by `should`.
 //!
 //! Scores are added in the order of the query, whatever finds a document, so that a document has one
-//! score. [`Walk`] passes over documents that cannot reach a wanted score (MaxScore): clauses whose highest
+//! score. [`DocumentAtATime`] passes over documents that cannot reach a wanted score (MaxScore): clauses whose highest
 //! scores together stay below it are only looked at for documents that others lead to.
 
 use std::ops::Range;
@@ -14,15 +14,15 @@ use tantivy::{DocId, SegmentReader, Term};
 
 use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
+use super::document_at_a_time::{CANCEL_INTERVAL, DocumentAtATime};
 use super::error::QueryError;
 use super::fields::{StringTerms, bm25_bound, term_weight};
 use super::minimum::minimum_should_match;
 use super::query_string;
 use super::scored::{Bm25, lengths};
 use super::simple_query_string;
-use super::sweep::{Source, TermSource};
-use super::walk::{CANCEL_INTERVAL, Walk};
 use super::weights;
+use super::window_at_a_time::{Source, TermSource};
 use crate::filter_cache::SegmentDocs;
 use sparrow_query::{MatchQuery, Operator, Query, QueryKind, RegexpQuery, Rewrite, ZeroTerms};
 use sparrow_segments::schema::ID;
@@ -274,7 +274,7 @@ impl MaxScoreDisjunction {
         &self,
         reader: &SegmentReader,
         cancel: Option<&'c AtomicBool>,
-    ) -> Result<Walk<'c>, QueryError> {
+    ) -> Result<DocumentAtATime<'c>, QueryError> {
         let mut order: Vec<usize> = (0..self.parts.len()).collect();
         order.sort_by(|a, b| self.parts[*a].bound.total_cmp(&self.parts[*b].bound));
         let mut places = vec![0; order.len()];
@@ -292,7 +292,18 @@ impl MaxScoreDisjunction {
         let required = self.required.clone();
         let scores = vec![0.0; places.len()];
         let until_poll = CANCEL_INTERVAL;
-        Ok(Walk { scorers, heads, scores, below, places, order, required, essential: 0, cancel, until_poll })
+        Ok(DocumentAtATime {
+            scorers,
+            heads,
+            scores,
+            below,
+            places,
+            order,
+            required,
+            essential: 0,
+            cancel,
+            until_poll,
+        })
     }
 }
 

@@ -14,6 +14,7 @@ mod computed;
 mod dates;
 mod decay;
 pub mod dis_max;
+mod document_at_a_time;
 mod error;
 mod explain;
 mod features;
@@ -50,7 +51,6 @@ pub mod sorted;
 mod sparse;
 mod sparse_search;
 mod string_distance;
-mod sweep;
 mod term_runs;
 mod term_suggest;
 mod term_vectors;
@@ -59,9 +59,9 @@ mod text;
 mod text_search;
 mod top_docs;
 mod value_range;
-mod walk;
 mod weights;
 mod wildcard;
+mod window_at_a_time;
 
 #[cfg(test)]
 pub(crate) mod tests;

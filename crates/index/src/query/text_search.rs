@@ -10,11 +10,11 @@ use tantivy::DocAddress;
 
 use super::compile::{Compiler, required_should};
 use super::dis_max::DisMaxOfSums;
+use super::document_at_a_time::least_score;
 use super::error::QueryError;
 use super::filters::Docs;
 use super::search::is_over;
 use super::top_docs::TopCollector;
-use super::walk::least_score;
 use crate::filter_cache::SegmentDocs;
 use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;

@@ -8,15 +8,15 @@ use tantivy::{DocId, SegmentReader, TERMINATED};
 
 use super::error::QueryError;
 use super::max_score::{MaxScoreDisjunction, ROUNDING};
-use super::sweep::WINDOW;
+use super::window_at_a_time::WINDOW;
 
-/// Documents of which the caller of a sweep has one bound.
+/// Documents of which whoever walks by windows has one bound.
 pub(super) const BLOCK: usize = 8;
 /// Documents between two looks at the cancel flag.
 pub(super) const CANCEL_INTERVAL: u32 = 4096;
 
 /// Walks the documents of one segment that a sum matches, ascending.
-pub(super) struct Walk<'c> {
+pub(super) struct DocumentAtATime<'c> {
     /// Parts by bound, lowest first, as all that follow.
     pub(super) scorers: Vec<Box<dyn Scorer>>,
     pub(super) heads: Vec<DocId>,
@@ -42,7 +42,7 @@ pub(super) fn least_score(threshold: f32, bound: f32) -> f32 {
     threshold - bound - ROUNDING * (threshold.abs() + bound)
 }
 
-impl Walk<'_> {
+impl DocumentAtATime<'_> {
     /// Score of a document, `None` if no part matches, or a required clause does not. Documents must
     /// ascend over all calls.
     pub(super) fn score(&mut self, doc: DocId) -> Option<f32> {
@@ -97,7 +97,7 @@ impl Walk<'_> {
 
     /// Calls `offer` with documents and their scores, ascending. `needed` says how high the score has to be
     /// of the 8 documents from one on; it may rise with every offer. No answer of it may be below `least`.
-    pub(super) fn sweep(
+    pub(super) fn windows(
         mut self,
         sum: &MaxScoreDisjunction,
         reader: &SegmentReader,

@@ -1,6 +1,6 @@
 //! Documents of a segment whose text score may be high enough, found a window at a time.
 //!
-//! The clauses that lead to documents (see [`Walk`](super::walk::Walk)) are added up in an array, a posting
+//! The clauses that lead to documents (see [`DocumentAtATime`](super::document_at_a_time::DocumentAtATime)) are added up in an array, a posting
 //! list after the other, which costs a fraction of moving from document to document. What is found there is
 //! within rounding of the score; whoever wants the document asks for its score proper.
 
