@@ -12,7 +12,7 @@ use tantivy::{DocId, SegmentReader};
 use super::compile::Compiler;
 use super::document_at_a_time::{BLOCK, DocumentAtATime};
 use super::error::QueryError;
-use super::max_score::{MaxScoreDisjunction, ROUNDING, RequiredMarks};
+use super::max_score::{MaxScoreDisjunction, ROUNDING, RequiredBitsets};
 use super::window_at_a_time::{Source, WINDOW};
 use crate::filter_cache::SegmentDocs;
 use sparrow_query::{BoolQuery, Query, QueryKind};
@@ -104,10 +104,10 @@ impl DisMaxOfSums {
     }
 
     /// Starts to mark the documents that match all that is required.
-    pub(super) fn required_marks(&self, reader: &SegmentReader) -> Result<RequiredMarks, QueryError> {
+    pub(super) fn required_marks(&self, reader: &SegmentReader) -> Result<RequiredBitsets, QueryError> {
         match &self.sums[..] {
             [sum] => sum.required_marks(reader),
-            sums => RequiredMarks::of_any(if self.required { sums } else { &[] }, reader),
+            sums => RequiredBitsets::of_any(if self.required { sums } else { &[] }, reader),
         }
     }
 

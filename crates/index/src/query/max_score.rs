@@ -212,12 +212,12 @@ impl MaxScoreDisjunction {
 
     /// Documents of a segment that match any clause of any of some sums.
     pub(super) fn any_docs(sums: &[Self], reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
-        let marked = Self::any_marks(sums, reader)?.all();
+        let marked = Self::any_bitset(sums, reader)?.all();
         Ok(SegmentDocs::of(marked.into()))
     }
 
-    fn any_marks(sums: &[Self], reader: &SegmentReader) -> Result<Marks, QueryError> {
-        let mut marks = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
+    fn any_bitset(sums: &[Self], reader: &SegmentReader) -> Result<ClauseBitset, QueryError> {
+        let mut marks = ClauseBitset { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
         for sum in sums {
             sum.mark(0..sum.parts.len(), reader, &mut marks)?;
         }
@@ -225,20 +225,25 @@ impl MaxScoreDisjunction {
     }
 
     /// Starts to mark the documents that match every required clause.
-    pub(super) fn required_marks(&self, reader: &SegmentReader) -> Result<RequiredMarks, QueryError> {
+    pub(super) fn required_marks(&self, reader: &SegmentReader) -> Result<RequiredBitsets, QueryError> {
         let groups: Result<_, _> =
             self.required.iter().map(|range| self.marks(range.clone(), reader)).collect();
-        Ok(RequiredMarks { groups: groups? })
+        Ok(RequiredBitsets { groups: groups? })
     }
 
-    fn marks(&self, range: Range<usize>, reader: &SegmentReader) -> Result<Marks, QueryError> {
-        let mut marks = Marks { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
+    fn marks(&self, range: Range<usize>, reader: &SegmentReader) -> Result<ClauseBitset, QueryError> {
+        let mut marks = ClauseBitset { docs: DocBits::empty(reader.max_doc()), postings: Vec::new() };
         self.mark(range, reader, &mut marks)?;
         Ok(marks)
     }
 
     /// Adds the documents of some clauses.
-    fn mark(&self, range: Range<usize>, reader: &SegmentReader, marks: &mut Marks) -> Result<(), QueryError> {
+    fn mark(
+        &self,
+        range: Range<usize>,
+        reader: &SegmentReader,
+        marks: &mut ClauseBitset,
+    ) -> Result<(), QueryError> {
         for part in &self.parts[range] {
             match &part.term {
                 Some((term, _)) => {
@@ -308,13 +313,13 @@ impl MaxScoreDisjunction {
 }
 
 /// The documents that any of some clauses match, read from posting lists as far as they are wanted.
-struct Marks {
+struct ClauseBitset {
     docs: DocBits,
     postings: Vec<BlockSegmentPostings>,
 }
 
-impl Marks {
-    fn mark_below(&mut self, end: DocId) {
+impl ClauseBitset {
+    fn fill_below(&mut self, end: DocId) {
         for postings in &mut self.postings {
             while postings.docs().first().is_some_and(|first| *first < end) {
                 self.docs.insert_sorted(postings.docs());
@@ -324,33 +329,33 @@ impl Marks {
     }
 
     fn all(mut self) -> DocBits {
-        self.mark_below(DocId::MAX);
+        self.fill_below(DocId::MAX);
         self.docs
     }
 }
 
 /// The documents that match every required clause, a stretch after the other.
-pub(super) struct RequiredMarks {
-    groups: Vec<Marks>,
+pub(super) struct RequiredBitsets {
+    groups: Vec<ClauseBitset>,
 }
 
-impl RequiredMarks {
+impl RequiredBitsets {
     /// Starts to mark the documents that match any clause of any of some sums; all, if there are none.
     pub(super) fn of_any(sums: &[MaxScoreDisjunction], reader: &SegmentReader) -> Result<Self, QueryError> {
         if sums.is_empty() {
             return Ok(Self { groups: Vec::new() });
         }
-        Ok(Self { groups: vec![MaxScoreDisjunction::any_marks(sums, reader)?] })
+        Ok(Self { groups: vec![MaxScoreDisjunction::any_bitset(sums, reader)?] })
     }
 
     /// Bits of a stretch that starts with a word. Stretches must ascend.
     pub(super) fn stretch(&mut self, docs: Range<DocId>) -> impl Iterator<Item = u64> + '_ {
         for marks in &mut self.groups {
-            marks.mark_below(docs.end);
+            marks.fill_below(docs.end);
         }
         let groups = &self.groups;
         ((docs.start / 64) as usize..docs.end.div_ceil(64) as usize).map(move |word| {
-            let of = |marks: &Marks| marks.docs.words().get(word).copied().unwrap_or(0);
+            let of = |marks: &ClauseBitset| marks.docs.words().get(word).copied().unwrap_or(0);
             groups.iter().fold(u64::MAX, |bits, marks| bits & of(marks))
         })
     }
