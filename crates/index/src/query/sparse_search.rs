@@ -12,9 +12,9 @@ use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
 use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
+use super::conjunction::Best;
 use super::error::QueryError;
 use super::filters::Docs;
-use super::joined::Best;
 use super::search::is_over;
 use super::semantic::{PassageScorer, best_documents};
 use super::sparse::SparseClause;
@@ -60,7 +60,7 @@ impl<'q> SparsePlan<'q> {
     pub(super) fn find(query: &'q Query) -> Result<Option<Self>, QueryError> {
         let mut plan = Self::lone(query)?;
         if plan.is_none() {
-            plan = Self::joined(query)?;
+            plan = Self::conjunction(query)?;
         }
         // Bounds assume positive weights.
         Ok(plan.filter(|plan| plan.boost > 0.0))
@@ -89,7 +89,7 @@ impl<'q> SparsePlan<'q> {
     }
 
     /// One of several scoring clauses of a `bool`.
-    fn joined(query: &'q Query) -> Result<Option<Self>, QueryError> {
+    fn conjunction(query: &'q Query) -> Result<Option<Self>, QueryError> {
         let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
         let required = required_should(tree)?;
         let (plan, others, join) = if let ([must], 0) = (&tree.must[..], required)
@@ -155,7 +155,7 @@ impl<'q> SparsePlan<'q> {
             }
             return Ok(Some(TopCollector::new(0).finish(0, options.track_total_hits)));
         };
-        // The bounds of the joined paths are those of documents, not of passages.
+        // The bounds of the paths of conjunctions are those of documents, not of passages.
         if clause.passages && self.others.is_some() {
             return Ok(None);
         }
@@ -186,7 +186,7 @@ impl<'q> SparsePlan<'q> {
             return Ok(None);
         }
         let others = compiler.compile(others, true)?;
-        let (top, others_matched) = pass.joined(compiler, best, &*others, *join)?;
+        let (top, others_matched) = pass.conjunction(compiler, best, &*others, *join)?;
         let matched = if matches!(join, Join::Others | Join::Both) { others_matched } else { matched };
         Ok(Some(top.finish(matched, options.track_total_hits)))
     }
@@ -273,7 +273,7 @@ impl Pass<'_> {
                 segments.push((*ord, SegmentSearch { reader: *postings, request, terms, bounds }));
                 continue;
             };
-            // The joined paths, which want bounds, are not taken for passages.
+            // The paths of conjunctions, which want bounds, are not taken for passages.
             if is_over(compiler, options)? {
                 break;
             }
@@ -335,7 +335,7 @@ impl Pass<'_> {
     ///
     /// A document outside the best of the sparse clause has at most the score of the last of them, so
     /// that its sparse score is only looked up if the others lift it over the threshold.
-    fn joined(
+    fn conjunction(
         &self,
         compiler: &Compiler<'_>,
         best: Best,

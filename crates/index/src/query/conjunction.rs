@@ -36,13 +36,13 @@ impl Pass<'_> {
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
         let depth = DEPTH.max(self.options.size);
-        let tally = Tally::new(self.options);
+        let counter = HitCounter::new(self.options);
         let text_required = matches!(join, Join::Both | Join::Others);
         if text_required && texts.is_broad(self.snapshot.num_docs()) {
             let best = self.best(compiler, depth, false)?.0;
-            if let Some(top) = self.add_up(compiler, texts, join, best, depth, &tally)? {
+            if let Some(top) = self.add_up(compiler, texts, join, best, depth, &counter)? {
                 let matched = match (self.options.min_score, join) {
-                    (Some(_), _) => tally.matched.get(),
+                    (Some(_), _) => counter.matched.get(),
                     (None, Join::Both) => self.count_both(compiler, texts)?,
                     (None, _) => {
                         self.snapshot.count_required(compiler, texts, &self.allowed, self.options)?
@@ -67,8 +67,8 @@ impl Pass<'_> {
             Join::Others => self.count_allowed(),
             Join::Either => self.count_either(compiler, texts, sparse_matches)?,
         };
-        let top = self.add_up(compiler, texts, join, best, depth, &tally)?;
-        let matched = if least.is_some() { tally.matched.get() } else { matched };
+        let top = self.add_up(compiler, texts, join, best, depth, &counter)?;
+        let matched = if least.is_some() { counter.matched.get() } else { matched };
         // All that is required was taken care of: there is nothing to give up for.
         Ok((top.unwrap_or_else(|| TopCollector::new(0)), matched))
     }
@@ -82,7 +82,7 @@ impl Pass<'_> {
         join: Join,
         best: Best,
         depth: usize,
-        tally: &Tally,
+        counter: &HitCounter,
     ) -> Result<Option<TopCollector>, QueryError> {
         let Best { top: best, bounds } = best;
         let found_all = best.len() < depth;
@@ -109,12 +109,12 @@ impl Pass<'_> {
             }
         }
         // The best lack what is required: they say nothing about the rest. A least score does.
-        let gives_up = !self.required_taken && found.len() < self.options.size && tally.limit == 0;
+        let gives_up = !self.required_taken && found.len() < self.options.size && counter.limit == 0;
         if gives_up && !(found_all && join == Join::Both) {
             return Ok(None);
         }
         for (addr, score) in found {
-            if tally.takes(score) {
+            if counter.takes(score) {
                 top.offer(addr, score, || self.snapshot.segment(addr.segment_ord).seq_no(addr.doc_id));
             }
         }
@@ -124,8 +124,15 @@ impl Pass<'_> {
         }
         for (ord, first) in (0..).zip(&first) {
             compiler.check_cancelled()?;
-            let rest =
-                Rest { ord, first, bound, bounds: &bounds[ord as usize], found_all, sparse_required, tally };
+            let rest = Rest {
+                ord,
+                first,
+                bound,
+                bounds: &bounds[ord as usize],
+                found_all,
+                sparse_required,
+                counter,
+            };
             self.rest(compiler, texts, &rest, &mut top)?;
         }
         Ok(Some(top))
@@ -154,7 +161,7 @@ impl Pass<'_> {
         let top = RefCell::new(top);
         let needed = |doc: DocId| {
             let bound = if narrow { rest.bound.min(rest.bounds.most(doc)) } else { rest.bound };
-            least_score(rest.tally.threshold(&top.borrow()), bound)
+            least_score(rest.counter.threshold(&top.borrow()), bound)
         };
         let wanted = |doc| {
             allowed.contains(doc)
@@ -165,13 +172,13 @@ impl Pass<'_> {
             let own = sparse.as_ref().and_then(|sparse| sparse.score(doc));
             if own.is_some() || !rest.sparse_required {
                 let score = own.unwrap_or(0.0) + score;
-                if !rest.tally.takes(score) {
+                if !rest.counter.takes(score) {
                     return;
                 }
                 top.borrow_mut().offer(DocAddress::new(rest.ord, doc), score, || segment.seq_no(doc));
             }
         };
-        let least = || least_score(rest.tally.threshold(&top.borrow()), rest.bound);
+        let least = || least_score(rest.counter.threshold(&top.borrow()), rest.bound);
         texts.windows(reader, compiler.cancel(), least, needed, wanted, offer)?;
         // The walk by windows ends early when the search is cancelled.
         compiler.check_cancelled()
@@ -283,18 +290,18 @@ struct Rest<'a> {
     /// No other document matches the sparse clause.
     found_all: bool,
     sparse_required: bool,
-    tally: &'a Tally,
+    counter: &'a HitCounter,
 }
 
 /// Counts the documents that reach a least score: exactly up to a limit.
-struct Tally {
+struct HitCounter {
     least: f32,
     /// 0 when nothing is to be counted here.
     limit: u64,
     matched: Cell<u64>,
 }
 
-impl Tally {
+impl HitCounter {
     fn new(options: &SearchOptions) -> Self {
         let limit = match (options.min_score, options.track_total_hits) {
             (None, _) | (_, TotalHits::Off) => 0,
