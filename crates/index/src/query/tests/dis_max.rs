@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Fixture;
-use super::sums::{number_at_most, scores};
+use super::max_score::{number_at_most, scores};
 use crate::query::{SearchOptions, TotalHits};
 use sparrow_query::{BoolQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
 
