@@ -11,8 +11,8 @@ use sparrow_postings::Format;
 use tantivy::{Index, IndexSettings};
 
 use crate::options::{IndexOptions, WriteDocument};
+use crate::schema_extension;
 use crate::snapshot::Snapshot;
-use crate::widen;
 use crate::writer::{self, BuiltDocument, Payload, Writer};
 use sparrow_mapping::Mapping;
 use sparrow_segments::IndexError;
@@ -99,7 +99,7 @@ impl SparrowIndex {
             .open_or_create(directory.clone())?;
         let payload = Payload { seq_no: None, sparse_format: writer::format_number(options.sparse_format) };
         let encoded = payload.encode()?;
-        widen::edit_commit(&directory, |meta| {
+        schema_extension::edit_commit(&directory, |meta| {
             meta["payload"] = encoded.into();
             Ok(())
         })?;
@@ -149,7 +149,7 @@ impl SparrowIndex {
         let mapping = Arc::new(mapping.clone());
         let mut writer =
             Writer::open(index, directory, schema, mapping.clone(), payload, format, options.clone())?;
-        widen::widen(&mut writer, mapping)?;
+        schema_extension::extend(&mut writer, mapping)?;
         Ok((Self::with_writer(dir, format, writer)?, payload.seq_no))
     }
 
@@ -216,7 +216,7 @@ impl SparrowIndex {
     pub fn update_mapping(&self, mapping: &Mapping) -> Result<(), IndexError> {
         let mut writer = self.writer.lock();
         let mapping = Arc::new(mapping.clone());
-        if widen::widen(&mut writer, mapping.clone())? {
+        if schema_extension::extend(&mut writer, mapping.clone())? {
             // Also makes the buffered writes visible that had to be committed.
             let snapshot = writer.publish()?;
             *self.snapshot.write() = Arc::new(snapshot);

@@ -11,10 +11,10 @@ mod merge_policy;
 mod options;
 pub mod query;
 mod salvage;
+mod schema_extension;
 mod snapshot;
 mod upgrade;
 mod values;
-mod widen;
 mod writer;
 
 pub use filter_cache::{FilterCache, FilterCacheStats};

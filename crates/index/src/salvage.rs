@@ -16,9 +16,9 @@ use tantivy::store::StoreReader;
 use crate::index::SparrowIndex;
 use sparrow_segments::IndexError;
 use sparrow_segments::manifest::META;
-use sparrow_segments::manifest::{Manifest, Sum, segment_of};
+use sparrow_segments::manifest::{Checksum, Manifest, segment_of};
 use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
-use sparrow_segments::verify::Found;
+use sparrow_segments::verify::CheckedCommit;
 
 /// What was made of a damaged index.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl SparrowIndex {
     pub fn salvage(from: &Path, to: &Path) -> Result<SalvagedIndex, IndexError> {
         let missing = || IndexError::Corrupt { path: from.join(META), reason: "it is missing".to_owned() };
         let corrupt = |reason: String| IndexError::Corrupt { path: from.join(META), reason };
-        let found = Found::read(from)?.ok_or_else(missing)?;
+        let found = CheckedCommit::read(from)?.ok_or_else(missing)?;
         let (sums, damages) = found.check(from)?;
         let mut meta: Json =
             serde_json::from_slice(found.meta_bytes()).map_err(|error| corrupt(error.to_string()))?;
@@ -80,7 +80,7 @@ impl SparrowIndex {
         }
         meta["segments"] = Json::Array(kept);
         fs::create_dir_all(to).map_err(IndexError::io(to))?;
-        let mut copied: HashMap<PathBuf, Sum> = HashMap::new();
+        let mut copied: HashMap<PathBuf, Checksum> = HashMap::new();
         for (path, sum) in &sums {
             let segment = path.to_str().and_then(segment_of).unwrap_or_default();
             if kept_names.iter().any(|name| name == segment) {
@@ -105,7 +105,7 @@ impl SparrowIndex {
 /// their bytes are right.
 fn documents(
     root: &Path,
-    sums: &HashMap<PathBuf, Sum>,
+    sums: &HashMap<PathBuf, Checksum>,
     schema: &IndexSchema,
     segment: &str,
     count: u32,

@@ -22,7 +22,7 @@ use crate::writer::{Payload, format_number};
 use sparrow_segments::IndexError;
 use sparrow_segments::directory::{LazyDirectory, MANAGED};
 use sparrow_segments::manifest::META;
-use sparrow_segments::manifest::{Commit, Manifest, Sum};
+use sparrow_segments::manifest::{Checksum, Commit, Manifest};
 use sparrow_segments::plugins::{
     self, ContainerWriter, DenseReader, PartKind, SparseReader, VectorSettings, read_parts,
 };
@@ -124,7 +124,7 @@ struct Taken {
     payload: Payload,
     meta: serde_json::Value,
     /// Checksums of the files that were taken over unchanged.
-    sums: HashMap<PathBuf, Sum>,
+    sums: HashMap<PathBuf, Checksum>,
     segments: Vec<TakenSegment>,
     schema: Schema,
     vectors: Arc<VectorSettings>,
@@ -154,7 +154,7 @@ impl TakenSegment {
         schema: &Schema,
         vectors: &VectorSettings,
         cancel: &AtomicBool,
-    ) -> Result<Sum, IndexError> {
+    ) -> Result<Checksum, IndexError> {
         let path = &self.container;
         let parts = read_parts(&self.bytes)
             .map_err(|error| IndexError::Corrupt { path: path.clone(), reason: error.to_string() })?;
@@ -214,7 +214,11 @@ impl TakenSegment {
     }
 }
 
-fn write_durably(target: &Path, sums: &HashMap<PathBuf, Sum>, meta: &serde_json::Value) -> io::Result<()> {
+fn write_durably(
+    target: &Path,
+    sums: &HashMap<PathBuf, Checksum>,
+    meta: &serde_json::Value,
+) -> io::Result<()> {
     for name in sums.keys() {
         File::open(target.join(name))?.sync_data()?;
     }

@@ -20,7 +20,7 @@ use sparrow_segments::directory::LazyDirectory;
 use sparrow_segments::manifest::META;
 
 /// Puts `mapping` in force; `true` if the index had to be reopened.
-pub(crate) fn widen(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, IndexError> {
+pub(crate) fn extend(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, IndexError> {
     let missing = writer.schema.missing_entries(&mapping);
     if missing.is_empty() {
         writer.set_mapping(mapping);
