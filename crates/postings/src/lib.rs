@@ -18,6 +18,7 @@
 //! | `reader`, `cursor`, `top_k` | reading them |
 //! | `kernels` | SIMD, the only unsafe code |
 
+mod block_max_bounds;
 mod builder;
 mod bytes;
 mod cursor;
@@ -25,7 +26,6 @@ mod dictionary;
 mod error;
 mod frame;
 mod kernels;
-mod levels;
 mod merge;
 mod quantize;
 mod reader;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::block_max_bounds::codes_for;
 use crate::frame::{Footer, Format, HEADER_BYTES, header, window_for};
-use crate::levels::codes_for;
 use crate::quantize::{ESCAPE, Scale, half_value};
 use crate::record::{CHUNK_BITMAP, CHUNK_LEVELS, Kind, REGION, Record, Shape, level_place};
 

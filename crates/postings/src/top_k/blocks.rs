@@ -13,7 +13,7 @@
 
 use std::ops::{Deref, Range};
 
-use super::found::{Errors, Found};
+use super::candidates::{Errors, TopKCandidates};
 use super::pruned::{Clause, Known, Scratch, Search};
 use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope};
 use crate::record::Kind;
@@ -152,7 +152,7 @@ pub(super) fn coarse_unit<'s, 'a: 's>(clauses: impl Iterator<Item = &'s Clause<'
 /// threshold that excludes anything.
 pub(super) fn collect<B>(
     searches: &mut [Search<'_, '_, '_, B>],
-    best: &mut Found<'_>,
+    best: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
 ) -> bool
 where
@@ -167,7 +167,7 @@ where
 fn collect_blocks<B>(
     searches: &mut [Search<'_, '_, '_, B>],
     own: &mut BlockScratch,
-    found: &mut Found<'_>,
+    found: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
 ) -> bool
 where
@@ -196,7 +196,7 @@ where
     if let Some(first) = searches.first() {
         found.raise_to_score(first.request.floor());
     }
-    super::seeds::score(searches, &plans, own, found);
+    super::threshold_priming::score(searches, &plans, own, found);
     if found.need() <= 0 {
         found.forget_from(0);
         return false;
@@ -211,7 +211,7 @@ fn collect_parts<B>(
     searches: &mut [Search<'_, '_, '_, B>],
     plans: &[Plan<'_, '_>],
     own: &mut BlockScratch,
-    found: &mut Found<'_>,
+    found: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
 ) where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
@@ -239,7 +239,7 @@ fn collect_part<B>(
     plans: &[Plan<'_, '_>],
     some: Range<usize>,
     own: &mut BlockScratch,
-    found: &mut Found<'_>,
+    found: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
 ) -> bool
 where
@@ -304,7 +304,7 @@ where
         &mut self,
         blocks: Range<usize>,
         own: &BlockScratch,
-        found: &mut Found<'_>,
+        found: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) {
         let words = (self.reader.num_docs() as usize).div_ceil(64);
@@ -406,7 +406,7 @@ where
 
     /// Takes the scored documents that can be among the best as candidates; the sums of those that are not
     /// wanted are 0.
-    pub(super) fn take(&self, blocks: &Blocks, found: &mut Found<'_>) {
+    pub(super) fn take(&self, blocks: &Blocks, found: &mut TopKCandidates<'_>) {
         for (id, sums) in blocks.ids().iter().zip(blocks.sums()) {
             if i64::from(sums.iter().copied().fold(0, u16::max)) < found.need() {
                 continue;

@@ -16,7 +16,7 @@ use std::ops::Deref;
 
 use super::TopKRequest;
 use super::blocks::{Plan, coarse_unit};
-use super::found::{Errors, Found};
+use super::candidates::{Errors, TopKCandidates};
 use super::pruned::{Scratch, Search};
 use super::single::{AddedTerm, Scored, add_term};
 use crate::kernels::{self, BLOCK, BlockTerm, Scope, coarse};
@@ -84,7 +84,11 @@ where
 
     /// Collects the candidates and counts. Returns false, with nothing collected, when there is no
     /// threshold that excludes anything.
-    pub(super) fn collect_by_documents(&mut self, best: &mut Found<'_>, scratch: &mut Scratch) -> bool {
+    pub(super) fn collect_by_documents(
+        &mut self,
+        best: &mut TopKCandidates<'_>,
+        scratch: &mut Scratch,
+    ) -> bool {
         let mut own = std::mem::take(&mut scratch.documents);
         let found = self.collect_documents(&mut own, best, scratch);
         scratch.documents = own;
@@ -94,7 +98,7 @@ where
     fn collect_documents(
         &mut self,
         own: &mut DocumentScratch,
-        best: &mut Found<'_>,
+        best: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) -> bool {
         let unit = coarse_unit(self.clauses.iter());
@@ -198,7 +202,7 @@ where
     }
 
     /// Scores the documents with the highest bounds, and takes what it finds as candidates.
-    fn score_first(&self, plan: &Plan<'_, 'a>, own: &mut DocumentScratch, found: &mut Found<'_>) {
+    fn score_first(&self, plan: &Plan<'_, 'a>, own: &mut DocumentScratch, found: &mut TopKCandidates<'_>) {
         // What other segments found is a threshold already.
         let seeds = if found.need() > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
         let DocumentScratch { totals, highest, best, selected, .. } = own;
@@ -222,7 +226,7 @@ where
     }
 
     /// Selects the documents whose bounds reach what is needed.
-    fn select(plan: &Plan<'_, 'a>, own: &mut DocumentScratch, found: &Found<'_>) {
+    fn select(plan: &Plan<'_, 'a>, own: &mut DocumentScratch, found: &TopKCandidates<'_>) {
         own.selected.clear();
         if let Some(floor) = found.coarse(plan.unit) {
             kernels::chosen().select(&own.totals, &own.highest, floor, 0, &mut own.selected);
@@ -237,7 +241,7 @@ where
         own: &mut DocumentScratch,
         places: &[u32],
         alone: bool,
-        found: &mut Found<'_>,
+        found: &mut TopKCandidates<'_>,
     ) {
         let DocumentScratch { ids, sums, totals, windows, best, scored, .. } = own;
         scored.clear();

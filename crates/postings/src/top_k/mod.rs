@@ -6,19 +6,19 @@
 mod allowed;
 mod blocks;
 mod bounds;
+mod candidates;
 mod collect;
 mod count;
 mod exact;
 mod exhaustive;
+mod filter_driven;
 mod filtered;
-mod found;
-mod listed;
+mod multi_segment;
 mod pruned;
-mod seeds;
 mod single;
 #[cfg(test)]
 mod tests;
-mod together;
+mod threshold_priming;
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -132,7 +132,7 @@ pub fn top_k_of_segments<B>(segments: Vec<SegmentSearch<'_, B>>) -> Vec<TopK>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    together::top_k(segments)
+    multi_segment::top_k(segments)
 }
 
 impl<B> PostingsReader<B>
@@ -152,7 +152,7 @@ where
 
     fn top_k_with(&self, request: &TopKRequest<'_>, bounds: Option<&mut ScoreBounds>) -> TopK {
         let segment = SegmentSearch { reader: self, request: *request, terms: &[], bounds };
-        together::top_k(vec![segment]).pop().unwrap_or_default()
+        multi_segment::top_k(vec![segment]).pop().unwrap_or_default()
     }
 
     /// The best documents, found by scoring every matching one: the reference for [`Self::top_k`].

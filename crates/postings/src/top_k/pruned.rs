@@ -4,7 +4,7 @@
 //! weight `m` becomes a factor, so that a posting with impact `i` adds `i * factor >> 8` units to its
 //! document's sum; the units are chosen so that no document's sum can exceed 16 bits. With `s`
 //! units per score, and the errors of rounding impact, factor and product added up over the query
-//! in [`Errors`](super::found::Errors), a document's estimate `e` and its score `S` satisfy
+//! in [`Errors`](super::candidates::Errors), a document's estimate `e` and its score `S` satisfy
 //!
 //! ```text
 //! s * S - above  <=  e  <=  s * S + below
@@ -24,9 +24,9 @@ use std::ops::Deref;
 use super::TopKRequest;
 use super::blocks::BlockScratch;
 use super::bounds::ScoreBounds;
+use super::candidates::{CandidateScratch, TopKCandidates};
 use super::exact::for_each_score;
 use super::filtered::DocumentScratch;
-use super::found::{Found, FoundScratch};
 use super::single::{AddedTerm, Scored, add_term};
 use crate::kernels::{self, Bitmap, DenseTerm, GROUP, lane};
 use crate::reader::PostingsReader;
@@ -64,7 +64,7 @@ pub(super) struct Scratch {
     pub(super) scored: Vec<Scored>,
     pub(super) blocks: BlockScratch,
     pub(super) documents: DocumentScratch,
-    pub(super) found: FoundScratch,
+    pub(super) found: CandidateScratch,
 }
 
 /// What is known of the documents of a window.
@@ -85,7 +85,7 @@ impl Scratch {
             scored: Vec::new(),
             blocks: BlockScratch::default(),
             documents: DocumentScratch::default(),
-            found: FoundScratch::default(),
+            found: CandidateScratch::default(),
         }
     }
 }
@@ -115,7 +115,7 @@ where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
     /// Scans all windows.
-    pub(super) fn scan(&mut self, found: &mut Found<'_>, scratch: &mut Scratch) {
+    pub(super) fn scan(&mut self, found: &mut TopKCandidates<'_>, scratch: &mut Scratch) {
         let window = self.reader.window() as usize;
         let words = (self.reader.num_docs() as usize).div_ceil(64);
         for start in (0..words).step_by(window / 64) {
@@ -134,7 +134,7 @@ where
         groups: usize,
         counting: bool,
         known: Option<Known<'_>>,
-        found: &mut Found<'_>,
+        found: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) {
         let Scratch { sums, allowed, matches, scored, .. } = scratch;
@@ -267,7 +267,7 @@ where
         matches: &[u64],
         (kept, deferred): (usize, u32),
         scored: &mut Vec<Scored>,
-        found: &mut Found<'_>,
+        found: &mut TopKCandidates<'_>,
     ) {
         let deferred_terms = &self.dense[kept..];
         let first = deferred_terms.first().map(|i| self.clauses[*i].postings.bitmap());
@@ -299,7 +299,13 @@ where
 
     /// Adds deferred terms, whose bounds are `rest` together, to the documents, and takes those as candidates that can be among
     /// the best. None is left.
-    fn look_up(&self, terms: &[usize], mut rest: u32, scored: &mut Vec<Scored>, found: &mut Found<'_>) {
+    fn look_up(
+        &self,
+        terms: &[usize],
+        mut rest: u32,
+        scored: &mut Vec<Scored>,
+        found: &mut TopKCandidates<'_>,
+    ) {
         let need = found.need();
         for (at, i) in terms.iter().enumerate() {
             let Clause { postings, factor, bound, .. } = &self.clauses[*i];
@@ -321,7 +327,14 @@ where
     }
 
     /// Counts the marked documents that reach the minimum score, and takes candidates among them.
-    fn judge(&mut self, start: usize, sums: &[u16], matches: &[u64], minimum: f32, found: &mut Found<'_>) {
+    fn judge(
+        &mut self,
+        start: usize,
+        sums: &[u16],
+        matches: &[u64],
+        minimum: f32,
+        found: &mut TopKCandidates<'_>,
+    ) {
         let sure = (f64::from(minimum) * found.errors.units + found.errors.below).ceil() as i64;
         let mut unsure = Vec::new();
         for (group, (word, sums)) in matches.iter().zip(sums.chunks_exact(GROUP)).enumerate() {

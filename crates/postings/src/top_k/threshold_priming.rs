@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use super::blocks::{BlockScratch, Plan, add_terms};
-use super::found::Found;
+use super::candidates::TopKCandidates;
 use super::pruned::Search;
 use crate::kernels;
 
@@ -19,7 +19,7 @@ pub(super) fn score<B>(
     searches: &[Search<'_, '_, '_, B>],
     plans: &[Plan<'_, '_>],
     own: &mut BlockScratch,
-    found: &mut Found<'_>,
+    found: &mut TopKCandidates<'_>,
 ) where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {

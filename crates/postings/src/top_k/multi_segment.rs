@@ -8,11 +8,13 @@ use std::ops::{Deref, Range};
 
 use sparrow_types::DocId;
 
+use super::candidates::{Errors, TopKCandidates};
 use super::collect::Collector;
 use super::exact::for_each_candidate;
-use super::found::{Errors, Found};
 use super::pruned::{Clause, Scratch, Search};
-use super::{ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, count, exhaustive, filtered, listed};
+use super::{
+    ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, count, exhaustive, filter_driven, filtered,
+};
 use crate::frame::Format;
 use crate::reader::PostingsReader;
 use crate::record::{Kind, Record};
@@ -103,8 +105,8 @@ where
         if clauses.len() == first {
             continue;
         }
-        if listed::is_cheaper(reader.num_docs(), &request, &clauses[first..]) {
-            found[place] = listed::top_k(reader.num_docs(), &request, &clauses[first..]);
+        if filter_driven::is_cheaper(reader.num_docs(), &request, &clauses[first..]) {
+            found[place] = filter_driven::top_k(reader.num_docs(), &request, &clauses[first..]);
             *matched += found[place].matched;
             clauses.truncate(first);
             continue;
@@ -245,7 +247,7 @@ where
 {
     let Some(request) = searches.first().map(|search| search.request) else { return Vec::new() };
     let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
-    let mut found = Found::new(&request, errors, std::mem::take(&mut scratch.found));
+    let mut found = TopKCandidates::new(&request, errors, std::mem::take(&mut scratch.found));
     let useful = blocks::are_useful(&searches);
     let by_documents = useful && searches.iter().all(Search::is_strict);
     let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut found, &mut scratch);
@@ -272,7 +274,7 @@ where
 fn finish<B>(
     searches: &[Search<'_, '_, '_, B>],
     request: &TopKRequest<'_>,
-    found: &mut Found<'_>,
+    found: &mut TopKCandidates<'_>,
 ) -> Vec<TopK>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,

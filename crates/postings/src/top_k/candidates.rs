@@ -29,24 +29,24 @@ pub(super) struct Candidate {
 
 /// Memory of a search, kept for the next.
 #[derive(Default)]
-pub(super) struct FoundScratch {
+pub(super) struct CandidateScratch {
     /// The k highest estimates.
     highest: BinaryHeap<Reverse<u16>>,
     candidates: Vec<Candidate>,
 }
 
 /// The candidates of all segments, and the lowest estimate that is still wanted.
-pub(super) struct Found<'r> {
+pub(super) struct TopKCandidates<'r> {
     k: usize,
     threshold: &'r SharedThreshold,
     pub(super) errors: Errors,
-    own: FoundScratch,
+    own: CandidateScratch,
     need: i64,
 }
 
-impl<'r> Found<'r> {
+impl<'r> TopKCandidates<'r> {
     /// Nothing, with the `k` and the threshold of a request.
-    pub(super) fn new(request: &TopKRequest<'r>, errors: Errors, mut own: FoundScratch) -> Self {
+    pub(super) fn new(request: &TopKRequest<'r>, errors: Errors, mut own: CandidateScratch) -> Self {
         own.highest.clear();
         own.candidates.clear();
         Self { k: request.k, threshold: request.threshold, errors, own, need: 0 }
@@ -144,7 +144,7 @@ impl<'r> Found<'r> {
     }
 
     /// Gives the buffers back for the next search.
-    pub(super) fn into_scratch(self) -> FoundScratch {
+    pub(super) fn into_scratch(self) -> CandidateScratch {
         self.own
     }
 }
