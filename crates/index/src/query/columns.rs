@@ -1,4 +1,4 @@
-//! Numbers, booleans and dates of single documents, from the columns.
+//! NumericColumns, booleans and dates of single documents, from the columns.
 
 use tantivy::columnar::DynamicColumn;
 use tantivy::{DocId, SegmentReader, TantivyError};
@@ -6,9 +6,9 @@ use tantivy::{DocId, SegmentReader, TantivyError};
 use super::fields::number_column;
 
 /// The values of one field in one segment. A field has several columns where its values differ in kind.
-pub(super) struct Numbers(Vec<DynamicColumn>);
+pub(super) struct NumericColumns(Vec<DynamicColumn>);
 
-impl Numbers {
+impl NumericColumns {
     /// Opens the columns of the field at `path`.
     pub(super) fn open(reader: &SegmentReader, path: &str) -> tantivy::Result<Self> {
         let mut columns = Vec::new();

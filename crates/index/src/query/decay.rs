@@ -23,7 +23,7 @@ pub(super) struct Decay {
 
 impl Decay {
     /// Decay of a document's value; 1 without a value.
-    pub(super) fn of(&self, numbers: &Numbers, doc: tantivy::DocId) -> f64 {
+    pub(super) fn of(&self, numbers: &NumericColumns, doc: tantivy::DocId) -> f64 {
         let mut count = 0.0;
         let mut joined: f64 = 0.0;
         numbers.each(doc, |value| {

@@ -179,7 +179,7 @@ impl Source {
         let docs = match self {
             Source::Column(source) => Docs::Column {
                 docs: source.exists.scorer(reader, 1.0)?,
-                numbers: Numbers::open(reader, &source.path)?,
+                numbers: NumericColumns::open(reader, &source.path)?,
             },
             Source::Postings { field, tokens, segments } => {
                 let found = segments.get(&reader.segment_id()).and_then(|plugins| {
@@ -213,7 +213,7 @@ impl Weight for FeatureWeight {
 }
 
 enum Docs {
-    Column { docs: Box<dyn Scorer>, numbers: Numbers },
+    Column { docs: Box<dyn Scorer>, numbers: NumericColumns },
     Postings(Box<dyn Scorer>),
 }
 

@@ -228,9 +228,9 @@ impl Weight for FunctionScoreWeight {
             columns.push(match &function.kind {
                 Kind::Weight => Source::None,
                 Kind::Field { path, .. } | Kind::Random { path: Some(path), .. } => {
-                    Source::Numbers(Numbers::open(reader, path)?)
+                    Source::Numbers(NumericColumns::open(reader, path)?)
                 }
-                Kind::Decay(decay) => Source::Numbers(Numbers::open(reader, &decay.path)?),
+                Kind::Decay(decay) => Source::Numbers(NumericColumns::open(reader, &decay.path)?),
                 Kind::Random { path: None, .. } => Source::SeqNo(reader.fast_fields().u64(SEQ_NO)?),
                 Kind::RandomWord { path, .. } => {
                     Source::Words(reader.fast_fields().str(&keyword_column(path))?)
@@ -259,7 +259,7 @@ impl Weight for FunctionScoreWeight {
 
 enum Source {
     None,
-    Numbers(Numbers),
+    NumericColumns(NumericColumns),
     SeqNo(Column<u64>),
     Words(Option<StrColumn>),
 }

@@ -62,7 +62,7 @@ impl Weight for CoveringWeight {
         for clause in &self.clauses {
             scorers.push(clause.scorer(reader, boost)?);
         }
-        let minimum = Numbers::open(reader, &self.minimum)?;
+        let minimum = NumericColumns::open(reader, &self.minimum)?;
         let mut scorer = CoveringScorer { scorers, minimum, doc: 0 };
         scorer.settle();
         Ok(Box::new(scorer))
@@ -75,7 +75,7 @@ impl Weight for CoveringWeight {
 
 struct CoveringScorer {
     scorers: Vec<Box<dyn Scorer>>,
-    minimum: Numbers,
+    minimum: NumericColumns,
     doc: DocId,
 }
 
