@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sparrow_types::TokenWeights;
 
-use self::shared::{Shared, Wishes};
+use self::shared::{CallOptions, Shared};
 use crate::attribution::{Attribution, attribute};
 use crate::cache::Cache;
 use crate::error::EncoderError;
@@ -118,7 +118,8 @@ impl Deployment {
         cancel: Option<&AtomicBool>,
         timeout: Option<Duration>,
     ) -> Result<Vec<Encoded>, EncoderError> {
-        self.run(texts, Wishes { priority, paced: false, cancel, timeout, timed: false }).map(|done| done.0)
+        self.run(texts, CallOptions { priority, paced: false, cancel, timeout, timed: false })
+            .map(|done| done.0)
     }
 
     /// Encodes search texts: like [`Deployment::encode`] with [`Priority::Search`], but a model of kind
@@ -156,8 +157,9 @@ impl Deployment {
             let tokenize = started.elapsed();
             return Ok((encoded, Timings { texts: texts.len(), tokenize, ..Timings::default() }));
         }
-        let wishes = Wishes { priority: Priority::Search, paced: false, cancel, timeout: None, timed: true };
-        self.run(texts, wishes)
+        let options =
+            CallOptions { priority: Priority::Search, paced: false, cancel, timeout: None, timed: true };
+        self.run(texts, options)
     }
 
     /// Encodes texts at the pace of the queue: waits for room instead of failing, and leaves half of the queue to those
@@ -170,8 +172,9 @@ impl Deployment {
         texts: &[&str],
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, EncoderError> {
-        let wishes = Wishes { priority: Priority::Ingest, paced: true, cancel, timeout: None, timed: false };
-        self.run(texts, wishes).map(|done| done.0)
+        let options =
+            CallOptions { priority: Priority::Ingest, paced: true, cancel, timeout: None, timed: false };
+        self.run(texts, options).map(|done| done.0)
     }
 
     /// Encodes a text as a document and says which words each of its tokens comes from. On the calling thread, beside
@@ -267,9 +270,9 @@ impl Deployment {
         self.allocations.store(0, Ordering::Relaxed);
     }
 
-    fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<(Vec<Encoded>, Timings), EncoderError> {
+    fn run(&self, texts: &[&str], options: CallOptions<'_>) -> Result<(Vec<Encoded>, Timings), EncoderError> {
         let shared = &*self.shared;
-        let result = shared.run(texts, wishes);
+        let result = shared.run(texts, options);
         match &result {
             Err(EncoderError::QueueFull { requested, .. }) => shared.recorder.rejected(*requested as u64),
             Err(EncoderError::Timeout { .. }) => shared.recorder.timed_out(texts.len() as u64),

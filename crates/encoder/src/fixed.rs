@@ -5,7 +5,7 @@
 //! row of a decoder), so that it is off by about 2⁻²⁰ of the largest of them at most. That is what a sum of some hundred products
 //! in f32 is off by anyway; 16 bits, of floating or fixed point, would be seen in the results.
 
-use crate::numbers::Numbers;
+use crate::numbers::AlignedSlice;
 
 /// The largest whole number.
 const LARGEST: f64 = 524_287.0;
@@ -26,19 +26,19 @@ pub(crate) enum Precision {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fixed {
     /// `[groups][length]`.
-    pub(crate) high: Numbers<i16>,
+    pub(crate) high: AlignedSlice<i16>,
     /// `[groups][length / 2]`.
-    pub(crate) low: Numbers<u8>,
+    pub(crate) low: AlignedSlice<u8>,
 }
 
 impl Fixed {
     /// As many zeros, an even number.
     pub(crate) fn zeros(length: usize) -> Self {
-        Self { high: Numbers::zeros(length), low: Numbers::zeros(length / 2) }
+        Self { high: AlignedSlice::zeros(length), low: AlignedSlice::zeros(length / 2) }
     }
 
     /// What was packed; `None` if it is not `length` numbers.
-    pub(crate) fn of(high: Numbers<i16>, low: Numbers<u8>, length: usize) -> Option<Self> {
+    pub(crate) fn of(high: AlignedSlice<i16>, low: AlignedSlice<u8>, length: usize) -> Option<Self> {
         (high.len() == length && low.len() == length / 2).then_some(Self { high, low })
     }
 

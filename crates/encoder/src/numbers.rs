@@ -30,7 +30,7 @@ unsafe impl Plain for u8 {}
 
 /// A slice of numbers.
 #[derive(Debug)]
-pub(crate) struct Numbers<T>(Memory<T>);
+pub(crate) struct AlignedSlice<T>(Memory<T>);
 
 #[derive(Debug)]
 enum Memory<T> {
@@ -40,7 +40,7 @@ enum Memory<T> {
     Mapped { file: Arc<Mapping>, start: usize, end: usize },
 }
 
-impl<T: Plain> Numbers<T> {
+impl<T: Plain> AlignedSlice<T> {
     /// As many zeros.
     pub(crate) fn zeros(length: usize) -> Self {
         let line = LINE / size_of::<T>();
@@ -67,19 +67,19 @@ impl<T: Plain> Numbers<T> {
 }
 
 /// Without alignment: for tables that are read row by row.
-impl<T: Plain> From<Vec<T>> for Numbers<T> {
+impl<T: Plain> From<Vec<T>> for AlignedSlice<T> {
     fn from(values: Vec<T>) -> Self {
         Self(Memory::Own { values, lead: 0 })
     }
 }
 
-impl<T: Plain> Default for Numbers<T> {
+impl<T: Plain> Default for AlignedSlice<T> {
     fn default() -> Self {
         Self::from(Vec::new())
     }
 }
 
-impl<T: Plain> Deref for Numbers<T> {
+impl<T: Plain> Deref for AlignedSlice<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -111,7 +111,7 @@ pub(crate) fn room(scratch: &mut Vec<f32>, length: usize) -> &mut [f32] {
     &mut scratch[..length]
 }
 
-impl<T: Plain + PartialEq> PartialEq for Numbers<T> {
+impl<T: Plain + PartialEq> PartialEq for AlignedSlice<T> {
     fn eq(&self, other: &Self) -> bool {
         self[..] == other[..]
     }
@@ -162,12 +162,12 @@ impl Mapping {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE, Mapping, Numbers, bytes};
+    use super::{AlignedSlice, LINE, Mapping, bytes};
 
     #[test]
     fn numbers_begin_at_a_cache_line() {
         for length in [0, 1, 7, 100] {
-            let mut numbers = Numbers::<f32>::zeros(length);
+            let mut numbers = AlignedSlice::<f32>::zeros(length);
             numbers.own().fill(1.5);
             assert_eq!(&*numbers, vec![1.5; length]);
             assert_eq!(numbers.as_ptr().align_offset(LINE), 0);
@@ -180,11 +180,11 @@ mod tests {
         let path = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(path.path(), bytes(&values)).unwrap();
         let file = Mapping::new(path.as_file()).unwrap();
-        assert_eq!(&*Numbers::<f32>::mapped(&file, 64, 32).unwrap(), &values[16..24]);
-        assert_eq!(Numbers::<i8>::mapped(&file, 128, 64).unwrap().len(), 64);
-        assert!(Numbers::<f32>::mapped(&file, 192, 0).unwrap().is_empty());
+        assert_eq!(&*AlignedSlice::<f32>::mapped(&file, 64, 32).unwrap(), &values[16..24]);
+        assert_eq!(AlignedSlice::<i8>::mapped(&file, 128, 64).unwrap().len(), 64);
+        assert!(AlignedSlice::<f32>::mapped(&file, 192, 0).unwrap().is_empty());
         for (start, length) in [(32, 4), (64, 3), (128, 68), (192, 4), (usize::MAX - 63, 64)] {
-            assert!(Numbers::<f32>::mapped(&file, start, length).is_none());
+            assert!(AlignedSlice::<f32>::mapped(&file, start, length).is_none());
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Queue {
 struct State {
     search: VecDeque<Item>,
     ingest: VecDeque<Item>,
-    /// Places promised to texts that are being tokenized.
+    /// Reservation promised to texts that are being tokenized.
     reserved: usize,
     stopped: bool,
     /// Workers with a number at or above this one leave.
@@ -86,7 +86,7 @@ impl Queue {
     ///
     /// # Errors
     /// [`EncoderError::QueueFull`] if there is no room for all, [`EncoderError::Stopped`].
-    pub(crate) fn reserve(&self, count: usize) -> Result<Places<'_>, EncoderError> {
+    pub(crate) fn reserve(&self, count: usize) -> Result<Reservation<'_>, EncoderError> {
         let mut state = self.state.lock();
         if state.stopped {
             return Err(EncoderError::Stopped);
@@ -95,7 +95,7 @@ impl Queue {
             return Err(EncoderError::QueueFull { capacity: self.capacity, requested: count });
         }
         state.reserved += count;
-        Ok(Places { queue: self, count })
+        Ok(Reservation { queue: self, count })
     }
 
     /// Waits up to `patience` for places for `count` texts; `None` if there were none. Paced work leaves half of the queue
@@ -107,7 +107,7 @@ impl Queue {
         &self,
         count: usize,
         patience: Duration,
-    ) -> Result<Option<Places<'_>>, EncoderError> {
+    ) -> Result<Option<Reservation<'_>>, EncoderError> {
         let mut state = self.state.lock();
         loop {
             if state.stopped {
@@ -117,7 +117,7 @@ impl Queue {
             let share = (self.capacity / 2).max(1);
             if state.taken() == 0 || state.taken() + count <= share {
                 state.reserved += count;
-                return Ok(Some(Places { queue: self, count }));
+                return Ok(Some(Reservation { queue: self, count }));
             }
             if self.room.wait_for(&mut state, patience).timed_out() {
                 return Ok(None);
@@ -195,7 +195,7 @@ impl Queue {
     ///
     /// # Errors
     /// [`EncoderError::Stopped`].
-    pub(crate) fn stand_in(&self) -> Result<Option<StandIn<'_>>, EncoderError> {
+    pub(crate) fn stand_in(&self) -> Result<Option<CallerAsWorker<'_>>, EncoderError> {
         let mut state = self.state.lock();
         if state.stopped {
             return Err(EncoderError::Stopped);
@@ -205,7 +205,7 @@ impl Queue {
             return Ok(None);
         }
         state.busy += 1;
-        Ok(Some(StandIn { queue: self }))
+        Ok(Some(CallerAsWorker { queue: self }))
     }
 
     /// Texts that wait.
@@ -236,24 +236,24 @@ impl Queue {
 
 /// A caller in the place of a worker.
 #[derive(Debug)]
-pub(crate) struct StandIn<'a> {
+pub(crate) struct CallerAsWorker<'a> {
     queue: &'a Queue,
 }
 
-impl Drop for StandIn<'_> {
+impl Drop for CallerAsWorker<'_> {
     fn drop(&mut self) {
         self.queue.done();
     }
 }
 
-/// Places in the queue for texts that are being tokenized; those left over are given back.
+/// Reservation in the queue for texts that are being tokenized; those left over are given back.
 #[derive(Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct Reservation<'a> {
     queue: &'a Queue,
     count: usize,
 }
 
-impl Places<'_> {
+impl Reservation<'_> {
     /// Queues texts on these places.
     ///
     /// # Errors
@@ -278,7 +278,7 @@ impl Places<'_> {
     }
 }
 
-impl Drop for Places<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if self.count > 0 {
             self.queue.state.lock().reserved -= self.count;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::fixed::{self, Fixed, Precision};
-use crate::numbers::Numbers;
+use crate::numbers::AlignedSlice;
 use crate::packed::{Packed, Packer, Unusable};
 
 /// Numbers of a group of [`Fixed`]; a row is a whole number of groups.
@@ -18,11 +18,11 @@ pub(crate) struct Table {
 
 #[derive(Debug, PartialEq)]
 enum Rows {
-    F32(Numbers<f32>),
+    F32(AlignedSlice<f32>),
     Fixed {
         numbers: Fixed,
         /// One for each row.
-        scales: Numbers<f32>,
+        scales: AlignedSlice<f32>,
     },
 }
 
@@ -40,7 +40,7 @@ impl Table {
             return Self { width, rows: Rows::F32(values.into()) };
         }
         let mut numbers = Fixed::zeros(values.len());
-        let mut scales = Numbers::zeros(values.len() / width);
+        let mut scales = AlignedSlice::zeros(values.len() / width);
         for ((at, row), scale) in values.chunks_exact(width).enumerate().zip(scales.own()) {
             *scale = fixed::scale(row.iter().copied());
             for (group, values) in row.chunks_exact(GROUP).enumerate() {
@@ -106,7 +106,7 @@ impl Table {
     /// [`Unusable::Damaged`] if a part is missing or of another length.
     pub(crate) fn open(name: &str, width: usize, packed: &Packed) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("rows are of another length");
-        let scales: Numbers<f32> = packed.get(&format!("{name}.scales"))?;
+        let scales: AlignedSlice<f32> = packed.get(&format!("{name}.scales"))?;
         let length = scales.len().checked_mul(width).filter(|_| width.is_multiple_of(GROUP)).ok_or(UNFIT)?;
         let numbers = packed.get_fixed(name, length)?;
         Ok(Self { width, rows: Rows::Fixed { numbers, scales } })

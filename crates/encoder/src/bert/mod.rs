@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use kernels::{Attention, Epilogue, Kernels, Linear, Norm};
 
-use crate::numbers::{Numbers, reserve, room};
+use crate::numbers::{AlignedSlice, reserve, room};
 use crate::stored::Stored;
 
 pub(crate) mod kernels;
@@ -95,7 +95,7 @@ pub(crate) struct Bert {
     width: usize,
     heads: usize,
     words: Words,
-    positions: Numbers<f32>,
+    positions: AlignedSlice<f32>,
     embedding_norm: NormWeights,
     layers: Vec<Layer>,
     transform: Option<(Linear, NormWeights)>,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::fixed::Precision;
-use crate::numbers::Numbers;
+use crate::numbers::AlignedSlice;
 use crate::packed::{BertShape, Packed, Packer, Unusable};
 use crate::stored::{Axis, Stored, StoredBytes};
 use crate::table::Table;
@@ -174,12 +174,12 @@ impl Bert {
             Some(rows) => Words::Table(Arc::clone(rows)),
             None => Words::open(width, precision, packed)?,
         };
-        let positions: Numbers<f32> = packed.get("positions")?;
+        let positions: AlignedSlice<f32> = packed.get("positions")?;
         if !tables_fit(width, heads, words.len(), positions.len()) {
             return Err(UNFIT);
         }
         let norm = |name: &str| {
-            let values: Numbers<f32> = packed.get(name)?;
+            let values: AlignedSlice<f32> = packed.get(name)?;
             let (&epsilon, values) = values.split_last().ok_or(UNFIT)?;
             let (scale, shift) = values.split_at_checked(width).ok_or(UNFIT)?;
             let norm = NormWeights { scale: scale.to_vec(), shift: shift.to_vec(), epsilon };

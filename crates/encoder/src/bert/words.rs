@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::fixed::{self, Precision};
-use crate::numbers::Numbers;
+use crate::numbers::AlignedSlice;
 use crate::packed::{Packed, Packer, Unusable};
 use crate::stored::{Axis, Stored};
 use crate::table::Table;
@@ -14,7 +14,7 @@ pub(super) enum Words {
     /// A decoder's rows, or a table of the same kinds.
     Table(Arc<Table>),
     /// Bytes, with a scale for each row.
-    Bytes { width: usize, numbers: Numbers<i8>, scales: Numbers<f32> },
+    Bytes { width: usize, numbers: AlignedSlice<i8>, scales: AlignedSlice<f32> },
 }
 
 impl Words {
@@ -89,7 +89,7 @@ impl Words {
         if precision != Precision::Int8 {
             return Ok(Self::Table(Arc::new(Table::open("words", width, packed)?)));
         }
-        let (numbers, scales): (Numbers<i8>, Numbers<f32>) =
+        let (numbers, scales): (AlignedSlice<i8>, AlignedSlice<f32>) =
             (packed.get("words.bytes")?, packed.get("words.scales")?);
         if scales.len().checked_mul(width) != Some(numbers.len()) {
             return Err(Unusable::Damaged("rows are of another length"));

@@ -49,7 +49,7 @@ type GoesOn<'a> = &'a dyn Fn() -> Result<(), EncoderError>;
 
 /// How a call wants its texts treated.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wishes<'a> {
+pub(super) struct CallOptions<'a> {
     pub priority: Priority,
     pub paced: bool,
     pub cancel: Option<&'a AtomicBool>,
@@ -59,27 +59,31 @@ pub(super) struct Wishes<'a> {
 
 impl Shared {
     /// The caller's side: cache, places, tokens, then waiting.
-    pub fn run(&self, texts: &[&str], wishes: Wishes<'_>) -> Result<(Vec<Encoding>, Timings), EncoderError> {
+    pub fn run(
+        &self,
+        texts: &[&str],
+        options: CallOptions<'_>,
+    ) -> Result<(Vec<Encoding>, Timings), EncoderError> {
         // A timeout beyond the reach of the clock is none.
         let deadline =
-            wishes.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
+            options.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
         let keys = self.keys(texts);
         let known = self.look_up(texts.len(), &keys);
         let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
-        let call = Call::new(known, wishes.timed);
+        let call = Call::new(known, options.timed);
         let timings = || match call.clock() {
             None => Timings::default(),
             Some(clock) => clock.lock().timings(texts.len(), texts.len() - missing.len()),
         };
-        if let ([text], [_], Priority::Search) = (texts, &missing[..], wishes.priority) {
-            check(&call, wishes.cancel, deadline)?;
-            if self.run_here(text, &call, &keys, &|| check(&call, wishes.cancel, deadline))? {
-                return wait(&call, wishes.cancel, deadline).map(|encodings| (encodings, timings()));
+        if let ([text], [_], Priority::Search) = (texts, &missing[..], options.priority) {
+            check(&call, options.cancel, deadline)?;
+            if self.run_here(text, &call, &keys, &|| check(&call, options.cancel, deadline))? {
+                return wait(&call, options.cancel, deadline).map(|encodings| (encodings, timings()));
             }
         }
         let outcome = self
-            .submit(texts, &keys, &missing, &call, wishes, deadline)
-            .and_then(|()| wait(&call, wishes.cancel, deadline));
+            .submit(texts, &keys, &missing, &call, options, deadline)
+            .and_then(|()| wait(&call, options.cancel, deadline));
         if outcome.is_err() {
             self.queue.withdraw(&call);
         }
@@ -112,15 +116,15 @@ impl Shared {
         keys: &Option<Vec<Key>>,
         missing: &[usize],
         call: &Arc<Call>,
-        wishes: Wishes<'_>,
+        options: CallOptions<'_>,
         deadline: Option<(Instant, Duration)>,
     ) -> Result<(), EncoderError> {
-        let mut places = if wishes.paced { None } else { Some(self.queue.reserve(missing.len())?) };
-        let chunk = if wishes.paced { self.queue.paced_chunk() } else { TOKENIZE_CHUNK };
-        let goes_on = || check(call, wishes.cancel, deadline);
+        let mut places = if options.paced { None } else { Some(self.queue.reserve(missing.len())?) };
+        let chunk = if options.paced { self.queue.paced_chunk() } else { TOKENIZE_CHUNK };
+        let goes_on = || check(call, options.cancel, deadline);
         for slots in missing.chunks(chunk) {
             goes_on()?;
-            while wishes.paced && places.is_none() {
+            while options.paced && places.is_none() {
                 places = self.queue.reserve_paced(slots.len(), POLL)?;
                 goes_on()?;
             }
@@ -133,9 +137,9 @@ impl Shared {
                 clock.lock().queued();
             }
             if let Some(places) = &mut places {
-                places.push(items, wishes.priority)?;
+                places.push(items, options.priority)?;
             }
-            places = places.filter(|_| !wishes.paced);
+            places = places.filter(|_| !options.paced);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::bert::kernels::{self as f32_kernels, Epilogue, Linear};
 use crate::fixed::Precision;
-use crate::numbers::Numbers;
+use crate::numbers::AlignedSlice;
 
 use super::basis::Basis;
 use super::kernels::{Bound, Bounds, DIM_STEP, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows};
@@ -22,7 +22,7 @@ pub(super) struct Decoder {
     /// Numbers of dimensions that panels have, ascending.
     looks: Vec<usize>,
     panels: Vec<PanelAt>,
-    pub(super) weights: Numbers<i8>,
+    pub(super) weights: AlignedSlice<i8>,
     pub(super) bounds: Vec<Bounds>,
     second: Option<Second>,
 }
@@ -41,7 +41,7 @@ struct Second {
     /// The offset's norm by that of the tokens' matrix; see [`super`].
     offset: f32,
     /// `[terms][dims, padded]`.
-    rows: Numbers<i8>,
+    rows: AlignedSlice<i8>,
     padded: usize,
     bounds: Vec<Bound>,
 }
@@ -51,7 +51,7 @@ impl Decoder {
     pub(super) fn plain(kernels: &Kernels, rows: &[f32], bias: &[f32], dims: usize) -> Self {
         let padded = dims.next_multiple_of(DIM_STEP);
         let count = bias.len().div_ceil(PANEL);
-        let mut weights = Numbers::zeros(count * padded * PANEL);
+        let mut weights = AlignedSlice::zeros(count * padded * PANEL);
         let mut bounds = vec![Bounds::empty(); count];
         let mut row = vec![0i8; padded];
         for (term, (numbers, &bias)) in rows.chunks_exact(dims).zip(bias).enumerate() {
@@ -64,7 +64,12 @@ impl Decoder {
     }
 
     /// The panels of [`Decoder::plain`].
-    pub(super) fn of_panels(dims: usize, terms: usize, weights: Numbers<i8>, bounds: Vec<Bounds>) -> Self {
+    pub(super) fn of_panels(
+        dims: usize,
+        terms: usize,
+        weights: AlignedSlice<i8>,
+        bounds: Vec<Bounds>,
+    ) -> Self {
         let padded = dims.next_multiple_of(DIM_STEP);
         let panels = (0..bounds.len()).map(|panel| PanelAt { start: panel * padded * PANEL, look: 0 });
         Self {
@@ -102,8 +107,8 @@ impl Decoder {
         let total: usize = order.chunks(PANEL).map(dims_of).sum();
         let count = bias.len().div_ceil(PANEL);
         let padded = dims.next_multiple_of(ROW_STEP);
-        let mut weights = Numbers::zeros(total * PANEL);
-        let mut whole = Numbers::zeros(bias.len() * padded);
+        let mut weights = AlignedSlice::zeros(total * PANEL);
+        let mut whole = AlignedSlice::zeros(bias.len() * padded);
         let mut panels = Vec::with_capacity(count);
         let mut bounds = vec![Bounds::empty(); count];
         let mut whole_bounds = Vec::with_capacity(bias.len());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::numbers::Numbers;
+use crate::numbers::AlignedSlice;
 use crate::packed::{HeadShape, Packed, Packer, Unusable};
 use crate::table::Table;
 
@@ -38,8 +38,8 @@ impl Head {
     ) -> Result<Self, Unusable> {
         let HeadShape { terms, dims } = shape;
         let rows = Table::open("head.rows", dims, packed)?;
-        let bias: Numbers<f32> = packed.get("head.bias")?;
-        let panels: Numbers<i8> = packed.get("head.panels")?;
+        let bias: AlignedSlice<f32> = packed.get("head.bias")?;
+        let panels: AlignedSlice<i8> = packed.get("head.panels")?;
         let count = terms.div_ceil(PANEL);
         let per_term = |(name, _)| packed.get::<f32>(name);
         let [scale, spread, residual, bias_above, sums] = PER_TERM.map(per_term);

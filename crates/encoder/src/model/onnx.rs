@@ -94,7 +94,7 @@ fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<boo
 fn read_outputs(model: &mut Fields<BufReader<File>>) -> std::io::Result<Vec<Output>> {
     while let Some((field, found)) = model.next()? {
         let length = match found {
-            Found::Bytes(length) if field == 7 => length,
+            WireValue::Bytes(length) if field == 7 => length,
             other => {
                 model.skip(other)?;
                 continue;
@@ -105,7 +105,7 @@ fn read_outputs(model: &mut Fields<BufReader<File>>) -> std::io::Result<Vec<Outp
         while let Some((field, found)) = model.next()? {
             match found {
                 // 1 MiB is far more than a name and a shape take.
-                Found::Bytes(length) if field == 12 && length < 1 << 20 => {
+                WireValue::Bytes(length) if field == 12 && length < 1 << 20 => {
                     outputs.push(value_info(&model.bytes(length)?)?);
                 }
                 other => model.skip(other)?,
@@ -215,7 +215,7 @@ pub(super) struct Fields<R> {
 
 /// What follows a field's number in a file: a number, or bytes that are still unread.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Found {
+pub(super) enum WireValue {
     Number(u64),
     Bytes(u64),
 }
@@ -256,10 +256,10 @@ impl Fields<BufReader<File>> {
         }
         let key = self.varint()?;
         let found = match key & 7 {
-            0 => Found::Number(self.varint()?),
-            1 => Found::Bytes(8),
-            2 => Found::Bytes(self.varint()?),
-            5 => Found::Bytes(4),
+            0 => WireValue::Number(self.varint()?),
+            1 => WireValue::Bytes(8),
+            2 => WireValue::Bytes(self.varint()?),
+            5 => WireValue::Bytes(4),
             _ => return Err(damaged()),
         };
         Ok(Some((key >> 3, found)))
@@ -283,7 +283,7 @@ impl Fields<BufReader<File>> {
 
     /// Passes over the bytes of a field.
     pub(super) fn skip(&mut self, found: Found) -> std::io::Result<()> {
-        let Found::Bytes(length) = found else { return Ok(()) };
+        let WireValue::Bytes(length) = found else { return Ok(()) };
         self.left = self.left.checked_sub(length).ok_or_else(damaged)?;
         self.at += length;
         // A relative seek keeps the buffer where it can; a plain one throws it away.

@@ -8,7 +8,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::graph::{GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_FLOATS, TENSOR_RAW};
-use super::onnx::{Fields, Found, Value, emit};
+use super::onnx::{Fields, Value, WireValue, emit};
 
 /// Field of ours in a tensor: the number of the field that it stands for, the offset and the length of its bytes in the file,
 /// as three 64-bit numbers.
@@ -32,11 +32,11 @@ pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 fn message(file: &mut Fields<BufReader<File>>, out: &mut Vec<u8>, depth: usize) -> std::io::Result<()> {
     while let Some((field, found)) = file.next()? {
         let length = match found {
-            Found::Number(number) => {
+            WireValue::Number(number) => {
                 emit(out, field, Value::Number(number));
                 continue;
             }
-            Found::Bytes(length) => length,
+            WireValue::Bytes(length) => length,
         };
         if let (0, MODEL_GRAPH) | (1, GRAPH_INITIALIZER) = (depth, field) {
             let after = file.enter(length)?;

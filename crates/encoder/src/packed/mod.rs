@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::fixed::Fixed;
-use crate::numbers::{Mapping, Numbers, Plain};
+use crate::numbers::{AlignedSlice, Mapping, Plain};
 
 mod identity;
 mod write;
@@ -123,9 +123,9 @@ impl Packed {
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if there is none of this name and type.
-    pub(crate) fn get<T: Plain>(&self, name: &str) -> Result<Numbers<T>, Unusable> {
+    pub(crate) fn get<T: Plain>(&self, name: &str) -> Result<AlignedSlice<T>, Unusable> {
         let section = self.sections.get(name).ok_or(Unusable::Damaged("a section is missing"))?;
-        Numbers::mapped(&self.file, section.start, section.length)
+        AlignedSlice::mapped(&self.file, section.start, section.length)
             .ok_or(Unusable::Damaged("a section is not in the file"))
     }
 

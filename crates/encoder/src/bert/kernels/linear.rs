@@ -1,7 +1,7 @@
 //! Linear maps, packed for the kernels.
 
 use crate::fixed::{self, Fixed, Precision};
-use crate::numbers::Numbers;
+use crate::numbers::AlignedSlice;
 use crate::packed::{Packed, Packer, Unusable};
 
 use super::int8::MAX_DEPTH;
@@ -20,7 +20,7 @@ pub struct Linear {
 /// `[columns / panel][depth][panel]` weights, where a panel is two vectors wide.
 #[derive(Debug)]
 pub(super) enum Panels {
-    F32(Numbers<f32>),
+    F32(AlignedSlice<f32>),
     Fixed {
         /// A row of a panel is a group.
         numbers: Fixed,
@@ -34,7 +34,7 @@ pub(super) enum Panels {
 #[derive(Debug)]
 pub(super) struct Bytes {
     /// `[columns / panel][depth / group][panel][group]`.
-    pub(super) numbers: Numbers<i8>,
+    pub(super) numbers: AlignedSlice<i8>,
     pub(super) scales: Vec<f32>,
     /// Sum of a column's weights, times its scale.
     pub(super) totals: Vec<f32>,
@@ -44,7 +44,7 @@ pub(super) struct Bytes {
 
 impl Bytes {
     /// Weights in their order, with the scales of their columns.
-    fn new(kernels: &Kernels, depth: usize, numbers: Numbers<i8>, scales: Vec<f32>) -> Self {
+    fn new(kernels: &Kernels, depth: usize, numbers: AlignedSlice<i8>, scales: Vec<f32>) -> Self {
         let (panel, group) = (2 * kernels.lanes, kernels.group);
         let mut sums = vec![0i32; scales.len()];
         for (sums, numbers) in sums.chunks_exact_mut(panel).zip(numbers.chunks_exact((depth * panel).max(1)))
@@ -81,7 +81,7 @@ impl Linear {
         let groups = (0..columns).step_by(panel).flat_map(|first| (0..depth).map(move |row| (first, row)));
         let panels = match precision {
             Precision::F32 => {
-                let mut numbers = Numbers::zeros(depth * columns);
+                let mut numbers = AlignedSlice::zeros(depth * columns);
                 for ((first, row), out) in groups.zip(numbers.own().chunks_exact_mut(panel)) {
                     out.iter_mut().zip(first..).for_each(|(out, column)| *out = weight(row, column));
                 }
@@ -126,7 +126,7 @@ impl Linear {
         let (columns, panel, group) = (bias.len(), 2 * kernels.lanes, kernels.group);
         assert!(columns.is_multiple_of(STEP) && scales.len() == columns, "columns are not whole panels");
         assert!(depth.is_multiple_of(STEP) && depth <= MAX_DEPTH, "rows of {depth} are not whole words");
-        let mut numbers = Numbers::zeros(depth * columns);
+        let mut numbers = AlignedSlice::zeros(depth * columns);
         let places = (0..columns)
             .step_by(panel)
             .flat_map(|first| (0..depth).step_by(group).map(move |row| (first, row)));
@@ -150,7 +150,7 @@ impl Linear {
     ) -> Self {
         let count = columns.len().next_multiple_of(STEP);
         let panel = 2 * kernels.lanes;
-        let mut panels = Numbers::zeros(depth * count);
+        let mut panels = AlignedSlice::zeros(depth * count);
         for (column, values) in columns.enumerate() {
             let start = column / panel * depth * panel + column % panel;
             let out = panels.own()[start..].iter_mut().step_by(panel);
@@ -191,15 +191,15 @@ impl Linear {
         packed: &Packed,
     ) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("weights are of another length");
-        let bias: Numbers<f32> = packed.get(&format!("{name}.bias"))?;
-        let scales: Numbers<f32> = packed.get(&format!("{name}.scales"))?;
+        let bias: AlignedSlice<f32> = packed.get(&format!("{name}.bias"))?;
+        let scales: AlignedSlice<f32> = packed.get(&format!("{name}.scales"))?;
         let (columns, panel) = (bias.len(), 2 * kernels.lanes);
         let length = depth.checked_mul(columns).ok_or(UNFIT)?;
         if !columns.is_multiple_of(STEP) || scales.len() != columns {
             return Err(UNFIT);
         }
         let panels = if precision == Precision::Int8 {
-            let numbers: Numbers<i8> = packed.get(&format!("{name}.bytes"))?;
+            let numbers: AlignedSlice<i8> = packed.get(&format!("{name}.bytes"))?;
             if numbers.len() != length || !depth.is_multiple_of(STEP) || depth > MAX_DEPTH {
                 return Err(UNFIT);
             }
