@@ -13,11 +13,11 @@ use sparrow_encoder::Encoded;
 use sparrow_mapping::passages;
 use sparrow_mapping::{Limits, Mapping, ParsedDocument};
 
+use super::counters::time_in_words;
 use super::plan::{Position, Source};
 use super::prepare::{NO_PIPELINE, parse_stored};
 use super::run;
 use super::spec::{Destination, Spec};
-use super::tally::time_in_words;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply};
 use sparrow_call::rights::Right;

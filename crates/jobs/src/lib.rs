@@ -6,21 +6,21 @@
 //! threads of their own; a job that is divided into slices has a thread for each instead. Encoding waits for room in
 //! the queue of the model, so it never fails for being too fast.
 
+mod counters;
 mod dry_run;
 mod plan;
 mod prepare;
 mod run;
 mod slice;
 mod spec;
-mod tally;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use self::counters::{JobCounters, Progressed, Slices};
 use self::run::{Earlier, Run};
 use self::spec::{Kind, Spec};
-use self::tally::{Progressed, Slices, Tally};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_search::SearchService;
@@ -98,7 +98,11 @@ fn start(
 }
 
 fn undivided(spec: &Spec, progressed: Progressed) -> Arc<Slices> {
-    Arc::new(Slices::new(Arc::new(Tally::new(progressed, Throttle::new(spec.requests_per_second), None))))
+    Arc::new(Slices::new(Arc::new(JobCounters::new(
+        progressed,
+        Throttle::new(spec.requests_per_second),
+        None,
+    ))))
 }
 
 /// Goes on with what ran when the server ended; jobs that cannot go on are set down as interrupted.

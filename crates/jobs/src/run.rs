@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sparrow_index::{DocAddress, Snapshot};
 
+use super::counters::{Form, Progressed, Slices};
 use super::plan::{Position, Source};
-use super::slice::{Slice, Turns};
+use super::slice::{Semaphore, Slice};
 use super::spec::{Slices as Wanted, Spec};
-use super::tally::{Form, Progressed, Slices};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 use sparrow_indices::{IndexHandle, Resolved};
@@ -160,17 +160,17 @@ impl<'a> Run<'a> {
         positions: Vec<Position>,
         until: Option<&Until>,
     ) -> Result<(), EngineError> {
-        let tallies = self.slices.tallies();
-        let Some(tally) = tallies.first() else { return Ok(()) };
+        let counters_of_slices = self.slices.counters_of_slices();
+        let Some(counters) = counters_of_slices.first() else { return Ok(()) };
         let slice = Slice {
             service: self.service,
             context: self.context,
             spec: &self.spec,
             sources,
             targets: self.targets(sources)?,
-            tally,
+            counters,
             max_docs: self.spec.max_docs,
-            turns: None,
+            semaphore: None,
             checkpoint: &|| self.checkpoint(until),
         };
         slice.run(positions)
@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
         number: usize,
     ) -> Result<(), EngineError> {
         let earlier = if earlier.is_empty() { vec![Progressed::default(); number] } else { earlier };
-        let tallies = self.slices.divide(earlier);
+        let counters_of_slices = self.slices.divide(earlier);
         let mut parts: Vec<Vec<Position>> = Vec::new();
         parts.resize_with(number, Vec::new);
         for position in positions {
@@ -195,20 +195,20 @@ impl<'a> Run<'a> {
             parts[part].push(position);
         }
         let targets = self.targets(sources)?;
-        let turns = Turns::new();
+        let semaphore = Semaphore::new();
         let checkpoint = || self.checkpoint(until);
         // All tasks first: where one is too many, nothing has begun.
         let mut begun = Vec::with_capacity(number);
-        for (tally, part) in tallies.iter().zip(parts) {
-            if tally.has_ended() {
+        for (counters, part) in counters_of_slices.iter().zip(parts) {
+            if counters.has_ended() {
                 continue;
             }
             let task = TaskSpec::new(self.spec.kind().action(), self.spec.description())
                 .cancellable()
                 .part_of(self.context.number())
                 .opaque_id(self.context.opaque_id())
-                .progress(tally.clone());
-            begun.push((self.service.tasks.enter(task)?, tally, part));
+                .progress(counters.clone());
+            begun.push((self.service.tasks.enter(task)?, counters, part));
         }
         let stop = || self.service.tasks.cancel_parts(self.context.number());
         if self.context.is_cancelled() {
@@ -217,8 +217,8 @@ impl<'a> Run<'a> {
         }
         std::thread::scope(|scope| {
             let mut running = Vec::with_capacity(number);
-            for (guard, tally, part) in begun {
-                let (targets, turns, checkpoint) = (targets.clone(), &turns, &checkpoint);
+            for (guard, counters, part) in begun {
+                let (targets, semaphore, checkpoint) = (targets.clone(), &semaphore, &checkpoint);
                 let work = move || {
                     let context = guard.context(&self.service.tasks);
                     let slice = Slice {
@@ -227,9 +227,9 @@ impl<'a> Run<'a> {
                         spec: &self.spec,
                         sources,
                         targets,
-                        tally,
+                        counters,
                         max_docs: self.spec.max_docs.map(|most| most / number as u64),
-                        turns: Some(turns),
+                        semaphore: Some(semaphore),
                         checkpoint,
                     };
                     // What keeps one slice from going on ends the job.
@@ -278,7 +278,8 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let _one = self.writing.lock();
-        let slices: Vec<Progressed> = self.slices.tallies().iter().map(|tally| tally.progressed()).collect();
+        let slices: Vec<Progressed> =
+            self.slices.counters_of_slices().iter().map(|counters| counters.progressed()).collect();
         self.context.checkpoint(checkpoint(&self.spec, &slices, until, self.slices.pace()))
     }
 }

@@ -7,9 +7,9 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use serde_json::json;
 
+use super::counters::JobCounters;
 use super::plan::{self, Action, Chunk, Position, Prepared, Source};
 use super::spec::{Operation, Spec};
-use super::tally::Tally;
 use sparrow_call::error::EngineError;
 use sparrow_indices::{IndexHandle, WriteOp, WriteOutcome, WriteResult};
 use sparrow_search::SearchService;
@@ -21,30 +21,30 @@ const AHEAD: usize = 3;
 
 /// Which slices may work: as many at once as there are cores, since each holds a chunk of documents in memory. A slice
 /// that sleeps to keep its pace needs no turn.
-pub(super) struct Turns {
+pub(super) struct Semaphore {
     free: Mutex<usize>,
     freed: Condvar,
 }
 
-impl Turns {
+impl Semaphore {
     pub fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self { free: Mutex::new(cores.max(2)), freed: Condvar::new() }
     }
 
-    fn take(&self) -> Turn<'_> {
+    fn take(&self) -> Permit<'_> {
         let mut free = self.free.lock();
         while *free == 0 {
             self.freed.wait(&mut free);
         }
         *free -= 1;
-        Turn(self)
+        Permit(self)
     }
 }
 
-struct Turn<'a>(&'a Turns);
+struct Permit<'a>(&'a Semaphore);
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.0.free.lock() += 1;
         self.0.freed.notify_one();
@@ -59,10 +59,10 @@ pub(super) struct Slice<'a> {
     pub sources: &'a [Source],
     /// Where documents are written: the destination of copies, or the sources themselves.
     pub targets: Vec<Arc<IndexHandle>>,
-    pub tally: &'a Tally,
+    pub counters: &'a JobCounters,
     pub max_docs: Option<u64>,
     /// Given to one of several slices, which reads and writes in turn on its own thread.
-    pub turns: Option<&'a Turns>,
+    pub semaphore: Option<&'a Semaphore>,
     /// Sets down how far the whole job is.
     pub checkpoint: &'a (dyn Fn() -> Result<(), EngineError> + Sync),
 }
@@ -76,7 +76,7 @@ impl Slice<'_> {
         self.skip_done(&mut positions);
         let result = self.handle(&positions);
         if result.is_ok() && !self.context.is_cancelled() {
-            self.tally.update(|progressed| progressed.ended = true);
+            self.counters.update(|progressed| progressed.ended = true);
             self.set_down()?;
         }
         result
@@ -84,7 +84,7 @@ impl Slice<'_> {
 
     /// Leaves out what an interrupted run has done, and counts what is there for the first time.
     fn skip_done(&self, positions: &mut Vec<Position>) {
-        let progressed = self.tally.progressed();
+        let progressed = self.counters.progressed();
         if let Some((name, seq_no)) = &progressed.after
             && let Some(done) = self.sources.iter().position(|source| source.handle.name == *name)
         {
@@ -94,7 +94,7 @@ impl Slice<'_> {
             });
         }
         let left = positions.len() as u64;
-        self.tally.update(|progressed| match progressed.found {
+        self.counters.update(|progressed| match progressed.found {
             Some(found) if self.spec.destination().is_none() => {
                 // Documents that are gone from before the end were handled just before a crash.
                 let lost = found.saturating_sub(progressed.done + left);
@@ -116,21 +116,22 @@ impl Slice<'_> {
         });
         // With conflicts passed over, documents beyond the limit take the place of those that were not written.
         if let Some(most) = self.max_docs.filter(|_| !self.spec.proceed) {
-            let left = most.saturating_sub(self.tally.progressed().successful());
+            let left = most.saturating_sub(self.counters.progressed().successful());
             positions.truncate(usize::try_from(left).unwrap_or(usize::MAX));
         }
     }
 
     fn handle(&self, positions: &[Position]) -> Result<(), EngineError> {
-        let earlier = self.tally.progressed();
+        let earlier = self.counters.progressed();
         let mut floor = earlier.destination_seq_no;
         let in_batch = usize::try_from(earlier.in_batch).unwrap_or(0);
         // What failed in a batch ends the job with it.
         if in_batch == 0 && !earlier.failures.is_empty() {
             return Ok(());
         }
-        let enough =
-            |slice: &Self| slice.max_docs.is_some_and(|most| slice.tally.progressed().successful() >= most);
+        let enough = |slice: &Self| {
+            slice.max_docs.is_some_and(|most| slice.counters.progressed().successful() >= most)
+        };
         if enough(self) {
             return Ok(());
         }
@@ -141,7 +142,7 @@ impl Slice<'_> {
             let mut batch_began = Instant::now();
             let mut batch_documents = 0;
             loop {
-                while self.turns.is_none()
+                while self.semaphore.is_none()
                     && ahead.len() < AHEAD
                     && !self.context.is_cancelled()
                     && let Some(chunk) = waiting.next()
@@ -149,7 +150,7 @@ impl Slice<'_> {
                     let read = &positions[chunk.range.clone()];
                     ahead.push_back((chunk, scope.spawn(move || self.prepare(read))));
                 }
-                let turn = self.turns.map(Turns::take);
+                let turn = self.semaphore.map(Semaphore::take);
                 let (chunk, batch) = if turn.is_some() {
                     if self.context.is_cancelled() {
                         break;
@@ -168,20 +169,20 @@ impl Slice<'_> {
                     break;
                 }
                 batch_documents += chunk.range.len();
-                self.tally.update(|tally| tally.truncated_texts += batch.truncated);
+                self.counters.update(|counters| counters.truncated_texts += batch.truncated);
                 self.write(batch.documents, floor.take())?;
                 let enough = enough(self);
                 self.note(&chunk, positions, enough);
                 self.set_down()?;
                 drop(turn);
-                let failed = self.tally.update(|tally| !tally.failures.is_empty());
+                let failed = self.counters.update(|counters| !counters.failures.is_empty());
                 if enough || (chunk.ends_batch && failed) {
                     break;
                 }
                 if chunk.ends_batch {
                     if chunk.range.end < positions.len() {
                         let stop = || self.context.is_cancelled();
-                        self.tally.throttle.pause(batch_documents, batch_began, &stop);
+                        self.counters.throttle.pause(batch_documents, batch_began, &stop);
                     }
                     batch_began = Instant::now();
                     batch_documents = 0;
@@ -193,7 +194,7 @@ impl Slice<'_> {
 
     /// Writes a chunk and counts.
     fn write(&self, documents: Vec<Prepared>, floor: Option<u64>) -> Result<(), EngineError> {
-        let done = self.tally.progressed();
+        let done = self.counters.progressed();
         let mut room = self.max_docs.map_or(u64::MAX, |most| most.saturating_sub(done.successful()));
         let mut groups: Vec<(String, Vec<Option<String>>, Vec<WriteOp>)> = Vec::new();
         for Prepared { id, index, action } in documents {
@@ -202,7 +203,7 @@ impl Slice<'_> {
                 _ if room == 0 => break,
                 Action::Nothing => {
                     room -= 1;
-                    self.tally.update(|tally| tally.noops += 1);
+                    self.counters.update(|counters| counters.noops += 1);
                 }
                 Action::Fail(error) => self.failed(&index, id.as_deref(), &error),
                 Action::Write(op) => {
@@ -240,12 +241,12 @@ impl Slice<'_> {
             let results = target.write(ops).into_iter().map(|one| one.map_err(|error| target.explain(error)));
             for (id, result) in ids.into_iter().zip(results) {
                 match result {
-                    Ok(WriteOutcome { result, truncated, .. }) => self.tally.update(|tally| {
-                        tally.truncated_texts += truncated;
+                    Ok(WriteOutcome { result, truncated, .. }) => self.counters.update(|counters| {
+                        counters.truncated_texts += truncated;
                         match result {
-                            WriteResult::Created => tally.created += 1,
-                            WriteResult::Deleted | WriteResult::NotFound => tally.deleted += 1,
-                            WriteResult::Updated => tally.updated += 1,
+                            WriteResult::Created => counters.created += 1,
+                            WriteResult::Deleted | WriteResult::NotFound => counters.deleted += 1,
+                            WriteResult::Updated => counters.updated += 1,
                         }
                     }),
                     Err(error) => self.failed(&index, id.as_deref(), &error),
@@ -266,9 +267,9 @@ impl Slice<'_> {
         }
         match target.shard.current_version(id, None).map_err(|error| target.failed(error))? {
             Some(current) if current.seq_no >= floor && current.source.is_some() => {
-                self.tally.update(|tally| match current.version {
-                    1 => tally.created += 1,
-                    _ => tally.updated += 1,
+                self.counters.update(|counters| match current.version {
+                    1 => counters.created += 1,
+                    _ => counters.updated += 1,
                 });
                 Ok(true)
             }
@@ -279,14 +280,14 @@ impl Slice<'_> {
     fn failed(&self, index: &str, id: Option<&str>, error: &EngineError) {
         // The copy is named as it was asked for, perhaps by an alias.
         let index = self.spec.destination().map_or(index, |destination| &destination.index);
-        self.tally.update(|tally| {
+        self.counters.update(|counters| {
             if matches!(error, EngineError::VersionConflict { .. }) {
-                tally.version_conflicts += 1;
+                counters.version_conflicts += 1;
                 if self.spec.proceed {
                     return;
                 }
             }
-            tally.failures.push(json!({
+            counters.failures.push(json!({
                 "index": index,
                 "id": id,
                 "cause": error.to_json(),
@@ -297,16 +298,16 @@ impl Slice<'_> {
 
     fn note(&self, chunk: &Chunk, positions: &[Position], enough: bool) {
         let last = positions[chunk.range.clone()].last();
-        self.tally.update(|tally| {
+        self.counters.update(|counters| {
             if let Some((source, seq_no, _)) = last {
-                tally.after = Some((self.sources[*source as usize].handle.name.clone(), *seq_no));
+                counters.after = Some((self.sources[*source as usize].handle.name.clone(), *seq_no));
             }
-            tally.done += chunk.range.len() as u64;
+            counters.done += chunk.range.len() as u64;
             if chunk.ends_batch || enough {
-                tally.batches += 1;
-                tally.in_batch = 0;
+                counters.batches += 1;
+                counters.in_batch = 0;
             } else {
-                tally.in_batch += chunk.range.len() as u64;
+                counters.in_batch += chunk.range.len() as u64;
             }
         });
     }
@@ -314,7 +315,7 @@ impl Slice<'_> {
     fn set_down(&self) -> Result<(), EngineError> {
         if let (Some(_), Some(target)) = (self.spec.destination(), self.targets.first()) {
             let next = target.shard.next_seq_no();
-            self.tally.update(|tally| tally.destination_seq_no = Some(next));
+            self.counters.update(|counters| counters.destination_seq_no = Some(next));
         }
         (self.checkpoint)()
     }

@@ -133,7 +133,7 @@ impl Figures {
 
 /// Counters and pace of a running job, or of one slice of it.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct JobCounters {
     progressed: Mutex<Progressed>,
     pub throttle: Throttle,
     slice: Option<u32>,
@@ -141,7 +141,7 @@ pub(super) struct Tally {
     earlier: Duration,
 }
 
-impl Tally {
+impl JobCounters {
     pub fn new(progressed: Progressed, throttle: Throttle, slice: Option<u32>) -> Self {
         let earlier = Duration::from_millis(progressed.took_millis);
         Self { progressed: Mutex::new(progressed), throttle, slice, began: Instant::now(), earlier }
@@ -180,7 +180,7 @@ impl Tally {
     }
 }
 
-impl Progress for Tally {
+impl Progress for JobCounters {
     fn status(&self, cancelled: bool) -> Value {
         let mut status = Map::new();
         // The status of a running task has all counters, and no words.
@@ -197,7 +197,7 @@ impl Progress for Tally {
 /// All slices of a job; one that is not divided has one.
 #[derive(Debug)]
 pub(super) struct Slices {
-    tallies: Mutex<Vec<Arc<Tally>>>,
+    counters_of_slices: Mutex<Vec<Arc<JobCounters>>>,
     /// Whether the job is divided, which shows in its status.
     divided: AtomicBool,
     /// Documents per second of the whole, for slices that are not there yet.
@@ -206,24 +206,26 @@ pub(super) struct Slices {
 
 impl Slices {
     /// A job with this pace that is not divided yet: `first` counts until it is.
-    pub fn new(first: Arc<Tally>) -> Self {
+    pub fn new(first: Arc<JobCounters>) -> Self {
         let pace = Mutex::new(first.throttle.requests_per_second());
-        Self { tallies: Mutex::new(vec![first]), divided: false.into(), pace }
+        Self { counters_of_slices: Mutex::new(vec![first]), divided: false.into(), pace }
     }
 
-    /// Divides the job: one tally for each element of `progressed`, each with its part of the pace.
-    pub fn divide(&self, progressed: Vec<Progressed>) -> Vec<Arc<Tally>> {
+    /// Divides the job: one counters for each element of `progressed`, each with its part of the pace.
+    pub fn divide(&self, progressed: Vec<Progressed>) -> Vec<Arc<JobCounters>> {
         let pace = self.pace.lock();
-        let mut tallies = self.tallies.lock();
+        let mut counters_of_slices = self.counters_of_slices.lock();
         let unfinished = progressed.iter().filter(|slice| !slice.ended).count().max(1);
         #[expect(clippy::cast_precision_loss, reason = "slices are few")]
         let part = *pace / unfinished as f64;
-        *tallies = (0..)
+        *counters_of_slices = (0..)
             .zip(progressed)
-            .map(|(number, progressed)| Arc::new(Tally::new(progressed, Throttle::new(part), Some(number))))
+            .map(|(number, progressed)| {
+                Arc::new(JobCounters::new(progressed, Throttle::new(part), Some(number)))
+            })
             .collect();
         self.divided.store(true, Ordering::Relaxed);
-        tallies.clone()
+        counters_of_slices.clone()
     }
 
     /// Documents per second of the whole; infinite for no throttle.
@@ -231,9 +233,9 @@ impl Slices {
         *self.pace.lock()
     }
 
-    /// The tallies of all slices.
-    pub fn tallies(&self) -> Vec<Arc<Tally>> {
-        self.tallies.lock().clone()
+    /// The counters_of_slices of all slices.
+    pub fn counters_of_slices(&self) -> Vec<Arc<JobCounters>> {
+        self.counters_of_slices.lock().clone()
     }
 
     fn is_divided(&self) -> bool {
@@ -241,14 +243,14 @@ impl Slices {
     }
 
     fn write(&self, into: &mut Map<String, Value>, form: Form) {
-        let tallies = self.tallies();
+        let counters_of_slices = self.counters_of_slices();
         if !self.is_divided() {
-            if let Some(only) = tallies.first() {
+            if let Some(only) = counters_of_slices.first() {
                 only.figures().write(into, form);
             }
             return;
         }
-        let figures: Vec<Figures> = tallies.iter().map(|tally| tally.figures()).collect();
+        let figures: Vec<Figures> = counters_of_slices.iter().map(|counters| counters.figures()).collect();
         Figures::sum(&figures).write(into, form);
         let slices = figures.iter().map(|slice| {
             let mut shown = Map::new();
@@ -260,13 +262,14 @@ impl Slices {
 
     /// The response of the whole job.
     pub fn response(&self, form: Form) -> Value {
-        let tallies = self.tallies();
-        let took = tallies.iter().map(|tally| tally.took()).max().unwrap_or_default();
+        let counters_of_slices = self.counters_of_slices();
+        let took = counters_of_slices.iter().map(|counters| counters.took()).max().unwrap_or_default();
         let mut response = Map::new();
         response.insert("took".into(), millis(took).into());
         response.insert("timed_out".into(), false.into());
         self.write(&mut response, form);
-        let failures = tallies.iter().flat_map(|tally| tally.progressed().failures).collect();
+        let failures =
+            counters_of_slices.iter().flat_map(|counters| counters.progressed().failures).collect();
         response.insert("failures".into(), Value::Array(failures));
         Value::Object(response)
     }
@@ -282,12 +285,12 @@ impl Progress for Slices {
     /// Each slice that still runs gets its part of the pace.
     fn rethrottle(&self, requests_per_second: f64) -> bool {
         *self.pace.lock() = requests_per_second;
-        let mut running = self.tallies();
-        running.retain(|tally| !tally.has_ended());
+        let mut running = self.counters_of_slices();
+        running.retain(|counters| !counters.has_ended());
         #[expect(clippy::cast_precision_loss, reason = "slices are few")]
         let part = requests_per_second / running.len().max(1) as f64;
-        for tally in running {
-            tally.throttle.change(part);
+        for counters in running {
+            counters.throttle.change(part);
         }
         true
     }
@@ -329,7 +332,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Form, Kind, Progressed, Slices, Tally, time_in_words};
+    use super::{Form, JobCounters, Kind, Progressed, Slices, time_in_words};
     use sparrow_tasks::Progress;
     use sparrow_tasks::throttle::Throttle;
 
@@ -343,16 +346,16 @@ mod tests {
     }
 
     fn slices(progressed: Progressed) -> Slices {
-        Slices::new(Arc::new(Tally::new(progressed, Throttle::new(f64::INFINITY), None)))
+        Slices::new(Arc::new(JobCounters::new(progressed, Throttle::new(f64::INFINITY), None)))
     }
 
     #[test]
     fn the_response_has_the_documented_members_in_order() {
         let progressed =
             Progressed { total: Some(5), created: 3, noops: 2, batches: 1, ..Progressed::default() };
-        let tally = slices(progressed);
+        let counters = slices(progressed);
         let form = |kind, stored| Form { kind, stored, cancelled: stored };
-        let response = tally.response(form(Kind::Reindex, false));
+        let response = counters.response(form(Kind::Reindex, false));
         let names: Vec<&String> = response.as_object().unwrap().keys().collect();
         let expected = [
             "took",
@@ -373,13 +376,13 @@ mod tests {
         assert_eq!(names, expected);
         assert_eq!(response["requests_per_second"].to_string(), "-1.0");
         assert_eq!(response["total"], json!(5));
-        let stored = tally.response(form(Kind::DeleteByQuery, true));
+        let stored = counters.response(form(Kind::DeleteByQuery, true));
         assert_eq!(stored["throttled"], json!("0s"));
         assert_eq!(stored["canceled"], json!("by user request"));
         assert_eq!(stored["created"], json!(3));
-        let deleting = tally.response(form(Kind::DeleteByQuery, false));
+        let deleting = counters.response(form(Kind::DeleteByQuery, false));
         assert_eq!((deleting.get("updated"), deleting.get("created")), (None, None));
-        let updating = tally.response(form(Kind::UpdateByQuery, false));
+        let updating = counters.response(form(Kind::UpdateByQuery, false));
         assert_eq!((updating.get("updated"), updating.get("created")), (Some(&json!(0)), None));
     }
 
@@ -389,15 +392,15 @@ mod tests {
         whole.rethrottle(12.0);
         let part =
             |total, ended| Progressed { total: Some(total), updated: 1, ended, ..Progressed::default() };
-        let tallies = whole.divide(vec![part(3, false), part(4, false), part(5, true)]);
-        assert!((tallies[0].throttle.requests_per_second() - 6.0).abs() < f64::EPSILON);
+        let counters_of_slices = whole.divide(vec![part(3, false), part(4, false), part(5, true)]);
+        assert!((counters_of_slices[0].throttle.requests_per_second() - 6.0).abs() < f64::EPSILON);
         let status = whole.status(false);
         assert_eq!((&status["total"], &status["updated"]), (&json!(12), &json!(3)));
         assert_eq!(status["slices"].as_array().map(Vec::len), Some(3));
         assert_eq!((&status["slices"][1]["slice_id"], &status["slices"][1]["total"]), (&json!(1), &json!(4)));
-        tallies[0].update(|slice| slice.ended = true);
+        counters_of_slices[0].update(|slice| slice.ended = true);
         whole.rethrottle(5.0);
-        assert!((tallies[1].throttle.requests_per_second() - 5.0).abs() < f64::EPSILON);
+        assert!((counters_of_slices[1].throttle.requests_per_second() - 5.0).abs() < f64::EPSILON);
         whole.rethrottle(f64::INFINITY);
         assert_eq!(whole.status(true)["canceled"], json!("by user request"));
     }
