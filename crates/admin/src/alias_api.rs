@@ -8,7 +8,7 @@ use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Right;
-use sparrow_indices::Names;
+use sparrow_indices::IndexNames;
 use sparrow_indices::Node;
 use sparrow_indices::alias_changes::AliasChange;
 use sparrow_indices::aliases::AliasSpec;
@@ -132,7 +132,11 @@ impl Action {
     }
 
     /// The changes that the action comes to, and the indices it names.
-    fn plan(&self, names: &Names, right: Right<'_>) -> Result<(Vec<AliasChange>, Vec<String>), EngineError> {
+    fn plan(
+        &self,
+        names: &IndexNames,
+        right: Right<'_>,
+    ) -> Result<(Vec<AliasChange>, Vec<String>), EngineError> {
         let options =
             ResolveOptions { allow_no_indices: false, forbid_aliases: true, ..ResolveOptions::metadata() };
         let patterns = self.kind == Kind::Remove;

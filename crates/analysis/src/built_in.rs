@@ -40,7 +40,7 @@ pub(super) fn typed(kind: &str, name: &str, params: &Params<'_>) -> Result<Optio
     let standard =
         |max_chars| -> (&str, Arc<dyn Tokenizer>) { ("standard", Arc::new(Standard { max_chars })) };
     let lowercase = || -> Result<_, AnalysisError> { Ok(("lowercase".to_owned(), lowercase_filter(None)?)) };
-    let stop = |default: &str| -> Found<dyn filters::Filter> {
+    let stop = |default: &str| -> Lookup<dyn filters::Filter> {
         params.refuse(&["stopwords_path"])?;
         let words = word_list(params, "stopwords", default)?;
         let filter = (!words.is_empty()).then(|| Arc::new(Stop::of(words)) as Arc<dyn filters::Filter>);
@@ -97,7 +97,7 @@ pub(super) fn typed(kind: &str, name: &str, params: &Params<'_>) -> Result<Optio
 }
 
 /// A filter without parameters.
-fn filters_named(kind: &str, none: &Map<String, Value>) -> Found<dyn filters::Filter> {
+fn filters_named(kind: &str, none: &Map<String, Value>) -> Lookup<dyn filters::Filter> {
     let rules = RuleAnalyzer(Box::new(|_| Ok(Vec::new())));
     let context = Context { rules: &rules, max_ngram_diff: 1, max_shingle_diff: 3 };
     let filter = filters::build(kind, &Params::new("filter", kind, none), &context)?;

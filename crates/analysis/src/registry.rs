@@ -17,7 +17,7 @@ use super::tokenizers::{self, Keyword, Runs, Tokenizer};
 use super::words::MAX_CHARS;
 
 /// A part with its name; `None` if there is none called so.
-pub(super) type Found<T> = Result<Option<(String, Arc<T>)>, AnalysisError>;
+pub(super) type Lookup<T> = Result<Option<(String, Arc<T>)>, AnalysisError>;
 
 /// Definitions of one kind by name.
 type Definitions = BTreeMap<String, Map<String, Value>>;
@@ -208,7 +208,7 @@ impl Analysis {
         Ok(())
     }
 
-    fn tokenizer(&self, part: &Value) -> Found<dyn Tokenizer> {
+    fn tokenizer(&self, part: &Value) -> Lookup<dyn Tokenizer> {
         let Some((name, kind, map)) = locate(part, "tokenizer", &self.tokenizers, tokenizers::BUILT_IN)?
         else {
             return Ok(None);
@@ -220,7 +220,7 @@ impl Analysis {
         }
     }
 
-    fn char_filter(&self, part: &Value) -> Found<dyn CharFilter> {
+    fn char_filter(&self, part: &Value) -> Lookup<dyn CharFilter> {
         let located = locate(part, "char_filter", &self.char_filters, char_filters::BUILT_IN)?;
         let Some((name, kind, map)) = located else { return Ok(None) };
         let params = Params::new("char_filter", &name, map);
@@ -231,7 +231,7 @@ impl Analysis {
     }
 
     /// A token filter behind the chain so far.
-    fn filter(&self, part: &Value, before: &Analyzer) -> Found<dyn filters::Filter> {
+    fn filter(&self, part: &Value, before: &Analyzer) -> Lookup<dyn filters::Filter> {
         let Some((name, kind, map)) = locate(part, "filter", &self.filters, filters::BUILT_IN)? else {
             return Ok(None);
         };

@@ -13,7 +13,7 @@ use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::{Found, IndexHandle, PRIMARY_TERM};
+use sparrow_indices::{IndexHandle, PRIMARY_TERM, StoredDocument};
 use sparrow_search::SearchService;
 use sparrow_search::{SourceSelection, source_of_params, stored_values};
 
@@ -109,7 +109,7 @@ pub fn mget(
 fn find(
     service: &SearchService,
     request: &Request,
-) -> Result<(std::sync::Arc<IndexHandle>, Option<Found>), EngineError> {
+) -> Result<(std::sync::Arc<IndexHandle>, Option<StoredDocument>), EngineError> {
     let params = request.params();
     let handle = service.indices.get(request.part("index"), request.right())?;
     let id = request.part("id");
@@ -123,7 +123,7 @@ fn find(
 pub(super) fn check_version(
     handle: &IndexHandle,
     id: &str,
-    found: Option<&Found>,
+    found: Option<&StoredDocument>,
     wanted: Option<i64>,
 ) -> Result<(), EngineError> {
     match (found, wanted) {
@@ -142,7 +142,7 @@ pub(super) fn check_version(
     }
 }
 
-fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<Found>, EngineError> {
+fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<StoredDocument>, EngineError> {
     if params.bool("refresh", false)? {
         handle.refresh()?;
     }
@@ -181,7 +181,11 @@ impl View {
     }
 
     /// The values of the fields that the mapping stores.
-    fn fields(&self, handle: &IndexHandle, found: &Found) -> Result<Map<String, Value>, EngineError> {
+    fn fields(
+        &self,
+        handle: &IndexHandle,
+        found: &StoredDocument,
+    ) -> Result<Map<String, Value>, EngineError> {
         if self.stored.is_empty() {
             return Ok(Map::new());
         }
@@ -201,7 +205,7 @@ fn is_object(mapping: &Mapping, path: &str) -> bool {
 fn write_document(
     handle: &IndexHandle,
     id: &str,
-    found: Option<&Found>,
+    found: Option<&StoredDocument>,
     view: &View,
     out: &mut Vec<u8>,
 ) -> Result<(), EngineError> {

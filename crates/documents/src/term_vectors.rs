@@ -17,7 +17,7 @@ use super::get::check_version;
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::{Found, IndexHandle};
+use sparrow_indices::{IndexHandle, StoredDocument};
 use sparrow_search::SearchService;
 use sparrow_search::query_error;
 use sparrow_wire::glob;
@@ -113,7 +113,7 @@ fn vectors(
             let found = if asked.realtime { handle.get(id)? } else { handle.get_searchable(id)? };
             check_version(handle, id, found.as_ref(), asked.version)?;
             answer["_id"] = id.into();
-            let Some(Found { version, source, .. }) = found else {
+            let Some(StoredDocument { version, source, .. }) = found else {
                 answer["_version"] = json!(0);
                 answer["found"] = json!(false);
                 answer["took"] = took().into();

@@ -137,12 +137,12 @@ enum Pending {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Names {
+struct DirectoryEntries {
     files: BTreeMap<PathBuf, Content>,
     folders: BTreeSet<PathBuf>,
 }
 
-impl Names {
+impl DirectoryEntries {
     fn apply(&mut self, change: &Applied) {
         match change {
             Applied::Add(path, content) => {
@@ -196,8 +196,8 @@ enum Applied {
 struct Disk {
     contents: Vec<Stored>,
     handles: HashMap<HandleId, Content>,
-    now: Names,
-    durable: Names,
+    now: DirectoryEntries,
+    durable: DirectoryEntries,
     /// Changes of names since the last sync of a folder, in order.
     pending: Vec<Applied>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::aliases::AliasSpec;
-use super::registry::Names;
+use super::registry::IndexNames;
 use super::{Indices, claim, names};
 use sparrow_call::error::{EngineError, Exception};
 
@@ -25,12 +25,12 @@ impl Indices {
     /// What `plan` says; names that clash; an alias with two write indices; a failure of the disk.
     pub fn change_aliases<T>(
         &self,
-        plan: impl FnOnce(&Names) -> Result<(Vec<AliasChange>, T), EngineError>,
+        plan: impl FnOnce(&IndexNames) -> Result<(Vec<AliasChange>, T), EngineError>,
     ) -> Result<T, EngineError> {
         let _one = self.admin.lock();
         let before = self.names();
         let (changes, result) = plan(&before)?;
-        let mut after = Names::clone(&before);
+        let mut after = IndexNames::clone(&before);
         let mut touched = BTreeSet::new();
         let mut removed = Vec::new();
         // Indices go first, so that an alias can take the name of one.
@@ -103,7 +103,7 @@ impl Indices {
 }
 
 /// Checks what has to hold for an alias as a whole.
-pub(super) fn check(after: &Names, alias: &str) -> Result<(), EngineError> {
+pub(super) fn check(after: &IndexNames, alias: &str) -> Result<(), EngineError> {
     let Some(indices) = after.aliases.get(alias) else { return Ok(()) };
     if after.uuid(alias).is_some() {
         return Err(names::invalid_alias(

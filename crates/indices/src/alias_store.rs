@@ -13,7 +13,7 @@ use sparrow_storage::DataDir;
 use super::aliases::Stored;
 use super::doubts::Doubts;
 use super::leftovers::Leftovers;
-use super::registry::{Names, Registry};
+use super::registry::{IndexNames, Registry};
 use sparrow_call::error::EngineError;
 
 /// Saves aliases, and the list of removed indices with them. The caller serialises changes.
@@ -34,7 +34,7 @@ impl AliasStore {
     }
 
     /// What has to be stored for these names.
-    pub(super) fn of(&self, names: &Names) -> Stored {
+    pub(super) fn of(&self, names: &IndexNames) -> Stored {
         // What could not be removed yet must not be there after a restart, whatever else is saved.
         let mut stored = Stored { removed: self.leftovers.uuids(), ..Stored::default() };
         for (alias, indices) in &names.aliases {
@@ -60,7 +60,7 @@ impl AliasStore {
     }
 
     /// Writes what is in force back after a save failed that would have removed these indices, or remembers that it has to be.
-    pub(super) fn put_back(&self, names: &Names, removed: impl Iterator<Item = String>) {
+    pub(super) fn put_back(&self, names: &IndexNames, removed: impl Iterator<Item = String>) {
         // Before anything else is tried: writes that come meanwhile are refused.
         self.doubts.removed.lock().extend(removed);
         self.doubts.exist.store(true, SeqCst);

@@ -9,7 +9,7 @@ use sparrow_index::{CommitFile, IndexError};
 
 use super::aliases::AliasSpec;
 use super::metadata::Metadata;
-use super::registry::Names;
+use super::registry::IndexNames;
 use super::{IndexHandle, Indices, Settings, handle, now_millis};
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::Right;
@@ -29,7 +29,7 @@ impl Indices {
         right: Right<'_>,
     ) -> Result<(), EngineError> {
         right.check([name])?;
-        let check = |names: &Names, name: &str| {
+        let check = |names: &IndexNames, name: &str| {
             names.check_free(name)?;
             self.cluster.check_shards(names.open_indices(), 1)
         };
@@ -86,7 +86,7 @@ impl IndexHandle {
     }
 }
 
-impl Names {
+impl IndexNames {
     /// # Errors
     /// When the name is that of an index or alias.
     pub fn check_free(&self, name: &str) -> Result<(), EngineError> {

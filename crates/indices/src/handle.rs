@@ -29,7 +29,7 @@ pub type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
 
 /// A document found by its id.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct StoredDocument {
     pub seq_no: u64,
     pub version: u64,
     /// What is stored, byte for byte.
@@ -159,13 +159,16 @@ impl IndexHandle {
     ///
     /// # Errors
     /// When the index cannot be read.
-    pub fn get(&self, id: &str) -> Result<Option<Found>, EngineError> {
+    pub fn get(&self, id: &str) -> Result<Option<StoredDocument>, EngineError> {
         if let Some(LiveVersion { seq_no, version, source }) = self.shard.live_version(id) {
             return Ok(source.map(|stored| match passages::split(&stored) {
-                (_, None) => Found { seq_no, version, source: stored, passages: None },
-                (source, Some(payload)) => {
-                    Found { seq_no, version, source: Arc::from(source), passages: Some(payload.to_vec()) }
-                }
+                (_, None) => StoredDocument { seq_no, version, source: stored, passages: None },
+                (source, Some(payload)) => StoredDocument {
+                    seq_no,
+                    version,
+                    source: Arc::from(source),
+                    passages: Some(payload.to_vec()),
+                },
             }));
         }
         self.get_searchable(id)
@@ -175,11 +178,11 @@ impl IndexHandle {
     ///
     /// # Errors
     /// When the index cannot be read.
-    pub fn get_searchable(&self, id: &str) -> Result<Option<Found>, EngineError> {
+    pub fn get_searchable(&self, id: &str) -> Result<Option<StoredDocument>, EngineError> {
         let snapshot = self.snapshot();
         let Some(found) = snapshot.lookup(id)? else { return Ok(None) };
         let stored = snapshot.fetch(found.addr)?;
-        Ok(Some(Found {
+        Ok(Some(StoredDocument {
             seq_no: stored.seq_no,
             version: stored.version,
             source: Arc::from(stored.source.as_slice()),

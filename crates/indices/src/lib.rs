@@ -58,7 +58,7 @@ use self::aliases::{AliasSpec, Stored};
 pub use self::cluster_settings::ClusterSettings;
 pub use self::date_math::resolve as concrete_name;
 use self::disk::{DiskWatch, Flooded};
-pub use self::handle::{Found, IndexHandle, remove_folder};
+pub use self::handle::{IndexHandle, StoredDocument, remove_folder};
 use self::handle::{NotDeleted, Refusals, SharedMetadata};
 use self::leftovers::Leftovers;
 pub use self::maintenance::Maintenance;
@@ -69,7 +69,7 @@ pub use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, Wr
 use self::opened::Opened;
 pub use self::opened::RestoredFrom;
 pub use self::recovery::reread;
-pub use self::registry::Names;
+pub use self::registry::IndexNames;
 use self::registry::{Broken, Registry};
 use self::reopen::NextAttempt;
 pub use self::resolve::{ResolveOptions, Resolved};
@@ -181,7 +181,7 @@ impl Indices {
             templates: Templates::open(data.clone())?,
             cluster,
         };
-        let mut names = Names::default();
+        let mut names = IndexNames::default();
         let stored = Stored::load(&data)?;
         for uuid in &stored.removed {
             claim::withdraw(&data.index_dir(uuid))?;
@@ -295,7 +295,7 @@ impl Indices {
     }
 
     /// The names in force.
-    pub fn names(&self) -> Arc<Names> {
+    pub fn names(&self) -> Arc<IndexNames> {
         self.registry.names()
     }
 
@@ -432,7 +432,7 @@ impl Indices {
         for (alias, spec) in wanted.aliases {
             aliases.entry(date_math::resolve(&alias)?).or_default().insert(name.clone(), Arc::new(spec));
         }
-        let after = Names { aliases, ..Names::clone(&before) };
+        let after = IndexNames { aliases, ..IndexNames::clone(&before) };
         for alias in after.aliases_of(&name).keys() {
             if *alias == name {
                 let problem = "an index or data stream exists with the same name as the alias";
@@ -510,7 +510,7 @@ impl Indices {
     }
 
     /// Removes what an index has on the disk, its metadata first.
-    fn remove_files(&self, names: &Names, name: &str) -> Result<(), NotDeleted> {
+    fn remove_files(&self, names: &IndexNames, name: &str) -> Result<(), NotDeleted> {
         if let Some(handle) = names.indices.get(name) {
             return handle.delete();
         }

@@ -36,14 +36,14 @@ impl Broken {
 
 /// All names of one moment. Whoever looks keeps what was there, whatever happens meanwhile.
 #[derive(Default, Clone)]
-pub struct Names {
+pub struct IndexNames {
     pub indices: BTreeMap<String, Arc<IndexHandle>>,
     pub broken: BTreeMap<String, Arc<Broken>>,
     /// Alias → its indices by name.
     pub aliases: BTreeMap<String, BTreeMap<String, Arc<AliasSpec>>>,
 }
 
-impl Names {
+impl IndexNames {
     /// The aliases of an index.
     pub fn aliases_of(&self, index: &str) -> OfIndex {
         self.aliases
@@ -76,17 +76,17 @@ impl Names {
 
 /// The names in force.
 #[derive(Default)]
-pub struct Registry(RwLock<Arc<Names>>);
+pub struct Registry(RwLock<Arc<IndexNames>>);
 
 impl Registry {
     /// The names as they are now.
-    pub fn names(&self) -> Arc<Names> {
+    pub fn names(&self) -> Arc<IndexNames> {
         self.0.read().clone()
     }
 
     /// Puts other names in force, all at once. The caller serialises changes.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Names)) {
-        let mut names = Names::clone(&self.names());
+    pub(super) fn change(&self, change: impl FnOnce(&mut IndexNames)) {
+        let mut names = IndexNames::clone(&self.names());
         change(&mut names);
         *self.0.write() = Arc::new(names);
         changes::note();

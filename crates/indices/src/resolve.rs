@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::blocks::{Access, closed};
-use super::registry::Names;
+use super::registry::IndexNames;
 use super::{IndexHandle, Indices, date_math};
 use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
@@ -117,7 +117,7 @@ struct Via {
     aliases: BTreeSet<String>,
 }
 
-impl Names {
+impl IndexNames {
     /// The indices of an expression: names, patterns with `*`, `_all`, exclusions with `-`, separated by commas. An
     /// empty expression is `_all`.
     ///
@@ -418,7 +418,7 @@ impl Indices {
     /// The indices of an expression, whatever names lead to them.
     ///
     /// # Errors
-    /// As [`Names::resolve`].
+    /// As [`IndexNames::resolve`].
     pub fn resolve(
         &self,
         expression: &str,
@@ -433,7 +433,7 @@ impl Indices {
     /// or selects them.
     ///
     /// # Errors
-    /// As [`Names::resolve`].
+    /// As [`IndexNames::resolve`].
     pub fn resolve_filtered(
         &self,
         expression: &str,

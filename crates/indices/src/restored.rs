@@ -8,7 +8,7 @@ use sparrow_storage::durable;
 
 use super::aliases::{AliasSpec, OfIndex};
 use super::opened::RestoredFrom;
-use super::registry::Names;
+use super::registry::IndexNames;
 use super::{FIRST_FOLDER, IndexHandle, Indices, Metadata, alias_changes, claim, handle, new_uuid};
 use sparrow_call::error::EngineError;
 
@@ -59,7 +59,7 @@ impl Drop for Arrival {
     }
 }
 
-impl Names {
+impl IndexNames {
     /// Whether an index may come under this name: it is free, or that of a closed index.
     ///
     /// # Errors
@@ -148,12 +148,12 @@ impl Indices {
     pub fn install(
         &self,
         arrivals: Vec<Arrival>,
-        check: &dyn Fn(&Names, &str) -> Result<(), EngineError>,
+        check: &dyn Fn(&IndexNames, &str) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let _one = self.admin.lock();
         self.leftovers.clear(&self.data)?;
         let before = self.names();
-        let mut after = Names::clone(&before);
+        let mut after = IndexNames::clone(&before);
         let mut replaced: Vec<Arc<IndexHandle>> = Vec::new();
         for arrival in &arrivals {
             check(&before, &arrival.name)?;

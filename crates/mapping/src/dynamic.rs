@@ -53,13 +53,13 @@ impl MatchType {
 
 /// Patterns of names.
 #[derive(Debug, Clone)]
-enum Names {
+enum NamePatterns {
     /// With `*` for any characters.
     Simple(Vec<String>),
     Regex(Vec<Regex>),
 }
 
-impl Names {
+impl NamePatterns {
     fn matches(&self, name: &str) -> bool {
         match self {
             Self::Simple(patterns) => patterns.iter().any(|pattern| glob::matches(pattern, name)),
@@ -72,10 +72,10 @@ impl Names {
 #[derive(Debug, Clone)]
 pub(crate) struct DynamicTemplate {
     name: String,
-    matches: Option<Names>,
-    unmatch: Option<Names>,
-    path_match: Option<Names>,
-    path_unmatch: Option<Names>,
+    matches: Option<NamePatterns>,
+    unmatch: Option<NamePatterns>,
+    path_match: Option<NamePatterns>,
+    path_unmatch: Option<NamePatterns>,
     types: Option<Vec<MatchType>>,
     excluded_types: Vec<MatchType>,
     mapping: Map<String, Value>,
@@ -100,7 +100,8 @@ impl DynamicTemplate {
         let conditions = [&self.matches, &self.path_match].into_iter().any(Option::is_some)
             || self.types.is_some()
             || !self.excluded_types.is_empty();
-        let excluded = |names: &Option<Names>, text: &str| names.as_ref().is_some_and(|it| it.matches(text));
+        let excluded =
+            |names: &Option<NamePatterns>, text: &str| names.as_ref().is_some_and(|it| it.matches(text));
         conditions
             && self.path_match.as_ref().is_none_or(|it| it.matches(path))
             && !excluded(&self.path_unmatch, path)
@@ -255,11 +256,11 @@ fn list(template: &str, key: &str, value: &Value) -> Result<Vec<String>, Mapping
     texts.ok_or_else(|| bad(format!("[{key}] values must either be a string or list of strings but was [{}] in dynamic template [{template}]", java_string(value))))
 }
 
-fn names(template: &str, key: &str, value: &Value, regex: bool) -> Result<Names, MappingError> {
+fn names(template: &str, key: &str, value: &Value, regex: bool) -> Result<NamePatterns, MappingError> {
     let patterns = list(template, key, value)?;
     // Paths are matched simply, whatever is said of names, as in Elasticsearch.
     if !regex || key.starts_with("path") {
-        return Ok(Names::Simple(patterns));
+        return Ok(NamePatterns::Simple(patterns));
     }
     let compiled: Option<Vec<Regex>> = patterns
         .iter()
@@ -268,7 +269,7 @@ fn names(template: &str, key: &str, value: &Value, regex: bool) -> Result<Names,
             regex::RegexBuilder::new(&whole).size_limit(MAX_REGEX_BYTES).build().ok()
         })
         .collect();
-    compiled.map(Names::Regex).ok_or_else(|| {
+    compiled.map(NamePatterns::Regex).ok_or_else(|| {
         bad(format!(
             "Pattern [{}] of type [regex] is invalid. Cannot create dynamic template [{template}].",
             patterns.join(", ")

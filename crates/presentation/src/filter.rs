@@ -170,9 +170,9 @@ impl Work {
 #[derive(Clone)]
 struct State {
     /// Places in the paths to keep; none when all of the value is kept.
-    kept: Option<Rc<Places>>,
+    kept: Option<Rc<PositionSet>>,
     /// Places in the paths to leave out; none when none of them leads here.
-    dropped: Option<Rc<Places>>,
+    dropped: Option<Rc<PositionSet>>,
 }
 
 impl State {
@@ -209,7 +209,7 @@ impl State {
 }
 
 /// A set of places in paths, ascending.
-struct Places {
+struct PositionSet {
     places: Vec<u32>,
     /// Number among the sets that ways are remembered of.
     known: Option<u32>,
@@ -222,7 +222,7 @@ enum Way {
     Ends,
     /// Out of all paths.
     Nowhere,
-    To(Rc<Places>),
+    To(Rc<PositionSet>),
 }
 
 /// One name of a path.
@@ -239,7 +239,7 @@ enum Name {
 struct Paths {
     names: Vec<Name>,
     starts: Vec<u32>,
-    known: FxHashMap<Vec<u32>, Rc<Places>>,
+    known: FxHashMap<Vec<u32>, Rc<PositionSet>>,
     ways: FxHashMap<(u32, Box<[u8]>), Way>,
     /// The round in which a place was reached, and a run of `**` at it was followed.
     reached: Vec<u32>,
@@ -272,24 +272,24 @@ impl Paths {
     }
 
     /// The places that all paths begin at; none if there are no paths.
-    fn start(&mut self) -> Option<Rc<Places>> {
+    fn start(&mut self) -> Option<Rc<PositionSet>> {
         (!self.starts.is_empty()).then(|| self.set(self.starts.clone()))
     }
 
-    fn set(&mut self, places: Vec<u32>) -> Rc<Places> {
+    fn set(&mut self, places: Vec<u32>) -> Rc<PositionSet> {
         if let Some(known) = self.known.get(&places) {
             return Rc::clone(known);
         }
         let room = self.known.len() < REMEMBERED / 10;
         let number = room.then_some(self.known.len() as u32);
-        let set = Rc::new(Places { places: places.clone(), known: number });
+        let set = Rc::new(PositionSet { places: places.clone(), known: number });
         if room {
             self.known.insert(places, Rc::clone(&set));
         }
         set
     }
 
-    fn advance(&mut self, from: &Rc<Places>, name: &[u8], work: &mut Work) -> Result<Way, Problem> {
+    fn advance(&mut self, from: &Rc<PositionSet>, name: &[u8], work: &mut Work) -> Result<Way, Problem> {
         work.spend(1 + name.len() / 8)?;
         let remembered = from.known.filter(|_| name.len() <= REMEMBERED_NAME);
         let Some(number) = remembered else { return self.look(&from.places, name, work) };

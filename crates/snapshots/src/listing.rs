@@ -15,7 +15,7 @@ use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 
 /// A snapshot of a listing: made, or being made.
-struct Found {
+struct ListedSnapshot {
     repository: String,
     info: Info,
     in_progress: bool,
@@ -33,7 +33,7 @@ pub struct SnapshotRow {
     pub failed: usize,
 }
 
-impl Found {
+impl ListedSnapshot {
     fn made(repository: &str, info: Info) -> Self {
         Self { repository: repository.to_owned(), info, in_progress: false }
     }
@@ -212,7 +212,7 @@ impl Page {
     }
 
     /// The part; the place of its last one if there are more behind it; how many there are, and how many behind it.
-    fn cut(&self, mut all: Vec<Found>) -> (Vec<Found>, Option<String>, usize, usize) {
+    fn cut(&self, mut all: Vec<ListedSnapshot>) -> (Vec<ListedSnapshot>, Option<String>, usize, usize) {
         all.sort_by(|a, b| self.order(a.place(self.sort).cmp(&b.place(self.sort))));
         if let Some(from) = &self.from {
             all.retain(|it| self.order(it.key(self.sort).cmp(from)) != Ordering::Less);
@@ -221,7 +221,7 @@ impl Page {
         if let Some(after) = &self.after {
             all.retain(|it| self.order(it.place(self.sort).cmp(after)) == Ordering::Greater);
         }
-        let mut shown: Vec<Found> = all.into_iter().skip(self.offset).collect();
+        let mut shown: Vec<ListedSnapshot> = all.into_iter().skip(self.offset).collect();
         let remaining = shown.len().saturating_sub(self.size.unwrap_or(usize::MAX));
         shown.truncate(shown.len() - remaining);
         let next = shown.last().filter(|_| remaining > 0).map(|last| {
@@ -238,22 +238,23 @@ fn find(
     repositories: &str,
     expression: &str,
     ignore_unavailable: bool,
-) -> Result<Vec<Found>, EngineError> {
+) -> Result<Vec<ListedSnapshot>, EngineError> {
     let mut found = Vec::new();
     for name in service.snapshots.select(repositories)? {
         // Before the list, so that one that ends in between is not missed.
         let creations = service.snapshots.running.creations(Some(&name));
         let current: Vec<&str> = expression.split(',').map(str::trim).collect();
         if current == ["_current"] {
-            found.extend(creations.iter().map(|creation| Found::running(creation)));
+            found.extend(creations.iter().map(|creation| ListedSnapshot::running(creation)));
             continue;
         }
         let repository = service.snapshots.repository(&name)?;
         let listing = repository.layout.list()?;
-        let mut all: Vec<Found> = listing.infos.into_iter().map(|info| Found::made(&name, info)).collect();
+        let mut all: Vec<ListedSnapshot> =
+            listing.infos.into_iter().map(|info| ListedSnapshot::made(&name, info)).collect();
         for creation in &creations {
             if !all.iter().any(|it| it.info.snapshot == creation.snapshot) {
-                all.push(Found::running(creation));
+                all.push(ListedSnapshot::running(creation));
             }
         }
         let wants_current = current.contains(&"_current");
@@ -360,11 +361,11 @@ struct Shown {
 /// A snapshot as the answer to its creation shows it.
 pub(super) fn view(repository: &str, info: &Info) -> Value {
     let all = Shown { verbose: true, repository: true, index_names: true, index_details: false };
-    all.view(&Found::made(repository, info.clone()))
+    all.view(&ListedSnapshot::made(repository, info.clone()))
 }
 
 impl Shown {
-    fn view(&self, it: &Found) -> Value {
+    fn view(&self, it: &ListedSnapshot) -> Value {
         let info = &it.info;
         let mut out = Map::new();
         let mut put = |name: &str, value: Value| {
@@ -440,7 +441,7 @@ fn date(millis: u64) -> String {
 mod tests {
     use super::*;
 
-    fn found(name: &str, start: u64) -> Found {
+    fn found(name: &str, start: u64) -> ListedSnapshot {
         let info = Info {
             snapshot: name.to_owned(),
             uuid: String::new(),
@@ -453,7 +454,7 @@ mod tests {
             indices: Default::default(),
             failures: Default::default(),
         };
-        Found::made("backups", info)
+        ListedSnapshot::made("backups", info)
     }
 
     fn page(query: &[(&str, &str)]) -> (Vec<String>, Option<String>, usize, usize) {

@@ -21,7 +21,7 @@ use crate::service::SnapshotService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::{Arrival, Metadata, Names, RestoredFrom, new_uuid};
+use sparrow_indices::{Arrival, IndexNames, Metadata, RestoredFrom, new_uuid};
 use sparrow_models::Models;
 use sparrow_tasks::{TaskContext, TaskSpec};
 
@@ -176,8 +176,9 @@ impl Job<'_> {
             false => Vec::new(),
         };
         pace.check()?;
-        let check =
-            |names: &Names, name: &str| names.check_restorable(name, name, &|problem| self.refuse(problem));
+        let check = |names: &IndexNames, name: &str| {
+            names.check_restorable(name, name, &|problem| self.refuse(problem))
+        };
         self.service.indices.install(arrivals, &check)?;
         done.extend(plan.iter().map(|(_, target)| format!("index [{target}]")));
         for (id, config, staging) in models {

@@ -24,13 +24,13 @@ pub(super) struct Written {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenGrant {
-    names: Vec<Names>,
+    names: Vec<PatternList>,
     by: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Names {
+enum PatternList {
     /// The place of a list among all.
     At(usize),
     /// The list itself, as jobs of older versions have it.
@@ -43,10 +43,10 @@ impl TryFrom<Written> for Rights {
     fn try_from(written: Written) -> Result<Self, String> {
         let lists: Vec<Patterns> = written.lists.into_iter().map(Arc::new).collect();
         let found = |names| match names {
-            Names::At(place) => {
+            PatternList::At(place) => {
                 lists.get(place).cloned().ok_or_else(|| format!("there is no list of patterns [{place}]"))
             }
-            Names::These(names) => Ok(Arc::new(names)),
+            PatternList::These(names) => Ok(Arc::new(names)),
         };
         let grants = written.grants.into_iter().map(|(action, WrittenGrant { names, by })| {
             Ok((action, Grant { names: names.into_iter().map(found).collect::<Result<_, String>>()?, by }))
@@ -61,7 +61,7 @@ impl From<Rights> for Written {
         let mut places: BTreeMap<Patterns, usize> = BTreeMap::new();
         let mut place = |patterns: Patterns| {
             let next = places.len();
-            Names::At(*places.entry(patterns).or_insert(next))
+            PatternList::At(*places.entry(patterns).or_insert(next))
         };
         let grants = rights.grants.into_iter().map(|(action, Grant { names, by })| {
             (action, WrittenGrant { names: names.into_iter().map(&mut place).collect(), by })

@@ -191,8 +191,10 @@ impl<'a> Reader<'a> {
         }
         let path = join(scope.path, first);
         let (node, dynamic, enabled) = match self.find(scope, first, &path) {
-            Found::Object { node, dynamic, enabled } => (node, dynamic.unwrap_or(scope.dynamic), enabled),
-            Found::Leaf(leaf) => {
+            PathTarget::Object { node, dynamic, enabled } => {
+                (node, dynamic.unwrap_or(scope.dynamic), enabled)
+            }
+            PathTarget::Leaf(leaf) => {
                 return Err(self.illegal(format!(
                     "Could not dynamically add mapping for field [{}]. Existing mapping for [{path}] must be \
                      of type object but found [{}].",
@@ -200,7 +202,7 @@ impl<'a> Reader<'a> {
                     leaf.field_type.name()
                 )));
             }
-            Found::Nothing => match scope.dynamic {
+            PathTarget::Nothing => match scope.dynamic {
                 Dynamic::False => return Ok(()),
                 Dynamic::Strict => return Err(self.strict(scope, first)),
                 Dynamic::True => match self.add_object(first, &path)? {
@@ -233,10 +235,10 @@ impl<'a> Reader<'a> {
         self.fail(DocumentErrorKind::Strict { name: name.to_owned(), parent: parent.to_owned() })
     }
 
-    fn find(&self, scope: &Scope<'_, 'a>, name: &str, path: &str) -> Found<'a> {
+    fn find(&self, scope: &Scope<'_, 'a>, name: &str, path: &str) -> PathTarget<'a> {
         match scope.node.and_then(|node| node.properties.get(name)) {
             Some(Node::Object(object)) => {
-                return Found::Object {
+                return PathTarget::Object {
                     node: Some(object),
                     dynamic: object.dynamic,
                     enabled: object.enabled,
@@ -245,18 +247,18 @@ impl<'a> Reader<'a> {
             Some(Node::Leaf(leaf)) => {
                 // The dimensions of a vector may have become known in this document.
                 if let Some(Node::Leaf(added)) = self.added.get(path) {
-                    return Found::Leaf(Cow::Owned(LeafNode::clone(added)));
+                    return PathTarget::Leaf(Cow::Owned(LeafNode::clone(added)));
                 }
-                return Found::Leaf(Cow::Borrowed(leaf));
+                return PathTarget::Leaf(Cow::Borrowed(leaf));
             }
             None => {}
         }
         match self.added.get(path) {
             Some(Node::Object(object)) => {
-                Found::Object { node: None, dynamic: object.dynamic, enabled: object.enabled }
+                PathTarget::Object { node: None, dynamic: object.dynamic, enabled: object.enabled }
             }
-            Some(Node::Leaf(leaf)) => Found::Leaf(Cow::Owned(LeafNode::clone(leaf))),
-            None => Found::Nothing,
+            Some(Node::Leaf(leaf)) => PathTarget::Leaf(Cow::Owned(LeafNode::clone(leaf))),
+            None => PathTarget::Nothing,
         }
     }
 
@@ -270,7 +272,7 @@ impl<'a> Reader<'a> {
         }
         let path = join(scope.path, name);
         match self.find(scope, name, &path) {
-            Found::Object { node, dynamic, enabled } => {
+            PathTarget::Object { node, dynamic, enabled } => {
                 if !enabled {
                     return Ok(());
                 }
@@ -278,8 +280,8 @@ impl<'a> Reader<'a> {
                 let inner = Inner { node, path, dynamic, depth: scope.depth + 1 };
                 inner.with(self, |reader, inner| reader.fill_object(inner, name, value))
             }
-            Found::Leaf(leaf) => self.leaf(&leaf, &path, value),
-            Found::Nothing => self.unmapped(scope, name, path, value),
+            PathTarget::Leaf(leaf) => self.leaf(&leaf, &path, value),
+            PathTarget::Nothing => self.unmapped(scope, name, path, value),
         }
     }
 
@@ -435,7 +437,7 @@ impl<'a> Reader<'a> {
 }
 
 #[allow(clippy::large_enum_variant, reason = "lives on the stack while one field is read")]
-enum Found<'a> {
+enum PathTarget<'a> {
     Object {
         /// `None`: added by this document.
         node: Option<&'a ObjectNode>,

@@ -58,13 +58,13 @@ impl Mark {
 
 /// The file, open for noting marks. After a failure nothing more is noted.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(super) struct SyncMarkFile {
     path: PathBuf,
     file: Option<File>,
     length: usize,
 }
 
-impl Marks {
+impl SyncMarkFile {
     /// Begins the file anew, with the last mark that it had.
     pub(super) fn open(directory: &Path, last: Option<Mark>) -> Self {
         let mut marks = Self { path: directory.join(NAME), file: None, length: 0 };
@@ -104,7 +104,7 @@ mod tests {
     fn the_last_whole_mark_counts() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Mark::read(folder.path()), None);
-        let mut marks = Marks::open(folder.path(), Some(Mark { generation: 1, bytes: 2 }));
+        let mut marks = SyncMarkFile::open(folder.path(), Some(Mark { generation: 1, bytes: 2 }));
         for bytes in 0..5000 {
             marks.note(Mark { generation: 3, bytes });
         }

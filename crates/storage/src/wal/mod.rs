@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use parking_lot::{Condvar, Mutex};
 use sparrow_files::{self as fs, File};
 
-use self::mark::{Mark, Marks};
+use self::mark::{Mark, SyncMarkFile};
 use self::record::{FILE_HEADER, MAX_PAYLOAD, RECORD_HEADER};
 pub use self::replay::{Replay, Salvaged, salvage};
 use crate::durable;
@@ -36,7 +36,7 @@ pub struct Wal {
     directory: PathBuf,
     state: Mutex<State>,
     synced: Condvar,
-    marks: Mutex<Marks>,
+    marks: Mutex<SyncMarkFile>,
 }
 
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Wal {
                 lost: Vec::new(),
             }),
             synced: Condvar::new(),
-            marks: Mutex::new(Marks::open(directory, mark)),
+            marks: Mutex::new(SyncMarkFile::open(directory, mark)),
         };
         Ok((wal, Replay::new(kept)))
     }

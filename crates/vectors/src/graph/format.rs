@@ -195,7 +195,7 @@ fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
     if entry >= count || levels == 0 {
         return Err(corrupt("graph entry"));
     }
-    let mut reader = Numbers { bytes: &bytes[..end], at: start };
+    let mut reader = ListReader { bytes: &bytes[..end], at: start };
     let mut parsed = Vec::new();
     for level in 0..levels {
         let (nodes, on_level) = if level == 0 {
@@ -225,12 +225,12 @@ fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
 }
 
 /// Walks over the lists of a body.
-struct Numbers<'a> {
+struct ListReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Numbers<'_> {
+impl ListReader<'_> {
     /// The last of `count` numbers, and where they start.
     fn take(&mut self, count: usize) -> Result<(u32, usize), VectorsError> {
         let start = self.at;

@@ -10,4 +10,4 @@ mod tests;
 
 pub use build::{GraphOptions, GraphSource, MAX_BLOCK, write_graph};
 pub use format::GraphReader;
-pub(crate) use search::Walk;
+pub(crate) use search::BeamSearch;

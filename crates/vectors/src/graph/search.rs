@@ -28,7 +28,7 @@ impl PartialOrd for Seen {
 }
 
 /// A walk over all blocks, with what it may cost.
-pub(crate) struct Walk<'a> {
+pub(crate) struct BeamSearch<'a> {
     /// Candidates to find in each block: the width of the beam.
     pub(crate) candidates: usize,
     /// Comparisons that it may take; one more and the walk is given up.
@@ -43,7 +43,7 @@ pub(crate) struct Walk<'a> {
 
 impl<B: Deref<Target = [u8]>> GraphReader<B> {
     /// The nearest vectors with their nearness, in no particular order; `None` when the budget did not last.
-    pub(crate) fn walk(&self, walk: &mut Walk<'_>) -> Option<Vec<(usize, f32)>> {
+    pub(crate) fn walk(&self, walk: &mut BeamSearch<'_>) -> Option<Vec<(usize, f32)>> {
         let mut found = Vec::new();
         for block in &self.blocks {
             let nearest = self.walk_block(block, walk)?;
@@ -54,7 +54,7 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         Some(found)
     }
 
-    fn walk_block(&self, block: &Block, walk: &mut Walk<'_>) -> Option<Vec<Seen>> {
+    fn walk_block(&self, block: &Block, walk: &mut BeamSearch<'_>) -> Option<Vec<Seen>> {
         let first = block.vectors.start;
         let (nearness, allows) = (walk.nearness, walk.allows);
         let mut budget = walk.budget;
