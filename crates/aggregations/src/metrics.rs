@@ -10,7 +10,7 @@ use super::collect::SegmentContext;
 use super::error::AggregationError;
 use super::fields::Kind;
 use super::key::Key;
-use super::partial::{Partial, Stats, Sum, TopHit, TopList};
+use super::partial::{KahanSum, Partial, Stats, TopHit, TopList};
 use super::sketch::{Distinct, Distribution, hash};
 use super::strings::StringStats;
 use super::values::{Scratch, Values};
@@ -30,7 +30,7 @@ enum MetricKind<'a> {
     Distinct { values: Values, threshold: usize, found: Vec<Codes> },
     Distribution { values: Values, found: Vec<Distribution>, positive: bool },
     Strings { values: Values, found: Vec<FxHashMap<u64, u64>> },
-    Weighted { values: Values, weights: Values, found: Vec<(Sum, Sum)> },
+    Weighted { values: Values, weights: Values, found: Vec<(KahanSum, KahanSum)> },
     TopHits { top: &'a TopHits, keys: Vec<Option<Values>>, found: Vec<TopCodes> },
 }
 

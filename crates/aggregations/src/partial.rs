@@ -22,7 +22,7 @@ pub enum Partial {
     /// A distribution.
     Distribution(Distribution),
     /// Weighted sum and sum of the weights.
-    Weighted(Sum, Sum),
+    Weighted(KahanSum, KahanSum),
     /// Lengths and letters.
     Strings(StringStats),
     /// Documents.
@@ -61,12 +61,12 @@ pub struct Bucket {
 
 /// A sum that loses no digits to the order of its parts (Kahan's).
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sum {
+pub struct KahanSum {
     value: f64,
     lost: f64,
 }
 
-impl Sum {
+impl KahanSum {
     /// Adds a number.
     pub fn add(&mut self, number: f64) {
         if !number.is_finite() || !self.value.is_finite() {
@@ -80,7 +80,7 @@ impl Sum {
     }
 
     /// Adds another sum.
-    pub fn merge(&mut self, other: Sum) {
+    pub fn merge(&mut self, other: KahanSum) {
         self.add(other.value);
         self.lost += other.lost;
     }
@@ -97,9 +97,9 @@ pub struct Stats {
     /// How many.
     pub count: u64,
     /// Their sum.
-    pub sum: Sum,
+    pub sum: KahanSum,
     /// Sum of their squares.
-    pub squares: Sum,
+    pub squares: KahanSum,
     /// The smallest.
     pub min: f64,
     /// The largest.
@@ -110,8 +110,8 @@ impl Default for Stats {
     fn default() -> Self {
         Self {
             count: 0,
-            sum: Sum::default(),
-            squares: Sum::default(),
+            sum: KahanSum::default(),
+            squares: KahanSum::default(),
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
         }

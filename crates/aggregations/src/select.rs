@@ -16,11 +16,11 @@ pub enum Allowed {
     /// By ordinal; texts that no document of the segment has follow the second part.
     Texts(Vec<bool>, bool),
     /// By value.
-    Numbers(Numbers),
+    Numbers(NumberFilter),
 }
 
 /// A choice of numbers.
-pub struct Numbers {
+pub struct NumberFilter {
     include: Option<FxHashSet<u64>>,
     exclude: FxHashSet<u64>,
     partition: Option<(u64, u64)>,
@@ -39,7 +39,8 @@ impl Allowed {
             return Ok(None);
         }
         if resolved.kind.is_numeric() {
-            return Numbers::new(name, terms, resolved, now).map(|numbers| Some(Allowed::Numbers(numbers)));
+            return NumberFilter::new(name, terms, resolved, now)
+                .map(|numbers| Some(Allowed::Numbers(numbers)));
         }
         let patterns = [&terms.include, &terms.exclude].into_iter().flatten();
         if resolved.format.is_address() && patterns.into_iter().any(|one| matches!(one, Selection::Regexp(_)))
@@ -86,7 +87,7 @@ impl Allowed {
     }
 }
 
-impl Numbers {
+impl NumberFilter {
     fn new(name: &str, terms: &Terms, resolved: &Resolved, now: i64) -> Result<Self, AggregationError> {
         let codes = |values: &[String]| -> Result<FxHashSet<u64>, AggregationError> {
             values
@@ -108,7 +109,7 @@ impl Numbers {
                  filter numeric fields"
             ))
         };
-        let mut numbers = Numbers { include: None, exclude: FxHashSet::default(), partition: None };
+        let mut numbers = NumberFilter { include: None, exclude: FxHashSet::default(), partition: None };
         match &terms.include {
             None => {}
             Some(Selection::Regexp(_)) => return Err(refused()),

@@ -13,7 +13,7 @@ use super::filters::{self, Context, Fingerprint, RuleAnalyzer, Stop, lowercase_f
 use super::languages;
 use super::params::Params;
 use super::pattern::compile;
-use super::registry::Found;
+use super::registry::Lookup;
 use super::tokenizers::{Keyword, Pattern, Runs, Standard, Tokenizer, max_token_length};
 use super::words::MAX_CHARS;
 

@@ -18,7 +18,7 @@ use sparrow_mapping::Mapping;
 use sparrow_segments::IndexError;
 use sparrow_segments::directory::{CommitFile, LazyDirectory};
 use sparrow_segments::manifest::META;
-use sparrow_segments::plugins::{self, Gauge, MergeStats, VectorSettings};
+use sparrow_segments::plugins::{self, InFlightLimiter, MergeStats, VectorSettings};
 use sparrow_segments::schema::IndexSchema;
 use sparrow_segments::verify::Damage;
 
@@ -62,7 +62,7 @@ pub struct SegmentStats {
 pub struct SparrowIndex {
     dir: PathBuf,
     format: Format,
-    gauge: Arc<Gauge>,
+    limiter: Arc<InFlightLimiter>,
     /// Shares its state with the directory that the writer uses, which may wait for the disk behind its lock.
     directory: LazyDirectory,
     writer: Mutex<Writer>,
@@ -86,7 +86,7 @@ impl SparrowIndex {
         // The plugin must be known when the index is created, as its extension is recorded then.
         let plugin = plugins::SegmentParts {
             format: options.sparse_format,
-            gauge: Arc::new(Gauge::default()),
+            limiter: Arc::new(InFlightLimiter::default()),
             vectors: Arc::new(VectorSettings::new(mapping, options.min_graph_vectors)),
         };
         if Index::exists(&directory).map_err(tantivy::TantivyError::from)? {
@@ -158,7 +158,7 @@ impl SparrowIndex {
         Ok(Self {
             dir: dir.to_path_buf(),
             format,
-            gauge: writer.gauge.clone(),
+            limiter: writer.limiter.clone(),
             directory: writer.directory.clone(),
             writer: Mutex::new(writer),
             snapshot: RwLock::new(Arc::new(snapshot)),
@@ -440,7 +440,7 @@ impl SparrowIndex {
 
     /// Figures about the merges since the index was opened.
     pub fn merge_stats(&self) -> MergeStats {
-        self.gauge.merges.stats()
+        self.limiter.merges.stats()
     }
 
     /// Figures about each searchable segment.

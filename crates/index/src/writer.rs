@@ -25,7 +25,8 @@ use sparrow_mapping::{DenseVector, FieldType, Mapping, NumberValue};
 use sparrow_segments::IndexError;
 use sparrow_segments::directory::LazyDirectory;
 use sparrow_segments::plugins::{
-    Gauge, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens, encode_vector,
+    InFlightLimiter, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens,
+    encode_vector,
 };
 use sparrow_segments::schema::{self, IndexSchema};
 
@@ -79,7 +80,7 @@ pub(crate) struct Writer {
     /// Counts the mappings that were in force.
     mapping_epoch: u64,
     pub payload: Payload,
-    pub gauge: Arc<Gauge>,
+    pub limiter: Arc<InFlightLimiter>,
     vectors: Arc<VectorSettings>,
     indexer: Indexer,
     /// When something was last asked of the indexer.
@@ -108,12 +109,16 @@ enum Indexer {
 pub(crate) fn prepare(
     index: &mut Index,
     format: Format,
-    gauge: &Arc<Gauge>,
+    limiter: &Arc<InFlightLimiter>,
     vectors: &Arc<VectorSettings>,
     analysis: &Arc<Analysis>,
 ) {
     index.set_tokenizers(sparrow_analysis::tokenizers(analysis, schema::analyzers(&index.schema())));
-    index.register_plugin(Arc::new(SegmentParts { format, gauge: gauge.clone(), vectors: vectors.clone() }));
+    index.register_plugin(Arc::new(SegmentParts {
+        format,
+        limiter: limiter.clone(),
+        vectors: vectors.clone(),
+    }));
 }
 
 fn open_reader(index: &Index) -> tantivy::Result<IndexReader> {
@@ -156,9 +161,9 @@ impl Writer {
         format: Format,
         options: IndexOptions,
     ) -> Result<Self, IndexError> {
-        let gauge = Arc::new(Gauge::default());
+        let limiter = Arc::new(InFlightLimiter::default());
         let vectors = Arc::new(VectorSettings::new(&mapping, options.min_graph_vectors));
-        prepare(&mut index, format, &gauge, &vectors, &options.analysis);
+        prepare(&mut index, format, &limiter, &vectors, &options.analysis);
         Ok(Self {
             reader: open_reader(&index)?,
             index,
@@ -167,7 +172,7 @@ impl Writer {
             mapping,
             mapping_epoch: 0,
             payload,
-            gauge,
+            limiter,
             vectors,
             indexer: Indexer::Resting,
             used: Instant::now(),
@@ -214,13 +219,13 @@ impl Writer {
         self.vectors = Arc::new(VectorSettings::new(&self.mapping, self.options.min_graph_vectors));
         self.directory = successor;
         self.dirty = false;
-        self.gauge.reset();
+        self.limiter.reset();
         let changed = change(&self.directory);
         // A second successor, since tantivy caches mappings of files that `change` may have replaced.
         let directory = self.directory.successor()?;
         self.directory = directory.clone();
         let mut index = Index::open(directory)?;
-        prepare(&mut index, self.format(), &self.gauge, &self.vectors, &self.options.analysis);
+        prepare(&mut index, self.format(), &self.limiter, &self.vectors, &self.options.analysis);
         let reader = open_reader(&index)?;
         let schema = IndexSchema::from_schema(index.schema());
         self.schema = Arc::new(schema.ok_or_else(|| IndexError::Corrupt {
@@ -294,13 +299,13 @@ impl Writer {
     /// Buffers a document.
     pub fn add(&mut self, built: BuiltDocument) -> Result<(), IndexError> {
         let BuiltDocument { document, replaces, size } = built;
-        let gauge = self.gauge.clone();
+        let limiter = self.limiter.clone();
         let writer = self.indexer()?;
         if let Some(term) = replaces {
             writer.delete_term(term);
         }
         // Before the document is sent, as an indexing thread may take it at once.
-        gauge.sent(size);
+        limiter.sent(size);
         let added = writer.add_document(document);
         self.dirty = true;
         added.map(|_| ()).map_err(|error| self.lost(error))
@@ -334,7 +339,7 @@ impl Writer {
             Ok(_) => {
                 self.payload = payload;
                 self.dirty = false;
-                self.gauge.reset();
+                self.limiter.reset();
                 Ok(())
             }
             Err(error) => Err(self.lost(error)),
@@ -349,7 +354,7 @@ impl Writer {
             Indexer::Resting => return Ok(()),
             Indexer::Lost => return self.reopen(|_| Ok(())),
         };
-        self.gauge.reset();
+        self.limiter.reset();
         if result.is_err() {
             // tantivy's writer is half taken apart now, its directory lock included.
             return self.reopen(|_| Ok(()));

@@ -30,8 +30,8 @@ use tantivy::directory::{
 };
 
 use crate::error::IndexError;
-use crate::manifest::{Commit, META, Manifest, Meta, Sum, segment_of};
-use crate::verify::Found;
+use crate::manifest::{Checksum, Commit, META, Manifest, Meta, segment_of};
+use crate::verify::CheckedCommit;
 
 /// tantivy's list of files it may delete.
 pub const MANAGED: &str = ".managed.json";
@@ -43,7 +43,7 @@ struct State {
     /// Files whose newest content is not yet durable.
     changed: HashSet<PathBuf>,
     /// Checksums of every file that was written or checked and is still there.
-    sums: HashMap<PathBuf, Sum>,
+    sums: HashMap<PathBuf, Checksum>,
     /// The commit point on the disk, if it has a list of files: that list, and the rest of it.
     durable: Option<(Manifest, Vec<u8>)>,
     /// Counts writes of `meta.json`: commits and finished merges.
@@ -101,7 +101,7 @@ impl LazyDirectory {
     /// [`IndexError::Corrupt`] names the first file that is not as it was written; nothing is removed then.
     pub fn open(root: &Path) -> Result<Self, IndexError> {
         let mut state = State::default();
-        if let Some(found) = Found::read(root)? {
+        if let Some(found) = CheckedCommit::read(root)? {
             let (sums, damages) = found.check(root)?;
             if let Some(damage) = damages.into_iter().next() {
                 return Err(damage.into_error(root));
@@ -124,7 +124,7 @@ impl LazyDirectory {
     }
 
     /// Length and checksum of a file, if it was written or checked by this process.
-    pub fn sum(&self, path: &Path) -> Option<Sum> {
+    pub fn sum(&self, path: &Path) -> Option<Checksum> {
         self.shared.state.lock().sums.get(path).copied()
     }
 
@@ -352,12 +352,12 @@ struct Taken {
     managed: Option<Vec<u8>>,
     meta: Option<Vec<u8>>,
     /// Checksums of the files, if the commit point changed.
-    sums: HashMap<PathBuf, Sum>,
+    sums: HashMap<PathBuf, Checksum>,
 }
 
 impl State {
     /// Begins with a commit that was read and checked.
-    fn begin(&mut self, meta: Meta, sums: HashMap<PathBuf, Sum>) {
+    fn begin(&mut self, meta: Meta, sums: HashMap<PathBuf, Checksum>) {
         // What may be removed one day is known from what is there: a damaged list of it does no harm.
         let managed: Vec<_> = sums.keys().filter_map(|path| path.to_str()).chain([META]).collect();
         self.meta_files.insert(MANAGED.into(), serde_json::json!(managed).to_string().into_bytes());
@@ -437,7 +437,7 @@ impl TerminatingWrite for LazyFile {
         let mut state = self.directory.shared.state.lock();
         self.directory.refuse_if_retired()?;
         let path = std::mem::take(&mut self.path);
-        let sum = Sum { bytes: self.bytes, crc32: std::mem::take(&mut self.checksum).finalize() };
+        let sum = Checksum { bytes: self.bytes, crc32: std::mem::take(&mut self.checksum).finalize() };
         state.sums.insert(path.clone(), sum);
         state.unsynced.insert(path);
         Ok(())

@@ -28,7 +28,7 @@ const TAIL: usize = TAIL_BEGINS.len() + 8 + TAIL_ENDS.len();
 
 /// Length and CRC-32 of a whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sum {
+pub struct Checksum {
     pub bytes: u64,
     pub crc32: u32,
 }
@@ -36,12 +36,12 @@ pub struct Sum {
 /// Name of a file in the index's folder → the contents that it may have; one, but for a file that is being replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
-    pub files: BTreeMap<String, Vec<Sum>>,
+    pub files: BTreeMap<String, Vec<Checksum>>,
 }
 
 impl Manifest {
     /// The files that `commit` names, of those whose sums are known.
-    pub fn of(commit: &Commit, sums: &HashMap<PathBuf, Sum>) -> Self {
+    pub fn of(commit: &Commit, sums: &HashMap<PathBuf, Checksum>) -> Self {
         let named = sums.iter().filter_map(|(path, sum)| {
             let name = path.to_str()?;
             commit.names(name).then(|| (name.to_owned(), vec![*sum]))
@@ -133,9 +133,9 @@ fn read_own(own: &Value) -> Result<Manifest, MetaProblem> {
         return Err(MetaProblem::Newer { found });
     }
     let sum = |value: &Value| {
-        Some(Sum { bytes: value[0].as_u64()?, crc32: u32::try_from(value[1].as_u64()?).ok()? })
+        Some(Checksum { bytes: value[0].as_u64()?, crc32: u32::try_from(value[1].as_u64()?).ok()? })
     };
-    let sums = |value: &Value| value.as_array()?.iter().map(sum).collect::<Option<Vec<Sum>>>();
+    let sums = |value: &Value| value.as_array()?.iter().map(sum).collect::<Option<Vec<Checksum>>>();
     let files = own["files"].as_object().and_then(|files| {
         files.iter().map(|(name, value)| Some((name.clone(), sums(value)?))).collect::<Option<_>>()
     });
@@ -201,9 +201,11 @@ mod tests {
     }
 
     fn manifest() -> Manifest {
-        let store = (format!("{ID}.store"), vec![Sum { bytes: 5, crc32: 6 }]);
-        let norms =
-            (format!("{ID}.fieldnorm"), vec![Sum { bytes: 7, crc32: u32::MAX }, Sum { bytes: 8, crc32: 0 }]);
+        let store = (format!("{ID}.store"), vec![Checksum { bytes: 5, crc32: 6 }]);
+        let norms = (
+            format!("{ID}.fieldnorm"),
+            vec![Checksum { bytes: 7, crc32: u32::MAX }, Checksum { bytes: 8, crc32: 0 }],
+        );
         Manifest { files: BTreeMap::from([store, norms]) }
     }
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use sparrow_files::{self as fs, File};
 
 use crate::error::IndexError;
-use crate::manifest::{Commit, FORMAT, META, Manifest, Meta, MetaProblem, Sum};
+use crate::manifest::{Checksum, Commit, FORMAT, META, Manifest, Meta, MetaProblem};
 
 /// Bytes of a file that one thread reads as one piece.
 const PIECE: u64 = 8 << 20;
@@ -36,11 +36,11 @@ impl Damage {
 }
 
 /// The commit point on the disk, checked.
-pub struct Found {
+pub struct CheckedCommit {
     pub meta: Meta,
 }
 
-impl Found {
+impl CheckedCommit {
     /// Reads it; `None` where there is none.
     pub fn read(root: &Path) -> Result<Option<Self>, IndexError> {
         let path = root.join(META);
@@ -64,7 +64,7 @@ impl Found {
     }
 
     /// Sums of the files, and which are damaged.
-    pub fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Sum>, Vec<Damage>), IndexError> {
+    pub fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Checksum>, Vec<Damage>), IndexError> {
         match &self.meta.manifest {
             Some(manifest) => Ok(files(root, manifest)),
             None => footers(root, &self.meta.commit).map_err(IndexError::io(root)),
@@ -77,7 +77,7 @@ impl Found {
 /// # Errors
 /// When the commit itself cannot be read; without it nothing is known of the files.
 pub fn damages(root: &Path) -> Result<Vec<Damage>, IndexError> {
-    match Found::read(root)? {
+    match CheckedCommit::read(root)? {
         Some(found) => Ok(found.check(root)?.1),
         None => Err(IndexError::Corrupt { path: root.join(META), reason: "it is missing".into() }),
     }
@@ -85,7 +85,7 @@ pub fn damages(root: &Path) -> Result<Vec<Damage>, IndexError> {
 
 /// Reads all files that `manifest` lists, several at a time. Gives the sums of those that are as one of their contents, and what is
 /// wrong with the others.
-pub fn files(root: &Path, manifest: &Manifest) -> (HashMap<PathBuf, Sum>, Vec<Damage>) {
+pub fn files(root: &Path, manifest: &Manifest) -> (HashMap<PathBuf, Checksum>, Vec<Damage>) {
     let mut damages = Vec::new();
     let mut listed = Vec::new();
     for (name, expected) in &manifest.files {
@@ -125,7 +125,7 @@ pub fn files(root: &Path, manifest: &Manifest) -> (HashMap<PathBuf, Sum>, Vec<Da
 }
 
 /// CRC-32 of each file. Long files are read in pieces by several threads.
-fn checksums(root: &Path, files: &[(&str, &[Sum], u64)]) -> Vec<io::Result<u32>> {
+fn checksums(root: &Path, files: &[(&str, &[Checksum], u64)]) -> Vec<io::Result<u32>> {
     let pieces: Vec<(usize, u64, u64)> = files
         .iter()
         .enumerate()
@@ -198,7 +198,7 @@ const FOOTER_END: u64 = 8;
 const FOOTER_MAGIC: u32 = 1337;
 
 /// As [`files`] for a commit of an older version, without a list: each file has the checksum that tantivy wrote behind its body.
-pub fn footers(root: &Path, commit: &Commit) -> io::Result<(HashMap<PathBuf, Sum>, Vec<Damage>)> {
+pub fn footers(root: &Path, commit: &Commit) -> io::Result<(HashMap<PathBuf, Checksum>, Vec<Damage>)> {
     let (mut sums, mut damages) = (HashMap::new(), Vec::new());
     let mut names = Vec::new();
     for entry in fs::read_dir(root)? {
@@ -233,7 +233,7 @@ pub fn body_length(bytes: &[u8]) -> Option<usize> {
     rest.len().checked_sub(u32::from_le_bytes(*length) as usize)
 }
 
-fn footer(path: &Path) -> io::Result<Sum> {
+fn footer(path: &Path) -> io::Result<Checksum> {
     let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
     let cut = || invalid("its end is not one that tantivy writes".into());
     let bytes = fs::metadata(path)?.len();
@@ -260,7 +260,7 @@ fn footer(path: &Path) -> io::Result<Sum> {
         return Err(invalid(format!("crc32 {found:08x}, expected {expected:08x}")));
     }
     hasher.update(&footer);
-    Ok(Sum { bytes, crc32: hasher.finalize() })
+    Ok(Checksum { bytes, crc32: hasher.finalize() })
 }
 
 #[cfg(test)]
@@ -273,7 +273,7 @@ mod tests {
         let content: Vec<u8> = (0..(3 * PIECE + 12_345)).map(|n| ((n * n) >> 7) as u8).collect();
         std::fs::write(folder.path().join("long"), &content).unwrap();
         std::fs::write(folder.path().join("empty"), []).unwrap();
-        let sum = |bytes: &[u8]| Sum { bytes: bytes.len() as u64, crc32: crc32fast::hash(bytes) };
+        let sum = |bytes: &[u8]| Checksum { bytes: bytes.len() as u64, crc32: crc32fast::hash(bytes) };
         let mut manifest = Manifest::default();
         manifest.files.insert("long".into(), vec![sum(b"older"), sum(&content)]);
         manifest.files.insert("empty".into(), vec![sum(b"")]);

@@ -338,7 +338,7 @@ pub fn rows(
 ) -> Result<Vec<SnapshotRow>, EngineError> {
     let mut found = find(service, repositories, "_all", ignore_unavailable)?;
     found.sort_by_key(|it| it.place(Sort::StartTime));
-    let row = |it: Found| SnapshotRow {
+    let row = |it: ListedSnapshot| SnapshotRow {
         status: it.state(),
         start: it.info.start,
         end: it.info.end,

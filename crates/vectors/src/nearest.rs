@@ -6,8 +6,8 @@ use sparrow_types::{DocId, Score};
 
 use crate::builder::check_vector;
 use crate::error::VectorsError;
+use crate::graph::BeamSearch;
 use crate::graph::GraphReader;
-use crate::graph::Walk;
 use crate::reader::VectorsReader;
 use crate::scorer::Query;
 use crate::top_k::{Best, TopKRequest};
@@ -112,7 +112,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         }
         let codes = self.has_codes();
         let query = Query::new(self.metric(), request.query, codes);
-        let found = graph.walk(&mut Walk {
+        let found = graph.walk(&mut BeamSearch {
             candidates,
             budget,
             allows: &|ord| request.allows(self.doc(ord)),

@@ -250,7 +250,7 @@ impl Fields<BufReader<File>> {
     }
 
     /// The next field: its number and what comes with it.
-    pub(super) fn next(&mut self) -> std::io::Result<Option<(u64, Found)>> {
+    pub(super) fn next(&mut self) -> std::io::Result<Option<(u64, WireValue)>> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -282,7 +282,7 @@ impl Fields<BufReader<File>> {
     }
 
     /// Passes over the bytes of a field.
-    pub(super) fn skip(&mut self, found: Found) -> std::io::Result<()> {
+    pub(super) fn skip(&mut self, found: WireValue) -> std::io::Result<()> {
         let WireValue::Bytes(length) = found else { return Ok(()) };
         self.left = self.left.checked_sub(length).ok_or_else(damaged)?;
         self.at += length;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::columns::Numbers;
+use super::columns::NumericColumns;
 use super::compile::{Compiler, scalar_text};
 use super::dates::DateRequest;
 use super::error::QueryError;

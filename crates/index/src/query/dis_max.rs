@@ -30,7 +30,7 @@ pub(super) struct DisMaxOfSums {
 
 impl Compiler<'_> {
     /// Takes a `bool` of `must` and `should` apart; `None` when bounds are not known of one of its clauses.
-    pub(super) fn dis_max(&mut self, query: &Query) -> Result<Option<DisMaxOfSums>, QueryError> {
+    pub(super) fn dis_max_of_sums(&mut self, query: &Query) -> Result<Option<DisMaxOfSums>, QueryError> {
         if let Some(sum) = self.max_score(query)? {
             return Ok(Some(DisMaxOfSums {
                 required: sum.has_required(),

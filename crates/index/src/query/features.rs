@@ -8,7 +8,7 @@ use tantivy::query::{EmptyScorer, Explanation, Scorer, Weight};
 use tantivy::schema::Field;
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
-use super::columns::Numbers;
+use super::columns::NumericColumns;
 use super::compile::{Compiler, scalar_text};
 use super::dates::DateRequest;
 use super::decay::span_millis;

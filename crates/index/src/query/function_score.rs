@@ -8,7 +8,7 @@ use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader};
 
-use super::columns::Numbers;
+use super::columns::NumericColumns;
 use super::compile::Compiler;
 use super::computed::{ComputeScore, ComputedScorer};
 use super::decay::Decay;

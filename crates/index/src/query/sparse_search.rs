@@ -168,7 +168,7 @@ impl<'q> SparsePlan<'q> {
             let (best, matched) = pass.sparse(compiler, options.size, true, None)?;
             return Ok(Some(best.finish(matched, options.track_total_hits)));
         };
-        if let Some(texts) = compiler.dis_max(others)? {
+        if let Some(texts) = compiler.dis_max_of_sums(others)? {
             let (top, matched) = pass.joined_texts(compiler, &texts, *join)?;
             return Ok(Some(top.finish(matched, options.track_total_hits)));
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
-use super::columns::Numbers;
+use super::columns::NumericColumns;
 use super::compile::Compiler;
 use super::error::QueryError;
 use super::minimum::minimum_should_match;

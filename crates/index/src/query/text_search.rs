@@ -77,7 +77,7 @@ impl Snapshot {
         }
         let Some(plan) = TextPlan::find(query)? else { return Ok(None) };
         let before = compiler.clauses();
-        let Some(texts) = compiler.dis_max(&plan.scoring)?.filter(DisMaxOfSums::passes_over) else {
+        let Some(texts) = compiler.dis_max_of_sums(&plan.scoring)?.filter(DisMaxOfSums::passes_over) else {
             compiler.restore_clauses(before);
             return Ok(None);
         };

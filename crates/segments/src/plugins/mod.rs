@@ -1,7 +1,7 @@
 //! Sparse postings and dense vectors as parts of tantivy segments.
 
 mod container;
-mod gauge;
+mod in_flight;
 mod merges;
 mod passages;
 mod plugin;
@@ -10,7 +10,7 @@ mod term_ids;
 mod vectors;
 
 pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
-pub use gauge::Gauge;
+pub use in_flight::InFlightLimiter;
 pub use merges::MergeStats;
 pub use passages::PassageMap;
 pub use passages::encode_passages;

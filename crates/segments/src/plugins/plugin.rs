@@ -20,7 +20,7 @@ use tantivy::schema::{Field, Schema, Value};
 use tantivy::{SegmentReader, TantivyDocument, TantivyError};
 
 use super::container::{ContainerWriter, PartKind};
-use super::gauge::Gauge;
+use super::in_flight::InFlightLimiter;
 use super::passages::{self, PassageBuilder};
 use super::reader::SegmentPlugins;
 use super::vectors::{VectorFields, VectorSettings};
@@ -58,7 +58,7 @@ impl<'a> Iterator for Tokens<'a> {
 pub struct SegmentParts {
     /// Layout of the sparse postings that are written.
     pub format: Format,
-    pub gauge: Arc<Gauge>,
+    pub limiter: Arc<InFlightLimiter>,
     pub vectors: Arc<VectorSettings>,
 }
 
@@ -70,7 +70,7 @@ impl SegmentPlugin for SegmentParts {
     fn create_writer(&self, _: &PluginWriterContext) -> tantivy::Result<Box<dyn PluginWriter>> {
         Ok(Box::new(PartsWriter {
             format: self.format,
-            gauge: self.gauge.clone(),
+            limiter: self.limiter.clone(),
             sparse: BTreeMap::new(),
             dense: VectorFields::default(),
             passages: BTreeMap::new(),
@@ -92,7 +92,7 @@ impl SegmentPlugin for SegmentParts {
         let maps = doc_maps(context.readers);
         let num_docs = context.readers.iter().map(SegmentReader::num_docs).sum();
         let bytes = sources.iter().map(SegmentPlugins::bytes).sum();
-        let _merging = self.gauge.merges.begin(u64::from(num_docs), bytes);
+        let _merging = self.limiter.merges.begin(u64::from(num_docs), bytes);
         let file = context.target_segment.open_write(super::component())?;
         let mut container = ContainerWriter::new(file);
         for (field, entry) in context.schema.fields() {
@@ -196,7 +196,7 @@ fn internal(error: crate::error::IndexError) -> TantivyError {
 
 struct PartsWriter {
     format: Format,
-    gauge: Arc<Gauge>,
+    limiter: Arc<InFlightLimiter>,
     sparse: BTreeMap<u32, PostingsBuilder>,
     dense: VectorFields,
     passages: BTreeMap<u32, PassageBuilder>,
@@ -206,7 +206,7 @@ struct PartsWriter {
 
 impl PluginWriter for PartsWriter {
     fn add_document(&mut self, doc_id: DocId, doc: &dyn ErasedDocument, _: &Schema) -> tantivy::Result<()> {
-        self.gauge.taken();
+        self.limiter.taken();
         self.num_docs = doc_id + 1;
         let Some(doc) = doc.as_any().downcast_ref::<TantivyDocument>() else {
             return Err(TantivyError::InternalError("unexpected document type".to_owned()));

@@ -21,14 +21,14 @@ struct Waiting {
 
 /// Counts what was sent to the indexing threads and not taken yet.
 #[derive(Default)]
-pub struct Gauge {
+pub struct InFlightLimiter {
     waiting: Mutex<Waiting>,
     room: Condvar,
     /// What the same plugin merges.
     pub merges: MergeCounters,
 }
 
-impl Gauge {
+impl InFlightLimiter {
     /// Waits for room and registers a document. Gives up waiting after a while, since an indexing thread
     /// that died takes no more documents: the next `add` or commit then reports its error.
     pub fn sent(&self, size: usize) {
@@ -70,23 +70,23 @@ mod tests {
 
     #[test]
     fn a_sender_waits_until_something_is_taken() {
-        let gauge = Arc::new(Gauge::default());
-        gauge.sent(MAX_WAITING_BYTES);
+        let limiter = Arc::new(InFlightLimiter::default());
+        limiter.sent(MAX_WAITING_BYTES);
         let passed = Arc::new(AtomicBool::new(false));
         let sender = std::thread::spawn({
-            let (gauge, passed) = (gauge.clone(), passed.clone());
+            let (limiter, passed) = (limiter.clone(), passed.clone());
             move || {
-                gauge.sent(1);
+                limiter.sent(1);
                 passed.store(true, Ordering::SeqCst);
             }
         });
         std::thread::sleep(Duration::from_millis(50));
         assert!(!passed.load(Ordering::SeqCst));
-        gauge.taken();
+        limiter.taken();
         sender.join().unwrap();
-        assert_eq!(gauge.waiting.lock().bytes, 1);
-        gauge.reset();
-        gauge.taken();
-        assert_eq!(gauge.waiting.lock().bytes, 0);
+        assert_eq!(limiter.waiting.lock().bytes, 1);
+        limiter.reset();
+        limiter.taken();
+        assert_eq!(limiter.waiting.lock().bytes, 0);
     }
 }
