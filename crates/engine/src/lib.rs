@@ -9,7 +9,7 @@ mod options;
 use std::sync::Arc;
 
 use sparrow_admin::cluster::{Ledger, Waits};
-use sparrow_admin::{self as admin};
+use sparrow_admin as admin;
 pub use sparrow_call::error::{ApiError, EngineError, Exception};
 pub use sparrow_call::named::Named;
 use sparrow_call::origin;
@@ -53,7 +53,7 @@ impl Engine {
     /// When the directory is in use by another process or cannot be read.
     pub fn open(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
         // Whoever waits for the engine has to hear how it ended.
-        executor::caught(|| Self::open_all(options))
+        sparrow_call::caught(|| Self::open_all(options))
             .unwrap_or_else(|message| {
                 Err(EngineError::internal(format!(
                     "opening the data directory ended in a failure of ours: {message}"

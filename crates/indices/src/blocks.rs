@@ -64,7 +64,7 @@ pub fn shown(settings: &Settings) -> Map<String, Value> {
 }
 
 /// Whether `name` is a block that `PUT /{index}/_block/{name}` sets.
-pub(super) fn is_known(name: &str) -> bool {
+pub fn is_known(name: &str) -> bool {
     matches!(name, "read_only" | "read" | "write" | "metadata")
 }
 
