@@ -8,8 +8,8 @@ mod options;
 
 use std::sync::Arc;
 
-use sparrow_admin::cluster::{Ledger, Waits};
 use sparrow_admin as admin;
+use sparrow_admin::cluster::{Ledger, Waits};
 pub use sparrow_call::error::{ApiError, EngineError, Exception};
 pub use sparrow_call::named::Named;
 use sparrow_call::origin;

@@ -10,6 +10,7 @@ mod body;
 mod checks;
 mod collapse;
 mod contexts;
+mod count;
 mod deadline;
 mod decimal;
 mod error;
@@ -63,6 +64,7 @@ use sparrow_types::work;
 use self::body::SearchBody;
 pub use self::contexts::Contexts;
 use self::contexts::{Content, Scroll};
+pub use self::count::count;
 use self::deadline::Deadline;
 pub use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
@@ -323,47 +325,6 @@ fn encode_body(
     semantic::bind(service, handles, &mut queries, size, cancel)?;
     encode(service, handles, &mut queries, caller, cancel, timings.as_mut())?;
     Ok(timings.unwrap_or_default())
-}
-
-/// `_count`.
-pub fn count(
-    service: &SearchService,
-    request: &Request,
-    bytes: &[u8],
-    cancel: &CancelFlag,
-) -> Result<Reply, EngineError> {
-    let params = request.params();
-    let handles = resolve_indices(service, request, request.right())?;
-    let mut query = body::parse_count(bytes)?;
-    if let Some(text) = uri::query_string(params)? {
-        query = Some(text);
-    }
-    let min_score = params.float("min_score")?;
-    let terminate_after = params.integer("terminate_after")?.unwrap_or(0);
-    let mut body = SearchBody {
-        query,
-        terminate_after: body::terminate_after(terminate_after)?,
-        size: 0,
-        min_score: min_score.map(|score| score as f32),
-        track_total_hits: Some(sparrow_index::query::TotalHits::Exact),
-        ..SearchBody::default()
-    };
-    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    encode(service, &handles, &mut queries, &request.caller, cancel.flag(), None)?;
-    let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
-    let outcome = execute::execute(&targets, &body, cancel.flag())
-        .map_err(EngineError::from)
-        .map_err(|error| if is_cancelled(&error) { EngineError::Cancelled } else { error })?;
-    let counted = outcome.total.map_or(0, |(count, _)| count);
-    Ok(Reply::bytes(
-        200,
-        response::write_count(
-            counted,
-            outcome.terminated_early.filter(|_| terminate_after > 0),
-            targets.len(),
-            &outcome.failures,
-        ),
-    ))
 }
 
 /// Encodes the texts of a query: for jobs that select documents by query.

@@ -1,0 +1,52 @@
+//! `_count`: how many documents a query matches.
+
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_index::query::TotalHits;
+use sparrow_query::Query;
+
+use crate::body::{self, SearchBody};
+use crate::execute::{Target, execute};
+use crate::service::SearchService;
+use crate::{encode, is_cancelled, resolve_indices, response, target, uri};
+
+/// `_count`.
+pub fn count(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let handles = resolve_indices(service, request, request.right())?;
+    let mut query = body::parse_count(bytes)?;
+    if let Some(text) = uri::query_string(params)? {
+        query = Some(text);
+    }
+    let min_score = params.float("min_score")?;
+    let terminate_after = params.integer("terminate_after")?.unwrap_or(0);
+    let mut body = SearchBody {
+        query,
+        terminate_after: body::terminate_after(terminate_after)?,
+        size: 0,
+        min_score: min_score.map(|score| score as f32),
+        track_total_hits: Some(TotalHits::Exact),
+        ..SearchBody::default()
+    };
+    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
+    encode(service, &handles, &mut queries, &request.caller, cancel.flag(), None)?;
+    let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
+    let outcome = execute(&targets, &body, cancel.flag())
+        .map_err(EngineError::from)
+        .map_err(|error| if is_cancelled(&error) { EngineError::Cancelled } else { error })?;
+    let counted = outcome.total.map_or(0, |(count, _)| count);
+    Ok(Reply::bytes(
+        200,
+        response::write_count(
+            counted,
+            outcome.terminated_early.filter(|_| terminate_after > 0),
+            targets.len(),
+            &outcome.failures,
+        ),
+    ))
+}
