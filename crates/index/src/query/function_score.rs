@@ -259,7 +259,7 @@ impl Weight for FunctionScoreWeight {
 
 enum Source {
     None,
-    NumericColumns(NumericColumns),
+    Numbers(NumericColumns),
     SeqNo(Column<u64>),
     Words(Option<StrColumn>),
 }
