@@ -88,12 +88,12 @@ impl Run<'_> {
                 found.retain(|(_, hit)| seen.insert(GroupId::of(&hit.group)));
             }
         }
-        let mut found: Vec<SortedHit> = found
+        let mut found: Vec<PageHit> = found
             .into_iter()
             .map(|(target, sorted)| {
                 let score = if scored { sorted.score } else { f32::NAN };
                 let hit = Hit { target, addr: sorted.addr, seq_no: sorted.seq_no, score, rank: None };
-                SortedHit { hit, values: sorted.values, group: sorted.group }
+                PageHit { hit, values: sorted.values, group: sorted.group }
             })
             .collect();
         for rescore in &body.rescore {
@@ -103,7 +103,7 @@ impl Run<'_> {
             max_score = found.first().map(|found| found.hit.score);
         }
         let shows_sort = body.shows_sort();
-        for SortedHit { hit, values, group } in found.into_iter().skip(body.from).take(body.size) {
+        for PageHit { hit, values, group } in found.into_iter().skip(body.from).take(body.size) {
             if let (true, Some(Some(plan))) = (shows_sort, plans.get(hit.target)) {
                 outcome.sort.push(plan.write(&values, hit.target, hit.seq_no));
             }
@@ -141,7 +141,7 @@ impl Run<'_> {
 }
 
 /// A hit on its way to the page.
-struct SortedHit {
+struct PageHit {
     hit: Hit,
     values: Box<[SortValue]>,
     group: SortValue,
