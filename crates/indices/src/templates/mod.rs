@@ -96,7 +96,7 @@ impl TemplateSet {
 
     /// # Errors
     /// Names the template or the component of it that cannot be used.
-    fn check_parts(&self, name: &str, template: &IndexTemplate) -> Result<(), EngineError> {
+    pub fn check_parts(&self, name: &str, template: &IndexTemplate) -> Result<(), EngineError> {
         refuse_unusable("index template", name, template.unusable.as_ref())?;
         let mut parts = template.composed_of.iter().filter_map(|name| self.component.get_key_value(name));
         parts.try_for_each(|(name, part)| refuse_unusable("component template", name, part.unusable.as_ref()))
