@@ -21,6 +21,14 @@ interface Platform {
   readonly cross: string;
 }
 
+interface AddonFile {
+  readonly os?: string;
+  readonly cpu?: string;
+  readonly oldest?: string;
+  readonly libraries: readonly string[];
+  readonly newestGlibc: number;
+}
+
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const script = (name: string): Promise<unknown> =>
@@ -30,6 +38,7 @@ const { platformManifest, publishedManifest } = (await script('manifests')) as {
   platformManifest: (platform: Platform) => Manifest;
   publishedManifest: (folder: string) => Manifest;
 };
+const { describeAddon } = (await script('addon-file')) as { describeAddon: (bytes: Buffer) => AddonFile };
 const packageOf = ({ name }: Platform): string => `@sparrow-search/engine-${name}`;
 const titled = PLATFORMS.map((platform) => [platform.name, platform] as const);
 
@@ -101,6 +110,36 @@ describe.each(titled)('on %s', (_, platform) => {
     // zig has the headers of Windows' other C library only; Node takes either.
     const cross = platform.cross.replace('windows-gnu', 'windows-msvc');
     expect(cross).toBe(libc === 'glibc' ? `${platform.triple}.2.28` : platform.triple);
+  });
+});
+
+describe('a compiled addon', () => {
+  const at = (...parts: string[]): string => join(ROOT, 'node_modules', 'onnxruntime-node', 'bin', 'napi-v6', ...parts);
+  const describeFile = async (path: string): Promise<AddonFile> => describeAddon(await readFile(path));
+
+  // Real libraries of each platform: a checkout has no addons of others.
+  it.each([
+    ['linux', 'x64', 'libonnxruntime.so.1'],
+    ['linux', 'arm64', 'libonnxruntime.so.1'],
+    ['darwin', 'arm64', 'libonnxruntime.1.dylib'],
+    ['win32', 'x64', 'onnxruntime.dll'],
+    ['win32', 'arm64', 'onnxruntime.dll'],
+  ])('tells that it is for %s on %s', async (os, cpu, file) => {
+    expect(await describeFile(at(os, cpu, file))).toMatchObject({ os, cpu });
+  });
+
+  it('tells what it needs', async () => {
+    const mac = await describeFile(at('darwin', 'arm64', 'libonnxruntime.1.dylib'));
+    expect(mac.oldest).toMatch(/^\d+\.\d+$/);
+    expect(mac.libraries).toContain('/usr/lib/libSystem.B.dylib');
+    const linux = await describeFile(at('linux', 'x64', 'libonnxruntime.so.1'));
+    expect(linux.newestGlibc).toBeGreaterThan(0);
+    expect(mac.newestGlibc).toBe(0);
+  });
+
+  it('is none, if it is anything else', async () => {
+    expect((await describeFile(join(ROOT, 'README.md'))).os).toBeUndefined();
+    expect(describeAddon(Buffer.alloc(0)).os).toBeUndefined();
   });
 });
 
