@@ -237,12 +237,13 @@ describe('the packages, installed from a registry into an empty directory', () =
     expect(near(downloaded, total?.[1]), `${String(downloaded)} bytes are downloaded`).toBe(true);
   });
 
-  it("have the addon's size that docs/platforms.md says of a release", async (context) => {
+  it('have no larger addon than docs/platforms.md says', async (context) => {
     if (RELEASED === undefined) context.skip('the addon of a checkout is compiled otherwise');
     const page = await readFile(join(ROOT, 'docs', 'platforms.md'), 'utf8');
     const [, said] = new RegExp(`^\\| \`${PLATFORM}\` \\| [^|]+ \\| ([\\d.]+) MB \\|`, 'm').exec(page) ?? [];
+    if (said === undefined) context.skip(`it says no size for ${PLATFORM}`);
     const { size } = await stat(join(scope(), `engine-${PLATFORM}`, 'sparrow.node'));
-    expect(near(size, said), `the addon has ${String(size)} bytes`).toBe(true);
+    expect(size).toBeLessThanOrEqual(Number(said) * 1e6 * (1 + SIZE_TOLERANCE));
   });
 
   it('ask for ONNX Runtime by name where a model needs it, and use it once it is there', async (context) => {
