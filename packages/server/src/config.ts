@@ -151,6 +151,7 @@ const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
 const FOREIGN_VARIABLES = new Set([
   ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS', 'SPARROW_REST_SUITES'],
   ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME', 'SPARROW_TARBALLS', 'SPARROW_FOREIGN', 'SPARROW_TEST_CLUSTER'],
+  'SPARROW_TEST_PYTHON',
 ]);
 
 /** What the command line asked for. */
