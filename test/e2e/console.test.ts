@@ -137,6 +137,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await times.locator('summary').click();
       expect(await times.innerText()).not.toContain('explaining');
       await times.locator('summary').click();
+      await page.evaluate('scrollTo(0, 0)');
       await look('search');
     });
 

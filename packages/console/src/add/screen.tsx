@@ -259,7 +259,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
             setDense(event.currentTarget.checked);
           }}
         />
-        with sparse and dense vectors: the best answers (untick for sparse ones alone, which load faster)
+        with sparse and dense vectors: the best answers (without dense ones there is less to compute and to keep)
       </label>
       {foreign !== undefined && (
         <Note kind="warn">

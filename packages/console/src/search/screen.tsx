@@ -20,8 +20,8 @@ type Mode = 'compare' | Kind;
 
 /** How long to wait for the next letter before asking. */
 const TYPING_MS = 180;
-/** A slower search waits for Enter. */
-const SLOW_MS = 300;
+/** Longest wait for the next letter: the slower the last search was, the fewer are asked for while one types. */
+const LONGEST_WAIT_MS = 1500;
 
 export function SearchScreen(): JSX.Element {
   const { value: known, error, reload } = useLoad(loadIndices, []);
@@ -65,7 +65,7 @@ function Searching({
   const [results, setResults] = useState<readonly Result[]>([]);
   const [error, setError] = useState('');
   const [busy, setBusy] = useState(false);
-  const slowest = useRef(0);
+  const latest = useRef(0);
   const running = useRef<AbortController | undefined>(undefined);
   const ways = useMemo(() => (index === undefined ? [] : waysOf(index.fields, known.tasks)), [index, known]);
   const columns = useMemo(() => {
@@ -89,7 +89,7 @@ function Searching({
       );
     const run = async (): Promise<void> => {
       const found = await inEachColumn(false);
-      slowest.current = performance.now() - begun;
+      latest.current = performance.now() - begun;
       setResults(found);
       setError('');
       // Explaining runs the model for each hit: the hits are shown before, with the time of the search alone.
@@ -115,8 +115,7 @@ function Searching({
       filter,
       why: why ? undefined : 'no',
     });
-    if (slowest.current > SLOW_MS) return undefined;
-    const timer = setTimeout(ask, TYPING_MS);
+    const timer = setTimeout(ask, Math.min(Math.max(TYPING_MS, latest.current), LONGEST_WAIT_MS));
     return () => {
       clearTimeout(timer);
     };
