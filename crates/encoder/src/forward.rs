@@ -33,7 +33,9 @@ impl Forward {
     /// Those of [`OnnxSession::open`].
     pub(crate) fn new(model: &Arc<Model>, threads: usize) -> Result<Self, EncoderError> {
         let engine = match (&model.bert, &model.graph) {
-            (None, Some(graph)) => Engine::Onnx(OnnxSession::open(graph, model.dir(), &model.output, threads)?),
+            (None, Some(graph)) => {
+                Engine::Onnx(OnnxSession::open(graph, model.dir(), &model.output, threads)?)
+            }
             (Some(_), _) | (None, None) => Engine::Native(Box::default()),
         };
         Ok(Self { model: Arc::clone(model), engine, threads })
@@ -150,7 +152,8 @@ fn finish(
 ) -> Result<Vec<Vector>, EncoderError> {
     let wrong_shape =
         || EncoderError::Runtime { phase: "infer", reason: format!("output has the shape {shape:?}") };
-    let per_token = !matches!(plan, Plan::SparsePooled { .. } | Plan::Dense { pooling: DensePooling::Done, .. });
+    let per_token =
+        !matches!(plan, Plan::SparsePooled { .. } | Plan::Dense { pooling: DensePooling::Done, .. });
     let shape_is: Vec<usize> = shape.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
     let width = match shape_is[..] {
         [texts, tokens, width] if per_token && texts == rows.len() && tokens == columns => width,

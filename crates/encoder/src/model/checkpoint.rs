@@ -145,7 +145,9 @@ pub(super) fn files(dir: &Path) -> Result<Option<Vec<PathBuf>>, EncoderError> {
     };
     let index: Index = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
     let names: BTreeSet<String> = index.weight_map.into_values().collect();
-    if let Some(name) = names.iter().find(|name| name.contains(['/', '\\']) || !name.ends_with(".safetensors")) {
+    if let Some(name) =
+        names.iter().find(|name| name.contains(['/', '\\']) || !name.ends_with(".safetensors"))
+    {
         return Err(unreadable(format!("[{name}] is no file of the checkpoint")));
     }
     let parts = names.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
@@ -158,7 +160,11 @@ impl Checkpoint {
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if one is damaged, [`EncoderError::Unsupported`] for an architecture that our own code does
     /// not compute.
-    pub(super) fn open(dir: &Path, files: &[PathBuf], architecture: Architecture) -> Result<Self, EncoderError> {
+    pub(super) fn open(
+        dir: &Path,
+        files: &[PathBuf],
+        architecture: Architecture,
+    ) -> Result<Self, EncoderError> {
         let unsupported = |reason: String| EncoderError::Unsupported { path: dir.to_path_buf(), reason };
         let names = match architecture.model_type.as_str() {
             "bert" | "roberta" | "xlm-roberta" | "camembert" => &BERT,
@@ -171,7 +177,8 @@ impl Checkpoint {
                 )));
             }
         };
-        let said = |option: &Option<String>, wanted: &str| option.as_deref().is_none_or(|given| given == wanted);
+        let said =
+            |option: &Option<String>, wanted: &str| option.as_deref().is_none_or(|given| given == wanted);
         if !said(&architecture.hidden_act, "gelu") {
             let given = architecture.hidden_act.unwrap_or_default();
             return Err(unsupported(format!("activation [{given}]; it has to be [gelu]")));
@@ -179,7 +186,8 @@ impl Checkpoint {
         if !said(&architecture.position_embedding_type, "absolute") || architecture.is_decoder {
             return Err(unsupported("its positions are not absolute, or it is a decoder".into()));
         }
-        let safetensors = files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "safetensors"));
+        let safetensors =
+            files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "safetensors"));
         let files = safetensors.map(|path| Tensors::open(path)).collect::<Result<Vec<_>, _>>()?;
         let prefix = files
             .iter()
@@ -212,7 +220,8 @@ impl Checkpoint {
             return Err(self.unsupported(format!("{layers} layers; it must have 1 to {MAX_LAYERS}")));
         }
         let words = self.matrix(&self.own("embeddings.word_embeddings.weight"), None, width)?;
-        let mut positions = self.values(&self.matrix(&self.own("embeddings.position_embeddings.weight"), None, width)?)?;
+        let mut positions =
+            self.values(&self.matrix(&self.own("embeddings.position_embeddings.weight"), None, width)?)?;
         if !matches!(self.architecture.model_type.as_str(), "bert" | "distilbert") {
             // RoBERTa's first positions are of padding: a text starts behind it.
             let before = self.architecture.pad_token_id.unwrap_or(1).saturating_add(1).saturating_mul(width);
@@ -248,7 +257,9 @@ impl Checkpoint {
     pub(super) fn decoder(&self) -> Result<Source, EncoderError> {
         let dims = self.width();
         let head = self.head().ok_or_else(|| {
-            self.unsupported("its checkpoint has no head of a masked language model, which token weights come from".into())
+            self.unsupported(
+                "its checkpoint has no head of a masked language model, which token weights come from".into(),
+            )
         })?;
         let own = self.find(head.decoder)?.is_some();
         let rows = self.matrix(&if own { head.decoder.to_owned() } else { self.own(WORDS) }, None, dims)?;
@@ -266,7 +277,8 @@ impl Checkpoint {
     /// The error of parameters that the kernels do not take.
     pub(super) fn unfit(&self) -> EncoderError {
         self.unsupported(
-            "its widths, and that of each head, have to be multiples of 32, and all of its numbers finite".into(),
+            "its widths, and that of each head, have to be multiples of 32, and all of its numbers finite"
+                .into(),
         )
     }
 

@@ -224,7 +224,9 @@ impl Layout {
         if let (ForwardPass::Checkpoint(_), Some(modules), Kind::Dense) = (&forward, &modules, kind)
             && let Some(foreign) = modules.foreign()
         {
-            return Err(unsupported(format!("module [{foreign}] of modules.json is not computed from a checkpoint")));
+            return Err(unsupported(format!(
+                "module [{foreign}] of modules.json is not computed from a checkpoint"
+            )));
         }
         let head = said.head.as_ref().map(|name| HeadFile {
             path: dir.join(name),
@@ -352,7 +354,8 @@ fn find_forward_pass(
     architecture: Architecture,
     files: &mut Vec<PathBuf>,
 ) -> Result<ForwardPass, EncoderError> {
-    let onnx = ["model.onnx", "onnx/model.onnx"].iter().map(|name| dir.join(name)).find(|path| path.is_file());
+    let onnx =
+        ["model.onnx", "onnx/model.onnx"].iter().map(|name| dir.join(name)).find(|path| path.is_file());
     let parts = checkpoint::files(dir)?;
     let checkpoint = match (&parts, &onnx) {
         (Some(_), Some(_)) if said_so => None,
@@ -409,8 +412,10 @@ fn graph_outcome(onnx: &Path, name: &str, config: &Config, head: bool) -> Result
 fn read_config(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(Config, Architecture), EncoderError> {
     let path = dir.join("config.json");
     let Some(json) = read_json::<serde_json::Value>(&path, files)? else { return Ok(Default::default()) };
-    let unreadable =
-        |error: serde_json::Error| EncoderError::ModelNotReadable { path: path.clone(), reason: error.to_string() };
+    let unreadable = |error: serde_json::Error| EncoderError::ModelNotReadable {
+        path: path.clone(),
+        reason: error.to_string(),
+    };
     let config = Config::deserialize(&json).map_err(unreadable)?;
     // A graph needs none of it: what is unusual there is said where it matters.
     Ok((config, Architecture::deserialize(&json).unwrap_or_default()))

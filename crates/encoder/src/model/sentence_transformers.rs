@@ -106,7 +106,10 @@ pub(super) fn dense_pooling(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Pool
         ["lasttoken"] => Ok(Pooling::Last),
         _ => Err(EncoderError::Unsupported {
             path,
-            reason: format!("pooling [{}]; it has to be of the first token, the last one, or the mean", modes.join(", ")),
+            reason: format!(
+                "pooling [{}]; it has to be of the first token, the last one, or the mean",
+                modes.join(", ")
+            ),
         }),
     }
 }
@@ -115,7 +118,10 @@ pub(super) fn dense_pooling(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Pool
 ///
 /// # Errors
 /// [`EncoderError::Unsupported`] for one that is not known, and for sums over tokens.
-pub(super) fn splade_activation(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Option<Activation>, EncoderError> {
+pub(super) fn splade_activation(
+    dir: &Path,
+    files: &mut Vec<PathBuf>,
+) -> Result<Option<Activation>, EncoderError> {
     #[derive(Deserialize)]
     struct Module {
         activation_function: Option<String>,
@@ -126,7 +132,10 @@ pub(super) fn splade_activation(dir: &Path, files: &mut Vec<PathBuf>) -> Result<
     for path in places.map(|place| dir.join(place)) {
         let Some(module): Option<Module> = read_json(&path, files)? else { continue };
         if let Some(strategy) = module.pooling_strategy.filter(|strategy| strategy != "max") {
-            return Err(EncoderError::Unsupported { path, reason: format!("pooling [{strategy}]; it has to be [max]") });
+            return Err(EncoderError::Unsupported {
+                path,
+                reason: format!("pooling [{strategy}]; it has to be [max]"),
+            });
         }
         let Some(name) = module.activation_function else { return Ok(None) };
         return match activation(&name) {

@@ -76,20 +76,32 @@ fn what_cannot_be_computed_is_refused_by_name() {
     let config = |change: &dyn Fn(&mut Value)| changed("checkpoint-bert", "config.json", change);
     refused(&config(&|json| json["model_type"] = json!("mpnet")), "[mpnet] is no architecture");
     refused(&config(&|json| json["hidden_act"] = json!("gelu_new")), "activation [gelu_new]");
-    refused(&config(&|json| json["position_embedding_type"] = json!("relative_key")), "positions are not absolute");
+    refused(
+        &config(&|json| json["position_embedding_type"] = json!("relative_key")),
+        "positions are not absolute",
+    );
     refused(&config(&|json| json["num_hidden_layers"] = json!(3)), "no tensor [encoder.layer.2.");
-    refused(&config(&|json| json["hidden_size"] = json!(16)), "embeddings.word_embeddings.weight] has the shape [13, 32]");
+    refused(
+        &config(&|json| json["hidden_size"] = json!(16)),
+        "embeddings.word_embeddings.weight] has the shape [13, 32]",
+    );
     refused(&config(&|json| json["num_attention_heads"] = json!(2)), "multiples of 32");
     let steps = |json: &mut Value| json[1]["type"] = json!("sentence_transformers.models.Dense");
     refused(&changed("checkpoint-bert", "modules.json", steps), "module [Dense]");
     let pooling = |json: &mut Value| json["pooling_mode_max_tokens"] = json!(true);
     refused(&changed("checkpoint-bert", "1_Pooling/config.json", pooling), "[max_tokens, mean_tokens]");
     let cut = |json: &mut Value| json["truncate_dim"] = json!(33);
-    refused(&changed("checkpoint-matryoshka", "config_sentence_transformers.json", cut), "cannot be cut to 33");
+    refused(
+        &changed("checkpoint-matryoshka", "config_sentence_transformers.json", cut),
+        "cannot be cut to 33",
+    );
     let sparse = |json: &mut Value| json["kind"] = json!("sparse_mlm");
     refused(&changed("checkpoint-bert", "sparrow.json", sparse), "no head of a masked language model");
     let out = |json: &mut Value| json["weight_map"]["lm_head.bias"] = json!("../other.safetensors");
-    refused(&changed("checkpoint-splade", "model.safetensors.index.json", out), "is no file of the checkpoint");
+    refused(
+        &changed("checkpoint-splade", "model.safetensors.index.json", out),
+        "is no file of the checkpoint",
+    );
     let missing = copy(&fixtures().join("checkpoint-bert"));
     fs::remove_file(missing.path().join("model.safetensors")).unwrap();
     refused(&missing, "no model.onnx and no model.safetensors");
