@@ -25,7 +25,7 @@ const LICENCES: &[&str] = &[
 ];
 
 /// Licences of what is used to develop, and never shipped.
-const TOOL_LICENCES: &[&str] = &["MPL-2.0"];
+const TOOL_LICENCES: &[&str] = &["MPL-2.0", "Python-2.0"];
 
 /// Crates that are there in more than one version, each because of what others ask for. One that is no longer must go from here.
 const TWICE: &[&str] = &[
