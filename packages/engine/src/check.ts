@@ -30,6 +30,34 @@ export interface Report {
   readonly problems: readonly Problem[];
 }
 
+/** A file of a snapshot repository that is damaged or missing. */
+export interface RepositoryProblem {
+  /** Place in the repository. */
+  readonly file: string;
+  readonly reason: string;
+  /** Names of the snapshots that cannot be restored whole without it. */
+  readonly snapshots: readonly string[];
+  /** What of them it is a part of. */
+  readonly parts: readonly string[];
+}
+
+/** What was found in a snapshot repository. */
+export interface RepositoryReport {
+  readonly repository: string;
+  readonly snapshots: readonly {
+    readonly snapshot: string;
+    readonly uuid: string;
+    readonly state: string;
+    readonly damaged: boolean;
+  }[];
+  /** Files of indices and models that were read and are whole, and their bytes. */
+  readonly blobs: number;
+  readonly bytes: number;
+  /** Files that no snapshot has. */
+  readonly unneeded: number;
+  readonly problems: readonly RepositoryProblem[];
+}
+
 /** What of a damaged data directory is in the new one. */
 export interface Repair {
   /** What the damaged directory held. */
@@ -62,6 +90,16 @@ export interface Repair {
  */
 export function checkData(data: string): Report {
   return unwrap(loaded().checkData(data)) as Report;
+}
+
+/**
+ * Reads every file of a snapshot repository and compares it with its hash. Writes nothing; a server may use the repository meanwhile.
+ * Blocks until it is done.
+ *
+ * @throws {EngineError} when it is no repository
+ */
+export function checkRepository(repository: string): RepositoryReport {
+  return unwrap(loaded().checkRepository(repository)) as RepositoryReport;
 }
 
 /**

@@ -1,5 +1,6 @@
 """What every script shares: the clients and the model names, from the environment the test sets."""
 
+import math
 import os
 
 from elasticsearch import Elasticsearch
@@ -27,3 +28,17 @@ def delete_indices(client: Elasticsearch, pattern: str) -> None:
     """A wildcard alone deletes nothing, as in Elasticsearch: the names are looked up."""
     for name in client.indices.get(index=pattern):
         client.indices.delete(index=name)
+
+
+def embed(client: Elasticsearch, texts: list[str]) -> list[list[float]]:
+    """Vectors by the dense model in the server."""
+    made = client.inference.inference(inference_id=".all-minilm-l6-v2-elasticsearch", input=texts, timeout="60s")
+    return [one["embedding"] for one in made["text_embedding"]]
+
+
+def dot(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other))
+
+
+def norm(vector: list[float]) -> float:
+    return math.sqrt(dot(vector, vector))

@@ -64,7 +64,12 @@ export class Rest {
   static over({ engine, data }: Pick<Sparrow, 'engine' | 'data'>): Promise<Rest> {
     if (data === undefined) return Promise.reject(new TypeError('the engine has no data directory in this process'));
     let rest = OVER.get(engine);
-    if (rest === undefined) OVER.set(engine, (rest = Rest.#make(engine, data)));
+    if (rest === undefined) {
+      rest = Rest.#make(engine, data);
+      OVER.set(engine, rest);
+      // A failure is no interface: the disk may have room again when somebody asks the next time.
+      rest.catch(() => OVER.delete(engine));
+    }
     return rest;
   }
 
@@ -151,6 +156,8 @@ class LocalExchange implements Exchange {
   }
 
   onGone(callback: () => void): () => void {
+    // A signal that was set while the request was looked at tells nobody any more.
+    if (this.#signal?.aborted === true) callback();
     this.#signal?.addEventListener('abort', callback, { once: true });
     return () => this.#signal?.removeEventListener('abort', callback);
   }
