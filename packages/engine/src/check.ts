@@ -34,6 +34,7 @@ export interface Report {
 export interface RepositoryProblem {
   /** Place in the repository. */
   readonly file: string;
+  /** What is wrong with the file, as a sentence. */
   readonly reason: string;
   /** Names of the snapshots that cannot be restored whole without it. */
   readonly snapshots: readonly string[];
@@ -43,18 +44,26 @@ export interface RepositoryProblem {
 
 /** What was found in a snapshot repository. */
 export interface RepositoryReport {
+  /** The folder that was looked at. */
   readonly repository: string;
+  /** The snapshots that it holds. */
   readonly snapshots: readonly {
+    /** What the snapshot is called. */
     readonly snapshot: string;
+    /** What tells it from others of the same name. */
     readonly uuid: string;
+    /** How its making ended, such as `SUCCESS`. */
     readonly state: string;
+    /** Whether a file is damaged or missing without which it cannot be restored whole. */
     readonly damaged: boolean;
   }[];
-  /** Files of indices and models that were read and are whole, and their bytes. */
+  /** Files of indices and models that were read and are whole. */
   readonly blobs: number;
+  /** Bytes of those files. */
   readonly bytes: number;
   /** Files that no snapshot has. */
   readonly unneeded: number;
+  /** The files that are damaged or missing. */
   readonly problems: readonly RepositoryProblem[];
 }
 
