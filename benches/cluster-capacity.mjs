@@ -2,6 +2,7 @@
 //
 // The constants of docs/design/capacity.md: one shard of a cluster takes more and more passages of DIR/passages-200k.jsonl.gz through a Sparrow
 // server, and is asked questions of DIR/queries-20k.jsonl.gz, whose tokens are given, one after another. It makes an index and removes it.
+import { randomBytes } from 'node:crypto';
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +24,9 @@ const PIPELINE = 'capacity-embed';
 const FIELD = 'tokens';
 const BULK = 1000;
 const QUESTIONS = 200;
+
+// The cluster may have had another owner before.
+process.env.SPARROW_API_KEY = Buffer.from(`owner:${randomBytes(24).toString('base64url')}`).toString('base64');
 
 const OPTIONS = {
   cluster: { type: 'string' },
@@ -102,8 +106,10 @@ await main(async (args) => {
     for (const size of sizes) {
       const begun = performance.now();
       const first = loaded;
-      for (; loaded < size; loaded += BULK) {
-        const lines = bulkLines(passages.slice(loaded, Math.min(size, loaded + BULK)));
+      while (loaded < size) {
+        const part = passages.slice(loaded, Math.min(size, loaded + BULK));
+        loaded += part.length;
+        const lines = bulkLines(part);
         const answer = await request('POST', `/${INDEX}/_bulk?pipeline=${PIPELINE}`, lines);
         if (answer.errors) throw new Error('a document was refused');
       }

@@ -26,14 +26,27 @@ export interface Fake {
   close(): Promise<void>;
 }
 
-const CREATED = { _seq_no: 0, _primary_term: 1, result: 'created' };
+/** Documents of Sparrow's own indices, which are kept as a cluster keeps them. */
+class Kept {
+  readonly #documents = new Map<string, { readonly source: unknown; readonly seqNo: number }>();
 
-function usual({ method, path }: Asked): Reply {
+  answer({ method, path, body }: Asked): Reply {
+    const known = this.#documents.get(path);
+    if (method === 'GET') {
+      if (known === undefined) return { status: 404, body: { found: false } };
+      return { body: { found: true, _seq_no: known.seqNo, _primary_term: 1, _source: known.source } };
+    }
+    const seqNo = (known?.seqNo ?? -1) + 1;
+    this.#documents.set(path, { source: JSON.parse(body) as unknown, seqNo });
+    return { status: known === undefined ? 201 : 200, body: { _seq_no: seqNo, _primary_term: 1 } };
+  }
+}
+
+function usual(kept: Kept, asked: Asked): Reply {
+  const { path } = asked;
   if (path === '/') return { body: { version: { number: '2.19.1', distribution: 'opensearch' } } };
   if (path === '/_cat/plugins') return { body: [] };
-  if (/^\/\.sparrow-\w+\/_doc\//.test(path)) {
-    return method === 'GET' ? { status: 404, body: { found: false } } : { status: 201, body: CREATED };
-  }
+  if (/^\/\.sparrow-\w+\/_doc\//.test(path)) return kept.answer(asked);
   if (path.endsWith('/_search')) return { body: { hits: { total: { value: 0, relation: 'eq' }, hits: [] } } };
   return { body: { acknowledged: true } };
 }
@@ -41,6 +54,7 @@ function usual({ method, path }: Asked): Reply {
 /** Starts a node; with a certificate, over TLS. */
 export async function fakeNode(answering: Answering, tls?: { cert: string; key: string }): Promise<Fake> {
   const asked: Asked[] = [];
+  const kept = new Kept();
   const server: Server = (tls === undefined ? createServer() : createSecureServer(tls)) as Server;
   server.on('request', (request: IncomingMessage, response) => {
     const chunks: Buffer[] = [];
@@ -52,7 +66,7 @@ export async function fakeNode(answering: Answering, tls?: { cert: string; key: 
         body: Buffer.concat(chunks).toString(),
       };
       asked.push(one);
-      const reply = answering(one) ?? usual(one);
+      const reply = answering(one) ?? usual(kept, one);
       if (reply === 'drop') {
         request.socket.destroy();
         return;

@@ -39,7 +39,8 @@ async function oneNode(port) {
     kind === 'elasticsearch-8'
       ? ['elasticsearch/elasticsearch.sh']
       : ['opensearch/opensearch.sh', '--version', kind.endsWith('3') ? '3' : '2'];
-  const launcher = (...args) => run(join(peers, script), args, { maxBuffer: 1 << 24 });
+  const launcher = (...args) =>
+    run(join(peers, script), args, { maxBuffer: 1 << 24, env: { PEERS_WAIT: '300', ...process.env } });
   await launcher('start', ...options, '--port', String(port), '--heap', HEAP, '--data', data);
   return () => launcher('stop', '--port', String(port));
 }
