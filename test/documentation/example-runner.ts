@@ -139,7 +139,9 @@ export class World {
 export function difference(printed: string, { language, text }: Fence): string | undefined {
   if (language !== 'json') {
     const pattern = text.trim().split('…').map(escaped).join('.*');
-    return new RegExp(`^${pattern}$`, 's').test(printed.trim()) ? undefined : `shown is\n${text}\nbut it is\n${printed}`;
+    return new RegExp(`^${pattern}$`, 's').test(printed.trim())
+      ? undefined
+      : `shown is\n${text}\nbut it is\n${printed}`;
   }
   let actual: unknown;
   try {

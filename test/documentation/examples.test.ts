@@ -19,10 +19,13 @@ describe.each(PAGES)('%s', (page) => {
   const all = examples.get(page) ?? [];
   const used = LANGUAGES.filter((language) => all.some((example) => example.language === language));
 
-  it.each(['```', '```bash', '```shell', '```javascript', '```py'])('has no block of %s, which no test would run', (fence) => {
-    const language = fence.slice(3);
-    expect(fences(read(page)).filter((block) => block.language === language)).toEqual([]);
-  });
+  it.each(['```', '```bash', '```shell', '```javascript', '```py'])(
+    'has no block of %s, which no test would run',
+    (fence) => {
+      const language = fence.slice(3);
+      expect(fences(read(page)).filter((block) => block.language === language)).toEqual([]);
+    },
+  );
 
   for (const language of used) {
     const mine = all.filter((example) => example.language === language || !example.isOneOfSeveral);
