@@ -133,7 +133,9 @@ impl Deployment {
         timeout: Option<Duration>,
     ) -> Result<Vec<Encoded>, EncoderError> {
         match &self.shared.model.query_weights {
-            Some(weights) => texts.iter().map(|text| self.shared.weigh_tokens(text, weights)).collect(),
+            Some(weights) => {
+                texts.iter().map(|text| self.shared.weigh_tokens(text, weights, cancel)).collect()
+            }
             None => self.encode(texts, Priority::Search, cancel, timeout),
         }
     }

@@ -86,11 +86,24 @@ impl TextTokenizer {
     /// # Errors
     /// [`EncoderError::Runtime`] if the tokenizer fails.
     pub(crate) fn encode(&self, text: &str) -> Result<Tokens, EncoderError> {
+        self.encode_while(text, &|| Ok(()))
+    }
+
+    /// The same for a caller that may stop waiting: `goes_on` is asked before each piece of a long text, of which a megabyte without
+    /// whitespace takes a tenth of a second.
+    ///
+    /// # Errors
+    /// As [`TextTokenizer::encode`], and those of `goes_on`.
+    pub(crate) fn encode_while(
+        &self,
+        text: &str,
+        goes_on: &dyn Fn() -> Result<(), EncoderError>,
+    ) -> Result<Tokens, EncoderError> {
         let room = self.limit - self.prefix.len() - self.suffix.len();
         let mut content = if text.len() <= WHOLE_BYTES {
             self.tokenize(text)?
         } else if self.word_piece {
-            self.tokenize_pieces(text, room)?
+            self.tokenize_pieces(text, room, goes_on)?
         } else {
             self.tokenize_prefix(text, room)?
         };
@@ -176,10 +189,16 @@ impl TextTokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    fn tokenize_pieces(&self, text: &str, room: usize) -> Result<Vec<u32>, EncoderError> {
+    fn tokenize_pieces(
+        &self,
+        text: &str,
+        room: usize,
+        goes_on: &dyn Fn() -> Result<(), EncoderError>,
+    ) -> Result<Vec<u32>, EncoderError> {
         let mut rest = text;
         let mut ids = Vec::new();
         while !rest.is_empty() && ids.len() <= room {
+            goes_on()?;
             let (piece, after) = next_piece(rest);
             ids.append(&mut self.tokenize(&piece)?);
             rest = after;
@@ -264,9 +283,12 @@ fn special_tokens(tokenizer: &Tokenizer) -> Result<(Vec<u32>, Vec<u32>), String>
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::path::Path;
 
     use proptest::prelude::*;
+
+    use crate::error::EncoderError;
 
     use super::{LONG_RUN, MAX_PIECE_BYTES, PIECE_BYTES, TextTokenizer, Tokens};
 
@@ -370,6 +392,21 @@ mod tests {
             assert_eq!(pieces.truncated > 0, whole.len() > kept);
             assert_eq!(tokenizer.content(&Tokens { ids: pieces.ids.clone(), truncated: 0 }).len(), kept);
         }
+    }
+
+    /// A text of few tokens and without whitespace is read to its end.
+    #[test]
+    fn long_texts_end_between_pieces_when_nobody_waits() {
+        let tokenizer = tokenizer(512);
+        let text = "é".repeat(3 * MAX_PIECE_BYTES);
+        let asked = Cell::new(0);
+        let goes_on = || {
+            asked.set(asked.get() + 1);
+            if asked.get() > 2 { Err(EncoderError::Cancelled) } else { Ok(()) }
+        };
+        assert!(matches!(tokenizer.encode_while(&text, &goes_on), Err(EncoderError::Cancelled)));
+        assert_eq!(asked.get(), 3);
+        assert!(tokenizer.encode(&text).is_ok());
     }
 
     #[test]

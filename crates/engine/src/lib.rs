@@ -127,7 +127,7 @@ impl Engine {
             private_paths::add(directory, "model");
         }
         engine.indices.link(&engine);
-        engine.indices.start_maintenance();
+        engine.indices.start_maintenance(engine.tasks.settling());
         jobs::resume(&engine);
         Ok(engine)
     }

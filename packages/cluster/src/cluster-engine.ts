@@ -2,6 +2,7 @@ import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from
 
 import { bulk, changeDocument, writeDocument } from './documents.js';
 import { notOverCluster, unparsable } from './errors.js';
+import { FieldModels } from './field-models.js';
 import { forward, isForwarded } from './forward.js';
 import {
   changeAliases,
@@ -53,6 +54,7 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #pipelines: Pipelines;
   readonly #tasks: Tasks;
   readonly #reads: Reads;
+  readonly #models: FieldModels;
 
   private constructor(native: SearchEngine, transport: Transport, product: Product, state: SharedState, tasks: Tasks) {
     this.product = product;
@@ -62,7 +64,8 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#names = new Names(native, transport);
     this.#pipelines = new Pipelines(native, state);
     this.#tasks = tasks;
-    this.#reads = new Reads({ native, transport, product, names: this.#names });
+    this.#models = new FieldModels(native, transport);
+    this.#reads = new Reads({ native, transport, product, names: this.#names, models: this.#models });
   }
 
   /**
@@ -84,7 +87,12 @@ export class ClusterSearchEngine implements SearchEngine {
       const { product, state, tasks } = await opened(transport, options, log, signal);
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
       const engine = new ClusterSearchEngine(native, transport, product, state, tasks);
-      tasks.start({ transport, names: engine.#names, pipelines: engine.#pipelines, product, native, log });
+      const { names, pipelines, models } = {
+        names: engine.#names,
+        pipelines: engine.#pipelines,
+        models: engine.#models,
+      };
+      if (options.takesTasks !== false) tasks.start({ transport, names, pipelines, models, product, native, log });
       return engine;
     } catch (error) {
       await transport.close();
@@ -109,8 +117,9 @@ export class ClusterSearchEngine implements SearchEngine {
       const context = { transport: this.#transport, names: this.#names };
       return stoppable(cancel, (signal) => forward(context, request, body, signal));
     }
-    const searching = { native: this.#native, transport: this.#transport, product: this.product, names: this.#names };
-    const writing = { transport: this.#transport, names: this.#names, pipelines: this.#pipelines };
+    const [transport, names, models] = [this.#transport, this.#names, this.#models];
+    const searching = { native: this.#native, transport, product: this.product, names, models };
+    const writing = { transport, names, pipelines: this.#pipelines, models };
     switch (op) {
       case 'search':
       case 'count':

@@ -1,8 +1,8 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import { illegal, notOverCluster } from './errors.js';
-import { decode, isObject, parse, without } from './json.js';
-import { fromCluster, toCluster, writtenDown } from './mappings.js';
+import { illegal, notOverCluster, unparsable } from './errors.js';
+import { decode, isObject, parse, parseRequest, textOf, without } from './json.js';
+import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
 import { replyOf } from './search.js';
@@ -27,6 +27,7 @@ export async function createIndex(
   await names.check(request, [index]);
   const body = bytes === undefined ? undefined : objectIn(bytes);
   if (body !== undefined) {
+    refuseLookups(request, body['mappings']);
     refuseFinalPipeline(body['settings']);
     const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
     await names.check(request, aliases, 'indices:admin/aliases');
@@ -52,6 +53,7 @@ export async function putMapping(
   if (expression === undefined || bytes === undefined)
     throw illegal('Validation Failed: 1: mapping source is missing;');
   const mapping = objectIn(bytes);
+  refuseLookups(request, mapping);
   const { expand_wildcards: expand } = request.query;
   const current = await transport.json({
     method: 'GET',
@@ -61,7 +63,7 @@ export async function putMapping(
   const indices = current.status === 200 && isObject(current.body) ? Object.entries(current.body) : [];
   const isPlain = Object.keys(writtenDown(toCluster(mapping, product))).length === 0;
   const known = indices.map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
-  if (known.length === 0 || (isPlain && known.every(([, it]) => Object.keys(writtenDown(it)).length === 0))) {
+  if (known.length === 0 || (isPlain && known.every(([, it]) => Object.keys(ownMeta(it)).length === 0))) {
     const path = `/${encodeExpression(expression)}/_mapping`;
     return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
   }
@@ -114,10 +116,9 @@ export async function changeAliases(
   const body = bytes === undefined || bytes.length === 0 ? {} : objectIn(bytes);
   refuseFilters(request, body);
   if (request.op === 'update_aliases') {
-    const actions = Array.isArray(body['actions']) ? (body['actions'] as unknown[]) : [];
-    const inside = actions.flatMap((it) => (isObject(it) ? Object.values(it) : [])).filter(isObject);
-    const named = inside.flatMap((it) => ['index', 'indices', 'alias', 'aliases'].flatMap((key) => textsIn(it[key])));
-    await checkAll(names, request, named);
+    for (const [kind, named] of aliasActions(body['actions'])) {
+      await checkAll(names, request, named, kind === 'remove_index' ? 'indices:admin/delete' : undefined);
+    }
     return replyOf(await transport.ask({ method: 'POST', path: '/_aliases', query: request.query, body: bytes }));
   }
   const index = request.path['index'] ?? textsIn(body['index']).join(',');
@@ -174,8 +175,39 @@ export async function getTemplates({ transport }: Administration, request: Engin
   return { status: 200, body: Buffer.from(JSON.stringify({ ...found, [list]: shown })) };
 }
 
+/**
+ * What a change of aliases does, and the names in each of its actions.
+ *
+ * @throws {EngineError} 400 for forms in which the cluster would find names that are not found here
+ */
+function aliasActions(given: unknown): readonly (readonly [string, readonly string[]])[] {
+  if (!Array.isArray(given)) throw unparsable('[aliases] [actions] has to be an array');
+  return given.map((it: unknown) => {
+    const [action, second] = isObject(it) ? Object.entries(it) : [];
+    const [kind, parts] = action ?? [];
+    if (kind === undefined || second !== undefined || !isObject(parts)) {
+      throw unparsable('[alias_action] has to be an object with one action');
+    }
+    const named = ['index', 'indices', 'alias', 'aliases'].flatMap((key) => {
+      const value = parts[key];
+      const texts = textsIn(value);
+      if (value !== undefined && texts.length !== (Array.isArray(value) ? value.length : 1)) {
+        throw unparsable(`[${kind}] [${key}] has to be a string or an array of strings`);
+      }
+      return texts;
+    });
+    // A name with a comma in it stands for several.
+    return [kind, named.flatMap((name) => name.split(','))] as const;
+  });
+}
+
 /** Names in a request that changes something: a restricted key names each, patterns only without Sparrow's own indices. */
-async function checkAll(names: Names, request: EngineRequest, given: readonly string[]): Promise<void> {
+async function checkAll(
+  names: Names,
+  request: EngineRequest,
+  given: readonly string[],
+  action?: string,
+): Promise<void> {
   const pattern = given.find(isPattern);
   if (pattern !== undefined && (request.rights !== undefined || /^[.*_]/.test(pattern))) {
     throw notOverCluster(`the pattern [${pattern}] in a change of aliases`, 'name the indices');
@@ -183,6 +215,7 @@ async function checkAll(names: Names, request: EngineRequest, given: readonly st
   await names.check(
     request,
     given.filter((name) => !isPattern(name)),
+    action,
   );
 }
 
@@ -196,6 +229,12 @@ function refuseFilters({ rights }: EngineRequest, given: unknown): void {
   throw notOverCluster('a filter of an alias, for a key that may use some indices only,');
 }
 
+/** Elasticsearch fetches documents of another index for a runtime field of type `lookup`. */
+function refuseLookups({ rights }: EngineRequest, mapping: unknown): void {
+  if (rights === undefined || !JSON.stringify(mapping ?? null).includes('"target_index"')) return;
+  throw notOverCluster('a runtime field that looks into another index, for a key that may use some indices only,');
+}
+
 /** The cluster would run a final pipeline itself, which nothing keeps it from. */
 function refuseFinalPipeline(settings: unknown): void {
   if (!JSON.stringify(settings ?? null).includes('final_pipeline')) return;
@@ -203,11 +242,12 @@ function refuseFinalPipeline(settings: unknown): void {
 }
 
 function objectIn(bytes: Uint8Array): Json {
-  const value = parse(decode(bytes));
+  const value = parseRequest(decode(bytes));
   if (!isObject(value)) throw illegal('the body has to be an object');
   return value;
 }
 
+/** Names in a body; the cluster takes a number in a list for a name as well. */
 function textsIn(value: unknown): readonly string[] {
-  return (Array.isArray(value) ? value : [value]).filter((it): it is string => typeof it === 'string');
+  return (Array.isArray(value) ? (value as unknown[]) : [value]).flatMap((it) => textOf(it) ?? []);
 }

@@ -1,5 +1,8 @@
 import { unparsable } from './errors.js';
 
+/** Anything read from JSON that is an object. */
+export type Json = Readonly<Record<string, unknown>>;
+
 /** Where a value lies in a text: from its first character up to the one behind its last. */
 export interface Span {
   readonly start: number;
@@ -42,6 +45,35 @@ export function parse(text: string): unknown {
   } catch (error) {
     throw unparsable(error instanceof Error ? error.message : String(error));
   }
+}
+
+/**
+ * Reads the JSON of a request whose pieces are looked at here and sent on. A name that stands twice in an object is refused, as the cluster
+ * does: what is checked has to be what is sent, whichever of the two either takes.
+ *
+ * @throws {EngineError} 400 when it is none, or has a name twice
+ */
+export function parseRequest(text: string): unknown {
+  const value = parse(text);
+  const open: (Set<string> | undefined)[] = [];
+  for (let place = 0; place < text.length; place += 1) {
+    const sign = text[place];
+    if (sign === '{') open.push(new Set());
+    else if (sign === '[') open.push(undefined);
+    else if (sign === '}' || sign === ']') open.pop();
+    else if (sign === '"') {
+      const end = behindString(text, place);
+      const names = open.at(-1);
+      // A text that a colon follows is a name.
+      if (names !== undefined && text[blank(text, end)] === ':') {
+        const name = JSON.parse(text.slice(place, end)) as string;
+        if (names.has(name)) throw unparsable(`Duplicate field '${name}'`);
+        names.add(name);
+      }
+      place = end - 1;
+    }
+  }
+  return value;
 }
 
 /** An object without some of its members. */

@@ -1,6 +1,6 @@
 import type { CopyPlan } from './copy.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { type Member, isObject, members, parse, rawOf, textOf, whole } from './json.js';
+import { type Member, isObject, members, parseRequest, rawOf, textOf, whole } from './json.js';
 
 /** The body of a `_reindex`. */
 export interface Reindex {
@@ -30,7 +30,7 @@ const OF_DEST = ['index', 'pipeline', 'op_type', 'version_type', 'routing'];
 
 /** @throws {EngineError} 400 for what is malformed or not known */
 export function readReindex(text: string): Reindex {
-  const body = parse(text);
+  const body = parseRequest(text);
   if (!isObject(body)) throw unparsable('[reindex] expects an object');
   const { source, dest } = body;
   check('reindex', body, OF_BODY);
@@ -41,7 +41,10 @@ export function readReindex(text: string): Reindex {
   if (!isObject(dest) || typeof dest['index'] !== 'string') throw invalid('index is missing');
   check('dest', dest, OF_DEST);
   const { index } = source;
-  const names = (Array.isArray(index) ? index : [index]).map((it) => textOf(it) ?? '').join(',');
+  const listed = Array.isArray(index) ? (index as unknown[]) : [index];
+  if (!listed.every((it) => typeof it === 'string'))
+    throw unparsable('[source] [index] has to be a string or an array of strings');
+  const names = listed.join(',');
   const pipeline = dest['pipeline'];
   const given = {
     script: body['script'],

@@ -6,14 +6,15 @@ import {
   type SearchEngine,
 } from '@sparrow-search/engine';
 
-import { encode } from './encoding.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
-import { type Ranked, fuse } from './fusion.js';
+import type { FieldModels } from './field-models.js';
+import { type Ranked, fuse, shortest } from './fusion.js';
 import { type Span, decode, elements, isObject, members, parse, rawOf, textOf, valueOf, whole } from './json.js';
 import { type Names, encodeExpression } from './names.js';
 import type { Product } from './product.js';
 import type { Fusion, Leaf, Node } from './retrievers.js';
-import { SearchBody, leavesOf } from './search-body.js';
+import { readSearch } from './reading.js';
+import { type SearchBody, leavesOf } from './search-body.js';
 import { type Answered, type Transport, cancelled } from './transport.js';
 
 /** What a search needs of its surroundings. */
@@ -22,6 +23,7 @@ export interface Searching {
   readonly transport: Transport;
   readonly product: Product;
   readonly names: Names;
+  readonly models: FieldModels;
 }
 
 /** Names that a body has to hold for anything in it to be translated. */
@@ -47,6 +49,11 @@ const OF_FUSED: ReadonlySet<string> = new Set([
     'max_concurrent_shard_requests',
     'pre_filter_shard_size',
   ],
+]);
+
+/** What the header of a search says besides its indices. */
+const OF_HEADER: ReadonlySet<string> = new Set([
+  ...[...OF_TARGET, 'request_cache', 'allow_partial_search_results', 'ccs_minimize_roundtrips'],
 ]);
 
 /** A page ends here: the index setting `max_result_window` of every cluster. */
@@ -78,9 +85,7 @@ export async function search(
     if (text === undefined || (!restricted && !TRANSLATED.test(text))) {
       return replyOf(await ask(context, request, path, body, signal));
     }
-    const read = new SearchBody(text, { product: context.product, restricted });
-    if (read.texts.length > 0) read.resolve(await encode(context.native, read.texts, cancel));
-    else read.resolve(() => ({}));
+    const read = await readSearch(context, request, expression, text, cancel);
     if (read.fusion === undefined) {
       return withWarnings(replyOf(await ask(context, request, path, read.translated(), signal)), read.warnings);
     }
@@ -114,7 +119,10 @@ export async function msearch(
       const named = index ?? indices ?? request.path['index'];
       const query: Record<string, string> = { ...request.query };
       for (const drop of ['max_concurrent_searches']) Reflect.deleteProperty(query, drop);
-      for (const [name, value] of Object.entries(more)) query[name] = String(value);
+      for (const [name, value] of Object.entries(more)) {
+        if (!OF_HEADER.has(name)) throw illegal(`key [${name}] is not supported in the metadata section`);
+        query[name] = String(value);
+      }
       const asked: EngineRequest = {
         ...request,
         op: 'search',
@@ -391,15 +399,6 @@ function scored(hit: string, score: number, rank: number | undefined): string {
       return [`"_score":${shortest(score)}`, ...(rank === undefined ? [] : [`"_rank":${String(rank)}`])];
     }),
   );
-}
-
-/** The shortest decimal that stands for a 32-bit float, as answers have scores. */
-export function shortest(score: number): string {
-  for (let digits = 6; digits < 10; digits += 1) {
-    const text = Number(score.toPrecision(digits));
-    if (Math.fround(text) === Math.fround(score)) return Number.isInteger(text) ? text.toFixed(1) : String(text);
-  }
-  return String(score);
 }
 
 function keyOf(index: string, id: string): string {

@@ -5,14 +5,15 @@ import { EngineError } from '@sparrow-search/engine';
 
 import type { ClusterLog } from './cluster-engine.js';
 import { type Progress, copy, countOf, shardsOf } from './copy.js';
-import { encode } from './encoding.js';
+import { checkWrite } from './documents.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
+import type { FieldModels } from './field-models.js';
 import { decode, isObject } from './json.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
+import { readSearch } from './reading.js';
 import { type Reindex, planOf, readReindex } from './reindex.js';
-import { SearchBody } from './search-body.js';
 import { replyOf, stoppable, withWarnings } from './search.js';
 import { Conflict, type Version } from './shared-state.js';
 import { TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
@@ -26,6 +27,7 @@ export interface Working {
   readonly pipelines: Pipelines;
   readonly product: Product;
   readonly native: SearchEngine;
+  readonly models: FieldModels;
   readonly log: ClusterLog;
 }
 
@@ -102,18 +104,18 @@ export class Tasks {
   }
 
   async #reindex(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, native, product, pipelines } = this.#work;
+    const { transport, names, pipelines } = this.#work;
     if (request.query['dry_run'] !== undefined) throw notOverCluster('[dry_run] of a reindex');
     const restricted = request.rights !== undefined;
     const asked = readReindex(bytes === undefined ? '{}' : decode(bytes));
     const searching = restricted ? { ...request, action: 'indices:data/read/search' } : request;
     const source = await names.expression(searching, asked.source);
-    await names.check(request, [asked.dest], restricted ? 'indices:data/write/index:op_type/index' : request.action);
+    await checkWrite(this.#work, request, asked.dest, asked.creates ? 'create' : 'index');
     if (source === undefined) throw illegal(`[${asked.source}] stands for no index`);
     if (restricted && asked.onlyCluster === 'script') {
       throw notOverCluster('a script of a reindex, for a key that may use some indices only,');
     }
-    const query = await translatedQuery(asked, restricted, native, product, cancel);
+    const query = await translatedQuery(this.#work, request, source, asked, cancel);
     const pipeline = asked.pipeline ?? (await defaultPipeline(transport, asked.dest));
     const warnings = query?.warnings ?? [];
     if (pipeline === undefined || pipeline === '_none') {
@@ -143,6 +145,10 @@ export class Tasks {
     }
     const done = await running.finished;
     if (done.error !== undefined) throw refusalOf(done.error);
+    if (done.end === undefined) {
+      const reason = `this server is stopping; task [${TASK_NODE}:${String(done.number)}] goes on on another one`;
+      throw refusal(503, 'node_closed_exception', reason);
+    }
     return withWarnings(json(done.failures[0]?.status ?? 200, response(done)), warnings);
   }
 
@@ -176,11 +182,11 @@ export class Tasks {
   }
 
   async #carryOut(running: Running): Promise<TaskRecord> {
-    const { transport, product, pipelines, names } = this.#work;
+    const { transport, product, pipelines, models } = this.#work;
     const { record } = running;
     const plan = JSON.parse(record.request) as ReturnType<typeof planOf>;
     const checkTarget = (index: string): Promise<void> =>
-      names.check({ query: {}, rights: record.rights }, [index], 'indices:data/write/index:op_type/index');
+      checkWrite(this.#work, { query: {}, rights: record.rights }, index, plan.creates ? 'create' : 'index');
     const beat = setInterval(() => {
       this.#save(running, {}).catch(() => undefined);
     }, LEASE_MS / 3);
@@ -190,7 +196,7 @@ export class Tasks {
         await this.#save(running, progress);
         return running.record.cancelled === undefined && !running.stopped;
       };
-      const context = { transport, product, pipelines, checkTarget };
+      const context = { transport, product, pipelines, models, checkTarget };
       const progress = await copy(context, plan, record, setDown);
       if (running.stopped) {
         // Another server need not wait until the lease is over.
@@ -346,14 +352,13 @@ export class Tasks {
 
   /** `_delete_by_query` is the cluster's own, with its query in the cluster's form. */
   async #byQuery(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, native, product } = this.#work;
+    const { transport, names } = this.#work;
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
     let sent: Uint8Array | string | undefined = bytes;
     let warnings: readonly string[] = [];
     if (bytes !== undefined && bytes.length > 0) {
-      const read = new SearchBody(decode(bytes), { product, restricted: request.rights !== undefined });
-      read.resolve(await encode(native, read.texts, cancel));
+      const read = await readSearch(this.#work, request, expression, decode(bytes), cancel);
       [sent, warnings] = [read.translated(), read.warnings];
     }
     const path = `/${encodeExpression(expression)}/_delete_by_query`;
@@ -366,15 +371,14 @@ export class Tasks {
 
 /** The query of a copy in the cluster's form. */
 async function translatedQuery(
+  context: Working,
+  request: EngineRequest,
+  source: string,
   { query }: Reindex,
-  restricted: boolean,
-  native: SearchEngine,
-  product: Product,
   cancel?: Cancel,
 ): Promise<{ readonly text: string; readonly warnings: readonly string[] } | undefined> {
   if (query === undefined) return undefined;
-  const read = new SearchBody(`{"query":${query}}`, { product, restricted });
-  read.resolve(await encode(native, read.texts, cancel));
+  const read = await readSearch(context, request, source, `{"query":${query}}`, cancel);
   return { text: read.section('query') ?? query, warnings: read.warnings };
 }
 

@@ -309,14 +309,15 @@ async function handle(
   admit(caller, endpoint, path);
   // What is not the engine's is read on the event loop.
   const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
-  const leave = admission.admit('engine' in endpoint.handler ? endpoint.handler.engine : '');
+  const place = admission.admit('engine' in endpoint.handler ? endpoint.handler.engine : '');
   try {
-    const body = await readChecked(exchange, endpoint, query, most, hold);
+    const reading = readChecked(exchange, endpoint, query, most, hold);
+    const body = await (place?.whileReading(reading) ?? reading);
     const holder = stillHolding(services.keys, caller, Date.now());
     if (holder !== caller) admit(holder, endpoint, path);
     return await carryOut(call(endpoint, holder, body));
   } finally {
-    leave();
+    place?.leave();
   }
 }
 

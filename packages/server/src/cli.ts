@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { BindingError, EngineError, SparrowError } from '@sparrow-search/engine';
 
 import { CommandError, UsageError } from './cli/errors.js';
+import { terminal } from './cli/terminal.js';
 import { ConfigError, readConfig, usage } from './config.js';
 import { StoredFileError } from './durable-file.js';
 import { VERSION } from './identity.js';
@@ -23,7 +24,8 @@ export async function runCli(args: readonly string[]): Promise<void> {
     if (isServing) await serve(word === 'serve' ? args.slice(1) : args, word === 'serve');
     else await (await import('./cli/program.js')).runCommand(args);
   } catch (error) {
-    process.stderr.write(`sparrow: ${explain(error)}\n`);
+    // Errors repeat what a server and its documents say.
+    terminal().err.write(`sparrow: ${explain(error)}\n`);
     // The listening socket would keep a server alive whose engine did not open.
     process.exit(isUsage(error) ? 2 : 1);
   }

@@ -73,6 +73,7 @@ export async function startServer(
   const instruments = new Instruments();
   const drain = new Drain();
   const audit = config.auditLog === undefined ? undefined : await AuditLog.open(config.auditLog, log);
+  instruments.audit = audit;
   const stopping = () => drain.isDraining;
   const options = { services: () => services, config, log, audit, instruments, stopping };
   const application = new Application(options);

@@ -44,6 +44,9 @@ pub(super) struct Shared {
     pub spare: Mutex<Vec<Forward>>,
 }
 
+/// Says why a call should not go on, if it should not.
+type GoesOn<'a> = &'a dyn Fn() -> Result<(), EncoderError>;
+
 /// How a call wants its texts treated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wishes<'a> {
@@ -70,7 +73,7 @@ impl Shared {
         };
         if let ([text], [_], Priority::Search) = (texts, &missing[..], wishes.priority) {
             check(&call, wishes.cancel, deadline)?;
-            if self.run_here(text, &call, &keys)? {
+            if self.run_here(text, &call, &keys, &|| check(&call, wishes.cancel, deadline))? {
                 return wait(&call, wishes.cancel, deadline).map(|encodings| (encodings, timings()));
             }
         }
@@ -114,15 +117,16 @@ impl Shared {
     ) -> Result<(), EncoderError> {
         let mut places = if wishes.paced { None } else { Some(self.queue.reserve(missing.len())?) };
         let chunk = if wishes.paced { self.queue.paced_chunk() } else { TOKENIZE_CHUNK };
+        let goes_on = || check(call, wishes.cancel, deadline);
         for slots in missing.chunks(chunk) {
-            check(call, wishes.cancel, deadline)?;
+            goes_on()?;
             while wishes.paced && places.is_none() {
                 places = self.queue.reserve_paced(slots.len(), POLL)?;
-                check(call, wishes.cancel, deadline)?;
+                goes_on()?;
             }
             let items = slots
                 .iter()
-                .map(|&slot| self.item(texts[slot], slot, keys, call))
+                .map(|&slot| self.item(texts[slot], slot, keys, call, &goes_on))
                 .collect::<Result<Vec<_>, _>>()
                 .inspect_err(|_| self.recorder.failed(slots.len() as u64))?;
             if let Some(clock) = call.clock() {
@@ -142,9 +146,10 @@ impl Shared {
         slot: usize,
         keys: &Option<Vec<Key>>,
         call: &Arc<Call>,
+        goes_on: GoesOn<'_>,
     ) -> Result<Item, EncoderError> {
         let started = call.clock().map(|_| Instant::now());
-        let tokens = self.model.tokenizer.encode(text)?;
+        let tokens = self.model.tokenizer.encode_while(text, goes_on)?;
         if let (Some(clock), Some(started)) = (call.clock(), started) {
             clock.lock().tokenized(started.elapsed());
         }
@@ -164,12 +169,18 @@ impl Shared {
     }
 
     /// Encodes a lone search text on this thread, if a worker is idle and the model needs no session of its own for that.
-    fn run_here(&self, text: &str, call: &Arc<Call>, keys: &Option<Vec<Key>>) -> Result<bool, EncoderError> {
+    fn run_here(
+        &self,
+        text: &str,
+        call: &Arc<Call>,
+        keys: &Option<Vec<Key>>,
+        goes_on: GoesOn<'_>,
+    ) -> Result<bool, EncoderError> {
         if !self.model.is_native() {
             return Ok(false);
         }
         let Some(_place) = self.queue.stand_in()? else { return Ok(false) };
-        let item = self.item(text, 0, keys, call).inspect_err(|_| self.recorder.failed(1))?;
+        let item = self.item(text, 0, keys, call, goes_on).inspect_err(|_| self.recorder.failed(1))?;
         let spare = self.spare.lock().pop();
         let mut forward = match spare {
             Some(forward) => forward,
@@ -242,9 +253,18 @@ impl Shared {
     }
 
     /// A query's own tokens with their weights from the model's table.
-    pub fn weigh_tokens(&self, text: &str, weights: &[f32]) -> Result<Encoded, EncoderError> {
+    pub fn weigh_tokens(
+        &self,
+        text: &str,
+        weights: &[f32],
+        cancel: Option<&AtomicBool>,
+    ) -> Result<Encoded, EncoderError> {
         let started = Instant::now();
-        let tokens = self.model.tokenizer.encode(text)?;
+        let goes_on = || match cancel {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(EncoderError::Cancelled),
+            _ => Ok(()),
+        };
+        let tokens = self.model.tokenizer.encode_while(text, &goes_on)?;
         let pairs =
             self.model.tokenizer.content(&tokens).iter().filter_map(|&id| {
                 Some((self.model.vocabulary.token(id)?.into(), *weights.get(id as usize)?))

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Engine;
 use crate::error::EngineError;
-use crate::indices::stats;
+use crate::indices::{BackgroundTask, stats};
 use crate::models::DeploymentTotals;
 use crate::request::{CancelFlag, Reply, Request};
 
@@ -118,6 +118,8 @@ pub(crate) fn instruments(
     Ok(Reply::ok(&json!({
         "indices": indices,
         "counts": counts,
+        "background": background(engine),
+        "snapshots": engine.snapshots.counts().to_json(),
         "lanes": lanes,
         "encoder": encoder(engine),
         "memory": {
@@ -129,6 +131,17 @@ pub(crate) fn instruments(
             "evictions": filters.evictions,
         },
     })))
+}
+
+/// Each task that runs in the background: how often it failed, and for how many indices it fails now.
+fn background(engine: &Engine) -> Value {
+    let names = engine.indices.names();
+    let failing: Vec<BackgroundTask> = names.indices.values().flat_map(|handle| handle.failing()).collect();
+    let tasks = BackgroundTask::ALL.map(|task| {
+        let now = failing.iter().filter(|other| **other == task).count();
+        json!({"task": task.name(), "failures": engine.indices.background_failures(task), "failing": now})
+    });
+    json!(tasks)
 }
 
 /// Two objects over all open indices: what they hold now (documents, bytes, segments, refresh lag), and how often each kind of

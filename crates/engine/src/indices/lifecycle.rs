@@ -38,7 +38,9 @@ pub(crate) fn close_index(
     handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
     let mut closed = Map::new();
     for handle in handles {
-        if !handle.is_closed() {
+        if handle.is_closed() {
+            handle.settle_metadata()?;
+        } else {
             // What was written is in segments; the log has nothing that only an open index could show.
             handle.flush()?;
             handle.set_closed(true, &|| Ok(()))?;
@@ -66,6 +68,8 @@ pub(crate) fn open_index(
         if handle.is_closed() {
             handle.check_access(Access::MetadataWrite)?;
             handle.set_closed(false, &|| engine.indices.clear_leftovers())?;
+        } else {
+            handle.settle_metadata()?;
         }
     }
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true})))

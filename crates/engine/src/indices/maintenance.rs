@@ -6,7 +6,7 @@
 //! again, less and less often.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,17 +36,75 @@ const IDLE: Duration = Duration::from_secs(60);
 /// First and longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
+/// What is done to an index without being asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Task {
+    Refresh,
+    Flush,
+    /// Making a log durable that nobody waits for.
+    Sync,
+    /// Opening log or segments anew after the disk failed, and noting the folder of an upgrade.
+    Recovery,
+    /// Giving back what only writing needs.
+    Rest,
+    Merge,
+}
+
+impl Task {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Refresh, Self::Flush, Self::Sync, Self::Recovery, Self::Rest, Self::Merge];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Refresh => "refresh",
+            Self::Flush => "flush",
+            Self::Sync => "sync",
+            Self::Recovery => "recovery",
+            Self::Rest => "rest",
+            Self::Merge => "merge",
+        }
+    }
+}
+
+/// How often each task failed since the start, over all indices, those that are gone included.
+#[derive(Default)]
+pub(crate) struct Failures([AtomicU64; Task::ALL.len()]);
+
+impl Failures {
+    fn add(&self, task: Task, count: u64) {
+        self.0[task as usize].fetch_add(count, Relaxed);
+    }
+
+    pub(crate) fn of(&self, task: Task) -> u64 {
+        self.0[task as usize].load(Relaxed)
+    }
+}
+
 /// The right to work on one index in the background: one for its refreshes, one for its flushes, syncs and recoveries.
 pub(crate) struct Turns {
     refresh: Turn,
     upkeep: Turn,
     /// When a log that nobody waits for was last synced, or opened.
     synced: Mutex<Instant>,
+    /// Failed merges that were counted.
+    merges: AtomicU64,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { refresh: Turn::default(), upkeep: Turn::default(), synced: Mutex::new(Instant::now()) }
+        Self {
+            refresh: Turn::default(),
+            upkeep: Turn::default(),
+            synced: Mutex::new(Instant::now()),
+            merges: AtomicU64::default(),
+        }
+    }
+}
+
+impl Turns {
+    /// What failed when it was last tried.
+    fn failing(&self) -> impl Iterator<Item = Task> {
+        [&self.refresh, &self.upkeep].into_iter().filter_map(Turn::failing)
     }
 }
 
@@ -54,62 +112,86 @@ impl Default for Turns {
 #[derive(Default)]
 struct Turn {
     taken: AtomicBool,
-    /// Not before this moment, and how long the pause was.
-    pause: Mutex<Option<(Instant, Duration)>>,
+    pause: Mutex<Option<Pause>>,
+}
+
+/// Why a turn is not taken, and until when.
+#[derive(Clone, Copy)]
+struct Pause {
+    failed: Task,
+    until: Instant,
+    length: Duration,
 }
 
 impl Turn {
     /// Takes the turn, if nobody has it and no pause is on.
     fn take(&self) -> bool {
-        let paused = self.pause.lock().is_some_and(|(until, _)| Instant::now() < until);
+        let paused = self.pause.lock().is_some_and(|pause| Instant::now() < pause.until);
         !paused && !self.taken.swap(true, SeqCst)
     }
 
     /// Lets the next worker have it: at once, or after a pause that doubles with each failure in a row.
-    fn give_back(&self, succeeded: bool) {
+    fn give_back(&self, result: Result<(), Task>) {
         let mut pause = self.pause.lock();
-        *pause = (!succeeded).then(|| {
-            let length = pause.map_or(PAUSES.0, |(_, length)| (length * 2).min(PAUSES.1));
-            (Instant::now() + length, length)
+        *pause = result.err().map(|failed| {
+            let length = pause.map_or(PAUSES.0, |pause| (pause.length * 2).min(PAUSES.1));
+            Pause { failed, until: Instant::now() + length, length }
         });
         self.taken.store(false, SeqCst);
+    }
+
+    /// Nothing is due: what failed was done by somebody else, or is of no use any more.
+    fn nothing_is_due(&self) {
+        if !self.taken.load(SeqCst) {
+            *self.pause.lock() = None;
+        }
+    }
+
+    /// What failed when the turn was last taken.
+    fn failing(&self) -> Option<Task> {
+        self.pause.lock().map(|pause| pause.failed)
     }
 }
 
 /// Work for all indices about once a second: how full the disk is, and files that could not be removed.
 pub(super) type Housekeeping = Box<dyn Fn() + Send>;
 
-type Work = (Arc<IndexHandle>, fn(&IndexHandle, u64) -> bool, fn(&Turns) -> &Turn);
+/// Something that is due, and the turn that was taken for it.
+struct Work {
+    handle: Arc<IndexHandle>,
+    /// Known before it runs, for the case that it panics.
+    task: Task,
+    turn: fn(&Turns) -> &Turn,
+}
 
 /// The threads that do it, as long as the engine is open.
 #[derive(Default)]
 pub(crate) struct Maintenance {
     stop: Arc<AtomicBool>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
+    failures: Arc<Failures>,
 }
 
 impl Maintenance {
+    /// How often background work failed.
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
     pub(super) fn start(&self, registry: &Arc<Registry>, flush_threshold: u64, housekeeping: Housekeeping) {
         let (refreshes, refresh_work) = unbounded::<Work>();
         let (upkeep, upkeep_work) = unbounded::<Work>();
-        let (registry, stop) = (registry.clone(), self.stop.clone());
-        let mut work: Vec<(String, Box<dyn FnOnce() + Send>)> = vec![(
-            "sparrow-clock".into(),
-            Box::new(move || clock(&registry, &stop, &refreshes, &upkeep, flush_threshold, &housekeeping)),
-        )];
+        let (registry, stop, failures) = (registry.clone(), self.stop.clone(), self.failures.clone());
+        let clock = Clock { registry, stop, refreshes, upkeep, flush_threshold, failures };
+        let mut work: Vec<(String, Box<dyn FnOnce() + Send>)> =
+            vec![("sparrow-clock".into(), Box::new(move || clock.run(&housekeeping)))];
         for number in 0..REFRESH_WORKERS {
-            let queue = refresh_work.clone();
-            work.push((
-                format!("sparrow-refresh-{number}"),
-                Box::new(move || work_off(&queue, flush_threshold)),
-            ));
+            let (queue, failures) = (refresh_work.clone(), self.failures.clone());
+            work.push((format!("sparrow-refresh-{number}"), Box::new(move || work_off(&queue, &failures))));
         }
         for number in 0..UPKEEP_WORKERS {
-            let queue = upkeep_work.clone();
-            work.push((
-                format!("sparrow-flush-{number}"),
-                Box::new(move || work_off(&queue, flush_threshold)),
-            ));
+            let (queue, failures) = (upkeep_work.clone(), self.failures.clone());
+            work.push((format!("sparrow-flush-{number}"), Box::new(move || work_off(&queue, &failures))));
         }
         let mut threads = self.threads.lock();
         for (name, work) in work {
@@ -130,53 +212,106 @@ impl Maintenance {
 }
 
 /// Looks what is due and hands it out. The workers end when this does.
-fn clock(
-    registry: &Registry,
-    stop: &AtomicBool,
-    refreshes: &Sender<Work>,
-    upkeep: &Sender<Work>,
+struct Clock {
+    registry: Arc<Registry>,
+    stop: Arc<AtomicBool>,
+    refreshes: Sender<Work>,
+    upkeep: Sender<Work>,
     flush_threshold: u64,
-    housekeeping: &Housekeeping,
-) {
-    for tick in 0_u64.. {
-        if stop.load(Relaxed) {
+    failures: Arc<Failures>,
+}
+
+impl Clock {
+    fn run(&self, housekeeping: &Housekeeping) {
+        for tick in 0_u64.. {
+            if self.stop.load(Relaxed) {
+                return;
+            }
+            thread::sleep(TICK);
+            // A bug in looking must not end all of it.
+            let looked = caught(|| {
+                for handle in self.registry.all() {
+                    self.look(&handle, tick);
+                }
+                if tick.is_multiple_of(DISK_TICKS) {
+                    housekeeping();
+                }
+            });
+            if let Err(message) = looked {
+                tracing::error!(message, "looking for background work panicked");
+            }
+        }
+    }
+
+    fn look(&self, handle: &Arc<IndexHandle>, tick: u64) {
+        if !refresh_is_due(handle) {
+            handle.turns.refresh.nothing_is_due();
+        } else if handle.turns.refresh.take() {
+            let turn: fn(&Turns) -> &Turn = |turns| &turns.refresh;
+            let _ = self.refreshes.send(Work { handle: handle.clone(), task: Task::Refresh, turn });
+        }
+        if !tick.is_multiple_of(UPKEEP_TICKS) {
             return;
         }
-        thread::sleep(TICK);
-        // A bug in looking must not end all of it.
-        let looked = caught(|| {
-            for handle in registry.all() {
-                if refresh_is_due(&handle) && handle.turns.refresh.take() {
-                    let _ = refreshes.send((handle.clone(), refresh, |turns| &turns.refresh));
-                }
-                if tick.is_multiple_of(UPKEEP_TICKS)
-                    && upkeep_is_due(&handle, flush_threshold)
-                    && handle.turns.upkeep.take()
-                {
-                    let _ = upkeep.send((handle, keep_up, |turns| &turns.upkeep));
-                }
-            }
-            if tick.is_multiple_of(DISK_TICKS) {
-                housekeeping();
-            }
-        });
-        if let Err(message) = looked {
-            tracing::error!(message, "looking for background work panicked");
+        // Merges run on threads of their own, and are logged there.
+        let failed = handle.index().merge_stats().failed;
+        let before = handle.turns.merges.swap(failed, Relaxed);
+        self.failures.add(Task::Merge, if failed < before { failed } else { failed - before });
+        let Some(task) = upkeep_due(handle, self.flush_threshold) else {
+            handle.turns.upkeep.nothing_is_due();
+            return;
+        };
+        if handle.turns.upkeep.take() {
+            let turn: fn(&Turns) -> &Turn = |turns| &turns.upkeep;
+            let _ = self.upkeep.send(Work { handle: handle.clone(), task, turn });
         }
     }
 }
 
-fn work_off(queue: &Receiver<Work>, flush_threshold: u64) {
-    while let Ok((handle, work, turn)) = queue.recv() {
-        let succeeded = caught(|| work(&handle, flush_threshold)).unwrap_or_else(|message| {
-            tracing::error!(
-                index = handle.name,
-                message,
-                "background work on the index panicked; it is tried again"
-            );
-            false
-        });
-        turn(&handle.turns).give_back(succeeded);
+fn work_off(queue: &Receiver<Work>, failures: &Failures) {
+    while let Ok(Work { handle, task, turn }) = queue.recv() {
+        let result = match caught(|| run(&handle, task)) {
+            // Logged and counted where it failed.
+            Ok(Ok(())) if task == Task::Merge && handle.index().merge_failure().is_some() => {
+                turn(&handle.turns).give_back(Err(task));
+                continue;
+            }
+            Ok(Err(error)) if !handle.shard.is_closed() => {
+                tracing::error!(index = handle.name, task = task.name(), %error, "background work on the index failed; it is tried again");
+                Err(task)
+            }
+            Ok(_) => Ok(()),
+            Err(message) => {
+                tracing::error!(
+                    index = handle.name,
+                    task = task.name(),
+                    message,
+                    "background work on the index panicked; it is tried again"
+                );
+                Err(task)
+            }
+        };
+        if result.is_err() {
+            failures.add(task, 1);
+        }
+        turn(&handle.turns).give_back(result);
+    }
+}
+
+fn run(handle: &IndexHandle, task: Task) -> Result<(), EngineError> {
+    match task {
+        Task::Refresh => handle.refresh(),
+        Task::Flush => handle.flush().map(|()| _ = handle.counters.periodic_flush.fetch_add(1, Relaxed)),
+        Task::Sync => {
+            *handle.turns.synced.lock() = Instant::now();
+            handle.shard.sync_log().map_err(|error| handle.failed(error))
+        }
+        Task::Recovery if handle.shard.needs_recovery() => {
+            handle.shard.recover().map_err(|error| handle.failed(error))
+        }
+        Task::Recovery => handle.settle_folder(),
+        Task::Rest => handle.index().rest(IDLE).map_err(EngineError::from),
+        Task::Merge => handle.shard.retry_merges().map_err(|error| handle.failed(error)),
     }
 }
 
@@ -185,22 +320,19 @@ fn refresh_is_due(handle: &IndexHandle) -> bool {
         && handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval)
 }
 
-fn refresh(handle: &IndexHandle, _: u64) -> bool {
-    match handle.refresh() {
-        Err(error) if !handle.shard.is_closed() => {
-            tracing::error!(index = handle.name, %error, "refresh failed");
-            false
-        }
-        _ => true,
+/// What is due of the work that an index has one turn for.
+fn upkeep_due(handle: &IndexHandle, flush_threshold: u64) -> Option<Task> {
+    if handle.shard.needs_recovery() || handle.shard.is_folder_uncertain() {
+        Some(Task::Recovery)
+    } else if flush_is_due(handle, flush_threshold) {
+        Some(Task::Flush)
+    } else if sync_is_due(handle) {
+        Some(Task::Sync)
+    } else if handle.index().merge_failure().is_some() {
+        Some(Task::Merge)
+    } else {
+        handle.index().is_idle(IDLE).then_some(Task::Rest)
     }
-}
-
-fn upkeep_is_due(handle: &IndexHandle, flush_threshold: u64) -> bool {
-    handle.shard.needs_recovery()
-        || handle.shard.is_folder_uncertain()
-        || flush_is_due(handle, flush_threshold)
-        || sync_is_due(handle)
-        || handle.index().is_idle(IDLE)
 }
 
 /// A log is replayed at the next start, and files that a durable commit names stay until the next one: both are bounded by what
@@ -224,25 +356,21 @@ fn sync_is_due(handle: &IndexHandle) -> bool {
     settings.is_async() && handle.turns.synced.lock().elapsed() >= settings.sync_interval()
 }
 
-fn keep_up(handle: &IndexHandle, flush_threshold: u64) -> bool {
-    let result = if handle.shard.needs_recovery() {
-        handle.shard.recover().map_err(|error| handle.failed(error))
-    } else if handle.shard.is_folder_uncertain() {
-        handle.settle_folder()
-    } else if flush_is_due(handle, flush_threshold) {
-        handle.flush().map(|()| _ = handle.counters.periodic_flush.fetch_add(1, Relaxed))
-    } else if sync_is_due(handle) {
-        *handle.turns.synced.lock() = Instant::now();
-        handle.shard.sync_log().map_err(|error| handle.failed(error))
-    } else {
-        handle.index().rest(IDLE).map_err(EngineError::from)
-    };
-    match result {
-        Err(error) if !handle.shard.is_closed() => {
-            tracing::error!(index = handle.name, %error, "keeping the index up failed; it is tried again");
-            false
-        }
-        _ => true,
+impl IndexHandle {
+    /// Background work that failed when it was last tried, each task once.
+    pub(crate) fn failing(&self) -> Vec<Task> {
+        let merge = self.index().merge_failure().map(|_| Task::Merge);
+        self.turns.failing().filter(|task| *task != Task::Merge).chain(merge).collect()
+    }
+
+    /// `green`; `yellow` for an index that asks for replicas, which one node has none of, or that is in trouble.
+    pub(crate) fn health(&self) -> &'static str {
+        if self.settings().replicas() == 0 && !self.is_troubled() { "green" } else { "yellow" }
+    }
+
+    /// Whether the disk, or a mistake of ours, keeps the index from taking writes or from being kept up: it is yellow then.
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.refuses_writes() || !self.failing().is_empty()
     }
 }
 
@@ -255,17 +383,18 @@ mod tests {
         let turn = Turn::default();
         assert!(turn.take());
         assert!(!turn.take(), "it is taken");
-        turn.give_back(true);
+        turn.give_back(Ok(()));
         assert!(turn.take());
         let mut pauses = Vec::new();
         for _ in 0..8 {
-            turn.give_back(false);
+            turn.give_back(Err(Task::Flush));
             assert!(!turn.take(), "there is a pause");
-            let (_, length) = turn.pause.lock().unwrap();
-            pauses.push(length);
+            assert_eq!(turn.failing(), Some(Task::Flush));
+            pauses.push(turn.pause.lock().unwrap().length);
         }
         assert_eq!((pauses[0], pauses[1], pauses[7]), (PAUSES.0, PAUSES.0 * 2, PAUSES.1));
-        turn.give_back(true);
+        turn.give_back(Ok(()));
+        assert_eq!(turn.failing(), None);
         assert!(turn.take());
     }
 }

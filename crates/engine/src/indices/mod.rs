@@ -53,7 +53,7 @@ pub(crate) use self::disk::{Watermark, Watermarks};
 pub(crate) use self::handle::{Found, IndexHandle, remove_folder};
 use self::handle::{NotDeleted, Refusals, SharedMetadata};
 use self::leftovers::Leftovers;
-pub(crate) use self::maintenance::Maintenance;
+pub(crate) use self::maintenance::{Maintenance, Task as BackgroundTask};
 pub(crate) use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
 pub(crate) use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 pub(crate) use self::recovery::reread;
@@ -268,6 +268,11 @@ impl Indices {
         self.index_options.filter_cache.stats()
     }
 
+    /// How often a task failed that runs in the background, since the start.
+    pub(crate) fn background_failures(&self, task: BackgroundTask) -> u64 {
+        self.maintenance.failures().of(task)
+    }
+
     /// The names in force.
     pub(crate) fn names(&self) -> Arc<Names> {
         self.registry.names()
@@ -313,8 +318,8 @@ impl Indices {
         self.leftovers.clear(&self.data)
     }
 
-    /// Starts the background work.
-    pub(crate) fn start_maintenance(&self) {
+    /// Starts the background work; `others` is done now and then with it.
+    pub(crate) fn start_maintenance(&self, others: impl Fn() + Send + 'static) {
         let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
         disk.look();
         let (leftovers, data) = (self.leftovers.clone(), self.data.clone());
@@ -322,8 +327,10 @@ impl Indices {
         let (aliases, admin) = (self.aliases.clone(), self.admin.clone());
         let housekeeping = move || {
             disk.look();
+            data.settle();
             leftovers.retry(&data);
             aliases.settle(&admin, &registry);
+            others();
             if registry.names().broken.values().any(|broken| broken.may_open_later)
                 && let Some(engine) = engine.get().and_then(Weak::upgrade)
             {

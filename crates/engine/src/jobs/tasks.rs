@@ -124,6 +124,8 @@ pub(crate) struct Store {
     data: Arc<DataDir>,
     /// Numbers of the tasks that have a record.
     kept: Mutex<BTreeSet<u64>>,
+    /// Results that the disk refused, until it takes them. What it has instead says that the task still runs.
+    unwritten: Mutex<BTreeMap<u64, Value>>,
     closing: AtomicBool,
 }
 
@@ -138,7 +140,28 @@ impl Store {
         Ok(())
     }
 
+    /// Keeps a result: on the disk, or in memory as long as the disk does not take it.
+    fn keep(&self, number: u64, record: Value) {
+        if let Err(error) = self.write(number, &record) {
+            tracing::error!(%error, number, "a task result cannot be written down; it is tried again");
+            self.unwritten.lock().insert(number, record);
+        }
+    }
+
+    /// Writes down the results that the disk refused before, if it takes them now.
+    fn settle(&self) {
+        let unwritten = self.unwritten.lock().clone();
+        for (number, record) in unwritten {
+            if self.write(number, &record).is_ok() {
+                self.unwritten.lock().remove(&number);
+            }
+        }
+    }
+
     pub(super) fn read(&self, number: u64) -> Result<Option<Value>, EngineError> {
+        if let Some(record) = self.unwritten.lock().get(&number) {
+            return Ok(Some(record.clone()));
+        }
         Ok(self.data.read_json(&name(number))?)
     }
 
@@ -151,6 +174,7 @@ impl Store {
             if let Err(error) = self.data.remove(&name(number)) {
                 tracing::warn!(%error, number, "an old task result cannot be removed");
             }
+            self.unwritten.lock().remove(&number);
             kept.remove(&number);
         }
     }
@@ -177,7 +201,12 @@ impl Tasks {
         let next = kept.last().map_or(1, |last| last + 1);
         Ok(Self {
             node: data.node_id().to_owned(),
-            store: Arc::new(Store { data, kept: Mutex::new(kept), closing: AtomicBool::new(false) }),
+            store: Arc::new(Store {
+                data,
+                kept: Mutex::new(kept),
+                unwritten: Mutex::default(),
+                closing: AtomicBool::new(false),
+            }),
             next: AtomicU64::new(next),
             running: Arc::default(),
             waiting: Arc::default(),
@@ -275,6 +304,13 @@ impl Tasks {
         self.store.read(number)
     }
 
+    /// Writes down the results that the disk refused, if it takes them now. To be called from time to time, by who does not hold the
+    /// engine.
+    pub fn settling(&self) -> impl Fn() + Send + use<> {
+        let store = Arc::clone(&self.store);
+        move || store.settle()
+    }
+
     /// Records of tasks that ran when the server ended.
     pub(super) fn unfinished(&self) -> Vec<(u64, Value)> {
         let numbers: Vec<u64> = self.store.kept.lock().iter().copied().collect();
@@ -309,6 +345,7 @@ impl Tasks {
                 tracing::warn!(task = task.id(), "a task did not stop in time");
             }
         }
+        self.store.settle();
     }
 
     fn register(&self, number: u64, spec: TaskSpec) -> Result<Arc<Task>, EngineError> {
@@ -351,11 +388,8 @@ impl Tasks {
             }
             let outcome = task.outcome_of(&result);
             // The record is there before anybody can see that the task no longer runs.
-            if task.spec.persistent
-                && !resumes_later
-                && let Err(error) = store.write(number, &record::completed(&outcome))
-            {
-                tracing::error!(%error, number, "a task result cannot be written down");
+            if task.spec.persistent && !resumes_later {
+                store.keep(number, record::completed(&outcome));
             }
             *slot.lock() = Some(result);
             task.end(outcome);

@@ -175,23 +175,60 @@ pub(crate) fn create_snapshot(
     let spec = TaskSpec::new("cluster:admin/snapshot/create", format!("snapshot [{repository_name}:{name}]"))
         .cancellable()
         .opaque_id(request.opaque_id.clone());
-    let owner = engine.clone();
-    let task = engine.tasks.spawn(spec, move |context| {
+    engine.snapshots.failed.begin(&guard.creation);
+    let (owner, creation) = (engine.clone(), guard.creation.clone());
+    let spawned = engine.tasks.spawn(spec, move |context| {
         let job = Job { engine: &owner, repository: &repository, guard: &guard, wanted: &wanted, context };
         let made = job.run(&handles, failures);
-        if let Err(error) = &made {
-            tracing::warn!(repository = repository.name, snapshot = label, %error, "a snapshot was not made");
-        }
+        note_end(&owner, &guard.creation, context, &label, &made);
         match made {
             Err(EngineError::Cancelled) if guard.creation.aborted.load(Relaxed) => {
                 Err(errors::snapshot(&repository.name, &label, "Snapshot was aborted by deletion"))
             }
             made => made.map(|info| json!({"snapshot": listing::view(&repository.name, &info)})),
         }
-    })?;
+    });
+    let task = spawned.inspect_err(|_| engine.snapshots.failed.forget(&creation))?;
     match wait {
         true => Ok(Reply::ok(&task.wait()?)),
         false => Ok(Reply::ok(&json!({"accepted": true}))),
+    }
+}
+
+/// Logs, counts and remembers what became of a snapshot: perhaps nobody waits for it.
+fn note_end(
+    engine: &Engine,
+    creation: &Creation,
+    context: &TaskContext,
+    label: &str,
+    made: &Result<Info, EngineError>,
+) {
+    let repository = &creation.repository;
+    engine.snapshots.counts.snapshot(made.as_ref().map(|info| !info.failures.is_empty()));
+    match made {
+        Ok(info) => {
+            for (index, reason) in &info.failures {
+                tracing::warn!(
+                    repository,
+                    snapshot = label,
+                    index,
+                    reason,
+                    "an index is missing in a snapshot"
+                );
+            }
+            engine.snapshots.failed.forget(creation);
+        }
+        Err(error) => {
+            tracing::warn!(repository, snapshot = label, %error, "a snapshot was not made");
+            match error {
+                EngineError::Cancelled if creation.aborted.load(Relaxed) => {
+                    engine.snapshots.failed.forget(creation);
+                }
+                // The next start says so.
+                EngineError::Cancelled if context.is_closing() => {}
+                error => engine.snapshots.failed.fail(creation, error.reason()),
+            }
+        }
     }
 }
 

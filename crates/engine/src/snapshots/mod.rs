@@ -6,10 +6,13 @@
 //! takes no time and holds nobody up, and copied from there.
 
 mod api;
+mod check;
 mod clone;
+mod counts;
 mod create;
 mod deep;
 mod errors;
+mod failed;
 mod features;
 mod global;
 mod layout;
@@ -36,8 +39,11 @@ use sparrow_storage::{DataDir, durable};
 pub(crate) use self::api::{
     cleanup_repository, delete_repository, get_repository, put_repository, verify_repository,
 };
+pub use self::check::{CheckedSnapshot, RepositoryProblem, RepositoryReport, check_repository};
 pub(crate) use self::clone::clone_snapshot;
+use self::counts::Counts;
 pub(crate) use self::create::create_snapshot;
+use self::failed::FailedSnapshots;
 pub(crate) use self::features::snapshot_keys;
 use self::layout::Layout;
 pub(crate) use self::listing::{get_snapshot, rows};
@@ -66,6 +72,8 @@ pub(crate) struct Snapshots {
     /// Serialises registrations.
     changing: Mutex<()>,
     running: Running,
+    failed: FailedSnapshots,
+    counts: Counts,
 }
 
 /// A repository, ready to be used.
@@ -102,12 +110,19 @@ impl Snapshots {
         };
         crate::indices::remove_folder(&data.path().join(STAGING));
         Ok(Self {
+            failed: FailedSnapshots::open(data.clone())?,
+            counts: Counts::default(),
             data,
             root,
             registered: RwLock::new(Arc::new(registered)),
             changing: Mutex::new(()),
             running: Running::default(),
         })
+    }
+
+    /// How often snapshots were made and restored.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     fn registered(&self) -> Arc<BTreeMap<String, Registered>> {

@@ -26,7 +26,10 @@ pub(crate) fn delete_snapshot(
         .opaque_id(request.opaque_id.clone());
     let owner = engine.clone();
     let task = engine.tasks.spawn(spec, move |_| {
-        delete(&owner, &repository, &wanted)?;
+        delete(&owner, &repository, &wanted).inspect_err(|error| {
+            tracing::warn!(repository = repository.name, %error, "snapshots were not deleted");
+            owner.snapshots.counts.failed_deletion();
+        })?;
         Ok(serde_json::json!({"acknowledged": true}))
     })?;
     if wait {
@@ -41,6 +44,8 @@ fn select(engine: &Engine, repository: &Repository, expression: &str) -> Result<
     let creations = engine.snapshots.running.creations_in(&repository.path);
     let mut known: Vec<&str> = listing.infos.iter().map(|info| info.snapshot.as_str()).collect();
     known.extend(creations.iter().map(|creation| creation.snapshot.as_str()));
+    let failed = engine.snapshots.failed.of(&repository.name, &repository.path, &listing.infos);
+    known.extend(failed.iter().map(|failed| failed.snapshot.as_str()));
     let found = names::select(expression, &known)
         .map_err(|name| errors::missing_snapshot(&repository.name, &name))?;
     Ok(found.into_iter().map(str::to_owned).collect())
@@ -54,6 +59,7 @@ fn delete(engine: &Engine, repository: &Repository, wanted: &[String]) -> Result
             running.wait_for(&creation);
         }
     }
+    engine.snapshots.failed.delete(&repository.path, wanted);
     let turn = running.turn(&repository.path);
     let _turn = take(&turn, &|| false)?;
     let listing = repository.layout.list()?;

@@ -12,6 +12,7 @@ mod vectors;
 pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
 pub(crate) use gauge::Gauge;
 pub use merges::MergeStats;
+pub(crate) use merges::{MergeFailures, on_merge_thread};
 pub use passages::PassageMap;
 pub(crate) use passages::encode_passages;
 pub(crate) use plugin::{SegmentParts, encode_tokens};

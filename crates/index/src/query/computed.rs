@@ -7,6 +7,12 @@ use tantivy::{DocId, DocSet, Score, TERMINATED};
 pub(super) trait ComputeScore: Send + 'static {
     /// Score of the document that `inner` is at, 0 or more.
     fn compute(&self, inner: &mut dyn Scorer) -> Score;
+
+    /// Whether nobody waits for more documents. Asked before each of them where one alone may take milliseconds, as who reads
+    /// the documents asks only every few thousand.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// The documents of a scorer whose computed score is not below a least one. A score is computed when it is asked for, or when it
@@ -17,12 +23,15 @@ pub(super) struct ComputedScorer<C> {
     min_score: Option<f32>,
     /// Score of the current document, once computed.
     score: Option<Score>,
+    /// Whether it ended before its documents did.
+    is_over: bool,
 }
 
 impl<C: ComputeScore> ComputedScorer<C> {
-    /// A scorer at the first of its documents.
+    /// A scorer at the first of its documents. One that is over before they are has none left: who reads it looks afterwards whether
+    /// the request was to stop.
     pub(super) fn new(inner: Box<dyn Scorer>, computation: C, min_score: Option<f32>) -> Self {
-        let mut scorer = Self { inner, computation, min_score, score: None };
+        let mut scorer = Self { inner, computation, min_score, score: None, is_over: false };
         scorer.settle();
         scorer
     }
@@ -30,8 +39,15 @@ impl<C: ComputeScore> ComputedScorer<C> {
     /// Goes on to a document that reaches the least score.
     fn settle(&mut self) -> DocId {
         self.score = None;
-        let Some(least) = self.min_score else { return self.inner.doc() };
+        let Some(least) = self.min_score else {
+            self.is_over = self.computation.is_over();
+            return self.doc();
+        };
         while self.inner.doc() != TERMINATED {
+            if self.computation.is_over() {
+                self.is_over = true;
+                break;
+            }
             let score = self.computation.compute(&mut *self.inner);
             if score >= least {
                 self.score = Some(score);
@@ -39,26 +55,29 @@ impl<C: ComputeScore> ComputedScorer<C> {
             }
             self.inner.advance();
         }
-        self.inner.doc()
+        self.doc()
     }
 }
 
 impl<C: ComputeScore> DocSet for ComputedScorer<C> {
     fn advance(&mut self) -> DocId {
+        if self.is_over {
+            return TERMINATED;
+        }
         self.inner.advance();
         self.settle()
     }
 
     fn seek(&mut self, target: DocId) -> DocId {
-        if self.inner.doc() < target {
+        if self.doc() < target {
             self.inner.seek(target);
             self.settle();
         }
-        self.inner.doc()
+        self.doc()
     }
 
     fn doc(&self) -> DocId {
-        self.inner.doc()
+        if self.is_over { TERMINATED } else { self.inner.doc() }
     }
 
     fn size_hint(&self) -> u32 {

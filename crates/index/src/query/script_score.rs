@@ -20,6 +20,7 @@ use crate::plugins::DenseReader;
 use sparrow_mapping::FieldType;
 use sparrow_query::ScriptScoreQuery;
 use sparrow_query::script::{Expression, Script, Values, VectorFunction};
+use sparrow_types::work;
 
 impl Compiler<'_> {
     pub(super) fn script_score(
@@ -152,6 +153,10 @@ struct ScriptScore {
 }
 
 impl ComputeScore for ScriptScore {
+    fn is_over(&self) -> bool {
+        work::is_stopped()
+    }
+
     fn compute(&self, inner: &mut dyn Scorer) -> Score {
         let doc = inner.doc();
         match self.script.score.value(&mut OfDocument { script: self, inner, doc }) {

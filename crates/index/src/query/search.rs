@@ -33,10 +33,12 @@ impl Snapshot {
         if let Some(plan) = SparsePlan::find(query)? {
             let found = plan.search(self, &mut compiler, options)?;
             if let Some(top) = found {
+                is_over(&compiler, options)?;
                 return Ok(top);
             }
         }
         if let Some(top) = self.search_text(query, &mut compiler, options)? {
+            is_over(&compiler, options)?;
             return Ok(top);
         }
         if options.size == 0 && options.min_score.is_none() {
@@ -64,6 +66,8 @@ impl Snapshot {
             let mut scorer = weight.scorer(reader, 1.0)?;
             matched += segment.run(&mut *scorer, &mut top)?;
         }
+        // Scores that are computed end early when the search is cancelled.
+        is_over(&compiler, options)?;
         compiler.score_errors().check()?;
         Ok(top.finish(matched, options.track_total_hits))
     }
@@ -128,6 +132,7 @@ impl Snapshot {
             }
             all.push(scores);
         }
+        compiler.check_cancelled()?;
         Ok(all)
     }
 

@@ -10,6 +10,8 @@ const MAX_LENGTH: usize = 8 * 1024;
 const MAX_DEPTH: usize = 64;
 /// Most parts of a script once its variables are replaced, so that a few of them cannot stand for endless ones.
 const MAX_PARTS: usize = 4096;
+/// Most components of a vector: as many as a document's may have. Each comparison of a script copies what it compares with.
+const MAX_COMPONENTS: usize = 4096;
 const TYPES: [&str; 5] = ["double", "float", "int", "long", "def"];
 
 /// The `params` of a script: numbers and vectors.
@@ -272,7 +274,14 @@ impl<'a> Reader<'a> {
         let components = if self.word("params") {
             let name = self.param()?;
             let known = self.params.get(name);
-            known.cloned().ok_or_else(|| format!("[params.{name}] is not given, or no vector"))?
+            let known = known.ok_or_else(|| format!("[params.{name}] is not given, or no vector"))?;
+            if known.len() > MAX_COMPONENTS {
+                return Err(format!(
+                    "[params.{name}] has [{}] components, and a vector at most [{MAX_COMPONENTS}]",
+                    known.len()
+                ));
+            }
+            known.clone()
         } else {
             self.expect("[")?;
             let mut components = Vec::new();
@@ -541,6 +550,11 @@ mod tests {
         assert!(parse(&"(".repeat(5000), &params()).unwrap_err().contains("nested deeper"));
         assert!(parse(&"1+".repeat(4000), &params()).unwrap_err().contains("parts"));
         assert!(parse(&" ".repeat(10_000), &params()).unwrap_err().contains("longer"));
+        // A vector longer than any document's, hundreds of times, would be copied as often.
+        let long: Params = [("long".to_owned(), vec![1.0; 4097])].into();
+        let refused = parse("l2norm(params.long, 'v')", &long).unwrap_err();
+        assert_eq!(refused, "[params.long] has [4097] components, and a vector at most [4096]");
+        assert!(parse("l2norm(params.v, 'v')", &[("v".to_owned(), vec![1.0; 4096])].into()).is_ok());
         // Each variable is the one before it, twice.
         let mut bomb = "double a0 = _score;".to_owned();
         for n in 1..40 {

@@ -13,7 +13,7 @@ import { Board } from './board';
 import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
 import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
-import { type Result, search } from './results';
+import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
 
 type Mode = 'compare' | Kind;
@@ -83,19 +83,26 @@ function Searching({
     const { signal } = (running.current = new AbortController());
     const begun = performance.now();
     setBusy(true);
-    Promise.all(columns.map((way) => search(index, known, ways, way, { text, filter, why, size }, signal)))
-      .then(
-        (found) => {
-          slowest.current = performance.now() - begun;
-          setResults(found);
-          setError('');
-        },
-        (failure: unknown) => {
-          if (signal.aborted) return;
-          setResults([]);
-          setError(failure instanceof Refused ? failure.message : String(failure));
-        },
-      )
+    const inEachColumn = (isExplained: boolean): Promise<readonly Result[]> =>
+      Promise.all(
+        columns.map((way) => search(index, known, ways, way, { text, filter, why: isExplained, size }, signal)),
+      );
+    const run = async (): Promise<void> => {
+      const found = await inEachColumn(false);
+      slowest.current = performance.now() - begun;
+      setResults(found);
+      setError('');
+      // Explaining runs the model for each hit: the hits are shown before, with the time of the search alone.
+      if (!why || found.every(({ hits }) => hits.length === 0)) return;
+      const explained = await inEachColumn(true);
+      setResults(found.map((result, at) => explainedBy(result, explained[at])));
+    };
+    run()
+      .catch((failure: unknown) => {
+        if (signal.aborted) return;
+        setResults([]);
+        setError(failure instanceof Refused ? failure.message : String(failure));
+      })
       .finally(() => {
         if (!signal.aborted) setBusy(false);
       });

@@ -4,6 +4,8 @@ const BAR_WIDTH = 24;
 const REDRAW_MS = 80;
 /** The rate shown is that of so many of the last milliseconds. */
 const WINDOW_MS = 5000;
+/** To the begin of the line, and away with it. */
+const CLEAR = '\r\u001b[2K';
 
 /** How far something has come: a bar with rate and time left on a terminal, nothing elsewhere. */
 export class Progress {
@@ -34,7 +36,7 @@ export class Progress {
 
   /** Takes the bar away, so that something else can be written. */
   clear(): void {
-    if (this.#sink.isTerminal && this.#shown > -Infinity) this.#sink.write('\r\u001b[2K');
+    if (this.#sink.isTerminal && this.#shown > -Infinity) this.#sink.steer(CLEAR);
     this.#shown = -Infinity;
   }
 
@@ -51,6 +53,7 @@ export class Progress {
         ? ''
         : `${accent('━'.repeat(filled))}${dim('─'.repeat(BAR_WIDTH - filled))} ${String(Math.floor(share * 100)).padStart(3)}%  `;
     const figures = [`${number(done)} ${this.#what}`, rate > 0 ? `${number(rate)}/s` : '', left, note];
-    this.#sink.write(`\r\u001b[2K${bar}${figures.filter((text) => text !== '').join('  ')}`);
+    this.#sink.steer(CLEAR);
+    this.#sink.write(`${bar}${figures.filter((text) => text !== '').join('  ')}`);
   }
 }

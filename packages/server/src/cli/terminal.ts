@@ -9,7 +9,10 @@ export interface Terminal {
 }
 
 export interface Sink {
+  /** On a terminal, what would steer it is shown instead: documents, names and errors come from anybody. */
   write(text: string): void;
+  /** Moves the cursor and takes away what stands there, with the terminal's own sequences. */
+  steer(sequences: string): void;
   /** Whether a person sees it as it is written: then there are colours, bars and redrawing. */
   readonly isTerminal: boolean;
   /** Characters of a line. */
@@ -32,6 +35,19 @@ export function terminal(): Terminal {
 const WIDEST = 160;
 const USUAL = 100;
 
+/** Colours of a sink's own, and every character that a terminal takes for an order. */
+// eslint-disable-next-line no-control-regex -- those are what it is about
+const ORDERS = /\u001b\[(?:0|1|2|31|32|33)m|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** A text whose characters that steer a terminal are replaced by signs for them; colours and line breaks stay. */
+export function harmless(text: string): string {
+  return text.replaceAll(ORDERS, (found) => {
+    if (found.length > 1) return found;
+    const code = found.charCodeAt(0);
+    return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\ufffd';
+  });
+}
+
 function sink(stream: NodeJS.WriteStream): Sink {
   // `isTTY` is undefined for files and pipes, whatever its type says.
   const isTerminal = (stream.isTTY as boolean | undefined) === true;
@@ -40,7 +56,10 @@ function sink(stream: NodeJS.WriteStream): Sink {
   const paint = (code: string): Paint => (isColoured ? (text) => `\u001b[${code}m${text}\u001b[0m` : (text) => text);
   return {
     write: (text) => {
-      stream.write(text);
+      stream.write(isTerminal ? harmless(text) : text);
+    },
+    steer: (sequences) => {
+      if (isTerminal) stream.write(sequences);
     },
     isTerminal,
     columns: isTerminal ? Math.min(WIDEST, stream.columns) : USUAL,

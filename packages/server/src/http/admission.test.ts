@@ -19,11 +19,11 @@ describe('admission', () => {
     expect(() => admission.admit('search')).toThrow(HttpError);
     admission.admit('bulk');
     admission.admit('cluster_health');
-    for (const one of leave.splice(127)) one();
+    for (const one of leave.splice(127)) one?.leave();
     leave.push(admission.admit('get_doc'));
     expect(() => admission.admit('get_doc')).toThrow(HttpError);
     // What was once says nothing for ever.
-    for (const one of leave) one();
+    for (const one of leave) one?.leave();
     vi.advanceTimersByTime(6000);
     for (let at = 0; at < 300; at += 1) admission.admit('get_doc');
   });
@@ -33,7 +33,7 @@ describe('admission', () => {
     const waiting = Array.from({ length: 200 }, () => admission.admit('search'));
     // A thousand are answered in a second.
     for (let at = 0; at < 1000; at += 1) {
-      waiting.shift()?.();
+      waiting.shift()?.leave();
       waiting.push(admission.admit('search'));
       vi.advanceTimersByTime(1);
     }
@@ -49,13 +49,42 @@ describe('admission', () => {
     expect(waiting.length).toBeLessThan(600);
   });
 
+  it('does not count those whose bodies do not come, until they do', async () => {
+    const admission = new Admission();
+    let come: (body: string) => void = () => undefined;
+    const body = new Promise<string>((resolve) => (come = resolve));
+    const slow = Array.from({ length: 500 }, () => {
+      const place = admission.admit('search');
+      const read = place?.whileReading(body).then(
+        () => 'came',
+        () => 'refused',
+      );
+      return { place, read };
+    });
+    vi.advanceTimersByTime(1000);
+    // Everybody else is admitted as long as they do not come, and none of them costs a place for ever.
+    for (let at = 0; at < 1000; at += 1) {
+      admission.admit('search')?.leave();
+      vi.advanceTimersByTime(1);
+    }
+    come('{}');
+    const found = await Promise.all(slow.map(({ read }) => read));
+    expect(found.filter((outcome) => outcome === 'came')).toHaveLength(500);
+    // Now they wait for the server, as any other.
+    vi.advanceTimersByTime(501);
+    expect(() => admission.admit('search')).toThrow(HttpError);
+    for (const { place } of slow) place?.leave();
+    vi.advanceTimersByTime(6000);
+    for (let at = 0; at < 300; at += 1) admission.admit('get_doc');
+  });
+
   it('refuses a share of the reads while a turn of the event loop that many came with takes too long', () => {
     const admission = new Admission();
     const refusedOf = (count: number): number => {
       let refused = 0;
       for (let at = 0; at < count; at += 1) {
         try {
-          admission.admit('search')();
+          admission.admit('search')?.leave();
         } catch {
           refused += 1;
         }

@@ -30,6 +30,38 @@ const READS: ReadonlySet<string> = new Set<Operation>([
   ...(['get_doc', 'exists_doc', 'get_source', 'mget', 'field_caps', 'validate_query'] as const),
 ]);
 
+/** A request that was admitted. */
+export class Place {
+  /** Whether it is one of those that wait for the server. */
+  isCounted = true;
+  /** Ticks since its body was begun. */
+  ticks = 0;
+
+  constructor(private readonly admission: Admission) {}
+
+  /**
+   * Waits for the body. A client that sends it slowly is not counted meanwhile: it waits for itself, and as many of them as there are
+   * reads at once would keep everybody else out.
+   *
+   * @throws {HttpError} 429 when it came late, and there are too many by now
+   */
+  async whileReading<T>(body: Promise<T>): Promise<T> {
+    this.admission.began(this);
+    try {
+      const read = await body;
+      if (!this.isCounted) this.admission.back(this);
+      return read;
+    } finally {
+      this.admission.ended(this);
+    }
+  }
+
+  /** It is answered. */
+  leave(): void {
+    this.admission.left(this);
+  }
+}
+
 /**
  * Refuses reads that would wait too long: how long is as many as there are, by as many as are answered in a second. The
  * engine's queues know nothing of those that wait for the event loop on both of their ways.
@@ -48,14 +80,16 @@ export class Admission {
   #share = 0;
   #owed = 0;
   #isWatching = false;
+  /** Those whose bodies have not come. */
+  readonly #reading = new Set<Place>();
 
   /**
-   * Admits a request for an operation. What comes back is to be called when it is answered.
+   * Admits a request for an operation; undefined for one that is not counted. What comes back is to be left when it is answered.
    *
    * @throws {HttpError} 429 when it would wait too long
    */
-  admit(op: string): () => void {
-    if (!READS.has(op)) return nothing;
+  admit(op: string): Place | undefined {
+    if (!READS.has(op)) return undefined;
     this.#arrived += 1;
     if (!this.#isWatching) this.#watch();
     this.#owed += this.#share;
@@ -63,15 +97,50 @@ export class Admission {
       this.#owed -= 1;
       throw new HttpError('rejected', 'rejected execution: more reads come than there is time for');
     }
+    this.#count();
+    return new Place(this);
+  }
+
+  /** Counts one more, if there is room. */
+  #count(): void {
     if (this.#active < ALWAYS) this.#since = undefined;
     else if (this.#active > this.#look(performance.now()) * MOST_SECONDS * 1000) {
       throw new HttpError('rejected', `rejected execution: [${String(this.#active)}] reads are under way`);
     }
     this.#active += 1;
-    return () => {
+  }
+
+  /** The body of one is being read. */
+  began(place: Place): void {
+    this.#reading.add(place);
+  }
+
+  /** The body of one has come, late. */
+  back(place: Place): void {
+    this.#count();
+    place.isCounted = true;
+  }
+
+  /** The body of one is not waited for any more. */
+  ended(place: Place): void {
+    this.#reading.delete(place);
+  }
+
+  /** One is answered, or its client is gone. */
+  left(place: Place): void {
+    if (!place.isCounted) return;
+    this.#active -= 1;
+    this.#answered += 1;
+  }
+
+  /** Those whose bodies take more than a whole tick are not counted until they are there. */
+  #leaveOut(): void {
+    for (const place of this.#reading) {
+      place.ticks += 1;
+      if (place.ticks < 2 || !place.isCounted) continue;
+      place.isCounted = false;
       this.#active -= 1;
-      this.#answered += 1;
-    };
+    }
   }
 
   /** Looks at the turns of the event loop for as long as reads come: a request waits for one before anybody knows of it. */
@@ -82,7 +151,8 @@ export class Admission {
       const now = performance.now();
       this.turned(now - last - TICK_MS);
       last = now;
-      if (this.#share === 0 && this.#arrived === 0) {
+      this.#leaveOut();
+      if (this.#share === 0 && this.#arrived === 0 && this.#reading.size === 0) {
         clearInterval(timer);
         this.#isWatching = false;
       }
@@ -115,5 +185,3 @@ export class Admission {
     return this.#rate ?? Number.POSITIVE_INFINITY;
   }
 }
-
-const nothing = (): void => undefined;

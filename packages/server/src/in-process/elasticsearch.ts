@@ -26,8 +26,6 @@ const BINARY = /arrow|mapbox/;
  * The address is a name and nothing else. Closing the client leaves the engine open.
  */
 export function connectionTo(sparrow: Pick<Sparrow, 'engine' | 'data'>): typeof BaseConnection {
-  let rest: Promise<Rest> | undefined;
-
   return class InProcessConnection extends BaseConnection {
     override request(
       params: ConnectionRequestParams,
@@ -41,8 +39,7 @@ export function connectionTo(sparrow: Pick<Sparrow, 'engine' | 'data'>): typeof 
       params: ConnectionRequestParams,
       options: ConnectionRequestOptions & { readonly asStream?: boolean },
     ): Promise<ConnectionRequestResponse | ConnectionRequestResponseAsStream> {
-      rest ??= Rest.over(sparrow);
-      const answer = await this.#answer(await rest, params, options);
+      const answer = await this.#answer(await Rest.over(sparrow), params, options);
       const { status: statusCode, text, bytes } = answer;
       const headers: Record<string, string> = { ...answer.headers, 'content-length': String(bytes.length) };
       if (options.asStream === true) return { statusCode, headers, body: Readable.from([bytes]) };

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 
 import type { InFlight } from '../http/in-flight.js';
 import { VERSION } from '../identity.js';
+import type { AuditLog } from '../security/audit.js';
 import { ConnectionFigures } from './connections.js';
 import { type EngineFigures, exposeEngine } from './engine.js';
 import { Exposition } from './exposition.js';
@@ -15,6 +16,8 @@ export class Instruments {
   readonly runtime = new RuntimeWatch();
   /** What bodies and answers hold on their way; the application tells it. */
   inFlight?: Pick<InFlight, 'held' | 'limit'>;
+  /** The audit log, where one is kept. */
+  audit?: Pick<AuditLog, 'lost'> | undefined;
 
   /**
    * The page that Prometheus reads.
@@ -34,6 +37,13 @@ export class Instruments {
     page.gauge('sparrow_process_open_files', 'File descriptors in use.', await openFiles());
     page.gauge('sparrow_in_flight_bytes', 'Bytes of bodies and answers on their way.', this.inFlight?.held);
     page.gauge('sparrow_in_flight_limit_bytes', 'Most bytes that may be on their way.', this.inFlight?.limit);
+    if (this.audit !== undefined) {
+      page.counter(
+        'sparrow_audit_lines_lost_total',
+        'Lines that the audit log lacks, as the disk did not take them.',
+        this.audit.lost,
+      );
+    }
     page.gauge(
       'sparrow_engine_answers',
       '1 when the figures of the engine are on this page.',

@@ -76,9 +76,9 @@ export class RuntimeWatch {
         sum,
       })),
     );
-    const memory = process.memoryUsage();
+    const memory = memoryUsage();
     const heap = getHeapStatistics();
-    page.gauge('sparrow_process_resident_memory_bytes', 'Resident memory of the process.', memory.rss);
+    page.gauge('sparrow_process_resident_memory_bytes', 'Resident memory of the process.', memory?.rss);
     const parts = await residentParts();
     if (parts.length > 0) {
       page.gauge(
@@ -92,10 +92,12 @@ export class RuntimeWatch {
       { labels: { state: 'committed' }, value: heap.total_heap_size },
       { labels: { state: 'limit' }, value: heap.heap_size_limit },
     ]);
-    page.gauge('sparrow_javascript_buffers_bytes', 'Bytes outside of the heap that JavaScript holds.', [
-      { labels: { kind: 'array_buffers' }, value: memory.arrayBuffers },
-      { labels: { kind: 'external' }, value: memory.external },
-    ]);
+    if (memory !== undefined) {
+      page.gauge('sparrow_javascript_buffers_bytes', 'Bytes outside of the heap that JavaScript holds.', [
+        { labels: { kind: 'array_buffers' }, value: memory.arrayBuffers },
+        { labels: { kind: 'external' }, value: memory.external },
+      ]);
+    }
     const cpu = process.cpuUsage();
     page.counter('sparrow_process_cpu_seconds_total', 'Time on a processor, of all threads.', [
       { labels: { mode: 'user' }, value: cpu.user / 1e6 },
@@ -117,6 +119,15 @@ export class RuntimeWatch {
     const bucket = place < 0 ? PAUSES.length : place;
     of.buckets[bucket] = (of.buckets[bucket] ?? 0) + 1;
     of.seconds += seconds;
+  }
+}
+
+/** Memory of the process; undefined when there is no file descriptor left to ask the system with. */
+function memoryUsage(): NodeJS.MemoryUsage | undefined {
+  try {
+    return process.memoryUsage();
+  } catch {
+    return undefined;
   }
 }
 

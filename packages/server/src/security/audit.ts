@@ -1,10 +1,14 @@
-import { type WriteStream, createWriteStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Logger } from '../log.js';
 
 /** What is kept in memory for a disk that does not take it, in bytes. */
 const MOST_WAITING = 8 << 20;
+/** Pause after a failure, in milliseconds. */
+const RETRY_MS = 1000;
+/** Readable and writable by the owner of the process alone. */
+const PRIVATE = 0o600;
 
 /** One request in the audit log. */
 export interface AuditEvent {
@@ -30,18 +34,30 @@ export interface AuditEvent {
   readonly opaqueId?: string;
 }
 
-/** Who did what from where, and whether it was allowed: one line of JSON for each request. */
+/**
+ * Who did what from where, and whether it was allowed: one line of JSON for each request, appended behind the answers.
+ *
+ * What the disk does not take is tried again until it does. A file that was moved away (by `logrotate`, say) is made anew.
+ */
 export class AuditLog {
-  readonly #stream: WriteStream;
+  readonly #path: string;
   readonly #log: Logger;
+  #file: FileHandle;
+  /** Lines that wait for the disk, and their length in bytes. */
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+  /** Lines lost since the last one that was kept. */
+  #lostBefore = 0;
   #lost = 0;
+  /** The turn that writes, while there is one. */
+  #writing: Promise<void> | undefined;
+  /** Ends the pause after a failure. */
+  readonly #closing = new AbortController();
 
-  private constructor(stream: WriteStream, log: Logger) {
-    this.#stream = stream;
+  private constructor(path: string, file: FileHandle, log: Logger) {
+    this.#path = path;
+    this.#file = file;
     this.#log = log;
-    stream.on('error', (error) => {
-      log.error('the audit log cannot be written', { error: String(error) });
-    });
   }
 
   /**
@@ -50,35 +66,80 @@ export class AuditLog {
    * @throws when it cannot be written
    */
   static async open(path: string, log: Logger): Promise<AuditLog> {
-    // Told at the start, and not with the first request.
-    await (await open(path, 'a', 0o600)).close();
-    return new AuditLog(createWriteStream(path, { flags: 'a', mode: 0o600 }), log);
+    return new AuditLog(path, await open(path, 'a', PRIVATE), log);
+  }
+
+  /** Lines that are missing since the start, as the disk did not take them. */
+  get lost(): number {
+    return this.#lost;
   }
 
   write({ key, requestId, opaqueId, ...event }: AuditEvent): void {
-    if (this.#stream.writableLength > MOST_WAITING || this.#stream.destroyed) {
-      if (this.#lost === 0) this.#log.error('lines of the audit log are lost: the disk does not take them');
+    if (this.#waitingBytes > MOST_WAITING) {
+      if (this.#lostBefore === 0) this.#log.error('lines of the audit log are lost: the disk does not take them');
+      this.#lostBefore += 1;
       this.#lost += 1;
       return;
     }
-    const line = {
+    const line = JSON.stringify({
       time: new Date().toISOString(),
       ...(key === undefined ? {} : { key: { id: key.id, name: key.name } }),
       ...event,
       request_id: requestId,
       ...(opaqueId === undefined ? {} : { opaque_id: opaqueId }),
       // How many lines are missing before this one.
-      ...(this.#lost === 0 ? {} : { lost: this.#lost }),
-    };
-    this.#lost = 0;
-    this.#stream.write(`${JSON.stringify(line)}\n`);
+      ...(this.#lostBefore === 0 ? {} : { lost: this.#lostBefore }),
+    });
+    this.#lostBefore = 0;
+    this.#waiting.push(`${line}\n`);
+    this.#waitingBytes += Buffer.byteLength(line) + 1;
+    this.#writing ??= this.#writeWaiting().finally(() => (this.#writing = undefined));
   }
 
-  /** Writes what is left. */
-  close(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#stream.destroyed) resolve();
-      else this.#stream.end(resolve);
-    });
+  /** Writes what waits, if the disk takes it at once. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#writing;
+    await this.#file.close();
+  }
+
+  async #writeWaiting(): Promise<void> {
+    let failing = false;
+    while (this.#waiting.length > 0) {
+      const batch = Buffer.from(this.#waiting.join(''));
+      this.#waiting = [];
+      let written = 0;
+      while (written < batch.length) {
+        try {
+          await this.#followPath();
+          // What a failure half-way has written is not written again.
+          written += (await this.#file.write(batch, written)).bytesWritten;
+          if (failing) this.#log.info('the audit log is written again', { lost: this.#lost });
+          failing = false;
+        } catch (error) {
+          if (!failing)
+            this.#log.error('the audit log cannot be written, and is tried again', { error: String(error) });
+          failing = true;
+          if (this.#closing.signal.aborted) return;
+          await sleep(RETRY_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+        }
+      }
+      this.#waitingBytes -= batch.length;
+    }
+  }
+
+  /** Opens what the path leads to, if that is no longer the open file. */
+  async #followPath(): Promise<void> {
+    const [own, there] = await Promise.all([
+      this.#file.stat({ bigint: true }),
+      stat(this.#path, { bigint: true }).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+        throw error;
+      }),
+    ]);
+    if (there?.ino === own.ino && there.dev === own.dev) return;
+    const file = await open(this.#path, 'a', PRIVATE);
+    await this.#file.close();
+    this.#file = file;
   }
 }

@@ -75,7 +75,7 @@ pub(crate) fn cat_indices(
             continue;
         };
         let replicas = handle.settings().replicas();
-        let health = health(replicas);
+        let health = handle.health();
         if wanted_health.is_some_and(|wanted| wanted != health) {
             continue;
         }
@@ -149,9 +149,4 @@ pub(crate) fn cat_aliases(
         }
     }
     table.reply(&params)
-}
-
-/// One node holds no replicas: an index that asks for some is yellow.
-pub(crate) fn health(replicas: usize) -> &'static str {
-    if replicas == 0 { "green" } else { "yellow" }
 }

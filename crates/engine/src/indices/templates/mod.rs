@@ -182,6 +182,8 @@ impl Templates {
         change: impl FnOnce(&mut TemplateSet) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let _one = self.changing.lock();
+        // What is not there now is not to come back.
+        self.data.settle_store(STORE)?;
         let mut set = TemplateSet::clone(&self.set());
         change(&mut set)?;
         self.data.write_json(STORE, &set.to_json())?;

@@ -19,7 +19,66 @@ const CHUNK: usize = 256 << 10;
 /// What the name of a blob ends with that a restore found damaged.
 const DAMAGED: &str = "damaged";
 
+/// What is found under the name of a blob.
+pub(in crate::snapshots) enum BlobState {
+    /// What was stored, with its length.
+    Whole(u64),
+    /// Something else, and why.
+    Damaged(String),
+    Missing,
+}
+
 impl Layout {
+    /// Hashes that name the blobs, sorted.
+    ///
+    /// # Errors
+    /// When the folders cannot be listed, or one of them is none.
+    pub fn blobs(&self) -> Result<Vec<String>, EngineError> {
+        let list =
+            |folder: &Path| durable::list_dir(folder).map_err(|error| self.failed("listed", BLOBS, &error));
+        let mut hashes = Vec::new();
+        for folder in list(&self.root.join(BLOBS))? {
+            self.check_place(&format!("{BLOBS}/{folder}"))?;
+            let path = self.root.join(BLOBS).join(&folder);
+            if path.is_dir() {
+                hashes.extend(
+                    list(&path)?.into_iter().filter(|hash| is_hash(hash) && hash.starts_with(&folder)),
+                );
+            }
+        }
+        Ok(hashes)
+    }
+
+    /// Reads a blob and compares it with its hash.
+    pub fn state_of(&self, sha256: &str) -> BlobState {
+        let path = self.blob(sha256);
+        let unread = |error: io::Error| format!("it cannot be read: {}", error.kind());
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return BlobState::Missing,
+            Err(error) => return BlobState::Damaged(unread(error)),
+            Ok(found) if !found.is_file() => return BlobState::Damaged("it is no regular file".to_owned()),
+            Ok(_) => {}
+        }
+        match hashed(&path) {
+            Ok((found, length)) if found == sha256 => BlobState::Whole(length),
+            Ok((_, length)) => {
+                BlobState::Damaged(format!("its content, {length} bytes, is not what its name says"))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BlobState::Missing,
+            Err(error) => BlobState::Damaged(unread(error)),
+        }
+    }
+
+    /// Whether a restore found the blob damaged and renamed it.
+    pub fn is_set_aside(&self, sha256: &str) -> bool {
+        aside(&self.blob(sha256)).exists()
+    }
+
+    /// Path of a blob below the repository.
+    pub fn blob_name(sha256: &str) -> String {
+        blob_name(sha256)
+    }
+
     /// Removes the blobs that no snapshot has.
     ///
     /// # Errors
@@ -231,6 +290,21 @@ impl Layout {
 
 fn blob_name(sha256: &str) -> String {
     format!("{BLOBS}/{}/{sha256}", sha256.get(..2).unwrap_or("00"))
+}
+
+/// Hash and length of a file.
+fn hashed(path: &Path) -> io::Result<(String, u64)> {
+    let (mut file, mut hash, mut total) = (File::open(path)?, Sha256::new(), 0);
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok((hex(&hash.finalize()), total)),
+            length => {
+                hash.update(&chunk[..length]);
+                total += length as u64;
+            }
+        }
+    }
 }
 
 /// Where a damaged blob is put.

@@ -119,6 +119,8 @@ impl Snapshot {
                 break;
             }
         }
+        // Scores that are computed end early when the search is cancelled.
+        compiler.check_cancelled()?;
         compiler.score_errors().check()?;
         merge(sorted, options.size, &mut found);
         Ok(found)

@@ -1,14 +1,18 @@
 //! Searches that end early: because nobody waits any more, or because their time is over.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
 
 use serde_json::json;
+use sparrow_types::work::{self, Memory, Work};
 
 use super::super::QueryError;
 use super::Fixture;
 use crate::query::SearchOptions;
-use sparrow_query::{BoolQuery, MatchQuery, Query, QueryKind, SparseQuery};
+use sparrow_query::script::{Params, parse};
+use sparrow_query::{BoolQuery, MatchQuery, Query, QueryKind, ScriptScoreQuery, SparseQuery};
 
 fn words(text: &str) -> Query {
     QueryKind::Match(MatchQuery { field: "t".into(), text: text.into(), ..Default::default() }).into()
@@ -59,5 +63,50 @@ fn a_set_flag_ends_every_kind_of_search() {
         }
         let flag = AtomicBool::new(true);
         assert!(matches!(snapshot.matching_until(&query, Some(&flag)), Err(QueryError::Cancelled)));
+    }
+}
+
+/// A document takes a script as long as thousands of others: between two looks at the flag lie minutes.
+#[test]
+fn scripts_end_before_the_next_document() {
+    let mut fixture = Fixture::new(json!({"t": {"type": "text"}}));
+    let ids: Vec<String> = (0..2000).map(|id| id.to_string()).collect();
+    let docs: Vec<_> = ids.iter().map(|id| (id.as_str(), json!({"t": "one"}))).collect();
+    fixture.batch(&docs);
+    let snapshot = fixture.snapshot();
+    let script = parse(&["Math.exp(1)"; 600].join("+"), &Params::new()).unwrap();
+    let scripts = |number: usize, min_score: Option<f32>| -> Query {
+        let query = Box::new(Query::match_all());
+        let clause = ScriptScoreQuery { query, script: script.clone(), min_score };
+        let should = vec![QueryKind::ScriptScore(clause).into(); number];
+        QueryKind::Bool(BoolQuery { should, ..Default::default() }).into()
+    };
+    for query in [scripts(10, None), scripts(10, Some(f32::MAX)), scripts(40, Some(1.0))] {
+        let stop = Arc::new(AtomicBool::new(false));
+        let _entered =
+            work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
+        let options =
+            || SearchOptions { cancel: Some(Arc::clone(&stop)), partial: false, ..Default::default() };
+        let started = Instant::now();
+        snapshot.search(&query, &options()).unwrap();
+        let whole = started.elapsed();
+        // Other processes may take their time from any one try.
+        let ended_early = (0..5).any(|_| {
+            stop.store(false, Ordering::Relaxed);
+            let setter = {
+                let stop = Arc::clone(&stop);
+                thread::spawn(move || {
+                    thread::sleep(whole / 10);
+                    stop.store(true, Ordering::Relaxed);
+                })
+            };
+            let started = Instant::now();
+            let cancelled = snapshot.search(&query, &options());
+            let took = started.elapsed();
+            setter.join().unwrap();
+            assert!(matches!(cancelled, Err(QueryError::Cancelled)));
+            took < whole / 2
+        });
+        assert!(ended_early, "{whole:?} without an end");
     }
 }

@@ -110,7 +110,7 @@ async function watchAll(context: Context): Promise<void> {
           ? 'no jobs\n'
           : shown(out, running);
       if (out.isTerminal && !context.isJson && before !== '')
-        out.write(`\u001b[${String(before.split('\n').length - 1)}A\u001b[J`);
+        out.steer(`\u001b[${String(before.split('\n').length - 1)}A\u001b[J`);
       // A log of what stays the same helps nobody.
       if (out.isTerminal || text !== before) out.write(text);
       before = text;

@@ -1,0 +1,137 @@
+// What a key that may use one index gets past the checks of bodies: nothing that the cluster would read otherwise than they do.
+import { EngineError, type EngineRequest, type SearchEngine } from '@sparrow-search/engine';
+import { beforeEach, describe, expect, it } from 'vitest';
+
+import { changeAliases, createIndex, putMapping } from './indices.js';
+import { Names } from './names.js';
+import type { Product } from './product.js';
+import { Reads } from './reads.js';
+import { readReindex } from './reindex.js';
+import { SearchBody } from './search-body.js';
+import { msearch } from './search.js';
+import type { Asked, Transport } from './transport.js';
+
+const product: Product = { name: 'Elasticsearch', version: '8.19.0', major: 8, neuralSparse: false };
+const LOOKUP = '{"terms":{"k":{"index":"private","id":"1","path":"k"}}}';
+
+/** Refuses every name but `mine` and those that begin like it. */
+const native = {
+  execute: ({ path }: EngineRequest) =>
+    (path['index'] ?? '').split(',').every((name) => name.startsWith('mine'))
+      ? Promise.resolve({ status: 200, body: Buffer.from('{}') })
+      : Promise.reject(new EngineError(403, Buffer.from('{"error":{"type":"security_exception","reason":"no"}}'))),
+} as unknown as SearchEngine;
+
+/** Why something is refused; nothing where it is not. */
+function refusal(work: () => unknown): string {
+  try {
+    work();
+    return '';
+  } catch (error) {
+    return (error as EngineError).reason;
+  }
+}
+
+let sent: Asked[];
+const transport = {
+  ask: (asked: Asked) => {
+    sent.push(asked);
+    return Promise.resolve({ status: 200, body: Buffer.from('{}'), text: false });
+  },
+  json: () => Promise.resolve({ status: 200, body: {} }),
+} as unknown as Transport;
+const context = { native, transport, product, names: new Names(native, transport) };
+
+function request(op: EngineRequest['op'], path: Readonly<Record<string, string>> = {}): EngineRequest {
+  return { op, path, query: {}, action: 'indices:admin/aliases', rights: '{}' };
+}
+
+beforeEach(() => {
+  sent = [];
+});
+
+describe('a key for one index', () => {
+  it.each(['2024', 'true', '"private"'])('reads no document of an index that is written as %s', async (name) => {
+    const body = Buffer.from(`{"docs":[{"_index":"mine","_id":"1"},{"_index":${name},"_id":"1"}]}`);
+    await expect(new Reads(context).answer(request('mget', { index: 'mine' }), body)).rejects.toMatchObject({
+      status: name.startsWith('"') ? 403 : 400,
+    });
+    expect(sent).toEqual([]);
+  });
+
+  it.each([
+    '[{"add":{"indices":[2024],"alias":"mine-too"}}]',
+    '[{"add":{"indices":[true],"alias":"mine-too"}}]',
+    '{"add":{"index":"private","alias":"mine-too"}}',
+    '[{"remove_index":{"indices":["mine",2024]}}]',
+    '[{"add":{"index":"mine","alias":"mine-too"},"remove":{"index":"private","alias":"theirs"}}]',
+  ])('gives no alias to another one: %s', async (actions) => {
+    const body = Buffer.from(`{"actions":${actions}}`);
+    // A number is checked as the name that the cluster takes it for; another form than the documented one is refused.
+    const status = /2024|true/u.test(actions) ? 403 : 400;
+    await expect(changeAliases(context, request('update_aliases'), body)).rejects.toMatchObject({ status });
+    expect(sent).toEqual([]);
+  });
+
+  it('takes no alias of another one', async () => {
+    const body = Buffer.from('{"actions":[{"add":{"index":"private","alias":"mine-too"}}]}');
+    await expect(changeAliases(context, request('update_aliases'), body)).rejects.toMatchObject({ status: 403 });
+    expect(sent).toEqual([]);
+  });
+
+  it('still changes its own', async () => {
+    const body = Buffer.from('{"actions":[{"add":{"index":"mine","alias":"mine-too"}}]}');
+    expect((await changeAliases(context, request('update_aliases'), body)).status).toBe(200);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('makes no field that looks into another one', async () => {
+    const field = '{"runtime":{"r":{"type":"lookup","target_index":"private","input_field":"k","target_field":"k"}}}';
+    const made = createIndex(context, request('create_index', { index: 'mine' }), Buffer.from(`{"mappings":${field}}`));
+    await expect(made).rejects.toMatchObject({ status: 400 });
+    await expect(
+      putMapping(context, request('put_mapping', { index: 'mine' }), Buffer.from(field)),
+    ).rejects.toMatchObject({ status: 400 });
+    expect(sent).toEqual([]);
+  });
+
+  it.each([
+    `{"query":${LOOKUP},"query":{"match_all":{}}}`,
+    `{"query":${LOOKUP},"\\u0071uery":{"match_all":{}}}`,
+    `{"retriever":{"standard":{"query":${LOOKUP},"query":{"match_all":{}}}}}`,
+    `{"retriever":{"rrf":{"retrievers":[{"standard":{"query":${LOOKUP}}}, {}],"retrievers":[{"standard":{}},{"standard":{}}]}}}`,
+    `{"retriever":{"rrf":{"filter":${LOOKUP},"filter":{"match_all":{}},"retrievers":[{"standard":{}},{"standard":{}}]}}}`,
+  ])('hides no clause behind a second one of the same name: %s', (text) => {
+    expect(refusal(() => new SearchBody(text, { product, restricted: true }))).toMatch(/Duplicate field/u);
+  });
+
+  it('sends no body among the parameters of a search', async () => {
+    const header = JSON.stringify({
+      index: 'mine',
+      source: `{"query":${LOOKUP}}`,
+      source_content_type: 'application/json',
+    });
+    const lines = Buffer.from(`${header}\n\n\n{}\n{}\n`);
+    await expect(msearch(context, request('msearch'), lines)).rejects.toMatchObject({
+      status: 400,
+      reason: 'key [source] is not supported in the metadata section',
+    });
+    expect(sent).toEqual([]);
+  });
+
+  it('copies by no query that is hidden so', () => {
+    const text = `{"source":{"index":"mine"},"source":{"index":"mine","query":${LOOKUP}},"dest":{"index":"mine-2"}}`;
+    expect(refusal(() => readReindex(text))).toMatch(/Duplicate field 'source'/u);
+  });
+
+  it('hides no query in a text', () => {
+    const phrase = { field: 't', collate: { query: { source: LOOKUP } } };
+    const text = JSON.stringify({ suggest: { s: { text: 'x', phrase } } });
+    expect(refusal(() => new SearchBody(text, { product, restricted: true }))).toMatch(/collate/u);
+  });
+
+  it('may have the same name in several objects, and texts that look like one', () => {
+    const text = '{"query":{"bool":{"must":[{"term":{"a":"b"}},{"term":{"a":"{\\"a\\":1,\\"a\\":2}"}}]}},"size":1}';
+    expect(new SearchBody(text, { product, restricted: true }).translated()).toBe(text);
+  });
+});

@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest';
+
+import { harmless } from './terminal.js';
+
+describe('what is written to a terminal', () => {
+  it.each([
+    ['a title', '\u001b]0;mine\u0007', '␛]0;mine␇'],
+    ['a cleared screen', 'x\u001b[2J\u001b[H', 'x␛[2J␛[H'],
+    ['the clipboard', '\u001b]52;c;ZXZpbA==\u001b\\', '␛]52;c;ZXZpbA==␛\\'],
+    ['a line written over', 'mine\rtheirs', 'mine␍theirs'],
+    ['sequences of one character', '\u009b2J\u007f', '\ufffd2J\ufffd'],
+    ['hidden text', '\u001b[8mhidden', '␛[8mhidden'],
+  ])('does not steer it: %s', (_, text, shown) => {
+    expect(harmless(text)).toBe(shown);
+  });
+
+  it('keeps colours, lines and letters of every script', () => {
+    const text = '\u001b[1mbold\u001b[0m\n\tnaïve 東京 🙂';
+    expect(harmless(text)).toBe(text);
+  });
+});
