@@ -1,6 +1,6 @@
 // Builds docs/ into packages/server/dist/docs/, which the server shows at /_docs: pages without a script, one style, the pictures that
 // they show. Eleventy does it; nothing is fetched.
-import { cpSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -75,6 +75,11 @@ function copyPictures() {
     [...readFileSync(join(STAGING, page), 'utf8').matchAll(/src="\/_docs\/([^"]+)"/g)].map(([, path]) => path),
   );
   for (const path of new Set(shown)) {
+    // test/documentation/links.test.ts tells the same; a server is of use without a picture.
+    if (!existsSync(join(DOCS, path))) {
+      console.warn(`the documentation shows docs/${path}, which is not there`);
+      continue;
+    }
     mkdirSync(dirname(join(STAGING, path)), { recursive: true });
     cpSync(join(DOCS, path), join(STAGING, path));
   }
