@@ -15,9 +15,16 @@ function row(suite, what, against) {
   return found;
 }
 
-const head = (cells) => [`| ${cells.join(' | ')} |`, `|---|${cells.slice(1).map(() => '--:|').join('')}`];
+const head = (cells) => [
+  `| ${cells.join(' | ')} |`,
+  `|---|${cells
+    .slice(1)
+    .map(() => '--:|')
+    .join('')}`,
+];
 const line = (cells) => `| ${cells.join(' | ')} |`;
-const from = (...names) => `Records: ${names.map((name) => `[\`${name}\`](../benches/results/${name}.json)`).join(', ')}.`;
+const from = (...names) =>
+  `Records: ${names.map((name) => `[\`${name}\`](../benches/results/${name}.json)`).join(', ')}.`;
 
 function speed() {
   const [http, encoder] = [record('http-full'), record('encoder-full')];
@@ -31,7 +38,11 @@ function speed() {
   ];
   const other = 'OpenSearch 2.19, tokens given';
   const panels = [
-    { title: 'A question over HTTP, one client', note: 'median time; shorter is better', bars: pair(single, 'ms', other) },
+    {
+      title: 'A question over HTTP, one client',
+      note: 'median time; shorter is better',
+      bars: pair(single, 'ms', other),
+    },
     { title: 'The same, 32 clients', note: 'questions a second; longer is better', bars: pair(many, '/s', other) },
     {
       title: 'Encoding passages',
@@ -47,10 +58,25 @@ function speed() {
     svg: bars('Speed', panels),
     table: [
       ...head(['what', 'Sparrow', 'instead', 'of it']),
-      line(['a question over HTTP, one client, p50', `${figure(single.sparrow)} ms`, `${figure(single.peer)} ms`, other]),
+      line([
+        'a question over HTTP, one client, p50',
+        `${figure(single.sparrow)} ms`,
+        `${figure(single.peer)} ms`,
+        other,
+      ]),
       line(['the same, 32 clients', `${figure(many.sparrow)} /s`, `${figure(many.peer)} /s`, other]),
-      line(['encoding, AVX-512', `${figure(wide.sparrow)} texts/CPU-s`, `${figure(wide.peer)} texts/CPU-s`, 'onnxruntime-node, fp32']),
-      line(['encoding, AVX2', `${figure(narrow.sparrow)} texts/CPU-s`, `${figure(narrow.peer)} texts/CPU-s`, 'onnxruntime-node, fp32']),
+      line([
+        'encoding, AVX-512',
+        `${figure(wide.sparrow)} texts/CPU-s`,
+        `${figure(wide.peer)} texts/CPU-s`,
+        'onnxruntime-node, fp32',
+      ]),
+      line([
+        'encoding, AVX2',
+        `${figure(narrow.sparrow)} texts/CPU-s`,
+        `${figure(narrow.peer)} texts/CPU-s`,
+        'onnxruntime-node, fp32',
+      ]),
       '',
       from('http-full', 'encoder-full'),
     ],
@@ -61,14 +87,20 @@ function growth() {
   const suite = record('sparse-search-full');
   const sizes = [10_000, 100_000, 1_000_000];
   const rowOf = (size, against) =>
-    suite.rows.find((it) => it.what === `exact top 10, ${size.toLocaleString('en-US')} documents, p50` && it.against.startsWith(against));
+    suite.rows.find(
+      (it) =>
+        it.what === `exact top 10, ${size.toLocaleString('en-US')} documents, p50` && it.against.startsWith(against),
+    );
   const peers = [
     ['Lucene 10', 1],
     ['BMP', 2],
     ['plain f32 loop', 3],
   ];
   const pointsOf = (against) =>
-    sizes.map((size) => [size, rowOf(size, against)]).filter(([, it]) => it !== undefined).map(([size, it]) => [size, it.peer]);
+    sizes
+      .map((size) => [size, rowOf(size, against)])
+      .filter(([, it]) => it !== undefined)
+      .map(([size, it]) => [size, it.peer]);
   const series = [
     { name: 'Sparrow', colour: 0, points: sizes.map((size) => [size, rowOf(size, 'Lucene 10').sparrow]) },
     ...peers.map(([name, colour]) => ({ name, colour, points: pointsOf(name) })),
@@ -78,11 +110,20 @@ function growth() {
     return it === undefined ? 'not run' : `${figure(it.peer)} ms`;
   };
   return {
-    svg: lines('Exact sparse top 10, one thread: time by documents', { x: 'documents', y: 'ms, p50', log: true, series }),
+    svg: lines('Exact sparse top 10, one thread: time by documents', {
+      x: 'documents',
+      y: 'ms, p50',
+      log: true,
+      series,
+    }),
     table: [
       ...head(['documents', 'Sparrow', ...peers.map(([name]) => name)]),
       ...sizes.map((size) =>
-        line([size.toLocaleString('en-US'), `${figure(rowOf(size, 'Lucene 10').sparrow)} ms`, ...peers.map(([name]) => cell(size, name))]),
+        line([
+          size.toLocaleString('en-US'),
+          `${figure(rowOf(size, 'Lucene 10').sparrow)} ms`,
+          ...peers.map(([name]) => cell(size, name)),
+        ]),
       ),
       '',
       from('sparse-search-full'),
@@ -109,7 +150,9 @@ function quality() {
     note: 'nDCG@10; longer is better',
     bars: SEARCHES.flatMap(([search, name]) => {
       const value = of(evaluated, search);
-      return value === undefined ? [] : [{ name, value, unit: '', colour: search === 'hybrid' || search === 'rrf' ? 0 : 1 }];
+      return value === undefined
+        ? []
+        : [{ name, value, unit: '', colour: search === 'hybrid' || search === 'rrf' ? 0 : 1 }];
     }),
   }));
   return {
@@ -140,7 +183,12 @@ function reliability() {
     return line([what, ...[first, last, limit].map((value) => `${figure(value / by)} ${unit}`.trim())]);
   });
   return {
-    svg: lines('A server used in every way at once: memory and latency over time', { x: 'minutes', y: 'MB, ms', log: false, series }),
+    svg: lines('A server used in every way at once: memory and latency over time', {
+      x: 'minutes',
+      y: 'MB, ms',
+      log: false,
+      series,
+    }),
     table: [
       ...head(['an hour of everything at once', 'at its beginning', 'at its end', 'allowed']),
       ...growth,
@@ -166,10 +214,7 @@ export function charts() {
     BLOCK,
     (_, name) => `<!-- chart: ${name} -->\n${made.get(name).table.join('\n')}\n<!-- end -->`,
   );
-  return new Map([
-    ['docs/charts.md', page],
-    ...[...made].map(([name, { svg }]) => [`docs/charts/${name}.svg`, svg]),
-  ]);
+  return new Map([['docs/charts.md', page], ...[...made].map(([name, { svg }]) => [`docs/charts/${name}.svg`, svg])]);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

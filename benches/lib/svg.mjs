@@ -42,7 +42,10 @@ export function bars(title, panels) {
   const parts = [];
   let y = 20;
   for (const panel of panels) {
-    parts.push(text(20, y + 12, panel.title, { weight: 600, size: 14 }), text(20, y + 30, panel.note, { colour: MUTED, size: 12 }));
+    parts.push(
+      text(20, y + 12, panel.title, { weight: 600, size: 14 }),
+      text(20, y + 30, panel.note, { colour: MUTED, size: 12 }),
+    );
     y += 42;
     const most = Math.max(...panel.bars.map(({ value }) => value));
     for (const { name, value, unit, colour } of panel.bars) {
@@ -73,13 +76,19 @@ export function lines(title, { x, y, log, series }) {
     const [low, high] = [log ? Math.floor(scale(least)) : 0, log ? Math.ceil(scale(most) - 1e-9) : most * 1.1];
     return {
       at: (value) => from + ((scale(value) - low) / (high - low)) * (to - from),
-      ticks: log
-        ? Array.from({ length: high - low + 1 }, (_, n) => 10 ** (low + n))
-        : ticksOf(high),
+      ticks: log ? Array.from({ length: high - low + 1 }, (_, n) => 10 ** (low + n)) : ticksOf(high),
     };
   };
-  const across = axis(all.map(([it]) => it), left, width - right);
-  const up = axis(all.map(([, it]) => it), height - bottom, top);
+  const across = axis(
+    all.map(([it]) => it),
+    left,
+    width - right,
+  );
+  const up = axis(
+    all.map(([, it]) => it),
+    height - bottom,
+    top,
+  );
   const parts = [text(20, 28, title, { weight: 600, size: 14 })];
   for (const tick of up.ticks) {
     parts.push(
@@ -88,7 +97,9 @@ export function lines(title, { x, y, log, series }) {
     );
   }
   for (const tick of across.ticks) {
-    parts.push(text(across.at(tick), height - bottom + 20, figure(tick), { anchor: 'middle', colour: MUTED, size: 12 }));
+    parts.push(
+      text(across.at(tick), height - bottom + 20, figure(tick), { anchor: 'middle', colour: MUTED, size: 12 }),
+    );
   }
   parts.push(
     text((left + width - right) / 2, height - 10, x, { anchor: 'middle', colour: MUTED, size: 12 }),

@@ -19,7 +19,12 @@ it.each([...made])('%s is what `node benches/charts.mjs` writes', (path, content
 it('every chart is shown, with its table', () => {
   const page = read('docs/charts.md');
   const pictures = readdirSync(join(ROOT, 'docs', 'charts'));
-  expect(pictures.toSorted()).toEqual([...made.keys()].filter((path) => path.endsWith('.svg')).map((path) => path.slice(12)).toSorted());
+  expect(pictures.toSorted()).toEqual(
+    [...made.keys()]
+      .filter((path) => path.endsWith('.svg'))
+      .map((path) => path.slice(12))
+      .toSorted(),
+  );
   expect(pictures.filter((name) => !page.includes(`](charts/${name})`))).toEqual([]);
   expect(page.match(/<!-- chart: [\w-]+ -->\n\|/g)).toHaveLength(pictures.length);
 });

@@ -26,8 +26,15 @@ const page = read('docs/errors.md');
 const rows = page
   .split('\n')
   .filter((line) => line.startsWith('| `'))
-  .map((line) => line.slice(1, -1).split('|').map((cell) => cell.trim()));
-const documented = new Map(rows.map(([type = '', status = '', ...rest]) => [type.replaceAll('`', ''), { status, rest }]));
+  .map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim()),
+  );
+const documented = new Map(
+  rows.map(([type = '', status = '', ...rest]) => [type.replaceAll('`', ''), { status, rest }]),
+);
 
 it('every type that the sources name is described, and no other', () => {
   const named = new Set(sources().flatMap((text) => [...text.matchAll(new RegExp(TYPE, 'g'))].map(([, type]) => type)));
@@ -40,7 +47,9 @@ it('the statuses that the sources give are those of the page', () => {
     ...[...text.matchAll(new RegExp(String.raw`\b([45]\d\d),\s*(?:Exception::new\(\s*)?${TYPE}`, 'g'))].map(
       ([, status = '', type = '']) => [type, status] as const,
     ),
-    ...[...text.matchAll(/type: '([a-z_]+)', status: (\d+)/g)].map(([, type = '', status = '']) => [type, status] as const),
+    ...[...text.matchAll(/type: '([a-z_]+)', status: (\d+)/g)].map(
+      ([, type = '', status = '']) => [type, status] as const,
+    ),
   ]);
   expect(given.length).toBeGreaterThan(40);
   const missing = given.filter(([type, status]) => documented.get(type)?.status.includes(status) !== true);

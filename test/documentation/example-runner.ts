@@ -20,11 +20,10 @@ export interface Example {
   /** Why it cannot be run here; it is run if there is no reason. */
   readonly notRun: string | undefined;
   readonly answer: Fence | undefined;
-  /**
-   * Stands beside the same thing in other languages: it runs only where its language is tried. Functions of the shell are defined
-   * wherever a page is tried, as blocks in the shell alone need them.
-   */
+  /** Stands beside the same thing in other languages: it runs only where its language is tried. */
   readonly isOneOfSeveral: boolean;
+  /** Defines a function of the shell, which blocks in the shell alone need wherever a page is tried. */
+  readonly isNeededEverywhere: boolean;
 }
 
 const isLanguage = (name: string): name is Language => (LANGUAGES as readonly string[]).includes(name);
@@ -46,8 +45,8 @@ export function examplesOf(blocks: readonly Fence[]): Example[] {
       const answer = group.slice(at).find((later) => later.mark === 'answer');
       const notRun = /^not-run="(.+)"$/.exec(mark)?.[1];
       if (mark !== '' && notRun === undefined) throw new Error(`line ${String(line)}: what is [${mark}]?`);
-      const isOneOfSeveral = several && !/^\w+\(\) \{/m.test(text);
-      return [{ language, text, line, notRun, answer, isOneOfSeveral }];
+      const isNeededEverywhere = /^\w+\(\) \{/m.test(text);
+      return [{ language, text, line, notRun, answer, isOneOfSeveral: several, isNeededEverywhere }];
     });
   });
 }
@@ -139,7 +138,9 @@ export class World {
 export function difference(printed: string, { language, text }: Fence): string | undefined {
   if (language !== 'json') {
     const pattern = text.trim().split('…').map(escaped).join('.*');
-    return new RegExp(`^${pattern}$`, 's').test(printed.trim()) ? undefined : `shown is\n${text}\nbut it is\n${printed}`;
+    return new RegExp(`^${pattern}$`, 's').test(printed.trim())
+      ? undefined
+      : `shown is\n${text}\nbut it is\n${printed}`;
   }
   let actual: unknown;
   try {

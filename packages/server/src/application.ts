@@ -10,6 +10,7 @@ import {
 
 import type { Config } from './config.js';
 import { consolePage, toConsole } from './console.js';
+import { documentation } from './documentation.js';
 import { HttpError, RoutingError } from './errors.js';
 import { Admission } from './http/admission.js';
 import { readBody } from './http/body.js';
@@ -396,6 +397,8 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     return { status: 200, body, type: 'text', contentType: Exposition.contentType };
   },
   console: () => consolePage(),
+  documentation: ({ path }) =>
+    documentation([path['folder'], path['page']].filter((part) => part !== undefined).join('/')),
   openapi: () => ({ status: 200, body: openapi() }),
   nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
   nodes_stats: async (call) => ({
