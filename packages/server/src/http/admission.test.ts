@@ -49,6 +49,26 @@ describe('admission', () => {
     expect(waiting.length).toBeLessThan(600);
   });
 
+  it('admits no more than fit for a moment after the engine has refused one', () => {
+    const admission = new Admission();
+    const leave = Array.from({ length: 5 }, () => admission.admit('search'));
+    admission.refused('search');
+    leave.pop()?.();
+    expect(() => admission.admit('search')).toThrow(HttpError);
+    admission.admit('bulk');
+    // Where one ends, there is room for one.
+    leave.pop()?.();
+    leave.push(admission.admit('search'));
+    expect(() => admission.admit('search')).toThrow(HttpError);
+    vi.advanceTimersByTime(60);
+    leave.push(admission.admit('search'));
+    // What was admitted by mistake, while others were on their way to being refused, is seen as they are.
+    admission.refused('search');
+    leave.pop()?.();
+    admission.refused('bulk');
+    expect(() => admission.admit('search')).toThrow(HttpError);
+  });
+
   it('refuses a share of the reads while a turn of the event loop that many came with takes too long', () => {
     const admission = new Admission();
     const refusedOf = (count: number): number => {

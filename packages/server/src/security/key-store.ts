@@ -229,7 +229,12 @@ export class KeyStore {
     const issued = issue(randomId(), randomId(), ownerFields(), now);
     // The file first: a key in force that nobody knows would lock everybody out.
     await replaceFile(KeyStore.ownerKeyFile(data), `${issued.encoded}\n`);
-    await this.#change((keys) => keys.set(issued.key), { now });
+    await this.#change(
+      (keys) => {
+        keys.set(issued.key);
+      },
+      { now },
+    );
     return issued;
   }
 
