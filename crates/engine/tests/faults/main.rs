@@ -145,10 +145,13 @@ fn every_call_fails_once() {
     // Most of the time goes by in waiting for a disk that works again.
     std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
     let (acknowledged, refused, fired) = sums.into_inner().unwrap();
+    let kinds: String = fired.iter().map(|(kind, count)| format!(" {kind:?}={count}")).collect();
+    let all = total as usize * modes.len();
+    report(&format!("faults by call:{kinds}"));
     report(&format!(
-        "faults: {} cases of {}, operations acknowledged {acknowledged}, refused {refused}, fired at {fired:?}; lost 0, half there 0",
+        "faults: seed={} cases={} of={all} acknowledged={acknowledged} refused={refused}",
+        seed(),
         cases.len(),
-        total as usize * modes.len(),
     ));
     assert!(fired.values().sum::<u64>() * 2 >= cases.len() as u64, "most faults are met: {fired:?}");
 }
@@ -199,11 +202,8 @@ fn recovery_survives_a_fault_at_every_call() {
         world.check(&node, &context);
         node.engine.close();
     }
-    report(&format!(
-        "faults during recovery: {} cases of {}; lost 0",
-        cases.len(),
-        total as usize * modes.len()
-    ));
+    let all = total as usize * modes.len();
+    report(&format!("faults during recovery: seed={} cases={} of={all}", seed(), cases.len()));
 }
 
 #[test]
@@ -243,9 +243,11 @@ fn the_power_goes_at_any_moment() {
         node.engine.close();
         cuts += 1;
     }
-    report(&format!("power cuts: {cuts} of {} changes; lost 0, half there 0", recorder.moments()));
+    report(&format!("power cuts: seed={} cases={cuts} changes={}", seed(), recorder.moments()));
 }
 
+/// Prints a line; `npm run test:faults` reads those with counts. They come only after every case was compared: what is lost or half there ends
+/// the test before.
 #[expect(clippy::print_stderr, reason = "the closing counts of npm run test:faults")]
 fn report(line: &str) {
     eprintln!("{line}");
