@@ -1,8 +1,14 @@
 //! The engine's threads: lanes of workers for short operations, a thread of its own for each long one.
 //!
 //! Workers block: on the encoder's queue, on the disk. So there are more of them than cores; the work that needs a
-//! core is bounded elsewhere (the encoder has its own threads).
+//! core is bounded elsewhere (the encoder has its own threads). Reads that need a core themselves are bounded here: more of them at once
+//! than there are cores would make all of them slower, and leave the thread that takes requests no time. One that takes long is
+//! no longer counted, so that short ones get past it.
 
+mod lane;
+mod shedding;
+
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +20,9 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::EngineError;
-use crate::request::{CancelFlag, Reply, Request};
+use crate::request::{CancelFlag, Reply};
+pub(crate) use lane::{Lane, lane_of};
+use shedding::Shedding;
 
 /// Waiting operations above which a lane refuses more.
 const LANE_CAPACITY: usize = 2000;
@@ -27,106 +35,23 @@ const LANE_BYTES: usize = 256 << 20;
 const PATIENCE_TIMES: u32 = 3;
 const PATIENCE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
 
+/// How long an operation is one of those of which only some run at once: usually, and while a lane lets only a few wait. Then a
+/// machine that is slow for being busy would soon have all workers at work.
+const SHORT: Duration = Duration::from_millis(100);
+const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
+
 /// Long operations that may run at once. Each has a thread.
 const LONG_CAPACITY: usize = 128;
 
 type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Which threads run an operation, so that a bulk load does not starve searches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lane {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
-    /// Questions about indices, settings and counts: they wait for no write, and no write waits for them.
-    Look,
-    /// Trials of pipelines and analyzers, which may take long and change nothing.
-    Trial,
-    /// Looking at other operations and ending them, and the figures of the process: answered however many long ones there are.
-    Watch,
-    /// Whether the server is well: answered however busy the others are.
-    Health,
-    /// Operations that may wait for minutes.
-    Long,
-}
-
-/// The lane of an operation.
-pub(crate) fn lane_of(request: &Request) -> Lane {
-    match request.op.as_str() {
-        "cluster_health" => Lane::Health,
-        "instruments" => Lane::Watch,
-        "get_task" | "list_tasks" | "cancel_tasks" | "cancel_task" => {
-            let waits = request.query.get("wait_for_completion").is_some_and(|text| text != "false");
-            if waits { Lane::Long } else { Lane::Watch }
-        }
-        "simulate_pipeline" | "simulate_index_template" | "analyze" => Lane::Trial,
-        "get_index"
-        | "exists_index"
-        | "get_mapping"
-        | "get_field_mapping"
-        | "get_settings"
-        | "get_alias"
-        | "exists_alias"
-        | "resolve_index"
-        | "get_data_stream"
-        | "get_index_template"
-        | "get_component_template"
-        | "get_template"
-        | "get_pipeline"
-        | "get_cluster_settings"
-        | "cluster_state"
-        | "cluster_figures"
-        | "node_indices"
-        | "index_stats"
-        | "index_segments"
-        | "recovery"
-        | "pending_tasks"
-        | "remote_info"
-        | "upgrade_assistance"
-        | "ml_info"
-        | "get_trained_models"
-        | "trained_model_stats"
-        | "get_inference" => Lane::Look,
-        "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge"
-        | "start_deployment" | "stop_deployment" | "update_deployment" | "clone_index" | "shrink_index"
-        | "split_index" | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
-        | "cleanup_repository" | "create_snapshot" | "get_snapshot" | "snapshot_status"
-        | "clone_snapshot" | "delete_snapshot" | "snapshot_keys" | "restore_snapshot" | "cat_snapshots" => {
-            Lane::Long
-        }
-        "search"
-        | "knn_search"
-        | "explain"
-        | "msearch"
-        | "rank_eval"
-        | "scroll"
-        | "clear_scroll"
-        | "open_point_in_time"
-        | "close_point_in_time"
-        | "field_caps"
-        | "validate_query"
-        | "search_shards"
-        | "count"
-        | "cat_count"
-        | "get_doc"
-        | "exists_doc"
-        | "get_source"
-        | "mget"
-        | "term_vectors"
-        | "multi_term_vectors"
-        | "infer_trained_model"
-        | "infer" => Lane::Read,
-        op if op.starts_with("cat_") => Lane::Look,
-        _ => Lane::Write,
-    }
-}
-
 /// Workers and what waits for them. A job goes to the worker that became idle last: its stack and its core's caches
 /// are still warm, and of many workers only as many run as are needed.
 struct Queue {
     name: &'static str,
+    /// Operations that may run at once, besides those that wait for something or have run for long.
+    at_once: usize,
     state: Mutex<State>,
     /// One for each worker.
     bells: Vec<Condvar>,
@@ -147,8 +72,14 @@ struct State {
     waiting_bytes: usize,
     /// How long an operation takes, the later ones counting more.
     usual: Duration,
+    /// Whether only a few may wait.
+    shedding: Shedding,
     /// A job for each idle worker that was woken for it.
     handed: Vec<Option<Job>>,
+    /// Since when each worker needs a core.
+    begun: Vec<Option<Instant>>,
+    /// The idle worker that looks when one more may run.
+    watcher: Option<usize>,
     /// Idle workers, the last one on top.
     idle: Vec<usize>,
     closed: bool,
@@ -161,11 +92,49 @@ struct State {
 
 impl State {
     /// Whether an operation that holds so many bytes may not wait.
-    fn refuses(&self, bytes: usize) -> bool {
+    fn refuses(&mut self, bytes: usize, at_once: usize) -> bool {
+        let now = Instant::now();
         let patience = (self.usual * PATIENCE_TIMES).clamp(*PATIENCE.start(), *PATIENCE.end());
-        let is_late = self.waiting.front().is_some_and(|first| first.since.elapsed() > patience);
+        let is_late = self.waiting.front().is_some_and(|first| now.duration_since(first.since) > patience);
         let is_large = !self.waiting.is_empty() && self.waiting_bytes + bytes > LANE_BYTES;
-        self.waiting.len() >= LANE_CAPACITY || is_late || is_large
+        let is_shed = self.shedding.refuses(self.waiting.len(), at_once, is_late, now);
+        self.waiting.len() >= LANE_CAPACITY || is_shed || is_large
+    }
+
+    /// Whether one more may run now.
+    fn may_begin(&self, at_once: usize, now: Instant) -> bool {
+        let at_once = (at_once - usize::from(self.shedding.is_on())).max(1);
+        let short = self.short();
+        let working = self.begun.iter().flatten().filter(|begun| now.duration_since(**begun) < short);
+        self.closed || working.count() < at_once
+    }
+
+    /// How long an operation is one of those of which only some run at once.
+    fn short(&self) -> Duration {
+        if self.shedding.is_on() { SHORT_WHEN_SHEDDING } else { SHORT }
+    }
+
+    /// The operation that a worker is to begin now, if there is one.
+    fn take_next(&mut self, worker: usize, at_once: usize) -> Option<Job> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let now = Instant::now();
+        if !self.may_begin(at_once, now) {
+            return None;
+        }
+        let Waiting { job, bytes, .. } = self.waiting.pop_front()?;
+        self.waiting_bytes -= bytes;
+        self.begun[worker] = Some(now);
+        self.started += 1;
+        Some(job)
+    }
+
+    /// When it is to be looked again whether one that runs has run for long.
+    fn next_long(&self) -> Instant {
+        let now = Instant::now();
+        let ends = self.begun.iter().flatten().map(|begun| *begun + self.short());
+        ends.filter(|end| *end > now).min().unwrap_or(now)
     }
 
     /// Takes out what nobody waits for.
@@ -209,12 +178,12 @@ impl Executor {
     pub(crate) fn new(cores: usize) -> Self {
         // Enough readers that their texts fill a batch of the encoder while others score.
         Self {
-            read: Queue::start("search", (cores * 8).clamp(16, 128)),
-            write: Queue::start("write", (cores * 2).max(8)),
-            look: Queue::start("metadata", cores.clamp(4, 16)),
-            trial: Queue::start("trial", cores.clamp(2, 16)),
-            watch: Queue::start("watch", 2),
-            health: Queue::start("health", 1),
+            read: Queue::start("search", (cores * 8).clamp(16, 128), cores),
+            write: Queue::start("write", (cores * 2).max(8), usize::MAX),
+            look: Queue::start("metadata", cores.clamp(4, 16), usize::MAX),
+            trial: Queue::start("trial", cores.clamp(2, 16), usize::MAX),
+            watch: Queue::start("watch", 2, usize::MAX),
+            health: Queue::start("health", 1, usize::MAX),
             long: Arc::default(),
         }
     }
@@ -302,13 +271,16 @@ impl Drop for Running {
 }
 
 impl Queue {
-    fn start(name: &'static str, workers: usize) -> Arc<Self> {
-        let state = State { handed: (0..workers).map(|_| None).collect(), ..State::default() };
+    fn start(name: &'static str, workers: usize, at_once: usize) -> Arc<Self> {
+        let handed = (0..workers).map(|_| None).collect();
+        let state = State { handed, begun: vec![None; workers], ..State::default() };
         let bells = (0..workers).map(|_| Condvar::new()).collect();
-        let queue = Arc::new(Self { name, state: Mutex::new(state), bells });
+        let at_once = at_once.clamp(1, workers);
+        let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells });
         for number in 0..workers {
             let of_worker = Arc::clone(&queue);
             let worker = move || {
+                WORKER.set(Some((Arc::clone(&of_worker), number)));
                 while let Some(job) = of_worker.next(number) {
                     let begun = Instant::now();
                     job();
@@ -326,9 +298,9 @@ impl Queue {
     /// Waits for the next job of a worker; `None` when the queue is closed and empty.
     fn next(&self, worker: usize) -> Option<Job> {
         let mut state = self.state.lock();
-        if let Some(Waiting { job, bytes, .. }) = state.waiting.pop_front() {
-            state.waiting_bytes -= bytes;
-            state.started += 1;
+        state.begun[worker] = None;
+        if let Some(job) = state.take_next(worker, self.at_once) {
+            self.watch(&mut state);
             return Some(job);
         }
         if state.closed {
@@ -336,14 +308,51 @@ impl Queue {
         }
         state.idle.push(worker);
         loop {
-            self.bells[worker].wait(&mut state);
-            if let Some(job) = state.handed[worker].take() {
+            if state.watcher == Some(worker) && !state.waiting.is_empty() {
+                let end = state.next_long();
+                self.bells[worker].wait_until(&mut state, end);
+            } else {
+                state.watcher = state.watcher.filter(|watcher| *watcher != worker);
+                self.bells[worker].wait(&mut state);
+            }
+            let handed = state.handed[worker].take();
+            if handed.is_some() {
                 state.started += 1;
-                return Some(job);
+            }
+            let next = handed.or_else(|| state.take_next(worker, self.at_once));
+            if next.is_some() {
+                state.idle.retain(|idle| *idle != worker);
+                state.watcher = state.watcher.filter(|watcher| *watcher != worker);
+                self.watch(&mut state);
+                return next;
             }
             if state.closed {
                 return None;
             }
+        }
+    }
+
+    /// Lets an idle worker look after what waits, if there is one.
+    fn watch(&self, state: &mut State) {
+        if !state.waiting.is_empty()
+            && state.watcher.is_none()
+            && let Some(worker) = state.idle.last().copied()
+        {
+            state.watcher = Some(worker);
+            self.bells[worker].notify_one();
+        }
+    }
+
+    /// A worker needs a core from now on, or needs none.
+    fn needs_core(&self, worker: usize, begun: Option<Instant>) {
+        let mut state = self.state.lock();
+        state.begun[worker] = begun;
+        if begun.is_none()
+            && !state.waiting.is_empty()
+            && let Some(idle) = state.watcher.or_else(|| state.idle.last().copied())
+        {
+            state.watcher = Some(idle);
+            self.bells[idle].notify_one();
         }
     }
 
@@ -373,8 +382,10 @@ impl Queue {
         let Some(job) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
         // Nobody waits for those whose callers are gone: they are answered here, which takes no work.
         let gone = self.state.lock().take_cancelled();
-        gone.into_iter().for_each(|job| job());
-        let Some(_) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+        if !gone.is_empty() {
+            gone.into_iter().for_each(|job| job());
+            let Some(_) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+        }
         let mut state = self.state.lock();
         state.rejected += 1;
         Err(EngineError::Rejected { queue: self.name, capacity: state.waiting.len() })
@@ -386,18 +397,25 @@ impl Queue {
         if state.closed {
             return Err(EngineError::internal("the engine is closed"));
         }
-        if let Some(worker) = state.idle.pop() {
+        let now = Instant::now();
+        if state.waiting.is_empty()
+            && state.may_begin(self.at_once, now)
+            && let Some(worker) = state.idle.pop()
+        {
+            state.shedding.passed(now);
+            state.begun[worker] = Some(now);
             state.handed[worker] = Some(job);
             state.largest = state.largest.max(self.bells.len() - state.idle.len());
             drop(state);
             self.bells[worker].notify_one();
             return Ok(None);
         }
-        if state.refuses(bytes) {
+        if state.refuses(bytes, self.at_once) {
             return Ok(Some(job));
         }
         state.waiting_bytes += bytes;
-        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: Instant::now(), bytes });
+        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: now, bytes });
+        self.watch(&mut state);
         Ok(None)
     }
 
@@ -407,6 +425,29 @@ impl Queue {
             bell.notify_one();
         });
     }
+}
+
+/// A worker that needs a core again when this is dropped, also by a panic.
+struct Back(Arc<Queue>, usize);
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        self.0.needs_core(self.1, Some(Instant::now()));
+    }
+}
+
+thread_local! {
+    /// The lane and the number of the worker that this thread is.
+    static WORKER: RefCell<Option<(Arc<Queue>, usize)>> = const { RefCell::new(None) };
+}
+
+/// Does what needs no core of this thread, such as waiting for the encoder: another operation of its lane may run meanwhile.
+pub(crate) fn waiting<T>(work: impl FnOnce() -> T) -> T {
+    let worker = WORKER.with_borrow(Clone::clone);
+    let Some((queue, number)) = worker else { return work() };
+    queue.needs_core(number, None);
+    let _back = Back(queue, number);
+    work()
 }
 
 /// A panic is a bug of ours: the request gets a 500 and the server stays up.
@@ -431,6 +472,8 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+
+    use crate::request::Request;
 
     use super::*;
 
@@ -509,6 +552,50 @@ mod tests {
         let done = Box::new(move |result: Result<Reply, EngineError>| sender.send(result).unwrap());
         executor.run(Lane::Health, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
         assert!(receiver.recv_timeout(Duration::from_secs(5)).unwrap().is_ok());
+        drop(held);
+    }
+
+    #[test]
+    fn reads_run_as_the_cores_allow_and_get_past_those_that_wait_or_take_long() {
+        let executor = Executor::new(1);
+        // What takes long holds the only core for a short time only.
+        let begun = Instant::now();
+        let held = busy(&executor, Lane::Read, 1);
+        assert!(is_answered(&executor, Lane::Read));
+        assert!(begun.elapsed() >= SHORT, "one after the other");
+        // What waits for the encoder holds none.
+        let (sender, receiver) = mpsc::channel::<()>();
+        let (begins, begun) = mpsc::channel();
+        let wait = move || {
+            waiting(|| {
+                begins.send(()).unwrap();
+                let _ = receiver.recv();
+            });
+            Ok(Reply::acknowledged())
+        };
+        executor.run(Lane::Read, 0, &CancelFlag::default(), wait, Box::new(|_| {}));
+        begun.recv().unwrap();
+        let working = executor.read.state.lock().begun.iter().flatten().count();
+        assert_eq!(working, 1, "only the long one needs a core");
+        assert!(is_answered(&executor, Lane::Read));
+        drop((held, sender));
+    }
+
+    #[test]
+    fn overload_makes_the_queue_short_until_it_is_over() {
+        let executor = Executor::new(2);
+        let held = busy(&executor, Lane::Read, 16);
+        let cancel = CancelFlag::default();
+        for _ in 0..10 {
+            executor.run(Lane::Read, 0, &cancel, || Ok(Reply::acknowledged()), Box::new(|_| {}));
+        }
+        assert!(!refused(&executor, Lane::Read, 1), "as many as come");
+        thread::sleep(*PATIENCE.start());
+        assert!(refused(&executor, Lane::Read, 1), "the first is late");
+        executor.read.state.lock().waiting.iter().for_each(|one| one.cancel.cancel());
+        assert!(!refused(&executor, Lane::Read, 1));
+        assert!(!refused(&executor, Lane::Read, 1));
+        assert!(refused(&executor, Lane::Read, 1), "only as many as are worked on at once");
         drop(held);
     }
 

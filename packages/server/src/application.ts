@@ -309,13 +309,16 @@ async function handle(
   admit(caller, endpoint, path);
   // What is not the engine's is read on the event loop.
   const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
-  const place = admission.admit('engine' in endpoint.handler ? endpoint.handler.engine : '');
+  const op = 'engine' in endpoint.handler ? endpoint.handler.engine : '';
+  const place = admission.admit(op);
   try {
     const reading = readChecked(exchange, endpoint, query, most, hold);
     const body = await (place?.whileReading(reading) ?? reading);
     const holder = stillHolding(services.keys, caller, Date.now());
     if (holder !== caller) admit(holder, endpoint, path);
-    return await carryOut(call(endpoint, holder, body));
+    const answer = await carryOut(call(endpoint, holder, body));
+    if (isRejected(answer)) admission.refused(op);
+    return answer;
   } finally {
     place?.leave();
   }
@@ -341,6 +344,12 @@ function hasRefusedParts(action: Action | undefined, caller: ApiKey | undefined,
   if (action === undefined || !COMPOSITE.has(action)) return false;
   if (caller === undefined || caller.owner || !(body instanceof Uint8Array)) return false;
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(REFUSED_PART);
+}
+
+/** Whether the engine had no room for the request among those that wait; a request that is too large itself is another matter. */
+function isRejected({ status, body }: Answer): boolean {
+  if (status !== 429 || !(body instanceof Uint8Array)) return false;
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes('es_rejected_execution_exception');
 }
 
 async function carryOut(call: Call): Promise<Answer> {

@@ -45,6 +45,7 @@ pub(crate) use self::start::{start_deployment, update_deployment};
 use self::store::Store;
 pub(crate) use self::store::damages;
 use crate::error::{EngineError, Exception};
+use crate::executor;
 use crate::inference::{Endpoint, Endpoints, not_one_vector};
 
 /// What the models need from the options of the engine.
@@ -304,12 +305,12 @@ impl Models {
         let prefixed: Option<Vec<&str>> =
             prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
         let texts = prefixed.as_deref().unwrap_or(texts);
-        match purpose {
+        executor::waiting(|| match purpose {
             Purpose::Query => deployment.encode_queries(texts, cancel, timeout),
             Purpose::Direct => deployment.encode(texts, Priority::Search, cancel, timeout),
             Purpose::Ingest => deployment.encode(texts, Priority::Ingest, cancel, timeout),
             Purpose::PacedIngest => deployment.encode_paced(texts, cancel),
-        }
+        })
         .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 
@@ -430,9 +431,8 @@ impl TextEncoder for Models {
         let prefixed = running.model.prefixed(texts, true);
         let prefixed: Option<Vec<&str>> =
             prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
-        running
-            .deployment
-            .encode_queries_timed(prefixed.as_deref().unwrap_or(texts), cancel)
+        let texts = prefixed.as_deref().unwrap_or(texts);
+        executor::waiting(|| running.deployment.encode_queries_timed(texts, cancel))
             .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 

@@ -217,10 +217,13 @@ fn every_call_fails_once() {
         }
     });
     let (acknowledged, refused, fired) = sums.into_inner().unwrap();
+    let kinds: String = fired.iter().map(|(kind, count)| format!(" {kind:?}={count}")).collect();
+    let all = total * modes.len();
+    report(&format!("faults by call:{kinds}"));
     report(&format!(
-        "faults: {} cases of {}, operations acknowledged {acknowledged}, refused {refused}, fired at {fired:?}; lost 0, half there 0",
+        "faults: seed={} cases={} of={all} acknowledged={acknowledged} refused={refused}",
+        seed(),
         cases.len(),
-        total * modes.len(),
     ));
     assert!(fired.values().sum::<u64>() * 2 >= cases.len() as u64, "most faults are met: {fired:?}");
 }
@@ -293,7 +296,8 @@ fn recovery_survives_a_fault_at_every_call() {
         check(&node, &left.world, &context);
         node.engine.close();
     });
-    report(&format!("faults during recovery: {} cases of {}; lost 0", cases.len(), total * modes.len()));
+    let all = total * modes.len();
+    report(&format!("faults during recovery: seed={} cases={} of={all}", seed(), cases.len()));
 }
 
 /// All changes of a workload, and what was there after each step.
@@ -359,9 +363,11 @@ fn the_power_goes_at_any_moment() {
         let _case = Case(&context);
         recorded[workload].check_cut(moment, Random(seed() ^ case as u64).below(usize::MAX) as u64, &context);
     });
-    report(&format!("power cuts: {} of {total} changes; lost 0, half there 0", cases.len()));
+    report(&format!("power cuts: seed={} cases={} changes={total}", seed(), cases.len()));
 }
 
+/// Prints a line; `npm run test:faults` reads those with counts. They come only after every case was compared: what is lost or half there ends
+/// the test before.
 #[expect(clippy::print_stderr, reason = "the closing counts of npm run test:faults")]
 fn report(line: &str) {
     eprintln!("{line}");
