@@ -305,8 +305,8 @@ export async function checkWrite(
  * The pipeline that a document goes through: the one that the request names, else the one that its index names, else the one
  * that a template would give the index which the write makes.
  */
-async function pipelineOf(
-  { transport }: Writing,
+export async function pipelineOf(
+  { transport }: Pick<Writing, 'transport'>,
   asked: string | undefined,
   index: string,
 ): Promise<string | undefined> {
