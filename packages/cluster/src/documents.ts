@@ -97,7 +97,7 @@ export async function bulk(
     const pipelines = await pipelinesOf(context, request, body.items);
     if (pipelines.size > 0) await context.pipelines.sync();
     const changed = await throughPipelines(context, body, pipelines, own, cancel);
-    if (pipelines.size > 0 && request.rights !== undefined) await refuseMoved(context, request, body, changed, own);
+    if (changed.size > 0) await refuseMoved(context, request, body, changed, own);
     const query: Record<string, string> = { ...request.query, pipeline: NONE };
     Reflect.deleteProperty(query, 'list_executed_pipelines');
     const path = request.path['index'] === undefined ? '/_bulk' : `/${encodeURIComponent(request.path['index'])}/_bulk`;
@@ -255,7 +255,7 @@ async function refuseItems(
   }
 }
 
-/** A pipeline may have sent a document to another index, where the key may not write. */
+/** A pipeline may have sent a document to another index: one that the key may not write to, or one of Sparrow's own, which nobody may. */
 async function refuseMoved(
   context: Writing,
   request: EngineRequest,
@@ -305,8 +305,8 @@ export async function checkWrite(
  * The pipeline that a document goes through: the one that the request names, else the one that its index names, else the one
  * that a template would give the index which the write makes.
  */
-async function pipelineOf(
-  { transport }: Writing,
+export async function pipelineOf(
+  { transport }: Pick<Writing, 'transport'>,
   asked: string | undefined,
   index: string,
 ): Promise<string | undefined> {

@@ -209,7 +209,7 @@ async function checkAll(
   action?: string,
 ): Promise<void> {
   const pattern = given.find(isPattern);
-  if (pattern !== undefined && (request.rights !== undefined || /^[.*_]/.test(pattern))) {
+  if (pattern !== undefined && (request.rights !== undefined || /^[.*_<]/.test(pattern))) {
     throw notOverCluster(`the pattern [${pattern}] in a change of aliases`, 'name the indices');
   }
   await names.check(

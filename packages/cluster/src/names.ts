@@ -132,9 +132,18 @@ function refuseReserved(name: string): void {
   if (name.startsWith('_')) {
     throw refusal(400, 'invalid_index_name_exception', `Invalid index name [${name}], must not start with '_'`);
   }
-  if (name.includes(RESERVED) && /^[-<]?\.sparrow-/.test(name)) {
+  if (/^-?\.sparrow-/.test(name) || mayBecomeReserved(name)) {
     throw illegal(`names that begin with [${RESERVED}] belong to Sparrow: [${name}] cannot be used`);
   }
+}
+
+/**
+ * Whether date math may stand for one of Sparrow's own indices: the cluster takes letters from quotes, nothing at all from brackets, and
+ * whatever a backslash stands before; a dot may come from a format as well.
+ */
+function mayBecomeReserved(name: string): boolean {
+  if (!/^-?</.test(name)) return false;
+  return /['\\[\]]/.test(name) || /^-?<\.+sparrow/.test(name.replaceAll(/\{[^{}]*(?:\{[^{}]*\})?[^{}]*\}/g, '.'));
 }
 
 /** Names that the cluster reads in its own way cannot be decided about for it. */

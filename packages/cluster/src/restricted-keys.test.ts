@@ -1,9 +1,12 @@
-// What a key that may use one index gets past the checks of bodies: nothing that the cluster would read otherwise than they do.
+// What a key gets past the checks of names and bodies: nothing that the cluster would read otherwise than they do.
 import { EngineError, type EngineRequest, type SearchEngine } from '@sparrow-search/engine';
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { bulk } from './documents.js';
+import type { FieldModels } from './field-models.js';
 import { changeAliases, createIndex, putMapping } from './indices.js';
 import { Names } from './names.js';
+import type { Given, Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
 import { Reads } from './reads.js';
 import { readReindex } from './reindex.js';
@@ -133,5 +136,44 @@ describe('a key for one index', () => {
   it('may have the same name in several objects, and texts that look like one', () => {
     const text = '{"query":{"bool":{"must":[{"term":{"a":"b"}},{"term":{"a":"{\\"a\\":1,\\"a\\":2}"}}]}},"size":1}';
     expect(new SearchBody(text, { product, restricted: true }).translated()).toBe(text);
+  });
+});
+
+describe('a key for all indices', () => {
+  const own = [
+    '<.sparrow-{now/d}>',
+    "<{now{'.sparrow-state'}}>",
+    '<{now{.}}sparrow-state>',
+    '<.sparro\\w-state>',
+    '<.spar{now{[]}}row-state>',
+  ];
+
+  it.each(own)('has no name for one of Sparrow’s own: %s', async (name) => {
+    await expect(context.names.check({ query: {} }, [name])).rejects.toMatchObject({ status: 400 });
+  });
+
+  it('has other date math', async () => {
+    for (const name of ['<logs-{now/d{yyyy.MM.dd|+12:00}}>', '<sparrow-{now/d}>'])
+      await context.names.check({ query: {} }, [name]);
+  });
+
+  it('gives no alias to what a pattern with date math stands for', async () => {
+    const asked = { ...request('update_aliases'), rights: undefined };
+    const body = Buffer.from('{"actions":[{"add":{"index":"<{now{.}}sparrow-*>","alias":"a"}}]}');
+    await expect(changeAliases(context, asked, body)).rejects.toMatchObject({ status: 400 });
+    expect(sent).toEqual([]);
+  });
+
+  it('writes to none of Sparrow’s own by a pipeline', async () => {
+    const pipelines = {
+      sync: () => Promise.resolve(),
+      run: (_: string, given: readonly Given[]) =>
+        Promise.resolve(given.map((it) => ({ ...it, kind: 'document', index: '.sparrow-state' }))),
+    } as unknown as Pipelines;
+    const asked = { ...request('bulk'), rights: undefined, query: { pipeline: 'p' } };
+    const body = Buffer.from('{"index":{"_index":"mine","_id":"api_keys"}}\n{}\n');
+    const reply = await bulk({ ...context, pipelines, models: {} as FieldModels }, asked, body);
+    expect(JSON.parse(Buffer.from(reply.body).toString())).toMatchObject({ items: [{ index: { status: 400 } }] });
+    expect(sent).toEqual([]);
   });
 });

@@ -5,10 +5,10 @@ import { EngineError } from '@sparrow-search/engine';
 
 import type { ClusterLog } from './cluster-engine.js';
 import { type Progress, copy, countOf, shardsOf } from './copy.js';
-import { checkWrite } from './documents.js';
+import { checkWrite, pipelineOf } from './documents.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
-import { decode, isObject } from './json.js';
+import { decode } from './json.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
@@ -116,9 +116,9 @@ export class Tasks {
       throw notOverCluster('a script of a reindex, for a key that may use some indices only,');
     }
     const query = await translatedQuery(this.#work, request, source, asked, cancel);
-    const pipeline = asked.pipeline ?? (await defaultPipeline(transport, asked.dest));
+    const pipeline = await pipelineOf(this.#work, asked.pipeline, asked.dest);
     const warnings = query?.warnings ?? [];
-    if (pipeline === undefined || pipeline === '_none') {
+    if (pipeline === undefined) {
       const body = asked.forCluster(source, query?.text);
       const reply = await transport.ask({ method: 'POST', path: '/_reindex', query: request.query, body });
       return withWarnings(replyOf(reply), warnings);
@@ -380,16 +380,6 @@ async function translatedQuery(
   if (query === undefined) return undefined;
   const read = await readSearch(context, request, source, `{"query":${query}}`, cancel);
   return { text: read.section('query') ?? query, warnings: read.warnings };
-}
-
-async function defaultPipeline(transport: Transport, index: string): Promise<string | undefined> {
-  const path = `/${encodeURIComponent(index)}/_settings/index.default_pipeline`;
-  const { status, body } = await transport.json({ method: 'GET', path, query: { flat_settings: 'true' } });
-  if (status !== 200 || !isObject(body)) return undefined;
-  const found = Object.values(body)
-    .map((it) => (isObject(it) && isObject(it['settings']) ? it['settings']['index.default_pipeline'] : undefined))
-    .find((it) => typeof it === 'string');
-  return found;
 }
 
 /** The number of a task of Sparrow's; undefined for one of the cluster's. */

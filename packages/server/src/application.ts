@@ -594,11 +594,18 @@ function warningsOf(
   return [...said, ...(warnings ?? [])].map((sentence) => ['Warning', warning(sentence)] as const);
 }
 
-/** Where a created document is. The body is the engine's, of a few hundred bytes. */
-function location(reply: EngineReply): readonly (readonly [string, string])[] {
-  const { _index: index, _id: id } = JSON.parse(new TextDecoder().decode(reply.body)) as Record<string, unknown>;
-  if (typeof index !== 'string' || typeof id !== 'string') return [];
-  return [['Location', `/${encodeURIComponent(index)}/_doc/${encodeURIComponent(id)}`]];
+/** Bytes that the names have at most which the answer to a write begins with: 255 and 512, each of them escaped as up to six. */
+const MOST_NAMES = 8 * 1024;
+
+/** Where a created document is. Read off the beginning of the body: an update shows the whole document behind it, if it is asked for. */
+function location({ body }: EngineReply): readonly (readonly [string, string])[] {
+  const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, MOST_NAMES)).toString();
+  // An old cluster says a type as well.
+  const names = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"\\]|\\.)*"),/;
+  const [, index, id] = names.exec(text) ?? [];
+  if (index === undefined || id === undefined) return [];
+  const part = (name: string): string => encodeURIComponent(JSON.parse(name) as string);
+  return [['Location', `/${part(index)}/_doc/${part(id)}`]];
 }
 
 /** Unknown paths are as closed as known ones: the error for a caller without a key, if it has none. */
