@@ -162,7 +162,7 @@ fn every_damaged_or_missing_file_is_named_with_the_snapshots_that_need_it() {
             fs::write(&path, &whole).unwrap();
         }
     }
-    assert!(seen.get(&2).is_some() && seen.get(&1).is_some(), "blobs of one and of two snapshots: {seen:?}");
+    assert!(seen.contains_key(&2) && seen.contains_key(&1), "blobs of one and of two snapshots: {seen:?}");
     assert_eq!(it.check().problems, []);
 }
 

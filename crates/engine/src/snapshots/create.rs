@@ -175,9 +175,12 @@ pub(crate) fn create_snapshot(
     let spec = TaskSpec::new("cluster:admin/snapshot/create", format!("snapshot [{repository_name}:{name}]"))
         .cancellable()
         .opaque_id(request.opaque_id.clone());
-    engine.snapshots.failed.begin(&guard.creation);
-    let (owner, creation) = (engine.clone(), guard.creation.clone());
-    let spawned = engine.tasks.spawn(spec, move |context| {
+    let owner = engine.clone();
+    let (note, noted) = std::sync::mpsc::channel();
+    let task = engine.tasks.spawn(spec, move |context| {
+        // Here, so that whoever sees the snapshot finds its task.
+        owner.snapshots.failed.begin(&guard.creation);
+        let _ = note.send(());
         let job = Job { engine: &owner, repository: &repository, guard: &guard, wanted: &wanted, context };
         let made = job.run(&handles, failures);
         note_end(&owner, &guard.creation, context, &label, &made);
@@ -187,8 +190,9 @@ pub(crate) fn create_snapshot(
             }
             made => made.map(|info| json!({"snapshot": listing::view(&repository.name, &info)})),
         }
-    });
-    let task = spawned.inspect_err(|_| engine.snapshots.failed.forget(&creation))?;
+    })?;
+    // Once it is accepted, a crash leaves a snapshot that failed, and not nothing.
+    let _ = noted.recv();
     match wait {
         true => Ok(Reply::ok(&task.wait()?)),
         false => Ok(Reply::ok(&json!({"accepted": true}))),
