@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { bulk } from './documents.js';
 import type { FieldModels } from './field-models.js';
+import { FieldModels } from './field-models.js';
 import { changeAliases, createIndex, putMapping } from './indices.js';
 import { Names } from './names.js';
 import type { Given, Pipelines } from './pipelines.js';
@@ -43,7 +44,13 @@ const transport = {
   },
   json: () => Promise.resolve({ status: 200, body: {} }),
 } as unknown as Transport;
-const context = { native, transport, product, names: new Names(native, transport) };
+const context = {
+  native,
+  transport,
+  product,
+  names: new Names(native, transport),
+  models: new FieldModels(native, transport),
+};
 
 function request(op: EngineRequest['op'], path: Readonly<Record<string, string>> = {}): EngineRequest {
   return { op, path, query: {}, action: 'indices:admin/aliases', rights: '{}' };
