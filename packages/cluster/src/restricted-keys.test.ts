@@ -3,7 +3,6 @@ import { EngineError, type EngineRequest, type SearchEngine } from '@sparrow-sea
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { bulk } from './documents.js';
-import type { FieldModels } from './field-models.js';
 import { FieldModels } from './field-models.js';
 import { changeAliases, createIndex, putMapping } from './indices.js';
 import { Names } from './names.js';
