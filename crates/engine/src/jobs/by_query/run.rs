@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sparrow_index::{DocAddress, Snapshot};
+use sparrow_types::work::{self, Work};
 
 use super::plan::{Position, Source};
 use super::slice::{Slice, Turns};
@@ -304,7 +305,8 @@ pub(super) fn sources(engine: &Engine, spec: &Spec) -> Result<Vec<Source>, Engin
     Ok(sources)
 }
 
-/// The documents of a job in the order of their indices and sequence numbers. Texts of the query are encoded.
+/// The documents of a job in the order of their indices and sequence numbers. Texts of the query are encoded. Its query has the limits of
+/// a search's: a job is nobody's request, and its writes have none.
 pub(super) fn positions(
     engine: &Engine,
     spec: &mut Spec,
@@ -312,6 +314,7 @@ pub(super) fn positions(
     until: Option<&Until>,
     cancel: &CancelFlag,
 ) -> Result<Vec<Position>, EngineError> {
+    let _limits = work::enter(Some(Work::new(Arc::clone(cancel.flag()), Arc::clone(&engine.memory))));
     let handles: Vec<Arc<IndexHandle>> = sources.iter().map(|source| Arc::clone(&source.handle)).collect();
     if let Some(query) = &mut spec.query {
         crate::search::encode_query(engine, &handles, query, &spec.caller, cancel)?;
@@ -324,7 +327,7 @@ pub(super) fn positions(
                 let query = crate::search::query_of_index(engine, &source.handle, query)?;
                 let matching = source
                     .snapshot
-                    .matching(&query)
+                    .matching_until(&query, Some(cancel.flag()))
                     .map_err(|error| crate::search::query_error(engine, &source.handle, error))?;
                 source.snapshot.scan_all(Some(&matching))
             }
