@@ -141,7 +141,7 @@ describe('counts that tests in Rust print', () => {
         '"faults: seed={} cases={} of={all} acknowledged={acknowledged} refused={refused}"',
       ],
       ['crates/engine/tests/faults/main.rs', '"faults during recovery: seed={} cases={} of={all}"'],
-      ['crates/engine/tests/faults/main.rs', '"power cuts: seed={} cases={cuts} changes={}"'],
+      ['crates/engine/tests/faults/main.rs', '"power cuts: seed={} cases={} changes={total}"'],
       [
         'crates/engine/tests/corruption.rs',
         '"corruption: seed={seed} damaged={rounds} detected={} harmless={} wrong={} panics={} hangs={hangs}"',

@@ -601,7 +601,7 @@ const MOST_NAMES = 8 * 1024;
 function location({ body }: EngineReply): readonly (readonly [string, string])[] {
   const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, MOST_NAMES)).toString();
   // An old cluster says a type as well.
-  const names = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"\\]|\\.)*"),/;
+  const names = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"\\]|\\.)*")[,}]/;
   const [, index, id] = names.exec(text) ?? [];
   if (index === undefined || id === undefined) return [];
   const part = (name: string): string => encodeURIComponent(JSON.parse(name) as string);
