@@ -98,7 +98,18 @@ impl<'a> Run<'a> {
         let sources = sources(self.engine, &self.spec)?;
         self.spec.check_destination(self.engine)?;
         let cancel = CancelFlag::from(Arc::clone(self.context.cancel_flag()));
-        let positions = positions(self.engine, &mut self.spec, &sources, until.as_ref(), &cancel)?;
+        let positions = match positions(self.engine, &mut self.spec, &sources, until.as_ref(), &cancel) {
+            // A query that is broken off says so in its own way. It goes on after the next start.
+            Err(_) if self.context.is_closing() => return Err(EngineError::Cancelled),
+            // Before it was known which documents it is about: none of them was touched.
+            Err(_) if self.context.is_cancelled() => {
+                if earlier.len() > 1 {
+                    self.slices.divide(earlier);
+                }
+                return Ok(self.response(true));
+            }
+            found => found?,
+        };
         let until = self.until(&sources, &positions, until);
         let number = match earlier.len() {
             0 => self.number_of_slices(&sources),
@@ -120,8 +131,12 @@ impl<'a> Run<'a> {
         if self.spec.refresh {
             self.refresh(&sources)?;
         }
+        Ok(self.response(cancelled))
+    }
+
+    fn response(&self, cancelled: bool) -> Value {
         let stored = self.context.is_persistent();
-        Ok(self.slices.response(Form { kind: self.spec.kind(), stored, cancelled }))
+        self.slices.response(Form { kind: self.spec.kind(), stored, cancelled })
     }
 
     /// What is written by a job that writes where it reads must not be taken for a document that is still to be
