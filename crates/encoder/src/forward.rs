@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::bert::Scratch;
 use crate::cache::Vector;
 use crate::error::EncoderError;
-use crate::model::{Cut, DensePooling, Model, Plan};
+use crate::model::{DensePooling, Model, Plan};
 use crate::pooling::{max_over_tokens, mean, normalize};
 use crate::session::{Batch, OnnxSession};
 
@@ -193,10 +193,10 @@ fn pool(
             .chunks_exact(width)
             .map(|logits| sparse(max_over_tokens(logits, width), |logit| activation.weight(logit)))
             .collect()),
-        Plan::Dense { pooling: DensePooling::Done, cut } => {
-            Ok(values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *cut)).collect())
+        Plan::Dense { pooling: DensePooling::Done, dims, normalize } => {
+            Ok(values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *dims, *normalize)).collect())
         }
-        Plan::Dense { pooling, cut } => Ok(rows
+        Plan::Dense { pooling, dims, normalize } => Ok(rows
             .iter()
             .map(|range| {
                 let tokens = slice(range);
@@ -205,7 +205,7 @@ fn pool(
                     DensePooling::Last => tokens[tokens.len() - width..].to_vec(),
                     DensePooling::First | DensePooling::Done => tokens[..width].to_vec(),
                 };
-                dense(vector, *cut)
+                dense(vector, *dims, *normalize)
             })
             .collect()),
     }
@@ -215,9 +215,9 @@ fn sparse(logits: Vec<(u32, f32)>, weight: impl Fn(f32) -> f32) -> Vector {
     Vector::Sparse(logits.into_iter().map(|(term, logit)| (term, weight(logit))).collect())
 }
 
-fn dense(mut vector: Vec<f32>, cut: Cut) -> Vector {
-    vector.truncate(cut.dims);
-    if cut.normalize {
+fn dense(mut vector: Vec<f32>, dims: usize, unit_length: bool) -> Vector {
+    vector.truncate(dims);
+    if unit_length {
         normalize(&mut vector);
     }
     Vector::Dense(vector.into())
@@ -225,7 +225,7 @@ fn dense(mut vector: Vec<f32>, cut: Cut) -> Vector {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cut, DensePooling, Plan, finish};
+    use super::{DensePooling, Plan, finish};
     use crate::cache::Vector;
     use crate::pooling::Activation;
 
@@ -237,7 +237,7 @@ mod tests {
         let found = finish(&plan, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap();
         assert_eq!(found, [Vector::Sparse([(0, 1.0)].into()), Vector::Sparse([(1, 3.0)].into())]);
         let dense = |pooling, dims| {
-            let plan = Plan::Dense { pooling, cut: Cut { dims, normalize: false } };
+            let plan = Plan::Dense { pooling, dims, normalize: false };
             finish(&plan, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap()
         };
         let vectors = |all: [&[f32]; 2]| all.map(|vector| Vector::Dense(vector.into()));
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn shapes_that_were_not_promised_are_errors() {
-        let plan = Plan::Dense { pooling: DensePooling::Mean, cut: Cut { dims: 2, normalize: true } };
+        let plan = Plan::Dense { pooling: DensePooling::Mean, dims: 2, normalize: true };
         for shape in [&[2, 2, 2][..], &[1, 4], &[1, 2, 0], &[]] {
             let rows = std::slice::from_ref(&(0..2));
             assert!(finish(&plan, shape, &[0.0; 4], rows, 2, 1).is_err(), "{shape:?}");

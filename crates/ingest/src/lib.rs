@@ -277,7 +277,7 @@ impl Pipelines {
     /// When the store cannot be written.
     pub fn delete(&self, expression: &str) -> Result<bool, IngestError> {
         let _changes = self.changes.lock();
-        // What is not there now is not to come back.
+        // A change that was refused may lie in the store, and to delete what is not there writes nothing.
         self.data.settle_store(STORE)?;
         let mut pipelines = BTreeMap::clone(&self.current.read());
         let before = pipelines.len();

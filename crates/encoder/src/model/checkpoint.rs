@@ -219,7 +219,7 @@ impl Checkpoint {
         if !(1..=MAX_LAYERS).contains(&layers) {
             return Err(self.unsupported(format!("{layers} layers; it must have 1 to {MAX_LAYERS}")));
         }
-        let words = self.matrix(&self.own("embeddings.word_embeddings.weight"), None, width)?;
+        let words = self.matrix(&self.own(WORDS), None, width)?;
         let mut positions =
             self.values(&self.matrix(&self.own("embeddings.position_embeddings.weight"), None, width)?)?;
         if !matches!(self.architecture.model_type.as_str(), "bert" | "distilbert") {

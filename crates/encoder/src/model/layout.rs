@@ -131,16 +131,6 @@ pub(super) enum ForwardPass {
     Checkpoint(Checkpoint),
 }
 
-/// What is known of the numbers that a forward pass ends with.
-struct Outcome {
-    /// Length of a vector, or number of terms.
-    width: Option<usize>,
-    /// There is one row for each text, and not for each token.
-    pooled: bool,
-    /// The numbers are, or become, logits of all terms.
-    over_vocabulary: bool,
-}
-
 /// A model directory, understood but not loaded.
 #[derive(Debug)]
 pub(super) struct Layout {
@@ -187,19 +177,20 @@ impl Layout {
         let (config, architecture) = read_config(dir, &mut files)?;
         let modules = Modules::read(dir, &mut files)?;
         let prompts = Prompts::read(dir, &mut files)?;
-        let forward = find_forward_pass(dir, &said, said_so, architecture, &mut files)?;
-        let outcome = match &forward {
-            ForwardPass::Graph { onnx, output } => graph_outcome(onnx, output, &config, said.head.is_some())?,
-            ForwardPass::Checkpoint(checkpoint) => Outcome {
-                width: Some(checkpoint.width()),
-                pooled: false,
-                over_vocabulary: match modules.as_ref().and_then(Modules::is_sparse) {
-                    Some(sparse) => sparse,
-                    None => config.is_masked_lm() && checkpoint.has_head(),
-                },
+        let (forward, shape) = find_forward_pass(dir, &said, said_so, architecture, &mut files)?;
+        let width = shape.last().copied().flatten();
+        let pooled = shape.len() == 2;
+        let over_vocabulary = match &forward {
+            ForwardPass::Graph { output, .. } => {
+                output == "logits"
+                    || config.is_masked_lm() && said.head.is_some()
+                    || width.is_some() && width == config.vocab_size
+            }
+            ForwardPass::Checkpoint(checkpoint) => match modules.as_ref().and_then(Modules::is_sparse) {
+                Some(sparse) => sparse,
+                None => config.is_masked_lm() && checkpoint.has_head(),
             },
         };
-        let Outcome { width, pooled, over_vocabulary } = outcome;
 
         let query_weights = said.query_weights.as_ref().map(|name| dir.join(name)).or_else(|| {
             ["idf.json", "query_token_weights.txt"].iter().map(|name| dir.join(name)).find(|p| p.is_file())
@@ -345,7 +336,7 @@ impl Layout {
     }
 }
 
-/// The graph, or the checkpoint. A directory may have both, as most on Hugging Face's hub do: a checkpoint that our own code computes
+/// The graph or the checkpoint, and the shape of its output: a row for each text, or for each of its tokens. A directory may have both, as most on Hugging Face's hub do: a checkpoint that our own code computes
 /// is taken before a graph, which may need ONNX Runtime, unless `sparrow.json` describes the graph.
 fn find_forward_pass(
     dir: &Path,
@@ -353,7 +344,7 @@ fn find_forward_pass(
     said_so: bool,
     architecture: Architecture,
     files: &mut Vec<PathBuf>,
-) -> Result<ForwardPass, EncoderError> {
+) -> Result<(ForwardPass, Vec<Option<usize>>), EncoderError> {
     let onnx =
         ["model.onnx", "onnx/model.onnx"].iter().map(|name| dir.join(name)).find(|path| path.is_file());
     let parts = checkpoint::files(dir)?;
@@ -365,7 +356,8 @@ fn find_forward_pass(
     let onnx = match (checkpoint, onnx) {
         (Some(Ok(checkpoint)), _) => {
             files.extend(parts.into_iter().flatten());
-            return Ok(ForwardPass::Checkpoint(checkpoint));
+            let shape = vec![None, None, Some(checkpoint.width())];
+            return Ok((ForwardPass::Checkpoint(checkpoint), shape));
         }
         (Some(Err(error)), None) => return Err(error),
         (_, Some(onnx)) => onnx,
@@ -391,21 +383,10 @@ fn find_forward_pass(
         path: dir.to_path_buf(),
         reason: format!("graph has no output [{}]", wanted.unwrap_or("logits")),
     })?;
-    let output = output.name.clone();
+    let (output, shape) = (output.name.clone(), output.shape.clone());
     files.push(onnx.clone());
     files.extend(external_data(&onnx));
-    Ok(ForwardPass::Graph { onnx, output })
-}
-
-/// What a graph says of one of its outputs.
-fn graph_outcome(onnx: &Path, name: &str, config: &Config, head: bool) -> Result<Outcome, EncoderError> {
-    let outputs = onnx::outputs(onnx)?;
-    let shape = outputs.iter().find(|output| output.name == name).map(|output| &output.shape[..]);
-    let shape = shape.unwrap_or_default();
-    let width = shape.last().copied().flatten();
-    let over_vocabulary =
-        name == "logits" || config.is_masked_lm() && head || width.is_some() && width == config.vocab_size;
-    Ok(Outcome { width, pooled: shape.len() == 2, over_vocabulary })
+    Ok((ForwardPass::Graph { onnx, output }, shape))
 }
 
 /// What matters in `config.json`; nothing, where there is none.

@@ -56,7 +56,7 @@ impl ModelKind {
     }
 }
 
-/// What is put before texts, by what they are for.
+/// Texts that a model wants before those that it encodes: `query: `, say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prefixes {
     /// Before questions.
@@ -102,8 +102,8 @@ pub(crate) enum Plan {
     SparseLogits { activation: Activation },
     /// `[texts, terms]`: the graph takes the maximum itself.
     SparsePooled { activation: Activation },
-    /// `[texts, tokens, dims]` to one vector, or `[texts, dims]` as they are.
-    Dense { pooling: DensePooling, cut: Cut },
+    /// `[texts, tokens, width]` to one vector for each text, or `[texts, width]` as they are; the first `dims` numbers are left of it.
+    Dense { pooling: DensePooling, dims: usize, normalize: bool },
 }
 
 /// How the vectors of a text's tokens become one.
@@ -114,15 +114,6 @@ pub(crate) enum DensePooling {
     Last,
     /// There is one for each text.
     Done,
-}
-
-/// The last steps to a dense vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cut {
-    /// Numbers that are left of it.
-    pub(crate) dims: usize,
-    /// It is then scaled to length 1.
-    pub(crate) normalize: bool,
 }
 
 /// A model directory, read and shared by all deployments of it: tokenizer, vocabulary, quantised decoder.
@@ -174,7 +165,8 @@ impl Model {
         let activation = layout.activation;
         let dense = |pooling| Plan::Dense {
             pooling,
-            cut: Cut { dims: layout.dims().unwrap_or(usize::MAX), normalize: layout.normalize },
+            dims: layout.dims().unwrap_or(usize::MAX),
+            normalize: layout.normalize,
         };
         let plan = match layout.pooling {
             Pooling::Splade => match head {

@@ -121,7 +121,7 @@ fn a_checkpoint_is_taken_before_a_graph_and_a_graph_before_nothing() {
     assert!(!Model::load(unknown.path()).unwrap().is_native());
 }
 
-/// The same parameters under another precision are another model; the same files are the same one.
+/// Equal files have equal fingerprints, and one changed bit in any part makes another one.
 #[test]
 fn the_fingerprint_covers_all_files() {
     let fingerprint = |dir: &Path| Model::inspect(dir).unwrap().fingerprint;

@@ -36,7 +36,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// First and longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// What is done to an index without being asked for.
+/// A kind of work that an index needs now and then without anybody asking for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
     Refresh,
@@ -102,6 +102,11 @@ impl Default for Turns {
 }
 
 impl Turns {
+    /// The turn that a task needs.
+    fn of(&self, task: Task) -> &Turn {
+        if task == Task::Refresh { &self.refresh } else { &self.upkeep }
+    }
+
     /// What failed when it was last tried.
     fn failing(&self) -> impl Iterator<Item = Task> {
         [&self.refresh, &self.upkeep].into_iter().filter_map(Turn::failing)
@@ -156,12 +161,11 @@ impl Turn {
 /// Work for all indices about once a second: how full the disk is, and files that could not be removed.
 pub(super) type Housekeeping = Box<dyn Fn() + Send>;
 
-/// Something that is due, and the turn that was taken for it.
+/// Something that is due, and whose turn was taken.
 struct Work {
     handle: Arc<IndexHandle>,
     /// Known before it runs, for the case that it panics.
     task: Task,
-    turn: fn(&Turns) -> &Turn,
 }
 
 /// The threads that do it, as long as the engine is open.
@@ -247,8 +251,7 @@ impl Clock {
         if !refresh_is_due(handle) {
             handle.turns.refresh.nothing_is_due();
         } else if handle.turns.refresh.take() {
-            let turn: fn(&Turns) -> &Turn = |turns| &turns.refresh;
-            let _ = self.refreshes.send(Work { handle: handle.clone(), task: Task::Refresh, turn });
+            let _ = self.refreshes.send(Work { handle: handle.clone(), task: Task::Refresh });
         }
         if !tick.is_multiple_of(UPKEEP_TICKS) {
             return;
@@ -262,18 +265,18 @@ impl Clock {
             return;
         };
         if handle.turns.upkeep.take() {
-            let turn: fn(&Turns) -> &Turn = |turns| &turns.upkeep;
-            let _ = self.upkeep.send(Work { handle: handle.clone(), task, turn });
+            let _ = self.upkeep.send(Work { handle: handle.clone(), task });
         }
     }
 }
 
 fn work_off(queue: &Receiver<Work>, failures: &Failures) {
-    while let Ok(Work { handle, task, turn }) = queue.recv() {
+    while let Ok(Work { handle, task }) = queue.recv() {
+        let turn = handle.turns.of(task);
         let result = match caught(|| run(&handle, task)) {
             // Logged and counted where it failed.
             Ok(Ok(())) if task == Task::Merge && handle.index().merge_failure().is_some() => {
-                turn(&handle.turns).give_back(Err(task));
+                turn.give_back(Err(task));
                 continue;
             }
             Ok(Err(error)) if !handle.shard.is_closed() => {
@@ -294,7 +297,7 @@ fn work_off(queue: &Receiver<Work>, failures: &Failures) {
         if result.is_err() {
             failures.add(task, 1);
         }
-        turn(&handle.turns).give_back(result);
+        turn.give_back(result);
     }
 }
 
@@ -320,7 +323,7 @@ fn refresh_is_due(handle: &IndexHandle) -> bool {
         && handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval)
 }
 
-/// What is due of the work that an index has one turn for.
+/// The most urgent of all tasks but refreshes, which have a turn of their own; none if nothing is due.
 fn upkeep_due(handle: &IndexHandle, flush_threshold: u64) -> Option<Task> {
     if handle.shard.needs_recovery() || handle.shard.is_folder_uncertain() {
         Some(Task::Recovery)

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::layout::{BlobState, Layout};
+use super::layout::{BlobState, Layout, blob_name};
 use super::manifest::{Content, Info};
 use crate::error::EngineError;
 use crate::indices::Metadata;
@@ -158,10 +158,10 @@ impl Check<'_> {
                     self.bytes += length;
                     if let Some(expected) = of.lengths.iter().find(|expected| **expected != length) {
                         let reason = format!("it has {length} bytes, and a snapshot says {expected}");
-                        self.found(Layout::blob_name(&sha256), reason, &of);
+                        self.found(blob_name(&sha256), reason, &of);
                     }
                 }
-                BlobState::Damaged(reason) => self.found(Layout::blob_name(&sha256), reason, &of),
+                BlobState::Damaged(reason) => self.found(blob_name(&sha256), reason, &of),
                 // Removed since it was listed.
                 BlobState::Missing if of.snapshots.is_empty() => unneeded -= 1,
                 BlobState::Missing => _ = users.insert(sha256, of),
@@ -172,7 +172,7 @@ impl Check<'_> {
                 true => "it is missing: a restore found it damaged and renamed it",
                 false => "it is missing",
             };
-            self.found(Layout::blob_name(&sha256), reason.to_owned(), &of);
+            self.found(blob_name(&sha256), reason.to_owned(), &of);
         }
         Ok(unneeded)
     }

@@ -10,7 +10,7 @@ use crate::error::EngineError;
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     made: AtomicU64,
-    /// Of those that were made: indices are missing in them.
+    /// Snapshots that were made and lack indices, besides those in `made`.
     partial: AtomicU64,
     failed: AtomicU64,
     restored: AtomicU64,

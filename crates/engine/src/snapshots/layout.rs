@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use sparrow_files::{self as fs, File};
 use sparrow_storage::durable;
 
-pub(super) use self::blobs::BlobState;
+pub(super) use self::blobs::{BlobState, blob_name};
 use self::lines::{Unusable, read_line, written};
 use super::errors;
 use super::manifest::{Content, FileEntry, Info};

@@ -182,7 +182,7 @@ impl Templates {
         change: impl FnOnce(&mut TemplateSet) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let _one = self.changing.lock();
-        // What is not there now is not to come back.
+        // A change that was refused may lie in the store, and to delete what is not there writes nothing.
         self.data.settle_store(STORE)?;
         let mut set = TemplateSet::clone(&self.set());
         change(&mut set)?;

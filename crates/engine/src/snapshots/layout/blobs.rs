@@ -19,9 +19,9 @@ const CHUNK: usize = 256 << 10;
 /// What the name of a blob ends with that a restore found damaged.
 const DAMAGED: &str = "damaged";
 
-/// What is found under the name of a blob.
+/// Whether the file of a blob has the content that it is named by.
 pub(in crate::snapshots) enum BlobState {
-    /// What was stored, with its length.
+    /// It has; its length in bytes.
     Whole(u64),
     /// Something else, and why.
     Damaged(String),
@@ -34,19 +34,33 @@ impl Layout {
     /// # Errors
     /// When the folders cannot be listed, or one of them is none.
     pub fn blobs(&self) -> Result<Vec<String>, EngineError> {
+        let mut hashes = Vec::new();
+        self.each_blob_folder(|folder, names| {
+            hashes.extend(names.into_iter().filter(|name| is_hash(name) && name.starts_with(folder)));
+            Ok(())
+        })?;
+        Ok(hashes)
+    }
+
+    /// Shows the folders of blobs one after another, by their names, with the names of what is in each.
+    ///
+    /// # Errors
+    /// When one cannot be listed or is none, or what `look` gives.
+    fn each_blob_folder(
+        &self,
+        mut look: impl FnMut(&str, Vec<String>) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let list =
             |folder: &Path| durable::list_dir(folder).map_err(|error| self.failed("listed", BLOBS, &error));
-        let mut hashes = Vec::new();
-        for folder in list(&self.root.join(BLOBS))? {
-            self.check_place(&format!("{BLOBS}/{folder}"))?;
-            let path = self.root.join(BLOBS).join(&folder);
-            if path.is_dir() {
-                hashes.extend(
-                    list(&path)?.into_iter().filter(|hash| is_hash(hash) && hash.starts_with(&folder)),
-                );
+        let blobs = self.root.join(BLOBS);
+        for name in list(&blobs)? {
+            self.check_place(&format!("{BLOBS}/{name}"))?;
+            let folder = blobs.join(&name);
+            if folder.is_dir() {
+                look(&name, list(&folder)?)?;
             }
         }
-        Ok(hashes)
+        Ok(())
     }
 
     /// Reads a blob and compares it with its hash.
@@ -74,11 +88,6 @@ impl Layout {
         aside(&self.blob(sha256)).exists()
     }
 
-    /// Path of a blob below the repository.
-    pub fn blob_name(sha256: &str) -> String {
-        blob_name(sha256)
-    }
-
     /// Removes the blobs that no snapshot has.
     ///
     /// # Errors
@@ -89,16 +98,9 @@ impl Layout {
             used.extend(self.content(&uuid)?.files().map(|file| file.sha256.clone()));
         }
         let mut swept = Swept::default();
-        let blobs = self.root.join(BLOBS);
-        let list =
-            |folder: &Path| durable::list_dir(folder).map_err(|error| self.failed("listed", BLOBS, &error));
-        for folder in list(&blobs)? {
-            self.check_place(&format!("{BLOBS}/{folder}"))?;
-            let folder = blobs.join(folder);
-            if !folder.is_dir() {
-                continue;
-            }
-            for hash in list(&folder)? {
+        self.each_blob_folder(|name, names| {
+            let folder = self.root.join(BLOBS).join(name);
+            for hash in names {
                 let is_needed = match hash.strip_suffix(DAMAGED).and_then(|name| name.strip_suffix('.')) {
                     // Until there is a whole one again.
                     Some(of) => !is_hash(of) || used.contains(of) && !folder.join(of).exists(),
@@ -114,7 +116,8 @@ impl Layout {
                 swept.blobs += 1;
                 swept.bytes += bytes;
             }
-        }
+            Ok(())
+        })?;
         Ok(swept)
     }
 
@@ -288,7 +291,7 @@ impl Layout {
     }
 }
 
-fn blob_name(sha256: &str) -> String {
+pub(in crate::snapshots) fn blob_name(sha256: &str) -> String {
     format!("{BLOBS}/{}/{sha256}", sha256.get(..2).unwrap_or("00"))
 }
 
