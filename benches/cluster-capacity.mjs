@@ -2,20 +2,16 @@
 //
 // The constants of docs/design/capacity.md: one shard of a cluster takes more and more passages of DIR/passages-200k.jsonl.gz through a Sparrow
 // server, and is asked questions of DIR/queries-20k.jsonl.gz, whose tokens are given, one after another. It makes an index and removes it.
-import { randomBytes } from 'node:crypto';
-import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { createGunzip } from 'node:zlib';
 
-import { bulkLines, createClient, findApiKey } from '../scripts/lib/api-client.mjs';
-import { CLI } from '../scripts/lib/paths.mjs';
+import { bulkLines, createClient } from '../scripts/lib/api-client.mjs';
 import { main } from '../scripts/lib/process.mjs';
-import { startServer } from '../scripts/lib/server-process.mjs';
-import { machine, revision } from './lib/machine.mjs';
+import { productOf, withClusterServer, withoutAddress } from './lib/cluster-server.mjs';
+import { beginRecord, commandLine, writeRecord } from './lib/record.mjs';
 import { percentile } from './lib/statistics.mjs';
 
 const MODEL = '.sparse_encoder_model_2';
@@ -24,9 +20,6 @@ const PIPELINE = 'capacity-embed';
 const FIELD = 'tokens';
 const BULK = 1000;
 const QUESTIONS = 200;
-
-// The cluster may have had another owner before.
-process.env.SPARROW_API_KEY = Buffer.from(`owner:${randomBytes(24).toString('base64url')}`).toString('base64');
 
 const OPTIONS = {
   cluster: { type: 'string' },
@@ -85,9 +78,17 @@ await main(async (args) => {
     readRows(join(values.data, 'passages-200k.jsonl.gz'), Math.max(...sizes)),
     readRows(join(values.data, 'queries-20k.jsonl.gz'), QUESTIONS),
   ]);
-  const data = mkdtempSync(join(tmpdir(), 'sparrow-capacity-'));
-  const server = await startServer(process.execPath, [CLI, '--cluster', cluster], data);
-  const request = createClient({ url: server.url, apiKey: findApiKey(data) });
+  const endRecord = beginRecord({
+    suite: 'cluster-capacity',
+    title: 'one shard of a cluster as it grows',
+    command: commandLine('node benches/cluster-capacity.mjs', withoutAddress(args, cluster)),
+  });
+  const found = await withClusterServer(cluster, (server) => measure(cluster, server, { passages, queries, sizes }));
+  if (values.json !== undefined) writeRecord(values.json, endRecord(found));
+});
+
+async function measure(cluster, server, { passages, queries, sizes }) {
+  const request = createClient(server);
   const rows = [];
   try {
     const { body: root } = await ask(cluster, 'GET', '/');
@@ -127,23 +128,16 @@ await main(async (args) => {
       console.log(JSON.stringify(rows.at(-1)));
     }
     const sample = passages.slice(0, 1000);
-    const record = {
-      command: `node benches/cluster-capacity.mjs --cluster URL --data ../shared/data --sizes ${values.sizes}`,
-      date: new Date().toISOString(),
-      cluster: `${root.version.distribution ?? 'elasticsearch'} ${root.version.number}`,
-      ...revision(),
-      machine: machine(),
+    return {
+      cluster: productOf(root),
       text_bytes_per_document: Math.round(
         sample.reduce((sum, row) => sum + Buffer.byteLength(JSON.stringify(row)), 0) / 1000,
       ),
       query_tokens: Number((vectors.reduce((sum, it) => sum + Object.keys(it).length, 0) / vectors.length).toFixed(1)),
       rows,
     };
-    if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(record, null, 2)}\n`);
   } finally {
     await ask(cluster, 'DELETE', `/${INDEX}?ignore_unavailable=true`).catch(() => {});
     await request('DELETE', `/_ingest/pipeline/${PIPELINE}`).catch(() => {});
-    await server.stop();
-    rmSync(data, { recursive: true, force: true });
   }
-});
+}

@@ -3,20 +3,13 @@
 // What Sparrow adds over a cluster, each time the same request once to the bare cluster in its own form and once through Sparrow, in turn:
 // milliseconds of a search, and documents a second of a bulk load whose tokens are given. Beside them the load through the model, and the
 // bytes that the cluster takes for a document, from which docs/design/capacity.md computes. It makes indices `overhead-*` and removes them.
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import process from 'node:process';
 import { parseArgs } from 'node:util';
 
-import { findApiKey } from '../scripts/lib/api-client.mjs';
-import { CLI } from '../scripts/lib/paths.mjs';
 import { main } from '../scripts/lib/process.mjs';
-import { startServer } from '../scripts/lib/server-process.mjs';
 import { questionsFrom, readSynsets } from '../scripts/lib/wordnet.mjs';
-import { machine, revision } from './lib/machine.mjs';
+import { productOf, withClusterServer, withoutAddress } from './lib/cluster-server.mjs';
+import { beginRecord, commandLine, writeRecord } from './lib/record.mjs';
 import { median, percentile } from './lib/statistics.mjs';
 
 const MODEL = '.sparse_encoder_model_2';
@@ -27,9 +20,6 @@ const FIELD = 'tokens';
 const BULK = 500;
 const WARM_UP = 100;
 const LOADS = 5;
-
-// The cluster may have had another owner before.
-process.env.SPARROW_API_KEY = Buffer.from(`owner:${randomBytes(24).toString('base64url')}`).toString('base64');
 
 const OPTIONS = {
   cluster: { type: 'string' },
@@ -46,7 +36,7 @@ function send(to, method, path, body, type = 'application/json') {
   return new Promise((resolve, reject) => {
     const headers = {
       ...(body === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
-      ...(to.key === undefined ? {} : { authorization: `ApiKey ${to.key}` }),
+      ...(to.apiKey === undefined ? {} : { authorization: `ApiKey ${to.apiKey}` }),
     };
     const sent = request(to.url + path, { method, agent, headers }, (response) => {
       const chunks = [];
@@ -160,12 +150,20 @@ async function bulkLoads(cluster, sparrow, lines) {
 
 await main(async (args) => {
   const { values } = parseArgs({ args, options: OPTIONS });
+  const endRecord = beginRecord({
+    suite: 'cluster-overhead',
+    title: 'what Sparrow adds over a cluster',
+    command: commandLine('node benches/cluster-overhead.mjs', withoutAddress(args, values.cluster)),
+  });
+  const [documents, rounds] = [Number(values.documents), Number(values.rounds)];
   const cluster = { url: values.cluster };
-  const data = mkdtempSync(join(tmpdir(), 'sparrow-overhead-'));
-  const server = await startServer(process.execPath, [CLI, '--cluster', values.cluster], data);
-  const sparrow = { url: server.url, key: findApiKey(data) };
+  const found = await withClusterServer(values.cluster, (sparrow) => measure(cluster, sparrow, documents, rounds));
+  if (values.json !== undefined) writeRecord(values.json, endRecord(found));
+});
+
+async function measure(cluster, sparrow, documents, rounds) {
   try {
-    const synsets = readSynsets(Number(values.documents));
+    const synsets = readSynsets(documents);
     const questions = questionsFrom(synsets, 20).map(({ text }) => text);
     const { body: root } = await send(cluster, 'GET', '/');
     const inference = { model_id: MODEL, input_output: [{ input_field: 'gloss', output_field: FIELD }] };
@@ -181,37 +179,22 @@ await main(async (args) => {
     const tokens = all.hits.hits.reduce((sum, { _source }) => sum + Object.keys(_source[FIELD]).length, 0);
     const bulk = await bulkLoads(cluster, sparrow, given);
     console.log(JSON.stringify({ bulk }));
-    const found = await searches(cluster, sparrow, questions, Number(values.rounds));
+    const found = await searches(cluster, sparrow, questions, rounds);
     await send(cluster, 'POST', `/${INDEX}/_forcemerge?max_num_segments=1`);
     const { body: stats } = await send(cluster, 'GET', `/${INDEX}/_stats/store`);
     const bytes = stats._all.primaries.store.size_in_bytes;
-    const record = {
-      command: `node benches/cluster-overhead.mjs ${args.filter((it) => !it.startsWith('http')).join(' ')}`.replace(
-        '--cluster',
-        '--cluster URL',
-      ),
-      date: new Date().toISOString(),
-      cluster: `${root.version.distribution ?? 'elasticsearch'} ${root.version.number}`,
-      ...revision(),
-      machine: machine(),
-      searches: found,
-      bulk_tokens_given: bulk,
-      through_the_model,
-      store: {
-        documents: given.length,
-        bytes_per_document: Math.round(bytes / given.length),
-        tokens_per_document: Number((tokens / given.length).toFixed(1)),
-        line_bytes_per_document: Math.round(given.reduce((sum, line) => sum + line.length, 0) / given.length),
-      },
+    const store = {
+      documents: given.length,
+      bytes_per_document: Math.round(bytes / given.length),
+      tokens_per_document: Number((tokens / given.length).toFixed(1)),
+      line_bytes_per_document: Math.round(given.reduce((sum, line) => sum + line.length, 0) / given.length),
     };
-    console.log(JSON.stringify(record.store));
-    if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(record, null, 2)}\n`);
+    console.log(JSON.stringify(store));
+    return { cluster: productOf(root), searches: found, bulk_tokens_given: bulk, through_the_model, store };
   } finally {
     for (const index of [INDEX, LOADED])
       await send(cluster, 'DELETE', `/${index}?ignore_unavailable=true`).catch(() => {});
     await send(sparrow, 'DELETE', `/_ingest/pipeline/${PIPELINE}`).catch(() => {});
-    await server.stop();
-    rmSync(data, { recursive: true, force: true });
     agent.destroy();
   }
-});
+}
