@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { PASSAGES_FILE } from '../support/passages.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const SCRIPTS = fileURLToPath(new URL('./node', import.meta.url));
@@ -63,7 +64,7 @@ describe.skipIf('missing' in found)('clients for Node.js', () => {
   });
 
   it('LangChain', async () => {
-    const env = { SPARROW_URL: server.url, SPARROW_API_KEY: server.apiKey };
+    const env = { SPARROW_URL: server.url, SPARROW_API_KEY: server.apiKey, SPARROW_PASSAGES: PASSAGES_FILE };
     const ran = await run(process.execPath, ['--test', 'langchain.mjs'], folder, env);
     if (ran.code !== 0) throw new Error(ran.output);
     expect(ran.output).toMatch(/# pass [1-9]/);

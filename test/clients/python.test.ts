@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, it } from 'vitest';
 
+import { PASSAGES_FILE } from '../support/passages.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const SCRIPTS = fileURLToPath(new URL('./python', import.meta.url));
@@ -79,6 +80,7 @@ describe.skipIf('missing' in found)('Python clients', () => {
       SPARROW_URL: server.url,
       SPARROW_API_KEY: server.apiKey,
       SPARROW_DENSE_MODEL: DENSE_MODEL,
+      SPARROW_PASSAGES: PASSAGES_FILE,
       PYTHONDONTWRITEBYTECODE: '1',
     };
     const ran = await run('python' in found ? found.python : '', ['-m', 'unittest', '-v', script], env);

@@ -1,5 +1,6 @@
 // LangChain's Elasticsearch store for JavaScript, unchanged, with the models that are in the server as its embeddings.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 
 import { Client } from '@elastic/elasticsearch';
@@ -7,7 +8,7 @@ import { ElasticVectorSearch, HybridRetrievalStrategy } from '@langchain/communi
 import { Document } from '@langchain/core/documents';
 import { Embeddings } from '@langchain/core/embeddings';
 
-const { SPARROW_URL: node, SPARROW_API_KEY: apiKey } = process.env;
+const { SPARROW_URL: node, SPARROW_API_KEY: apiKey, SPARROW_PASSAGES: passages } = process.env;
 const client = new Client({ node, auth: { apiKey } });
 after(() => client.close());
 
@@ -27,14 +28,7 @@ class ServerEmbeddings extends Embeddings {
   }
 }
 
-const PASSAGES = {
-  stamps: 'a person who collects and studies postage stamps',
-  open: 'an abnormal fear of being in open or public places',
-  walk: 'to walk in a leisurely way, without hurry',
-  bread: 'food made from dough of flour or meal that is baked',
-  whale: 'the largest mammal that ever lived, at home in the ocean',
-  child: 'a physician who specialises in the treatment of children',
-};
+const PASSAGES = JSON.parse(readFileSync(passages, 'utf8'));
 const documents = Object.entries(PASSAGES).map(
   ([key, pageContent], number) => new Document({ pageContent, metadata: { key, number } }),
 );

@@ -1,9 +1,7 @@
 """langchain-elasticsearch, its strategies unchanged."""
 
-import math
 import unittest
 
-from elasticsearch.helpers.vectorstore import DistanceMetric
 from langchain_core.documents import Document
 from langchain_elasticsearch import (
     BM25Strategy,
@@ -72,12 +70,7 @@ class Langchain(unittest.TestCase):
         """The exact strategy by each distance: vectors are not in a graph, and every document is measured."""
         question = self.embeddings().embed_query("a doctor for sick children")
         vectors = dict(zip(support.PASSAGES, self.embeddings().embed_documents(list(support.PASSAGES.values()))))
-        measures = {
-            DistanceMetric.COSINE: lambda v: support.dot(v, question) / support.norm(v) / support.norm(question) + 1,
-            DistanceMetric.EUCLIDEAN_DISTANCE: lambda v: 1 / (1 + math.dist(v, question)),
-            DistanceMetric.DOT_PRODUCT: lambda v: 1 / (1 + math.exp(-support.dot(v, question))),
-        }
-        for metric, measure in measures.items():
+        for metric, measure in support.exact_scores(question).items():
             with self.subTest(metric):
                 name = f"lc-exact-{metric.value.lower()}"
                 store = self.store(name, DenseVectorScriptScoreStrategy(distance=metric), embedding=self.embeddings())

@@ -1,7 +1,6 @@
 """LlamaIndex's Elasticsearch store, its strategies unchanged, with embeddings that the server makes."""
 
 import asyncio
-import math
 import unittest
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -20,7 +19,7 @@ from llama_index.vector_stores.elasticsearch import (
     AsyncSparseVectorStrategy,
     ElasticsearchStore,
 )
-from elasticsearch.helpers.vectorstore import AsyncDenseVectorScriptScoreStrategy, DistanceMetric
+from elasticsearch.helpers.vectorstore import AsyncDenseVectorScriptScoreStrategy
 
 import support
 
@@ -113,12 +112,7 @@ class LlamaIndex(unittest.TestCase):
         """The client's exact strategy, by each distance, against the distances themselves."""
         self.store("li-exact")
         question = self.embedding.get_query_embedding("a doctor for sick children")
-        measures = {
-            DistanceMetric.COSINE: lambda v: support.dot(v, question) / support.norm(v) / support.norm(question) + 1,
-            DistanceMetric.EUCLIDEAN_DISTANCE: lambda v: 1 / (1 + math.dist(v, question)),
-            DistanceMetric.DOT_PRODUCT: lambda v: 1 / (1 + math.exp(-support.dot(v, question))),
-        }
-        for metric, measure in measures.items():
+        for metric, measure in support.exact_scores(question).items():
             with self.subTest(metric):
                 # This store writes vectors only with its approximate strategy; it searches by any.
                 store = ElasticsearchStore(
