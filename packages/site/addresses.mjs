@@ -40,3 +40,15 @@ export function anchorOf(heading) {
     .replaceAll(/[^\p{Letter}\p{Number}\s_-]/gu, '')
     .replaceAll(' ', '-');
 }
+
+/** Anchors of the headings of one page, each unlike those before it, as GitHub makes them: what comes back takes them in their order. */
+export function uniqueAnchors() {
+  const taken = new Set();
+  return (heading) => {
+    const anchor = anchorOf(heading);
+    let unique = anchor;
+    for (let number = 1; taken.has(unique); number += 1) unique = `${anchor}-${number}`;
+    taken.add(unique);
+    return unique;
+  };
+}

@@ -1,5 +1,5 @@
 // Markdown as this site needs it: anchors as on GitHub, links between pages, the same example in several languages behind tabs.
-import { anchorOf, linkFrom } from './addresses.mjs';
+import { linkFrom, uniqueAnchors } from './addresses.mjs';
 
 const LANGUAGES = new Map([
   ['sh', 'curl'],
@@ -29,13 +29,9 @@ const textOf = (token) =>
     .join('');
 
 function anchors(tokens) {
-  const seen = new Map();
+  const anchorFor = uniqueAnchors();
   tokens.forEach((token, at) => {
-    if (token.type !== 'heading_open') return;
-    const anchor = anchorOf(textOf(tokens[at + 1]));
-    const before = seen.get(anchor) ?? 0;
-    seen.set(anchor, before + 1);
-    token.attrSet('id', before === 0 ? anchor : `${anchor}-${before}`);
+    if (token.type === 'heading_open') token.attrSet('id', anchorFor(textOf(tokens[at + 1])));
   });
 }
 

@@ -6,22 +6,24 @@ import { expect, it } from 'vitest';
 
 import { ROOT, pagesUnder, read } from './pages.js';
 
-const { anchorOf } = (await import(new URL('../../packages/site/addresses.mjs', import.meta.url).href)) as {
+const { anchorOf, uniqueAnchors } = (await import(
+  new URL('../../packages/site/addresses.mjs', import.meta.url).href
+)) as {
   anchorOf: (heading: string) => string;
+  uniqueAnchors: () => (heading: string) => string;
 };
 
 /** Markdown without blocks: `# …` in a script is no heading, and no link stands there. */
 const withoutBlocks = (markdown: string): string => markdown.replaceAll(/^( *)(`{3,})[^\n]*\n[\s\S]*?^\1\2$/gm, '');
 
 function anchorsOf(markdown: string): Set<string> {
-  const anchors = new Set<string>();
-  for (const [, heading = ''] of withoutBlocks(markdown).matchAll(/^#{1,6} (.+)$/gm)) {
-    const anchor = anchorOf(heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', ''));
-    let unique = anchor;
-    for (let number = 1; anchors.has(unique); number += 1) unique = `${anchor}-${String(number)}`;
-    anchors.add(unique);
-  }
-  return anchors;
+  const anchorFor = uniqueAnchors();
+  const headings = [...withoutBlocks(markdown).matchAll(/^#{1,6} (.+)$/gm)];
+  return new Set(
+    headings.map(([, heading = '']) =>
+      anchorFor(heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')),
+    ),
+  );
 }
 
 interface Link {

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
 import { bulk, changeDocument, writeDocument } from './documents.js';
@@ -206,7 +208,7 @@ async function opened(
       if (error instanceof UnsupportedClusterError || error instanceof ClusterSettingsError) throw error;
       const reason = reasonOf(error);
       log.warn('the cluster cannot be used yet', { cluster: nodes, error: reason, retry_in_ms: wait });
-      await pause(wait, signal);
+      await sleep(wait, undefined, { signal }).catch(() => undefined);
       if (signal?.aborted === true) throw error;
     }
   }
@@ -215,20 +217,4 @@ async function opened(
 function reasonOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'reason' in error) return String(error.reason);
   return error instanceof Error ? error.message : String(error);
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted === true) {
-      resolve();
-      return;
-    }
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener('abort', done);
-  });
 }

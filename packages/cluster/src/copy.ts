@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
 import { sourceHits } from './hits.js';
@@ -238,7 +240,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     if (attempt >= RETRIES)
       throw refusal(429, 'es_rejected_execution_exception', 'the cluster had no room for documents, again and again');
     tally.bulk_retries += 1;
-    await pause(FIRST_RETRY_MS * 2 ** attempt);
+    await sleep(FIRST_RETRY_MS * 2 ** attempt);
   }
   const indices = new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])));
   await noteModels(context, plan.pipeline, indices);
@@ -259,9 +261,5 @@ function itemsOf(body: Buffer): readonly Item[] {
 
 async function pace({ perSecond }: CopyPlan, documents: number, started: number): Promise<void> {
   if (perSecond === 0) return;
-  await pause(Math.max(0, started + (documents / perSecond) * 1000 - Date.now()));
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+  await sleep(Math.max(0, started + (documents / perSecond) * 1000 - Date.now()));
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
 import { EngineError } from '@sparrow-search/engine';
@@ -274,7 +275,7 @@ export class Tasks {
       if (Date.now() >= deadline)
         throw refusal(429, 'timeout_exception', `Timed out waiting for completion of [${task}]`);
       if (signal.aborted) throw signal.reason as Error;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await sleep(LOOK_MS);
     }
   }
 

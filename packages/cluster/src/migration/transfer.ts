@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { EngineError, type SearchEngine } from '@sparrow-search/engine';
 
 import { type SourceHit, sourceHits } from '../hits.js';
@@ -94,7 +96,7 @@ async function writePage(engine: SearchEngine, index: string, page: readonly Sou
     if (lines.length === 0) return;
     if (attempt >= RETRIES)
       throw new MigrationError(`there was no room for documents of index [${index}], again and again`);
-    await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS * 2 ** attempt));
+    await sleep(FIRST_RETRY_MS * 2 ** attempt);
   }
 }
 

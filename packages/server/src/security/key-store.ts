@@ -9,6 +9,7 @@ import { sealPieces } from '../sealed-file.js';
 import { Turns } from '../turns.js';
 import { KeyList } from './key-list.js';
 import { type KeyText, keysInFile } from './key-text.js';
+import { isObject } from './request-body.js';
 import { OWNER_ROLES, type Roles, isRoles } from './roles.js';
 import { unauthenticated } from './unauthenticated.js';
 
@@ -491,10 +492,6 @@ function isKey(key: unknown): key is ApiKey {
     isObject(metadata) &&
     (expiration === undefined || typeof expiration === 'number')
   );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** 22 characters, 128 random bits. */
