@@ -53,7 +53,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'documents between two marks of a job': [`${ENGINE}jobs/by_query/plan.rs`, 'MOST_PER_CHUNK'],
   'documents that a job with a `sort` takes': [`${ENGINE}jobs/by_query/run.rs`, 'MOST_ORDERED'],
   'long operations at once': [`${ENGINE}executor.rs`, 'LONG_CAPACITY'],
-  'requests that wait in a lane': [`${ENGINE}executor.rs`, 'LANE_CAPACITY'],
+  'requests that wait in a lane': [`${ENGINE}executor/queue.rs`, 'LANE_CAPACITY'],
   'snapshots of a repository': [`${ENGINE}snapshots/settings.rs`, 'DEFAULT_SNAPSHOTS'],
   'connections at once': ['packages/server/src/server.ts', 'MAX_CONNECTIONS'],
   'bytes of line and headers': ['packages/server/src/server.ts', 'MAX_HEADER_BYTES'],

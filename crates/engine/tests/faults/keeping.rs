@@ -138,7 +138,7 @@ pub const STEPS: &[Step] = &[
         )
     },
     Step {
-        documents: &[("e/7", Some(7))],
+        effect: Effect::Pipes { document: "e/7", pipeline: "pipeline p", by_version: &[("1", 4), ("2", 7)] },
         ..step("after the second snapshot", "index_doc", "index=e&id=7", "pipeline=p", r#"{"t":"blue"}"#)
     },
     Step { facts: &[("closed e", "closed")], ..step("close e again", "close_index", "index=e", "", "") },

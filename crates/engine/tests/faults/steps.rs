@@ -21,6 +21,12 @@ pub const GONE: &str = "gone";
 #[derive(Clone, Copy)]
 pub enum Effect {
     None,
+    /// A document that goes through a pipeline gets the `n` of the version that is in force, which a refused change may have left as it was.
+    Pipes {
+        document: &'static str,
+        pipeline: &'static str,
+        by_version: &'static [(&'static str, i64)],
+    },
     /// The documents of an index are those of another.
     Copies {
         from: &'static str,

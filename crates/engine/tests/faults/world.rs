@@ -103,6 +103,11 @@ impl World {
     }
 
     fn note_document(&mut self, key: &'static str, after: Option<i64>, done: bool) {
+        self.note_values(key, &BTreeSet::from([after]), done);
+    }
+
+    /// A document has one of some values.
+    fn note_values(&mut self, key: &'static str, after: &BTreeSet<Option<i64>>, done: bool) {
         self.acknowledged += usize::from(done);
         let (index, id) = key.split_once('/').unwrap();
         let alternatives = self.indices.entry(index).or_insert_with(|| vec![Documents::new()]);
@@ -111,7 +116,7 @@ impl World {
             if done {
                 possible.clear();
             }
-            possible.insert(after);
+            possible.extend(after);
         }
     }
 
@@ -131,6 +136,11 @@ impl World {
     fn note_effect(&mut self, effect: Effect, done: bool) {
         match effect {
             Effect::None => {}
+            Effect::Pipes { document, pipeline, by_version } => {
+                let versions = by_version.iter().filter(|(version, _)| self.may_be(pipeline, version));
+                let after = versions.map(|(_, value)| Some(*value)).collect();
+                self.note_values(document, &after, done);
+            }
             Effect::Copies { from, to } => self.note_documents(to, self.documents(from), done),
             Effect::Keeps { snapshot, indices } => {
                 let there = BTreeSet::from([Some("there")]);
