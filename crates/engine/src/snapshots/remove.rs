@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::running::take;
-use super::{Repository, errors, names};
+use super::{Repository, Snapshots, errors, names};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::jobs::TaskSpec;
@@ -52,18 +52,33 @@ fn select(engine: &Engine, repository: &Repository, expression: &str) -> Result<
 }
 
 fn delete(engine: &Engine, repository: &Repository, wanted: &[String]) -> Result<(), EngineError> {
-    let running = &engine.snapshots.running;
+    let Snapshots { running, failed, .. } = &engine.snapshots;
+    // Names that may stand for no snapshot in the repository.
+    let failures = failed.of(&repository.name, &repository.path, &[]);
+    let mut unmade: Vec<String> = failures.into_iter().map(|failed| failed.snapshot).collect();
     for creation in running.creations_in(&repository.path) {
         if wanted.contains(&creation.snapshot) {
             creation.aborted.store(true, Relaxed);
             running.wait_for(&creation);
+            unmade.push(creation.snapshot.clone());
         }
     }
-    engine.snapshots.failed.delete(&repository.path, wanted);
+    failed.delete(&repository.path, wanted);
     let turn = running.turn(&repository.path);
     let _turn = take(&turn, &|| false)?;
     let listing = repository.layout.list()?;
     let found: Vec<_> = listing.infos.iter().filter(|info| wanted.contains(&info.snapshot)).collect();
+    let is_missing =
+        |name: &&String| !unmade.contains(name) && found.iter().all(|info| info.snapshot != **name);
+    if wanted.iter().any(|name| is_missing(&name))
+        && let Some(unreadable) = listing.unreadable.first()
+    {
+        // It was there a moment ago: it would be acknowledged and stay.
+        return Err(errors::repository(
+            &repository.name,
+            &format!("a snapshot cannot be read: {unreadable}"),
+        ));
+    }
     if let Some(read) = found.iter().find(|info| running.is_read(&repository.path, &info.uuid)) {
         return Err(errors::concurrent(
             &repository.name,
