@@ -1,14 +1,20 @@
 // node benches/report.mjs [--check]
 //
-// Writes the tables of docs/performance.md from the records in benches/results/ (the full ones, else the quick ones). --check only
-// says whether the page is what they give, as a test does.
+// Writes the tables of docs/performance.md, docs/reliability.md and docs/limits.md from the records in benches/results/ (the full ones,
+// else the quick ones). --check only says whether the pages are what they give, as a test does.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 
 import { at } from '../scripts/lib/paths.mjs';
+import { fillCounts } from './lib/counts-page.mjs';
 import { fillPage } from './lib/page.mjs';
 
-const PAGE = at('docs', 'performance.md');
+/** The pages, and what fills each. */
+export const PAGES = new Map([
+  ['performance.md', fillPage],
+  ['reliability.md', fillCounts],
+  ['limits.md', fillCounts],
+]);
 
 /** The newest kind of record of each suite. */
 export function readRecords(folder = at('benches', 'results')) {
@@ -23,14 +29,15 @@ export function readRecords(folder = at('benches', 'results')) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const page = readFileSync(PAGE, 'utf8');
-  const filled = fillPage(page, readRecords());
-  if (process.argv.includes('--check')) {
-    if (filled !== page) {
-      console.error('docs/performance.md is not what the records give: run `node benches/report.mjs`');
+  for (const [name, fill] of PAGES) {
+    const page = readFileSync(at('docs', name), 'utf8');
+    const filled = fill(page, readRecords());
+    if (filled === page) continue;
+    if (process.argv.includes('--check')) {
+      console.error(`docs/${name} is not what the records give: run \`node benches/report.mjs\``);
       process.exitCode = 1;
+    } else {
+      writeFileSync(at('docs', name), filled);
     }
-  } else {
-    writeFileSync(PAGE, filled);
   }
 }

@@ -10,7 +10,6 @@
 // A wrong answer ends the run with 1. A target that is not reached is marked: it may be the machine. Except in smoke, each
 // suite leaves benches/results/<suite>-<size>.json.
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
@@ -20,7 +19,7 @@ import { ROOT, at, targetDir } from '../scripts/lib/paths.mjs';
 import { StepFailed, main } from '../scripts/lib/process.mjs';
 import { bold, duration, line, step, table } from '../scripts/lib/terminal.mjs';
 import { createContext } from './lib/context.mjs';
-import { machine, revision, watchOthers } from './lib/machine.mjs';
+import { beginRecord, commandLine, writeRecord } from './lib/record.mjs';
 import { cells, completeRow } from './lib/rows.mjs';
 
 const SUITES = at('benches', 'suites');
@@ -50,7 +49,7 @@ await main(async (args) => {
   mkdirSync(options.work, { recursive: true });
   const log = (text) => line(text);
   const context = createContext({ ...options, prepare: values.prepare, log });
-  const command = `npm run bench${shown(args)}`;
+  const command = commandLine('npm run bench', args);
 
   const outcomes = [];
   for (const name of chosen(values.only)) {
@@ -62,12 +61,6 @@ await main(async (args) => {
 function existing(path) {
   if (!existsSync(path)) throw new StepFailed(`there is no ${path}`);
   return resolve(path);
-}
-
-/** The arguments as they go into the record: paths as seen from the repository. */
-function shown(args) {
-  const short = args.map((arg) => (arg.startsWith('/') ? relative(ROOT, arg) || '.' : arg));
-  return short.length === 0 ? '' : ` -- ${short.join(' ')}`;
 }
 
 function chosen(only) {
@@ -88,27 +81,22 @@ async function runSuite(name, context, command) {
   // Most suites have nothing that is worth keeping.
   if (context.prepare && !prepares) return { name, failed: false, rows: [] };
   step(`${name}: ${title}`);
-  const [begun, date] = [performance.now(), new Date()];
-  const [loadBefore, others] = [os.loadavg()[0], watchOthers()];
+  const begun = performance.now();
+  const endRecord = beginRecord({ suite: name, title, command });
   try {
     const answer = await run(context);
     if (context.prepare) return { name, failed: false, rows: [] };
     const rows = answer.rows.map(completeRow);
-    const load = { before: loadBefore, after: os.loadavg()[0], otherCores: others() };
     const notes = answer.notes ?? [];
+    const record = endRecord({ corpus: context.corpus.source(), rows, notes });
     console.log();
     table(cells(rows));
     for (const row of rows) if (row.skipped !== undefined) line(`skipped: ${row.what}: ${row.skipped}`);
     for (const note of notes) line(note);
-    const took = performance.now() - begun;
-    line(`${duration(took)}; other processes used ${load.otherCores ?? '?'} cores`);
+    line(`${duration(performance.now() - begun)}; other processes used ${record.machine.load.otherCores ?? '?'} cores`);
     if (context.size !== 'smoke') {
-      const seconds = Math.round(took / 1000);
-      const head = { suite: name, title, command, date: date.toISOString(), seconds, ...revision() };
-      const record = { ...head, machine: { ...machine(), load }, corpus: context.corpus.source(), rows, notes };
-      mkdirSync(RESULTS, { recursive: true });
       const file = join(RESULTS, `${name}-${context.size}.json`);
-      writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`);
+      writeRecord(file, record);
       line(`written to ${relative(ROOT, file)}`);
     }
     return { name, failed: false, rows };

@@ -9,6 +9,7 @@ import { delimiter, join, resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 
+import { describeAddon } from './lib/addon-file.mjs';
 import { targetDir } from './lib/paths.mjs';
 import { PLATFORMS, libraryFile } from './lib/platforms.mjs';
 import { StepFailed, main, mustRun, output } from './lib/process.mjs';
@@ -21,6 +22,9 @@ const DEBIAN = ['rustc-web', 'rust-web-src', 'libstd-rust-web-dev'];
 
 /** The newest glibc whose symbols an addon may need. */
 const NEWEST_GLIBC = 28;
+
+/** The oldest macOS that Node 20 runs on. */
+const OLDEST_MACOS = '11.0';
 
 const FOLDER = join(targetDir(), 'cross');
 const TOOLS = join(FOLDER, 'tools');
@@ -56,6 +60,14 @@ await main(async (args) => {
   }
 });
 
+/** How a platform's addon is linked. Nothing is said of the processor: packages are for machines of unknown age. */
+function flags({ os, libc }) {
+  if (libc === 'musl') return '-C target-feature=-crt-static';
+  // Without inner names, and under its own name in place of a path of this machine.
+  if (os === 'darwin') return '-C link-arg=-Wl,-x -C link-arg=-Wl,-install_name,@rpath/sparrow.node';
+  return '';
+}
+
 /** Compiles the addon for a platform and answers where cargo left it. */
 async function build(platform) {
   const triple = platform.cross.replace(/\.[\d.]+$/, '');
@@ -66,8 +78,9 @@ async function build(platform) {
     CARGO_TARGET_DIR: FOLDER,
     // Only a tool of Apple's, or LLVM's, can strip there; the linker leaves out what it can.
     CARGO_PROFILE_RELEASE_STRIP: platform.os === 'darwin' ? 'none' : 'symbols',
-    // Packages are for machines of unknown age.
-    RUSTFLAGS: platform.libc === 'musl' ? '-C target-feature=-crt-static' : '',
+    RUSTFLAGS: flags(platform),
+    // zig would take a much newer one.
+    MACOSX_DEPLOYMENT_TARGET: OLDEST_MACOS,
   };
   const own = output('rustc', ['--print', 'target-libdir', '--target', triple])?.trim();
   if (own !== undefined && existsSync(own)) {
@@ -80,13 +93,19 @@ async function build(platform) {
 }
 
 /** @throws {StepFailed} for an addon that Node could not load there */
-function check({ name, libc }, bytes) {
-  const text = bytes.toString('latin1');
-  if (!text.includes('napi_register_module_v1')) throw new StepFailed(`${name}: Node would find no module in it`);
-  const minors = [...text.matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
-  const newest = Math.max(0, ...minors);
-  if (libc === 'glibc' && newest > NEWEST_GLIBC) throw new StepFailed(`${name}: needs glibc 2.${newest}`);
-  if (libc === 'musl' && newest > 0) throw new StepFailed(`${name}: needs glibc`);
+function check({ name, os, cpu, libc }, bytes) {
+  const addon = describeAddon(bytes);
+  const fail = (reason) => {
+    throw new StepFailed(`${name}: ${reason}`);
+  };
+  if (addon.os !== os || addon.cpu !== cpu) fail(`it is for ${String(addon.os)} on ${String(addon.cpu)}`);
+  if (!bytes.includes('napi_register_module_v1')) fail('Node would find no module in it');
+  if (libc === 'glibc' && addon.newestGlibc > NEWEST_GLIBC) fail(`it needs glibc 2.${String(addon.newestGlibc)}`);
+  if (libc === 'musl' && addon.newestGlibc > 0) fail('it needs glibc');
+  if (os !== 'darwin') return;
+  if (addon.oldest !== OLDEST_MACOS) fail(`it needs macOS ${String(addon.oldest)}`);
+  const foreign = addon.libraries.filter((library) => !/^\/(?:usr\/lib|System)\//.test(library));
+  if (foreign.length > 0) fail(`it needs ${foreign.join(', ')}`);
 }
 
 /** The Debian package that another one needs and whose name begins so. */

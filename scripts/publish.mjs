@@ -1,28 +1,43 @@
 // `node scripts/publish.mjs FOLDER VERSION`, run by .github/workflows/release.yml: publishes the tarballs of a folder, those that
 // others need first. What the registry already has is left out, so that a publication which broke off can be taken up again;
 // ONNX Runtime's packages are published only when its version changes.
+//
+// With `--rehearsal URL` it publishes to that registry, whatever platforms there are, and without provenance: only a workflow has any.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 
 import { PLATFORMS } from './lib/platforms.mjs';
 import { StepFailed, main, npm, output } from './lib/process.mjs';
 
-await main(async ([folder, version]) => {
-  if (folder === undefined || version === undefined) throw new StepFailed('usage: publish.mjs FOLDER VERSION');
+await main(async (args) => {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { rehearsal: { type: 'string' } },
+    allowPositionals: true,
+  });
+  const [folder, version] = positionals;
+  if (folder === undefined || version === undefined) {
+    throw new StepFailed('usage: publish.mjs FOLDER VERSION [--rehearsal URL]');
+  }
   const packages = readdirSync(resolve(folder))
     .filter((name) => name.endsWith('.tgz'))
     .map((name) => read(join(resolve(folder), name)))
     .sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
   const names = packages.map(({ name }) => name);
   const missing = PLATFORMS.map(({ name }) => `@sparrow-search/engine-${name}`).filter((name) => !names.includes(name));
-  if (missing.length > 0) throw new StepFailed(`not packed: ${missing.join(', ')}`);
+  if (missing.length > 0 && values.rehearsal === undefined) {
+    throw new StepFailed(`not packed: ${missing.join(', ')}`);
+  }
   const wrong = packages.filter((it) => !it.name.includes('/onnxruntime') && it.version !== version);
   if (wrong.length > 0) throw new StepFailed(`not of version ${version}: ${wrong.map(({ name }) => name).join(', ')}`);
+  const where = values.rehearsal === undefined ? [] : ['--registry', values.rehearsal];
+  const how = values.rehearsal === undefined ? ['--provenance'] : ['--no-provenance'];
   for (const { name, version: own, path } of packages) {
-    if (output('npm', ['view', `${name}@${own}`, 'version'])?.trim() === own) {
+    if (output('npm', ['view', `${name}@${own}`, 'version', ...where])?.trim() === own) {
       console.log(`${name}@${own} is already there`);
     } else {
-      await npm(['publish', path, '--provenance', '--access', 'public']);
+      await npm(['publish', path, ...how, '--access', 'public', ...where]);
     }
   }
 });

@@ -1,28 +1,46 @@
-// `npm run test:corruption -- --rounds N --seed S`: damages one file of a data directory N times, opens it each time, and counts how
-// often that was found, did not matter, or went wrong (which must be never). `npm test` does it a few hundred times.
+// npm run test:corruption -- [options]
+//
+// Damages one file of a data directory N times, opens it each time, and counts how often that was found, did not matter, or went wrong
+// (which must be never). `npm test` does it a few hundred times.
 import { cargoTest } from './lib/cargo-test.mjs';
-import { StepFailed, main } from './lib/process.mjs';
+import { CountLines, countsIn } from './lib/count-lines.mjs';
 import { setUp } from './lib/setup.mjs';
+import { testCommand, wholeNumber } from './lib/test-command.mjs';
 
-await main(async (args) => {
-  const values = new Map([
-    ['--rounds', '10000'],
-    ['--seed', '1'],
-  ]);
-  for (let at = 0; at < args.length; at += 2) {
-    const [name, value] = [args[at], args[at + 1]];
-    if (!values.has(name) || !/^\d+$/.test(value ?? '')) throw new StepFailed('usage: [--rounds N] [--seed S]');
-    values.set(name, value);
-  }
-  await setUp();
-  return cargoTest(
-    'sparrow-engine',
-    { file: 'corruption' },
-    {
-      env: {
-        SPARROW_CORRUPTION_ROUNDS: values.get('--rounds'),
-        SPARROW_CORRUPTION_SEED: values.get('--seed'),
+const COUNTS = ['damaged', 'detected', 'harmless', 'wrong', 'panics', 'hangs'];
+
+await testCommand({
+  suite: 'corruption',
+  title: 'files of a data directory damaged one at a time: named, or harmless, and never answered wrongly',
+  command: 'npm run test:corruption',
+  options: {
+    rounds: { type: 'string', default: '10000', value: 'N', help: 'files that are damaged' },
+    seed: { type: 'string', default: '1', value: 'S', help: 'seed of all random choices' },
+  },
+  run: async (values) => {
+    const [rounds, seed] = [wholeNumber(values, 'rounds', 1), wholeNumber(values, 'seed')];
+    await setUp({ only: ['packages'] });
+    const lines = new CountLines(new Map([['corruption', COUNTS]]));
+    const kinds = {};
+    const exitCode = await cargoTest(
+      'sparrow-engine',
+      { file: 'corruption' },
+      {
+        env: { SPARROW_CORRUPTION_ROUNDS: String(rounds), SPARROW_CORRUPTION_SEED: String(seed) },
+        onLine: (line) => {
+          console.log(line);
+          lines.read(line);
+          const [name, kind] = /^corruption of ([\w.-]+)(?=:)/.exec(line) ?? [];
+          if (kind !== undefined) kinds[kind] = countsIn(line, name);
+        },
       },
-    },
-  );
+    );
+    const counts = Object.fromEntries(COUNTS.map((name) => [name, lines.of('corruption', name)]));
+    const failures = lines.problems();
+    for (const name of ['wrong', 'panics', 'hangs']) if (counts[name] > 0) failures.push(`${name}: ${counts[name]}`);
+    if (counts.damaged !== rounds) failures.push(`${counts.damaged} files were damaged, ${rounds} were asked for`);
+    if (exitCode !== 0) failures.push(`cargo test ended with ${exitCode}`);
+    const closing = `corruption: seed ${seed}, ${COUNTS.map((name) => `${counts[name].toLocaleString('en-US')} ${name}`).join(', ')}`;
+    return { seed, counts, closing, failures, kinds };
+  },
 });

@@ -1,58 +1,49 @@
-// npm run test:crash -- [--rounds N] [--seed S] [--max-problems N] [--with OPERATION …] [--without OPERATION …] [--json FILE]
+// npm run test:crash -- [options]
 //
 // Kills a server under load again and again and compares what it has after each restart with a model; docs/reliability.md says what is compared.
 // Ends with 1 on any difference.
-import { writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
-import process from 'node:process';
-import { parseArgs } from 'node:util';
-
 import { OPERATION_NAMES } from '../test/crash/clients.mjs';
 import { closingLine, runRounds } from '../test/crash/rounds.mjs';
 import { SWITCHED_OFF } from '../test/crash/switched-off.mjs';
-import { main, StepFailed } from './lib/process.mjs';
+import { StepFailed } from './lib/process.mjs';
+import { testCommand, wholeNumber } from './lib/test-command.mjs';
 
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
-
-await main(async (args) => {
-  const { values } = parseArgs({
-    args,
-    options: {
-      rounds: { type: 'string', default: '100' },
-      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-      'max-problems': { type: 'string', default: '5' },
-      with: { type: 'string', multiple: true, default: [] },
-      without: { type: 'string', multiple: true, default: [] },
-      json: { type: 'string' },
+await testCommand({
+  suite: 'crash',
+  title: 'a server killed at random moments, compared with a model',
+  command: 'npm run test:crash',
+  options: {
+    rounds: { type: 'string', default: '100', value: 'N', help: 'rounds of two to four seconds' },
+    seed: {
+      type: 'string',
+      default: String(Date.now() % 1_000_000),
+      value: 'S',
+      help: 'seed of all random choices; another one each time if nothing is said',
     },
-  });
-  for (const name of [...values.with, ...values.without]) {
-    if (!OPERATION_NAMES.includes(name)) throw new StepFailed(`no operation [${name}]: ${OPERATION_NAMES.join(', ')}`);
-  }
-  const off = new Set([...SWITCHED_OFF.keys(), ...values.without].filter((name) => !values.with.includes(name)));
-  const options = { rounds: wholeNumber(values, 'rounds'), seed: wholeNumber(values, 'seed'), off };
-  console.log(`seed ${options.seed}, ${options.rounds} rounds; switched off: ${[...off].join(', ') || 'nothing'}`);
-  const report = await runRounds({ ...options, maxProblems: wholeNumber(values, 'max-problems'), say: console.log });
-  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(record(report, args, off), null, 2)}\n`);
-  console.log(`\n${closingLine(report)}`);
-  return report.failures.length > 0 ? 1 : 0;
+    'max-problems': { type: 'string', default: '5', value: 'N', help: 'stop after so many rounds with differences' },
+    with: { type: 'string', multiple: true, default: [], value: 'NAME', help: 'an operation that is switched off' },
+    without: { type: 'string', multiple: true, default: [], value: 'NAME', help: 'leave an operation out' },
+  },
+  run: async (values) => {
+    for (const name of [...values.with, ...values.without]) {
+      if (!OPERATION_NAMES.includes(name))
+        throw new StepFailed(`no operation [${name}]: ${OPERATION_NAMES.join(', ')}`);
+    }
+    const off = new Set([...SWITCHED_OFF.keys(), ...values.without].filter((name) => !values.with.includes(name)));
+    const options = { rounds: wholeNumber(values, 'rounds', 1), seed: wholeNumber(values, 'seed'), off };
+    console.log(`seed ${options.seed}, ${options.rounds} rounds; switched off: ${[...off].join(', ') || 'nothing'}`);
+    const maxProblems = wholeNumber(values, 'max-problems', 1);
+    const report = await runRounds({ ...options, maxProblems, say: console.log });
+    const { seed, failures, rounds, kills, terminations, operations, documents, searches, upgrades, lost, wrong } =
+      report;
+    const counts = { rounds, kills, terminations, operations, documents, searches, upgrades, lost, wrong };
+    const texts = failures.flatMap(({ round, problems }) => problems.map((problem) => described(round, problem)));
+    return { seed, counts, closing: closingLine(report), failures: texts, switchedOff: [...off] };
+  },
 });
 
-function wholeNumber(values, name) {
-  const number = Number(values[name]);
-  if (!Number.isInteger(number) || number < 0) throw new StepFailed(`--${name} must be a whole number`);
-  return number;
-}
-
-/** The report as the records of the benchmarks are: how it was made, when and where. */
-function record(report, args, off) {
-  return {
-    suite: 'crash',
-    title: 'a server killed at random moments, compared with a model',
-    command: `npm run test:crash -- ${args.join(' ')}`,
-    date: new Date().toISOString(),
-    machine: { cpu: cpus()[0]?.model, cores: cpus().length, node: process.version },
-    switchedOff: [...off],
-    ...report,
-  };
+/** A difference in one line; what was sent and answered has been printed. */
+function described(round, { kind, index, id, ...rest }) {
+  const details = JSON.stringify({ ...rest, log: undefined, round: undefined });
+  return `round ${round}: ${kind}: ${[index, id].filter((part) => part !== undefined).join(' / ')} ${details}`;
 }

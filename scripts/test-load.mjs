@@ -1,42 +1,58 @@
-// npm run test:load -- [--seed S] [--seconds N] [--documents N] [--clients 1,32,256,1000] [--rude]
+// npm run test:load -- [options]
 //
-// Measures searches under more and more load and prints the table of docs/limits.md. Rude clients ask again at once when
-// they are refused. Ends with 1 if anything fails, the server is not well at any time, or the p99 of what is admitted of the
-// most clients is over three times that of as many as the server carries.
-import process from 'node:process';
-import { parseArgs } from 'node:util';
-
+// Measures searches under more and more load, beside a reindex, and arriving at ten times the rate that the server can carry, and
+// prints the table of docs/limits.md. Ends with 1 if anything fails, the server is not well at any time, or the p99 of what is
+// admitted is over three times that of a load which it carries (docs/limits.md says which).
 import { table } from '../test/load/measure.mjs';
 import { runLoad } from '../test/load/run.mjs';
 import { problems } from '../test/load/verdict.mjs';
-import { main } from './lib/process.mjs';
+import { StepFailed } from './lib/process.mjs';
+import { testCommand, wholeNumber } from './lib/test-command.mjs';
 
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
-
-await main(async (args) => {
-  const { values } = parseArgs({
-    args,
-    options: {
-      seed: { type: 'string', default: '1' },
-      seconds: { type: 'string', default: '20' },
-      documents: { type: 'string', default: '50000' },
-      clients: { type: 'string', default: '1,32,256,1000' },
-      rude: { type: 'boolean', default: false },
+await testCommand({
+  suite: 'load',
+  title: 'searches under more and more load, beside a reindex, and arriving faster than they can be answered',
+  command: 'npm run test:load',
+  options: {
+    seed: { type: 'string', default: '1', value: 'S', help: 'seed of all random choices' },
+    seconds: { type: 'string', default: '20', value: 'N', help: 'for how long each load is counted' },
+    documents: { type: 'string', default: '50000', value: 'N', help: 'documents that are searched' },
+    clients: {
+      type: 'string',
+      default: '1,32,256,1000',
+      value: 'N,…',
+      help: 'numbers of clients that wait for answers',
     },
-  });
-  const rows = await runLoad({
-    clients: values.clients.split(',').map(Number),
-    ms: Number(values.seconds) * 1000,
-    seed: Number(values.seed),
-    count: Number(values.documents),
-    patient: !values.rude,
-    say: console.log,
-  });
-  console.log(`\n${table(rows)}\n`);
-  const found = problems(rows);
-  for (const problem of found) console.log(problem);
-  const answered = rows.reduce((sum, row) => sum + row.ok, 0);
-  const refused = rows.reduce((sum, row) => sum + row.refused, 0);
-  console.log(`seed ${values.seed}: ${answered} answered, ${refused} refused, ${found.length} problems`);
-  return found.length > 0 ? 1 : 0;
+    rude: { type: 'boolean', default: false, help: 'clients that are refused ask again at once' },
+    'no-reindex': { type: 'boolean', default: false, help: 'no searches beside a reindex' },
+    times: {
+      type: 'string',
+      default: '10',
+      value: 'N',
+      help: 'how much more arrives than the server carries; 0: nothing',
+    },
+  },
+  run: async (values) => {
+    const [seed, seconds, times] = ['seed', 'seconds', 'times'].map((name) => wholeNumber(values, name));
+    const count = wholeNumber(values, 'documents', 1);
+    const clients = values.clients === '' ? [] : values.clients.split(',').map(Number);
+    if (!clients.every((number) => Number.isInteger(number) && number > 0)) {
+      throw new StepFailed('--clients wants numbers of clients, such as 1,32');
+    }
+    const reindex = !values['no-reindex'];
+    const options = { clients, ms: seconds * 1000, seed, count, patient: !values.rude, reindex, times };
+    const rows = await runLoad({ ...options, say: console.log });
+    console.log(`\n${table(rows)}\n`);
+    const failures = problems(rows);
+    const sum = (name) => rows.reduce((all, row) => all + row[name], 0);
+    const counts = {
+      answered: sum('ok'),
+      refused: sum('refused'),
+      untold: sum('untold'),
+      failed: sum('failed'),
+      cut: sum('cut'),
+    };
+    const closing = `load: seed ${seed}, ${counts.answered} answered, ${counts.refused} refused, ${counts.failed + counts.cut} failed, ${failures.length} problems`;
+    return { seed, counts, closing, failures, rows };
+  },
 });

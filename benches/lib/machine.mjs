@@ -45,9 +45,9 @@ function cpuInfo(name) {
   }
 }
 
-/** The commit, and whether what the figures depend on differs from it. */
-export function revision() {
-  const watched = ['crates', 'packages', 'benches', 'scripts', 'Cargo.lock', ':!benches/results'];
+/** The commit, and whether what the figures depend on differs from it; `more` of it than the sources of the server and the benchmarks. */
+export function revision(more = []) {
+  const watched = ['crates', 'packages', 'benches', 'scripts', 'Cargo.lock', ...more, ':!benches/results'];
   return {
     commit: output('git', ['rev-parse', 'HEAD'])?.trim() ?? null,
     dirty: (output('git', ['status', '--porcelain', '--', ...watched])?.trim() ?? '') !== '',

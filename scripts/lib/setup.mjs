@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 
 import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
-import { ADDON, CLI, CONSOLE, ROOT, at, targetDir } from './paths.mjs';
+import { ADDON, CLI, CONSOLE, DOCUMENTATION, ROOT, at, targetDir } from './paths.mjs';
 import { libraryFile } from './platforms.mjs';
 import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
 import { fingerprint, isDone, markDone } from './stamp.mjs';
@@ -28,6 +28,7 @@ const STEPS = [
       at('node_modules', 'hono', 'package.json'),
       at('node_modules', 'typescript', 'package.json'),
       at('node_modules', 'preact', 'package.json'),
+      at('node_modules', '@11ty', 'eleventy', 'package.json'),
     ],
     run: install,
   },
@@ -55,6 +56,13 @@ const STEPS = [
     inputs: () => [join('packages', 'console')],
     results: () => [CONSOLE],
     run: buildConsole,
+  },
+  {
+    name: 'documentation',
+    title: 'building the documentation',
+    inputs: () => ['docs', join('packages', 'site'), join('packages', 'server', 'src')],
+    results: () => [DOCUMENTATION],
+    run: buildDocumentation,
   },
 ];
 
@@ -125,4 +133,9 @@ async function compileTypeScript() {
 async function buildConsole() {
   if ((await tool(at('packages', 'console', 'build.mjs'), [])) !== 0)
     throw new StepFailed('the console does not build');
+}
+
+async function buildDocumentation() {
+  if ((await tool(at('packages', 'site', 'build.mjs'), [])) !== 0)
+    throw new StepFailed('the documentation does not build');
 }

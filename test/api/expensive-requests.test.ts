@@ -52,10 +52,14 @@ describe.runIf(process.platform === 'linux')('an expensive request', () => {
 
     it.each(LIMITED_ROWS)('%s', async (...row) => holds(row), 90_000);
 
-    it('16,000 sets of documents', async () => {
+    it.each([
+      ['_search', '24mb'],
+      ['_update_by_query', '3mb'],
+      ['_delete_by_query', '3mb'],
+    ])('16,000 sets of documents: %s', async (operation, most) => {
       const should = Array.from({ length: 16_000 }, (_, at) => ({ prefix: { k: `v${String(at)}` } }));
-      await limit('24mb');
-      const { status, text } = await server.request('POST', '/base/_search', { query: { bool: { should } } });
+      await limit(most);
+      const { status, text } = await server.request('POST', `/base/${operation}`, { query: { bool: { should } } });
       expect([status, text]).toEqual([429, expect.stringMatching(/circuit_breaking_exception.*<query>/u)]);
     });
   });

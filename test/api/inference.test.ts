@@ -1,5 +1,5 @@
 // Inference endpoints and models against the real engine.
-import { cpSync, readFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -406,6 +406,46 @@ describe('_ml/trained_models', () => {
     await call('DELETE', '/_inference/linked-endpoint');
     expect((await call('DELETE', `${MODELS}/linked`)).status).toBe(200);
     expect(readFileSync(join(folder, 'dense/model.onnx')).length).toBeGreaterThan(0);
+  });
+
+  it('runs checkpoints as they lie on the hub, with the prompts of their own files', async () => {
+    const start = async (model: string): Promise<void> => {
+      cpSync(join(FIXTURES, model), join(folder, model), { recursive: true });
+      const put = await call('PUT', `${MODELS}/${model}`, { location: { directory: model } });
+      expect([put.status, put.text]).toMatchObject([200, expect.any(String)]);
+      expect((await call('POST', `${MODELS}/${model}/deployment/_start?wait_for=started`)).status).toBe(200);
+      await call('PUT', `/_inference/text_embedding/of-${model}`, {
+        service: 'elasticsearch',
+        service_settings: { num_threads: 1, num_allocations: 1, model_id: model },
+      });
+    };
+    const vector = async (model: string, input: string, input_type: string): Promise<number[]> =>
+      (await call('POST', `/_inference/of-${model}`, { input, input_type })).body.text_embedding[0].embedding;
+    const expected = JSON.parse(readFileSync(join(FIXTURES, 'expected-checkpoints.json'), 'utf8')) as Record<
+      string,
+      { text: string; vector: number[] }[]
+    >;
+
+    await start('checkpoint-bert');
+    const wanted = expected['checkpoint-bert']!.find(({ text }) => text === 'red stamps')!.vector;
+    const found = await vector('checkpoint-bert', 'red stamps', 'ingest');
+    expect(found).toHaveLength(32);
+    for (const [at, value] of found.entries()) expect(value).toBeCloseTo(wanted[at]!, 4);
+
+    // Cut to its first 8 numbers, with "query: " before questions and "passage: " before documents.
+    await start('checkpoint-matryoshka');
+    const search = await vector('checkpoint-matryoshka', 'red coin', 'search');
+    const ingest = await vector('checkpoint-matryoshka', 'red coin', 'ingest');
+    expect([search.length, ingest.length]).toEqual([8, 8]);
+    expect(search).not.toEqual(ingest);
+    await call('DELETE', `${MODELS}/checkpoint-matryoshka?force=true`);
+
+    // A checkpoint that cannot be computed says why.
+    cpSync(join(FIXTURES, 'checkpoint-bert'), join(folder, 'foreign'), { recursive: true });
+    writeFileSync(join(folder, 'foreign/config.json'), '{"model_type": "mpnet"}');
+    expect(await reason('PUT', `${MODELS}/foreign`, { location: { directory: 'foreign' } })).toContain(
+      '[mpnet] is no architecture that is computed from a checkpoint',
+    );
   });
 
   it('tells what models may use', async () => {

@@ -301,6 +301,8 @@ describe('_query/api_key', () => {
     [{ aggs: {} }, 'unknown field [aggs]'],
     [{ size: -1 }, 'cannot be negative'],
     [{ size: 10_001 }, 'Result window is too large'],
+    [{ sort: Array<string>(33).fill('name') }, 'at most [32] keys'],
+    [{ query: { bool: { must: Array<object>(128).fill({ match_all: {} }) } } }, 'at most [128] clauses'],
   ])('refuses %j', async (body, reason) => {
     const { status, text } = await server.request('POST', '/_security/_query/api_key', body);
     expect([status, text]).toEqual([400, expect.stringContaining(reason)]);
@@ -349,9 +351,11 @@ describe('what a key is given to keep', () => {
   });
 
   it('is not searched by patterns that take seconds', async () => {
-    const query = { wildcard: { 'metadata.x': `*${'a'.repeat(300)}b` } };
-    const found = await server.request('POST', '/_security/_query/api_key', { query });
-    expect([found.status, found.text]).toEqual([400, expect.stringContaining('is too long')]);
+    const wildcard = (letters: number): object => ({ wildcard: { 'metadata.x': `*${'a'.repeat(letters)}b` } });
+    for (const query of [wildcard(300), { bool: { should: [wildcard(150), wildcard(150)] } }]) {
+      const found = await server.request('POST', '/_security/_query/api_key', { query });
+      expect([found.status, found.text]).toEqual([400, expect.stringContaining('is too long')]);
+    }
   });
 });
 

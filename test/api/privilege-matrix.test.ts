@@ -74,7 +74,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [MANAGE_CLUSTER, 'put_trained_model_vocabulary put_trained_model_alias delete_trained_model_alias start_deployment'],
   [MANAGE_CLUSTER, 'stop_deployment update_deployment put_inference delete_inference update_inference'],
   [SECURITY, 'create_api_key get_api_keys invalidate_api_keys query_api_keys update_api_key bulk_update_api_keys'],
-  [Object.keys(KINDS), 'authenticate health live openapi console'],
+  [Object.keys(KINDS), 'authenticate health live openapi console documentation'],
 ];
 
 const EXPECTED = new Map(
@@ -132,7 +132,7 @@ function pathOf({ path }: Endpoint, operation: string, prefix: 'mine' | 'other')
 
 let server: RunningServer;
 const keys = new Map<string, string>();
-const tried = { requests: 0, refused: 0 };
+const tried = { requests: 0, refused: 0, letThrough: 0, wronglyRefused: 0 };
 
 beforeAll(async () => {
   server = await startServer({ args: ['--deploy-at-start', 'false'] });
@@ -147,6 +147,11 @@ afterAll(async () => {
   await server.stop();
   expect(tried.requests).toBeGreaterThan(ENDPOINTS.length * Object.keys(KINDS).length);
   expect(tried.refused).toBeGreaterThan(0);
+  console.log(
+    `privilege matrix: ${String(Object.keys(KINDS).length)} kinds of keys, ${String(ENDPOINTS.length)} routes: ` +
+      `${String(tried.requests)} combinations tried, ${String(tried.refused)} refused, ${String(tried.letThrough)} let through ` +
+      `that should not be, ${String(tried.wronglyRefused)} refused that should not be`,
+  );
 });
 
 async function prepare(): Promise<void> {
@@ -195,6 +200,7 @@ describe.each(Object.keys(KINDS))('a key with %s', (kind) => {
       tried.requests += 1;
       tried.refused += Number(own.status === 403);
       if ((own.status === 403) === allowed || own.status === 401) {
+        tried[allowed ? 'wronglyRefused' : 'letThrough'] += 1;
         wrong.push(`${endpoint.method} ${path}: ${String(own.status)} ${own.text.slice(0, 200)}`);
       }
       // Whatever the key may do, it is not allowed to on an index of others.
@@ -203,9 +209,11 @@ describe.each(Object.keys(KINDS))('a key with %s', (kind) => {
       if (!foreign.includes('other')) continue;
       const other = await server.request(endpoint.method, foreign, sends('other'), { apiKey });
       tried.requests += 1;
+      tried.refused += Number(other.status === 403);
       const items = ['bulk', 'mget', 'msearch', 'multi_term_vectors'].includes(operation);
       const refused =
         other.status === 403 || (items && other.status === 200 && other.text.includes('"security_exception"'));
+      tried.letThrough += Number(!refused);
       if (!refused) wrong.push(`${endpoint.method} ${foreign}: ${String(other.status)} ${other.text.slice(0, 200)}`);
     }
     expect(wrong).toEqual([]);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { readPage, valueOf } from '../support/prometheus.js';
 import { type Answer, type RunningServer, startServer } from '../support/server.js';
 
 const ARGS = ['--deploy-at-start', 'false'];
@@ -357,6 +358,36 @@ describe('snapshots', () => {
     expect(reason(await call('GET', '/_snapshot/frail/_all'))[1]).toContain('has format version 9, this version');
     await writeFile(file, text);
     expect((await filesBelow(join(repositories, 'frail', 'blobs'))).length).toBe(blobs.length);
+  });
+
+  it('shows a snapshot that nobody waits for and that fails, with the reason', async () => {
+    await load('doomed', 0, 10);
+    await register('doomed');
+    await snapshot('doomed/first', { indices: 'doomed' });
+    const blobs = await filesBelow(join(repositories, 'doomed', 'blobs'));
+    await call('DELETE', '/_snapshot/doomed/first');
+    // Folders have the names that its files are to get.
+    for (const blob of blobs) await mkdir(join(blob, 'in-the-way'), { recursive: true });
+    const ends = async (end: string): Promise<number> =>
+      valueOf(readPage((await call('GET', '/metrics')).text), 'sparrow_snapshots_total', { end });
+    const before = await ends('failed');
+    expect((await call('PUT', '/_snapshot/doomed/night', { indices: 'doomed' })).body).toEqual({ accepted: true });
+    const shown = async (): Promise<any> => (await call('GET', '/_snapshot/doomed/night')).body.snapshots[0];
+    await expect.poll(async () => (await shown()).state as string).toBe('FAILED');
+    expect(await shown()).toMatchObject({
+      reason: expect.stringContaining('cannot be written'),
+      indices: ['doomed'],
+      shards: { total: 1, failed: 1, successful: 0 },
+    });
+    expect((await call('GET', '/_snapshot/doomed/night/_status')).body.snapshots[0]).toMatchObject({
+      state: 'FAILED',
+      shards_stats: { done: 0, failed: 1, total: 1 },
+    });
+    expect(await ends('failed')).toBe(before + 1);
+    expect(server.output()).toContain('a snapshot was not made');
+    for (const blob of blobs) await rm(blob, { recursive: true });
+    await snapshot('doomed/night', { indices: 'doomed' });
+    expect((await shown()).state).toBe('SUCCESS');
   });
 
   it('stops a running snapshot that is deleted', async () => {

@@ -1,4 +1,5 @@
-// The official Python client, langchain-elasticsearch and elasticsearch-dsl, unchanged, in a virtual environment made here.
+// The official Python client, elasticsearch-dsl, and the stores of LangChain, LlamaIndex and Haystack, unchanged, in a virtual
+// environment made here, or in the one of the interpreter that SPARROW_TEST_PYTHON names.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,11 +8,13 @@ import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, it } from 'vitest';
 
+import { PASSAGES_FILE } from '../support/passages.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const SCRIPTS = fileURLToPath(new URL('./python', import.meta.url));
 const REQUIREMENTS = join(SCRIPTS, 'requirements.txt');
 const DENSE_MODEL = 'all-minilm-l6-v2';
+const SUITES = ['test_official_client', 'test_langchain', 'test_llama_index', 'test_haystack', 'test_dsl'];
 
 interface Ran {
   readonly code: number | string | null;
@@ -29,6 +32,8 @@ function run(command: string, args: readonly string[], env: Readonly<Record<stri
 
 /** The interpreter of an environment with the pinned packages, or why there is none. Kept until the pins change. */
 async function environment(): Promise<{ readonly python: string } | { readonly missing: string }> {
+  const given = process.env['SPARROW_TEST_PYTHON'];
+  if (given !== undefined && given !== '') return { python: given };
   const version = await run('python3', ['-c', 'import sys, venv, ensurepip; print(sys.version_info >= (3, 10))']);
   if (version.code !== 0 || !version.output.startsWith('True')) {
     return { missing: 'no Python 3.10 or newer with venv on this machine' };
@@ -70,11 +75,12 @@ describe.skipIf('missing' in found)('Python clients', () => {
     await server.stop();
   });
 
-  it.each(['test_official_client', 'test_langchain', 'test_dsl'])('%s.py', async (script) => {
+  it.each(SUITES)('%s.py', async (script) => {
     const env = {
       SPARROW_URL: server.url,
       SPARROW_API_KEY: server.apiKey,
       SPARROW_DENSE_MODEL: DENSE_MODEL,
+      SPARROW_PASSAGES: PASSAGES_FILE,
       PYTHONDONTWRITEBYTECODE: '1',
     };
     const ran = await run('python' in found ? found.python : '', ['-m', 'unittest', '-v', script], env);

@@ -34,7 +34,8 @@ describe.skipIf(CLUSTER === undefined)(
     }, 120_000);
 
     afterAll(async () => {
-      for (const index of ['source', 'dest', 'watched']) await two.request('DELETE', `/${of(index)}`);
+      for (const index of ['source', 'dest', 'watched', 'handed', 'changed', 'filled'])
+        await two.request('DELETE', `/${of(index)}`);
       for (const pipeline of ['embed', 'late']) await two.request('DELETE', `/_ingest/pipeline/${of(pipeline)}`);
       await Promise.all([one.stop(), two.stop()]);
     });
@@ -107,6 +108,94 @@ describe.skipIf(CLUSTER === undefined)(
       expect((await ask(two, 'GET', `/${of('dest')}/_count`)).count).toBe(total);
       one = await OVER_CLUSTER.start();
     }, 120_000);
+
+    it('go on at once with a copy whose server was told to stop, and copy nothing twice', async () => {
+      await ask(one, 'PUT', `/${of('handed')}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });
+      const path = '/_reindex?wait_for_completion=false&refresh=true&requests_per_second=100';
+      const body = { source: { index: of('source'), size: 20 }, dest: { index: of('handed'), pipeline: of('embed') } };
+      const { task } = await ask(one, 'POST', path, body);
+      for (let created = 0; created < 100;) {
+        ({ created } = (await ask(two, 'GET', `/_tasks/${task}`)).task.status);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      expect(await one.stop()).toBe(0);
+      const { created: before } = (await ask(two, 'GET', `/_tasks/${task}`)).task.status;
+      const stopped = Date.now();
+      for (let created = before; created === before;) {
+        ({ created } = (await ask(two, 'GET', `/_tasks/${task}`)).task.status);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      // A lease that is not given back is over after 15 seconds.
+      expect(Date.now() - stopped).toBeLessThan(10_000);
+      const done = await ask(two, 'GET', `/_tasks/${task}?wait_for_completion=true`);
+      expect(done.response).toMatchObject({ total: 600, created: 600, updated: 0, failures: [] });
+      one = await OVER_CLUSTER.start();
+    }, 120_000);
+
+    it('refuse to search a field with another model than the one that filled it, as the native engine does', async () => {
+      const index = of('filled');
+      await ask(one, 'PUT', `/${index}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });
+      const query = { text_expansion: { tokens: { model_id: MODEL, model_text: 'a list' } } };
+      await ask(one, 'PUT', `/${index}/_doc/1?refresh=true&pipeline=${of('embed')}`, { content: 'a list' }, 201);
+      expect((await ask(two, 'POST', `/${index}/_search`, { query })).hits.hits).toHaveLength(1);
+      // As if a model with other weights had written: its name and a fingerprint stand in the mapping.
+      const found = (await (await fetch(`${CLUSTER ?? ''}/${index}/_mapping`)).json()) as any;
+      const { _meta } = found[index].mappings;
+      expect(_meta.sparrow.models.tokens.model).toBe(MODEL);
+      _meta.sparrow.models.tokens = { model: 'theirs', fingerprint: 'another' };
+      const headers = { 'content-type': 'application/json' };
+      const body = JSON.stringify({ _meta });
+      expect((await fetch(`${CLUSTER ?? ''}/${index}/_mapping`, { method: 'PUT', headers, body })).status).toBe(200);
+      let answer = await two.request('POST', `/${index}/_search`, { query });
+      for (const end = Date.now() + 10_000; answer.status === 200 && Date.now() < end;) {
+        await new Promise((resolve) => setTimeout(resolve, 250));
+        answer = await two.request('POST', `/${index}/_search`, { query });
+      }
+      expect(answer.status, answer.text).toBe(400);
+      expect(answer.body.error.reason).toBe(
+        `failed to create query: field [tokens] holds the output of model [theirs] and cannot be searched with model [${MODEL}]: ` +
+          'their vocabularies or weights differ',
+      );
+      // Tokens that are given are nobody's.
+      await ask(two, 'POST', `/${index}/_search`, {
+        query: { sparse_vector: { field: 'tokens', query_vector: { list: 1 } } },
+      });
+      const shown = (await ask(two, 'GET', `/${index}/_mapping`))[index].mappings;
+      expect(shown).toEqual({
+        properties: {
+          tokens: { type: 'sparse_vector' },
+          content: expect.anything() as unknown,
+          model_id: expect.anything() as unknown,
+        },
+      });
+    });
+
+    it('live with a mapping and an index that somebody changed without them', async () => {
+      const index = of('changed');
+      const direct = async (method: string, path: string, body: object): Promise<unknown> => {
+        const headers = { 'content-type': 'application/json' };
+        return (await fetch(`${CLUSTER ?? ''}${path}`, { method, headers, body: JSON.stringify(body) })).json();
+      };
+      const query = { text_expansion: { tokens: { model_id: MODEL, model_text: 'a list' } } };
+      await ask(one, 'PUT', `/${index}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });
+      const line = '{"index":{"_id":"1"}}\n{"content":"a list of numbers"}\n';
+      await ask(one, 'POST', `/${index}/_bulk?refresh=true&pipeline=${of('embed')}`, line);
+      // What Sparrow wrote down about the fields is gone, and a field came to them.
+      await direct('PUT', `/${index}/_mapping`, { _meta: { theirs: 1 }, properties: { more: { type: 'keyword' } } });
+      const { mappings } = (await ask(two, 'GET', `/${index}/_mapping`))[index];
+      expect(mappings._meta).toEqual({ theirs: 1 });
+      expect(['rank_features', 'sparse_vector']).toContain(mappings.properties.tokens.type);
+      await ask(two, 'PUT', `/${index}/_mapping`, { properties: { again: { type: 'sparse_vector' } } });
+      const shown = (await ask(one, 'GET', `/${index}/_mapping`))[index].mappings;
+      expect(shown.properties).toMatchObject({ more: { type: 'keyword' }, again: { type: 'sparse_vector' } });
+      expect(shown._meta).toEqual({ theirs: 1 });
+      expect((await ask(one, 'POST', `/${index}/_search`, { query })).hits.hits).toHaveLength(1);
+      // Another index has the name, with another field: that is an answer or a refusal, and no failure.
+      await direct('DELETE', `/${index}`, {});
+      await direct('PUT', `/${index}`, { mappings: { properties: { tokens: { type: 'keyword' } } } });
+      const { status, text } = await one.request('POST', `/${index}/_search`, { query });
+      expect([200, 400], text).toContain(status);
+    });
 
     it('cancel each other’s tasks', async () => {
       await ask(one, 'PUT', `/${of('watched')}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });

@@ -78,7 +78,17 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
   }, 120_000);
 
   afterAll(async () => {
-    for (const index of ['plain', 'passages', 'copy', 'default', 'routed', 'written', 'excluded', 'numbers']) {
+    for (const index of [
+      'plain',
+      'passages',
+      'copy',
+      'default',
+      'routed',
+      'written',
+      'excluded',
+      'numbers',
+      'own-copy',
+    ]) {
       await server.request('DELETE', `/${of(index)}`);
     }
     for (const pipeline of ['embed', 'drop', 'fail', 'mark', 'moving'])
@@ -304,6 +314,84 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
     const lookup = { query: { terms: { kind: { index: of('plain'), id: 'whale', path: 'kind' } } } };
     const looked = await server.request('POST', `/${of('passages')}/_search`, lookup, { apiKey: key });
     expect(looked.status).toBeGreaterThanOrEqual(400);
+  });
+
+  it('decides what a restricted key’s body names as the native engine does: it reaches no other index', async () => {
+    const { encoded: key } = await ask('POST', '/_security/api_key', {
+      name: 'curious',
+      role_descriptors: { r: { indices: [{ names: [of('pass*'), of('own*'), 'n*'], privileges: ['all'] }] } },
+    });
+    const [mine, plain] = [of('passages'), of('plain')];
+    const found = (answer: any): string[] =>
+      JSON.stringify(answer).match(/sore muscles|philatelist|"kind":"(?:even|odd)"/gi) ?? [];
+    const tries: [string, string, unknown][] = [
+      [
+        'POST',
+        '/_mget',
+        {
+          docs: [
+            { _index: mine, _id: 'whale' },
+            { _index: plain, _id: 'whale' },
+          ],
+        },
+      ],
+      ['POST', `/${plain}/_mget`, { ids: ['whale'] }],
+      ['POST', `/${mine}/_mget`, { docs: [{ _index: plain, _id: 'whale' }] }],
+      ...[
+        { terms: { kind: { index: plain, id: 'whale', path: 'kind' } } },
+        { bool: { must_not: { terms: { kind: { index: plain, id: 'whale', path: 'kind' } } } } },
+        { more_like_this: { fields: ['content'], like: [{ _index: plain, _id: 'whale' }], min_term_freq: 1 } },
+        {
+          wrapper: {
+            query: Buffer.from(`{"terms":{"kind":{"index":"${plain}","id":"whale","path":"kind"}}}`).toString('base64'),
+          },
+        },
+      ].map((query): [string, string, unknown] => ['POST', `/${mine}/_search`, { query }]),
+      ['POST', '/_reindex', { source: { index: plain }, dest: { index: of('own-copy') } }],
+      [
+        'POST',
+        '/_reindex',
+        { source: { index: [mine, plain] }, dest: { index: of('own-copy'), pipeline: of('embed') } },
+      ],
+      ['POST', '/_reindex', { source: { index: mine }, dest: { index: plain } }],
+      [
+        'POST',
+        '/_reindex',
+        {
+          source: { index: mine, query: { terms: { kind: { index: plain, id: 'whale', path: 'kind' } } } },
+          dest: { index: of('own-copy') },
+        },
+      ],
+      [
+        'POST',
+        `/${mine}/_delete_by_query`,
+        { query: { terms: { kind: { index: plain, id: 'whale', path: 'kind' } } } },
+      ],
+      ['POST', '/_aliases', { actions: [{ add: { index: plain, alias: of('own-alias') } }] }],
+      ['POST', '/_aliases', { actions: [{ add: { indices: [mine, plain], alias: of('own-alias') } }] }],
+      ['POST', '/_aliases', { actions: { add: { index: plain, alias: of('own-alias') } } }],
+      ['POST', '/_aliases', { actions: [{ remove_index: { index: plain } }] }],
+      ['PUT', `/${plain}/_alias/${of('own-alias')}`, undefined],
+      ['PUT', `/${of('own-new')}`, { aliases: { [plain]: {} } }],
+    ];
+    for (const [method, path, body] of tries) {
+      const answer = await server.request(method, path, body, { apiKey: key });
+      const inside = answer.body?.docs?.map(
+        (it: any) => it.error?.type ?? it.error?.root_cause?.[0]?.type ?? it._index,
+      );
+      const refused = answer.status >= 400 || (inside?.includes('security_exception') ?? false);
+      expect(refused, `${method} ${path} ${JSON.stringify(body)}: ${answer.text}`).toBe(true);
+      if (!refused || answer.status < 400) expect(found(answer.body.docs.at(-1))).toEqual([]);
+    }
+    // Null is no name: the write is for the index of the address.
+    const line = `{"index":{"_index":null,"_id":"intruder"}}\n{}\n`;
+    await server.request('POST', `/${plain}/_bulk`, line, { apiKey: key });
+    await ask('GET', `/${plain}/_doc/intruder`, undefined, 404);
+    await ask('GET', `/_alias/${of('own-alias')}`, undefined, 404);
+    expect((await ask('POST', `/${plain}/_count`)).count).toBe(8);
+    const own = { query: { terms: { kind: { index: mine, id: 'whale', path: 'kind' } } }, size: 8 };
+    const looked = (await ask('POST', `/${mine}/_search`, own, 200, key)).hits.hits as Hit[];
+    expect(new Set(looked.map(({ _source }) => _source.kind))).toEqual(new Set(['even']));
   });
 
   it('refuses single items of a bulk request of a restricted key, and where a pipeline sends a document', async () => {

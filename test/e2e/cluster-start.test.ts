@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { issue } from '../support/certificates.js';
+import { fakeNode } from '../support/cluster/fake.js';
+
 const CLI = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url));
 
 const started: { child?: ChildProcess; server?: Server }[] = [];
@@ -103,6 +106,23 @@ describe('a start over a cluster', () => {
     await until(() => server.output().includes("refused Sparrow's own credentials with status 401"), server.output);
     expect(seen[0]).toBe(`Basic ${Buffer.from('user:pass').toString('base64')}`);
     expect(server.output()).not.toContain('user:pass');
+  });
+
+  it('refuses a certificate of somebody else with its reason, and takes one that the authority of the file signed', async () => {
+    const authority = issue('an authority', { ca: true });
+    const fake = await fakeNode(() => undefined, issue('node', { issuer: authority }));
+    const folder = await mkdtemp(join(tmpdir(), 'sparrow-authority-'));
+    await writeFile(join(folder, 'right.pem'), authority.cert);
+    await writeFile(join(folder, 'other.pem'), issue('another authority', { ca: true }).cert);
+    for (const more of [[], ['--cluster-ca', join(folder, 'other.pem')]]) {
+      const server = await start(fake.url, ...more);
+      await until(() => /cannot be used yet.*certificate/.test(server.output()), server.output);
+      expect(fake.asked).toEqual([]);
+      server.child.kill('SIGKILL');
+    }
+    const server = await start(fake.url, '--cluster-ca', join(folder, 'right.pem'));
+    await until(() => server.output().includes('"msg":"ready"'), server.output);
+    await fake.close();
   });
 
   it('ends with a sentence over a cluster of a version that it does not know', async () => {

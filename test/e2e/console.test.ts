@@ -106,16 +106,38 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByText('This server holds nothing yet').waitFor();
       expect(await page.evaluate('[Object.values(localStorage), document.cookie]')).toEqual([[], '']);
       await look('welcome');
+      // Every screen can be gone to on a phone without knowing that the bar could be swiped.
+      await page.setViewportSize(PHONE);
+      const last = await page.getByRole('link', { name: 'Requests' }).boundingBox();
+      expect((last?.x ?? Infinity) + (last?.width ?? 0)).toBeLessThanOrEqual(PHONE.width);
+      await page.setViewportSize(WIDE);
     });
 
     it('shows an example on an empty server, in four ways side by side', async () => {
       await page.getByRole('button', { name: /Try an example/ }).click();
       await page.locator('.column.hybrid .hit').first().waitFor();
+      expect((await titles('hybrid'))[0]).toBe('Sore muscles');
       expect((await titles('meaning'))[0]).toBe('Sore muscles');
       expect((await titles('words'))[0]).not.toBe('Sore muscles');
       expect(await page.locator('.lines path').count()).toBeGreaterThan(3);
+      // What explains the scores comes after the hits.
+      await page.locator('.column.meaning .stack-fill i').nth(10).waitFor({ state: 'attached' });
+      await page.locator('.column.hybrid .hit').first().locator('mark').first().waitFor();
       expect(await page.locator('.column.meaning mark').count()).toBeGreaterThan(0);
-      expect(await page.locator('.column.meaning .stack-fill i').count()).toBeGreaterThan(10);
+      // Neither signs nor words that every text has are marked or named where meaning was searched for.
+      const marks = await page.locator('.column.meaning mark, .column.meaning .token').allInnerTexts();
+      expect(marks.filter((mark) => /^(?:\W*|the|to|and|of)$/i.test(mark))).toEqual([]);
+      const request = page.locator('.column.hybrid details', { hasText: 'The request' });
+      await request.locator('summary').click();
+      expect(await request.locator('pre').innerText()).toContain(
+        '"rrf": {\n      "query": "how to avoid pain after running"',
+      );
+      await request.locator('summary').click();
+      const times = page.locator('.column.hybrid .phases');
+      await times.locator('summary').click();
+      expect(await times.innerText()).not.toContain('explaining');
+      await times.locator('summary').click();
+      await page.evaluate('scrollTo(0, 0)');
       await look('search');
     });
 
@@ -164,7 +186,7 @@ describe.skipIf(CHROMIUM === undefined)(
         .setInputFiles({ name: 'Films 2024.csv', mimeType: 'text/csv', buffer: Buffer.from(CSV) });
       await page.getByText('3 documents in CSV').waitFor();
       expect(await page.getByLabel('Into the index').inputValue()).toBe('films-2024');
-      await look('prepare', false);
+      await look('prepare');
       await page.getByRole('button', { name: 'Add 3 documents' }).click();
       await page.getByText('Done: 3 of 3 documents').waitFor();
       await look('added', false);
@@ -172,10 +194,11 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('[data-search]').fill('contact with extraterrestrial life');
       await page.locator('.column.meaning .hit').first().waitFor();
       expect((await titles('meaning'))[0]).toBe('The Long Signal');
+      expect(await page.locator('.column').count()).toBe(4);
       const { body } = await server.request('GET', '/films-2024/_mapping');
       expect(body['films-2024'].mappings.properties).toMatchObject({
         plot: { type: 'text', copy_to: ['meaning'] },
-        meaning: { type: 'semantic_text' },
+        meaning: { type: 'semantic_text', inference_id: '.hybrid' },
         year: { type: 'long' },
       });
     });

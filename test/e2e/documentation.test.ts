@@ -1,23 +1,24 @@
 // The documentation is true where a program can tell: commands run as they stand, links lead somewhere, named places are there.
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { ROOT, pagesUnder, read } from '../documentation/pages.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const read = (page: string) => readFileSync(join(ROOT, page), 'utf8');
-const under = (folder: string) =>
-  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => join(folder, name));
-const PAGES = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...under('docs')];
+const PAGES = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...pagesUnder('docs'),
+  ...pagesUnder('examples'),
+];
 
 /** The commands of a page that talk to a server, in order. */
 function commands(page: string): string {
@@ -105,7 +106,7 @@ it.each(PAGES)('the links of %s lead somewhere', (page) => {
 
 it('every page of docs/ is in its index', () => {
   const index = read('docs/README.md');
-  const pages = under('docs').map((page) => page.replace(/^docs\//, ''));
+  const pages = pagesUnder('docs').map((page) => page.replace(/^docs\//, ''));
   expect(pages.filter((page) => page !== 'README.md' && !index.includes(`](${page})`))).toEqual([]);
 });
 

@@ -2,18 +2,10 @@
 import { Client, errors } from '@elastic/elasticsearch';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { PASSAGES } from '../support/passages.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const MODEL = '.sparse_encoder_model_2';
-
-const PASSAGES: Readonly<Record<string, string>> = {
-  stamps: 'a person who collects and studies postage stamps',
-  open: 'an abnormal fear of being in open or public places',
-  walk: 'to walk in a leisurely way, without hurry',
-  bread: 'food made from dough of flour or meal that is baked',
-  whale: 'the largest mammal that ever lived, at home in the ocean',
-  child: 'a physician who specialises in the treatment of children',
-};
 
 let server: RunningServer;
 let client: Client;

@@ -1,18 +1,17 @@
-// node test/load/cancel.mjs [--json FILE] [--after 50,300,1000] [--only TEXT]
+// node test/load/cancel.mjs [options]
 //
 // Sends each of the expensive requests, closes its connection while it is worked on, and prints how long the process went on
 // working, and how long one turn of its event loop was held at most. A request that is answered before is not counted.
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { parseArgs } from 'node:util';
 
 import { findApiKey } from '../../scripts/lib/api-client.mjs';
 import { CLI, at } from '../../scripts/lib/paths.mjs';
-import { main } from '../../scripts/lib/process.mjs';
 import { startServer } from '../../scripts/lib/server-process.mjs';
+import { testCommand } from '../../scripts/lib/test-command.mjs';
 import { createSender } from '../rest-suites/client.mjs';
 import { ROWS, prepare } from './expensive-requests.mjs';
 
@@ -115,35 +114,30 @@ async function measure([name, call], times) {
   }
 }
 
-await main(async (args) => {
-  const { values } = parseArgs({
-    args,
-    options: {
-      json: { type: 'string' },
-      after: { type: 'string', default: '50,300,1000' },
-      only: { type: 'string', default: '' },
-    },
-  });
-  const rows = [];
-  for (const row of ROWS.filter(([name]) => name.includes(values.only))) {
-    const measured = await measure(row, values.after.split(',').map(Number));
-    rows.push(measured);
-    const worked = measured.worked.map((ms) => ms.toFixed(0)).join(', ');
-    console.log(
-      `${measured.name}: went on for ${worked || '-'} ms; a turn of the event loop ${measured.turnMs.toFixed(1)} ms`,
-    );
-  }
-  if (values.json !== undefined) {
-    const record = {
-      suite: 'cancel',
-      title:
-        'expensive requests whose connection was closed: how long the process went on, and the longest turn of its event loop',
-      command: `node test/load/cancel.mjs ${args.join(' ')}`,
-      date: new Date().toISOString(),
-      machine: { cpu: cpus()[0]?.model, cores: cpus().length, node: process.version },
-      rows,
-    };
-    writeFileSync(values.json, `${JSON.stringify(record, null, 2)}\n`);
-  }
-  return 0;
+await testCommand({
+  suite: 'cancel',
+  title:
+    'expensive requests whose connection was closed: how long the process went on, and the longest turn of its event loop',
+  command: 'node test/load/cancel.mjs',
+  options: {
+    after: { type: 'string', default: '50,300,1000', value: 'MS,…', help: 'when the connection is closed' },
+    only: { type: 'string', default: '', value: 'TEXT', help: 'those with this in their names' },
+  },
+  run: async ({ after, only }) => {
+    const rows = [];
+    for (const row of ROWS.filter(([name]) => name.includes(only))) {
+      const measured = await measure(row, after.split(',').map(Number));
+      rows.push(measured);
+      const worked = measured.worked.map((ms) => ms.toFixed(0)).join(', ');
+      console.log(
+        `${measured.name}: went on for ${worked || '-'} ms; a turn of the event loop ${measured.turnMs.toFixed(1)} ms`,
+      );
+    }
+    const worked = rows.flatMap((row) => row.worked);
+    const [longest, turn] = [Math.max(0, ...worked), Math.max(0, ...rows.map(({ turnMs }) => turnMs))];
+    const counts = { requests: rows.length, closed: worked.length };
+    const closing = `cancel: ${worked.length} connections closed, went on for at most ${longest.toFixed(0)} ms; longest turn ${turn.toFixed(1)} ms`;
+    // It only measures: how long is too long, `test/e2e/cancellation.test.ts` says.
+    return { counts, closing, failures: [], rows };
+  },
 });

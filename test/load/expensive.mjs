@@ -1,17 +1,16 @@
-// node test/load/expensive.mjs [--json FILE]
+// node test/load/expensive.mjs [options]
 //
 // Sends each of the expensive requests to a server of its own and prints what the answer was, how long it took, and how much
 // anonymous memory the process had more than before at its highest: the table of docs/reliability.md.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { parseArgs } from 'node:util';
 
 import { findApiKey } from '../../scripts/lib/api-client.mjs';
 import { CLI } from '../../scripts/lib/paths.mjs';
-import { main } from '../../scripts/lib/process.mjs';
 import { MemoryWatch, startServer, usage } from '../../scripts/lib/server-process.mjs';
+import { testCommand } from '../../scripts/lib/test-command.mjs';
 import { createSender } from '../rest-suites/client.mjs';
 import { LIMIT, LIMITED_ROWS, ROWS, prepare } from './expensive-requests.mjs';
 
@@ -61,22 +60,28 @@ function table(rows) {
   return ['| request | answer | seconds | anonymous MiB more |', '|---|---|---|---|', ...lines].join('\n');
 }
 
-await main(async (args) => {
-  const { values } = parseArgs({ args, options: { json: { type: 'string' } } });
-  const rows = [];
-  for (const row of ROWS) rows.push(await measure(row));
-  for (const row of LIMITED_ROWS) rows.push(await measure(row, LIMIT));
-  console.log(table(rows));
-  if (values.json !== undefined) {
-    const record = {
-      suite: 'expensive',
-      title: 'requests that ask for more than they may have, each to a server of its own',
-      command: `node test/load/expensive.mjs ${args.join(' ')}`,
-      date: new Date().toISOString(),
-      machine: { cpu: cpus()[0]?.model, cores: cpus().length, node: process.version },
-      rows,
-    };
-    writeFileSync(values.json, `${JSON.stringify(record, null, 2)}\n`);
-  }
-  return rows.every(({ asExpected, status }) => asExpected && status < 500) ? 0 : 1;
+await testCommand({
+  suite: 'expensive',
+  title: 'requests that ask for more than they may have, each to a server of its own',
+  command: 'node test/load/expensive.mjs',
+  options: { only: { type: 'string', default: '', value: 'TEXT', help: 'those with this in their names' } },
+  run: async ({ only }) => {
+    const rows = [];
+    for (const [list, limit] of [
+      [ROWS, undefined],
+      [LIMITED_ROWS, LIMIT],
+    ]) {
+      for (const row of list.filter(([name]) => name.includes(only))) rows.push(await measure(row, limit));
+    }
+    console.log(table(rows));
+    const failures = rows
+      .filter(({ asExpected, status }) => !asExpected || status >= 500)
+      .map(({ name, status, type }) => `${name}: ${status} ${type} is not what was expected`);
+    const counts = { requests: rows.length, asExpected: rows.length - failures.length };
+    const most = (of) => Math.max(0, ...rows.map(of));
+    const closing =
+      `expensive: ${rows.length} requests, at most ${most(({ seconds }) => seconds).toFixed(2)} s and ` +
+      `${Math.round(most(({ moreBytes }) => moreBytes) / 2 ** 20)} MiB more, ${failures.length} not as expected`;
+    return { counts, closing, failures, rows };
+  },
 });

@@ -30,3 +30,25 @@ export function randomSearch(random) {
   const body = kind < 0.9 ? { query } : { query, size: 0, aggs: { tags: { terms: { field: 'tag.keyword' } } } };
   return { method: 'POST', path: '/load/_search', body: JSON.stringify(body), type: 'application/json' };
 }
+
+/**
+ * A search that takes a core several milliseconds: its rate, and ten times its rate, are few enough requests that clients on the same
+ * machine can send them beside the server.
+ */
+export function aggregation(random) {
+  const body = {
+    size: 0,
+    query: { range: { number: { gte: Math.floor(random() * 500) } } },
+    aggs: {
+      tags: {
+        terms: { field: 'tag.keyword', size: 50 },
+        aggs: { stats: { stats: { field: 'number' } }, percentiles: { percentiles: { field: 'number' } } },
+      },
+      numbers: {
+        histogram: { field: 'number', interval: 50 },
+        aggs: { tags: { terms: { field: 'tag.keyword' } } },
+      },
+    },
+  };
+  return { method: 'POST', path: '/load/_search', body: JSON.stringify(body), type: 'application/json' };
+}

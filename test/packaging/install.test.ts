@@ -29,6 +29,8 @@ const [FOREIGN, FOREIGN_NODE] = (process.env['SPARROW_FOREIGN'] ?? '').split(' '
 const PLATFORM = FOREIGN === undefined || FOREIGN === '' ? platformName() : FOREIGN;
 const [OS = '', CPU = '', ABI] = PLATFORM.split('-');
 const NODE = FOREIGN_NODE ?? process.execPath;
+/** Packages that were built before, as a release does; else they are packed here, with the addon of this checkout. */
+const RELEASED = process.env['SPARROW_TARBALLS'];
 /** What the server is made with, from others. */
 const OTHERS = ['hono', '@hono/node-server', 'yaml', 'commander', 'csv-parse', 'undici'];
 /** A build of another compiler differs by this much. */
@@ -85,8 +87,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sparrow-registry-'));
   home = await mkdtemp(join(tmpdir(), 'sparrow-installed-'));
   // A release has packed them on other machines.
-  const packed = process.env['SPARROW_TARBALLS'] ?? join(folder, 'tarballs');
-  if (packed === join(folder, 'tarballs')) {
+  const packed = RELEASED ?? join(folder, 'tarballs');
+  if (RELEASED === undefined) {
     await run(process.execPath, [join(ROOT, 'scripts', 'pack.mjs'), packed], { cwd: ROOT });
   }
   const others = OTHERS.map((name) => join(ROOT, 'node_modules', name));
@@ -218,6 +220,7 @@ describe('the packages, installed from a registry into an empty directory', () =
       const patterns = [...(said ?? '').matchAll(/`([^`]+)`/g)].map(([, pattern = '']) => pattern);
       const unknown = files.filter((file) => !patterns.some((pattern) => matches(file, pattern)));
       if (manifest.name.startsWith('@sparrow-search/')) expect(unknown, `files of ${manifest.name}`).toEqual([]);
+      if (RELEASED !== undefined && manifest.name === `@sparrow-search/engine-${PLATFORM}`) continue;
       expect(near(bytes.length, downloaded), `${manifest.name} is ${String(bytes.length)} bytes to download`).toBe(
         true,
       );
@@ -232,6 +235,15 @@ describe('the packages, installed from a registry into an empty directory', () =
     const ours = tarballs.filter(({ manifest }) => registry.fetched.includes(manifest.name));
     const downloaded = ours.reduce((sum, { bytes }) => sum + bytes.length, 0);
     expect(near(downloaded, total?.[1]), `${String(downloaded)} bytes are downloaded`).toBe(true);
+  });
+
+  it('have no larger addon than docs/platforms.md says', async (context) => {
+    if (RELEASED === undefined) context.skip('the addon of a checkout is compiled otherwise');
+    const page = await readFile(join(ROOT, 'docs', 'platforms.md'), 'utf8');
+    const [, said] = new RegExp(`^\\| \`${PLATFORM}\` \\| [^|]+ \\| ([\\d.]+) MB \\|`, 'm').exec(page) ?? [];
+    if (said === undefined) context.skip(`it says no size for ${PLATFORM}`);
+    const { size } = await stat(join(scope(), `engine-${PLATFORM}`, 'sparrow.node'));
+    expect(size).toBeLessThanOrEqual(Number(said) * 1e6 * (1 + SIZE_TOLERANCE));
   });
 
   it('ask for ONNX Runtime by name where a model needs it, and use it once it is there', async (context) => {

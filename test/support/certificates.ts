@@ -36,7 +36,8 @@ export function issue(
   );
   const signature = sign('sha256', body, issuer?.privateKey ?? privateKey);
   const der = sequence(body, ecdsaWithSha256, tlv(0x03, Buffer.concat([Buffer.from([0]), signature])));
-  const lines = der.toString('base64').replaceAll(/.{64}/g, '$&\n');
+  // A blank line, after a last line that is full, would be the end for OpenSSL.
+  const lines = (der.toString('base64').match(/.{1,64}/g) ?? []).join('\n');
   return {
     cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),

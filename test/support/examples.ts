@@ -19,6 +19,8 @@ const PATH: Readonly<Record<string, string>> = {
   part: '0',
   model: '.sparse_encoder_model_2',
   scroll_id: 'gone',
+  folder: 'guides',
+  page: 'hybrid-search',
 };
 
 /** One body for each operation that takes one, which it accepts. A string is NDJSON. */

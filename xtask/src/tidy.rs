@@ -154,6 +154,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-query",
             "sparrow-search",
             "sparrow-tasks",
+            "sparrow-types",
             "sparrow-wire",
         ],
     ),

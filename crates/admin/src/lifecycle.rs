@@ -20,7 +20,9 @@ pub fn close_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
     handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
     let mut closed = Map::new();
     for handle in handles {
-        if !handle.is_closed() {
+        if handle.is_closed() {
+            handle.settle_metadata()?;
+        } else {
             // What was written is in segments; the log has nothing that only an open index could show.
             handle.flush()?;
             handle.set_closed(true, &|| Ok(()))?;
@@ -43,6 +45,8 @@ pub fn open_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> R
         if handle.is_closed() {
             handle.check_access(Access::MetadataWrite)?;
             handle.set_closed(false, &|| node.indices.clear_leftovers())?;
+        } else {
+            handle.settle_metadata()?;
         }
     }
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true})))

@@ -11,6 +11,7 @@ pub mod places;
 pub mod private_paths;
 pub mod request;
 pub mod rights;
+pub mod waits;
 
 pub use self::panics::caught;
 

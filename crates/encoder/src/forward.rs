@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::bert::Scratch;
 use crate::cache::Vector;
 use crate::error::EncoderError;
-use crate::model::{Model, Plan};
+use crate::model::{DensePooling, Model, Plan};
 use crate::pooling::{max_over_tokens, mean, normalize};
 use crate::session::{Batch, OnnxSession};
 
@@ -32,9 +32,11 @@ impl Forward {
     /// # Errors
     /// Those of [`OnnxSession::open`].
     pub(crate) fn new(model: &Arc<Model>, threads: usize) -> Result<Self, EncoderError> {
-        let engine = match &model.bert {
-            Some(_) => Engine::Native(Box::default()),
-            None => Engine::Onnx(OnnxSession::open(&model.graph, model.dir(), &model.output, threads)?),
+        let engine = match (&model.bert, &model.graph) {
+            (None, Some(graph)) => {
+                Engine::Onnx(OnnxSession::open(graph, model.dir(), &model.output, threads)?)
+            }
+            (Some(_), _) | (None, None) => Engine::Native(Box::default()),
         };
         Ok(Self { model: Arc::clone(model), engine, threads })
     }
@@ -150,7 +152,8 @@ fn finish(
 ) -> Result<Vec<Vector>, EncoderError> {
     let wrong_shape =
         || EncoderError::Runtime { phase: "infer", reason: format!("output has the shape {shape:?}") };
-    let per_token = !matches!(plan, Plan::SparsePooled { .. } | Plan::DensePooled { .. });
+    let per_token =
+        !matches!(plan, Plan::SparsePooled { .. } | Plan::Dense { pooling: DensePooling::Done, .. });
     let shape_is: Vec<usize> = shape.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
     let width = match shape_is[..] {
         [texts, tokens, width] if per_token && texts == rows.len() && tokens == columns => width,
@@ -190,15 +193,21 @@ fn pool(
             .chunks_exact(width)
             .map(|logits| sparse(max_over_tokens(logits, width), |logit| activation.weight(logit)))
             .collect()),
-        Plan::DenseMean { normalize } => {
-            Ok(rows.iter().map(|range| dense(mean(slice(range), width), *normalize)).collect())
+        Plan::Dense { pooling: DensePooling::Done, dims, normalize } => {
+            Ok(values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *dims, *normalize)).collect())
         }
-        Plan::DenseCls { normalize } => {
-            Ok(rows.iter().map(|range| dense(slice(range)[..width].to_vec(), *normalize)).collect())
-        }
-        Plan::DensePooled { normalize } => {
-            Ok(values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *normalize)).collect())
-        }
+        Plan::Dense { pooling, dims, normalize } => Ok(rows
+            .iter()
+            .map(|range| {
+                let tokens = slice(range);
+                let vector = match pooling {
+                    DensePooling::Mean => mean(tokens, width),
+                    DensePooling::Last => tokens[tokens.len() - width..].to_vec(),
+                    DensePooling::First | DensePooling::Done => tokens[..width].to_vec(),
+                };
+                dense(vector, *dims, *normalize)
+            })
+            .collect()),
     }
 }
 
@@ -206,7 +215,8 @@ fn sparse(logits: Vec<(u32, f32)>, weight: impl Fn(f32) -> f32) -> Vector {
     Vector::Sparse(logits.into_iter().map(|(term, logit)| (term, weight(logit))).collect())
 }
 
-fn dense(mut vector: Vec<f32>, unit_length: bool) -> Vector {
+fn dense(mut vector: Vec<f32>, dims: usize, unit_length: bool) -> Vector {
+    vector.truncate(dims);
     if unit_length {
         normalize(&mut vector);
     }
@@ -215,7 +225,7 @@ fn dense(mut vector: Vec<f32>, unit_length: bool) -> Vector {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, finish};
+    use super::{DensePooling, Plan, finish};
     use crate::cache::Vector;
     use crate::pooling::Activation;
 
@@ -226,17 +236,20 @@ mod tests {
         let plan = Plan::SparseLogits { activation: Activation::Done };
         let found = finish(&plan, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap();
         assert_eq!(found, [Vector::Sparse([(0, 1.0)].into()), Vector::Sparse([(1, 3.0)].into())]);
-        let mean =
-            finish(&Plan::DenseMean { normalize: false }, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap();
-        assert_eq!(mean, [Vector::Dense([0.0, -1.5].into()), Vector::Dense([-5.0, 3.0].into())]);
-        let cls =
-            finish(&Plan::DenseCls { normalize: false }, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap();
-        assert_eq!(cls, [Vector::Dense([1.0, -1.0].into()), Vector::Dense([-5.0, 3.0].into())]);
+        let dense = |pooling, dims| {
+            let plan = Plan::Dense { pooling, dims, normalize: false };
+            finish(&plan, &[2, 2, 2], &logits, &[0..2, 2..3], 2, 1).unwrap()
+        };
+        let vectors = |all: [&[f32]; 2]| all.map(|vector| Vector::Dense(vector.into()));
+        assert_eq!(dense(DensePooling::Mean, 2), vectors([&[0.0, -1.5], &[-5.0, 3.0]]));
+        assert_eq!(dense(DensePooling::First, 2), vectors([&[1.0, -1.0], &[-5.0, 3.0]]));
+        assert_eq!(dense(DensePooling::Last, 2), vectors([&[-1.0, -2.0], &[-5.0, 3.0]]));
+        assert_eq!(dense(DensePooling::Last, 1), vectors([&[-1.0], &[-5.0]]));
     }
 
     #[test]
     fn shapes_that_were_not_promised_are_errors() {
-        let plan = Plan::DenseMean { normalize: true };
+        let plan = Plan::Dense { pooling: DensePooling::Mean, dims: 2, normalize: true };
         for shape in [&[2, 2, 2][..], &[1, 4], &[1, 2, 0], &[]] {
             let rows = std::slice::from_ref(&(0..2));
             assert!(finish(&plan, shape, &[0.0; 4], rows, 2, 1).is_err(), "{shape:?}");

@@ -53,6 +53,11 @@ pub(crate) enum Stored {
     },
     /// Whole numbers of a byte times scales.
     Bytes(Box<StoredBytes>),
+    /// The transpose of a matrix `[rows][columns]`.
+    Transposed {
+        matrix: Box<Stored>,
+        columns: usize,
+    },
 }
 
 /// A matrix of bytes, `[rows][columns]`, with a scale for each row or for each column.
@@ -97,7 +102,13 @@ impl Stored {
             Stored::Here(values) => values.len(),
             Stored::File { count, .. } => *count,
             Stored::Bytes(bytes) => bytes.numbers.len(),
+            Stored::Transposed { matrix, .. } => matrix.len(),
         }
+    }
+
+    /// The transpose of these numbers as a matrix with so many columns.
+    pub(crate) fn transposed(self, columns: usize) -> Self {
+        Stored::Transposed { matrix: Box::new(self), columns }
     }
 
     /// Reads them, in pieces: the bytes and the numbers are never both in memory as a whole.
@@ -116,6 +127,7 @@ impl Stored {
                 }
                 return Ok(values);
             }
+            Stored::Transposed { matrix, columns } => return Ok(transpose(&matrix.read()?, *columns)),
             Stored::File { path, offset, count, kind } => (path, *offset, *count, *kind),
         };
         let mut file = File::open(path)?;
@@ -137,6 +149,18 @@ impl Stored {
         }
         Ok(values)
     }
+}
+
+/// The transpose of a matrix with so many columns.
+pub(crate) fn transpose(matrix: &[f32], columns: usize) -> Vec<f32> {
+    let rows = matrix.len().checked_div(columns).unwrap_or(0);
+    let mut transposed = vec![0f32; matrix.len()];
+    for (row, values) in matrix.chunks_exact(columns.max(1)).enumerate() {
+        for (column, value) in values.iter().enumerate() {
+            transposed[column * rows + row] = *value;
+        }
+    }
+    transposed
 }
 
 /// Widens an IEEE half; exact.
@@ -185,6 +209,14 @@ mod tests {
         };
         assert_eq!(of(Axis::Rows, &[0.5, 2.0]), [-64.0, 63.5, 0.0, 2.0, -2.0, 10.0]);
         assert_eq!(of(Axis::Columns, &[0.5, 2.0, 3.0]), [-64.0, 254.0, 0.0, 0.5, -2.0, 15.0]);
+    }
+
+    #[test]
+    fn a_transpose_has_rows_for_columns() {
+        let matrix = Stored::Here(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).transposed(3);
+        assert_eq!(matrix.len(), 6);
+        assert_eq!(matrix.read().unwrap(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert!(Stored::default().transposed(0).read().unwrap().is_empty());
     }
 
     #[test]

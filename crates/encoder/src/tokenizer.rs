@@ -89,8 +89,8 @@ impl TextTokenizer {
         self.encode_while(text, &|| Ok(()))
     }
 
-    /// The same for a caller that may stop waiting: `goes_on` is asked before each piece of a long text, of which a megabyte without
-    /// whitespace takes a tenth of a second.
+    /// The first tokens of a text, for a caller that may stop waiting: `goes_on` is asked before each piece of a long text, of which a
+    /// megabyte without whitespace takes a tenth of a second.
     ///
     /// # Errors
     /// As [`TextTokenizer::encode`], and those of `goes_on`.

@@ -13,9 +13,11 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("fixtures").join(name)
 }
 
-/// Copies of the model directories, in which a file may be replaced.
-fn copies(folder: &Path) -> Vec<PathBuf> {
-    FIXTURES
+const CHECKPOINTS: [&str; 3] = ["checkpoint-bert", "checkpoint-distilbert", "checkpoint-xlmr"];
+
+/// Copies of model directories, in which a file may be replaced.
+fn copies(names: &[&str], folder: &Path) -> Vec<PathBuf> {
+    names
         .iter()
         .map(|name| {
             let copy = folder.join(name);
@@ -52,18 +54,18 @@ fn load_with(folder: &Path, file: &str, bytes: &[u8]) {
     }
 }
 
-fn seeds(file: &str) -> Vec<Vec<u8>> {
-    FIXTURES.iter().filter_map(|name| fs::read(fixture(name).join(file)).ok()).collect()
+fn seeds(names: &[&str], file: &str) -> Vec<Vec<u8>> {
+    names.iter().filter_map(|name| fs::read(fixture(name).join(file)).ok()).collect()
 }
 
 #[test]
 fn damaged_graphs() {
     let folder = tempfile::tempdir().unwrap();
-    let models = copies(folder.path());
+    let models = copies(&FIXTURES, folder.path());
     for model in &models {
         Model::load(model).unwrap();
     }
-    let seeds = seeds("model.onnx");
+    let seeds = seeds(&FIXTURES, "model.onnx");
     Campaign::new(env!("CARGO_MANIFEST_DIR"), "onnx").run(
         |random: &mut Random| {
             mutated(random, &seeds, &[b"MatMul", b"logits", b"\x08\x01", b"\xff\xff\xff\xff\x0f"])
@@ -75,9 +77,9 @@ fn damaged_graphs() {
 #[test]
 fn damaged_descriptions() {
     let folder = tempfile::tempdir().unwrap();
-    let models = copies(folder.path());
+    let models = copies(&FIXTURES, folder.path());
     for file in ["tokenizer.json", "config.json"] {
-        let texts = seeds(file);
+        let texts = seeds(&FIXTURES, file);
         let values: Vec<Value> = texts.iter().map(|text| serde_json::from_slice(text).unwrap()).collect();
         let name = if file == "config.json" { "model-config" } else { "tokenizer" };
         Campaign::new(env!("CARGO_MANIFEST_DIR"), name).run(
@@ -92,7 +94,7 @@ fn damaged_descriptions() {
 #[test]
 fn damaged_weights() {
     let folder = tempfile::tempdir().unwrap();
-    let models = copies(folder.path());
+    let models = copies(&FIXTURES, folder.path());
     let file = |header: &str, data: usize| {
         let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
         bytes.extend_from_slice(header.as_bytes());
@@ -115,5 +117,31 @@ fn damaged_weights() {
             )
         },
         |bytes| load_with(&models[bytes.len() % models.len()], "head-basis.safetensors", bytes),
+    );
+}
+
+/// Checkpoints without a graph, and what their `config.json` says of their shape.
+#[test]
+fn damaged_checkpoints() {
+    const WEIGHTS: &str = "model.safetensors";
+    let folder = tempfile::tempdir().unwrap();
+    let models = copies(&CHECKPOINTS, folder.path());
+    let weights = seeds(&CHECKPOINTS, WEIGHTS);
+    let configs: Vec<Value> =
+        seeds(&CHECKPOINTS, "config.json").iter().map(|text| serde_json::from_slice(text).unwrap()).collect();
+    let tokens: [&[u8]; 4] = [b"\"F32\"", b"\"F16\"", b"\"shape\":[", b"embeddings.word_embeddings.weight"];
+    Campaign::new(env!("CARGO_MANIFEST_DIR"), "checkpoint").run(
+        |random: &mut Random| {
+            if random.once_in(2) {
+                mutated(random, &weights, &tokens)
+            } else {
+                mutated_json(random, &configs)
+            }
+        },
+        |bytes| {
+            // JSON is a configuration: a checkpoint begins with the length of its header.
+            let file = if bytes.first() == Some(&b'{') { "config.json" } else { WEIGHTS };
+            load_with(&models[bytes.len() % models.len()], file, bytes);
+        },
     );
 }

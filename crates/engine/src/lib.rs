@@ -101,7 +101,7 @@ impl Engine {
         let node = Node { indices, pipelines, models, model_service, tasks, cluster, data, memory };
         let node = Arc::new(node);
         let search = Arc::new(SearchService::new(node.clone()));
-        node.indices.start_maintenance();
+        node.indices.start_maintenance(node.tasks.settling());
         jobs::resume(&search);
         Ok(Arc::new(Self {
             snapshots: Arc::new(SnapshotService { node: node.clone(), snapshots }),
@@ -256,6 +256,7 @@ impl Engine {
                 node,
                 &self.executor.stats(),
                 &self.ledger,
+                &self.snapshots.snapshots.counts().to_json(),
                 request,
                 body,
                 cancel,

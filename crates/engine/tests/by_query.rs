@@ -312,6 +312,47 @@ fn tasks_that_cannot_do_what_is_asked_say_so() {
     assert_eq!(finished(&node, &task)["response"]["canceled"], "by user request");
 }
 
+/// A query of all documents that takes some milliseconds.
+fn slow_query() -> String {
+    let patterns = (0..4000).map(|at| json!({"wildcard": {"text": format!("*{at}*")}}));
+    let should: Vec<Value> = patterns.chain([json!({"match_all": {}})]).collect();
+    json!({"query": {"bool": {"should": should}}}).to_string()
+}
+
+/// Whenever it comes: also while the query is still looked for.
+#[test]
+fn a_cancelled_job_says_so_and_how_far_it_came() {
+    let node = Node::start();
+    load(&node, "a", 200);
+    let query = slow_query();
+    for wait in 0..20 {
+        let options = "wait_for_completion=false&scroll_size=1&requests_per_second=0.1&conflicts=proceed";
+        let started = node.ok("update_by_query", "index=a", options, &query);
+        let task = started["task"].as_str().unwrap().to_owned();
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        node.ok("cancel_tasks", &format!("task={task}"), "wait_for_completion=true", "");
+        let ended = finished(&node, &task);
+        assert_eq!(ended["response"]["canceled"], "by user request", "{ended}");
+    }
+}
+
+/// A stop in the middle of the query is no failure of the job.
+#[test]
+fn a_job_that_is_stopped_while_its_query_is_looked_for_goes_on_after_the_next_start() {
+    let mut node = Node::start();
+    load(&node, "a", 200);
+    let query = slow_query();
+    for wait in 0..6 {
+        let options = "wait_for_completion=false&conflicts=proceed&refresh=true";
+        let started = node.ok("update_by_query", "index=a", options, &query);
+        let task = started["task"].as_str().unwrap().to_owned();
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        node = node.restart();
+        let ended = finished(&node, &task);
+        assert_eq!(ended["response"]["updated"], 200, "{ended}");
+    }
+}
+
 #[test]
 fn jobs_that_write_where_they_read_go_on_after_a_crash() {
     for (op, counter, slices) in [

@@ -5,7 +5,7 @@
 //! everything answers as it did before. `SPARROW_CORRUPTION_ROUNDS` and `SPARROW_CORRUPTION_SEED` ask for more, or others.
 //! Files that change while a process has them mapped are another matter: nobody looks at them again.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the closing count")]
+#![allow(clippy::print_stderr, reason = "the closing count")]
 
 mod common;
 
@@ -371,10 +371,11 @@ fn damaged_bytes_are_named_and_nothing_is_answered_wrongly() {
     });
     let sum = |column: usize| counts.values().map(|count| count[column]).sum::<usize>();
     for (kind, [detected, harmless, wrong]) in &counts {
-        println!("{kind:>24}: {detected} detected, {harmless} harmless, {wrong} wrong");
+        eprintln!("corruption of {kind}: detected={detected} harmless={harmless} wrong={wrong}");
     }
-    println!(
-        "corruption: {rounds} files damaged (seed {seed}): {} detected, {} harmless, {} wrong, {} panics, {hangs} hangs",
+    // `npm run test:corruption` reads these lines.
+    eprintln!(
+        "corruption: seed={seed} damaged={rounds} detected={} harmless={} wrong={} panics={} hangs={hangs}",
         sum(0),
         sum(1),
         sum(2),

@@ -2,10 +2,13 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 use common::Node;
 use serde_json::json;
+use sparrow_files::{Call, Kind, Observer, Verdict};
 
 const QUERY: &str = r#"{"query":{"sparse_vector":{"field":"v","query_vector":{"alpha":1}}},"size":100}"#;
 
@@ -154,4 +157,43 @@ fn a_data_directory_has_one_owner() {
     let second = sparrow_engine::Engine::open(common::options(node.folder.path()));
     let error = second.err().expect("the directory is in use");
     assert!(error.reason().contains("in use by another process"), "{}", error.reason());
+}
+
+/// Lets no log be synced while it is on.
+struct NoSync(AtomicBool);
+
+impl Observer for NoSync {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let is_log = call.path.to_string_lossy().ends_with(".log");
+        match is_log && call.kind == Kind::Sync && self.0.load(SeqCst) {
+            true => Verdict::Fail(std::io::Error::other("the disk failed")),
+            false => Verdict::Allow,
+        }
+    }
+}
+
+/// Whoever read a write that was lost asks for its sequence number when he writes, and must not meet another write that has it.
+#[test]
+fn the_sequence_number_of_a_lost_write_is_not_given_again() {
+    let node = Node::start();
+    node.ok("create_index", "index=a", "", "");
+    node.ok("index_doc", "index=a&id=1", "", r#"{"n":1}"#);
+    let disk = Arc::new(NoSync(AtomicBool::new(true)));
+    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    assert_eq!(node.call("index_doc", "index=a&id=1", "", r#"{"n":2}"#).0, 503);
+    disk.0.store(false, SeqCst);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let written = loop {
+        let (status, answer) = node.call("index_doc", "index=a&id=1", "", r#"{"n":3}"#);
+        if status == 200 {
+            break answer;
+        }
+        assert!(Instant::now() < deadline, "{answer}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!((&written["_version"], &written["_seq_no"]), (&json!(2), &json!(2)), "1 was lost");
+    // The next start goes on behind it, too.
+    node.ok("flush", "index=a", "", "");
+    let node = node.crash();
+    assert_eq!(node.ok("index_doc", "index=a&id=2", "", "{}")["_seq_no"], 3);
 }

@@ -102,7 +102,13 @@ impl File {
     /// # Errors
     /// When the file is not open for writing or the disk refuses.
     pub fn set_len(&self, length: u64) -> io::Result<()> {
-        run(&Call { length, ..self.call(Kind::SetLength) }, || self.file.set_len(length))
+        run(&Call { length, ..self.call(Kind::SetLength) }, || {
+            if cfg!(windows) {
+                // There, who has opened a file for appending alone may not cut it.
+                return fs::OpenOptions::new().write(true).open(&self.path)?.set_len(length);
+            }
+            self.file.set_len(length)
+        })
     }
 
     /// Length, times and permissions.
@@ -169,10 +175,29 @@ impl Seek for File {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_file_that_is_appended_to_can_be_cut_and_goes_on_at_its_new_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut made = File::create_new(&path).unwrap();
+        made.write_all(b"one two").unwrap();
+        made.set_len(3).unwrap();
+        made.write_all(b" three").unwrap();
+        made.sync_all().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one three");
+
+        let mut opened = File::append(&path).unwrap();
+        opened.set_len(4).unwrap();
+        opened.write_all(b"four").unwrap();
+        opened.sync_data().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one four");
+    }
+
+    #[cfg(unix)]
     #[test]
     fn a_folder_and_a_pipe_that_nobody_writes_into_are_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -101,10 +101,10 @@ impl Campaign {
             }
         }
         let Counts { tried, crashes, hangs } = counts;
-        // Standard error, past the test harness: the closing counts are for people.
+        // Standard error, past the test harness: `npm run test:fuzz` reads it.
         let _ = writeln!(
             std::io::stderr(),
-            "fuzz {}: {tried} inputs, {crashes} crashes, {hangs} hangs (seed {seed})",
+            "fuzz {}: seed={seed} inputs={tried} crashes={crashes} hangs={hangs}",
             self.name
         );
         assert!(mistakes.is_empty(), "{}:\n{}", self.name, mistakes.join("\n"));

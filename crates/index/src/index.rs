@@ -279,6 +279,14 @@ impl SparrowIndex {
         self.writer.lock().commit()
     }
 
+    /// Commits also where nothing is buffered, as tantivy looks after each commit what to merge.
+    ///
+    /// # Errors
+    /// As [`SparrowIndex::commit`].
+    pub fn commit_again(&self) -> Result<(), IndexError> {
+        self.writer.lock().commit_again()
+    }
+
     /// Shows searches the newest commit and finished merges.
     ///
     /// # Errors
@@ -441,6 +449,11 @@ impl SparrowIndex {
     /// Figures about the merges since the index was opened.
     pub fn merge_stats(&self) -> MergeStats {
         self.limiter.merges.stats()
+    }
+
+    /// Why the last merge failed; none if none has failed since the last one that succeeded.
+    pub fn merge_failure(&self) -> Option<String> {
+        self.limiter.merges.failures.last()
     }
 
     /// Figures about each searchable segment.

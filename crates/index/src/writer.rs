@@ -161,7 +161,7 @@ impl Writer {
         format: Format,
         options: IndexOptions,
     ) -> Result<Self, IndexError> {
-        let limiter = Arc::new(InFlightLimiter::default());
+        let limiter = Arc::new(InFlightLimiter::with(directory.merge_failures().clone()));
         let vectors = Arc::new(VectorSettings::new(&mapping, options.min_graph_vectors));
         prepare(&mut index, format, &limiter, &vectors, &options.analysis);
         Ok(Self {
@@ -322,6 +322,12 @@ impl Writer {
     /// Commits what is buffered, in memory. On failure everything buffered is rolled back.
     pub fn commit(&mut self) -> Result<(), IndexError> {
         self.commit_as(self.payload)
+    }
+
+    /// As [`Writer::commit`], and also where nothing is buffered.
+    pub fn commit_again(&mut self) -> Result<(), IndexError> {
+        self.dirty = true;
+        self.commit()
     }
 
     /// As [`Writer::commit`]; the commit says `payload` about itself, which counts only once it succeeded.

@@ -69,6 +69,7 @@ impl Indices {
         let mut stored = self.aliases.of(&after);
         stored.removed.extend(removed.iter().filter_map(|index| Some(before.uuid(index)?.to_owned())));
         if removed.is_empty() && after.aliases == before.aliases {
+            self.aliases.certain(&before)?;
             return Ok(result);
         }
         let roots: Vec<_> =

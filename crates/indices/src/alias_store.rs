@@ -69,6 +69,17 @@ impl AliasStore {
         }
     }
 
+    /// Makes sure that the file says what is in force, for what is acknowledged though nothing has to be changed.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(super) fn certain(&self, names: &IndexNames) -> Result<(), EngineError> {
+        if !self.doubts.exist.load(SeqCst) {
+            return Ok(());
+        }
+        self.save(&self.of(names))
+    }
+
     /// Writes what is in force back, if the file may say something else. Gives up at once while names change.
     pub(super) fn settle(&self, admin: &Mutex<()>, registry: &Registry) {
         if !self.doubts.exist.load(SeqCst) {

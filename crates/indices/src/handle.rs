@@ -266,6 +266,15 @@ impl IndexHandle {
         Ok(())
     }
 
+    /// Makes sure that the disk has the metadata in force, and nothing that was refused: for what is acknowledged though nothing has to
+    /// be changed.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn settle_metadata(&self) -> Result<(), EngineError> {
+        Ok(self.data.settle_store(&super::metadata::store_name(&self.uuid))?)
+    }
+
     /// The right to change metadata.
     ///
     /// # Errors
@@ -281,7 +290,7 @@ impl IndexHandle {
             filled.iter().all(|(field, model)| metadata.field_models.get(field) == Some(model))
         };
         if known {
-            return Ok(());
+            return self.settle_metadata();
         }
         self.replace_metadata(&self.changer()?, |metadata| {
             metadata.field_models.extend(filled.iter().cloned());

@@ -61,7 +61,7 @@ use self::disk::{DiskWatch, Flooded};
 pub use self::handle::{IndexHandle, StoredDocument, remove_folder};
 use self::handle::{NotDeleted, Refusals, SharedMetadata};
 use self::leftovers::Leftovers;
-pub use self::maintenance::Maintenance;
+pub use self::maintenance::{Maintenance, Task as BackgroundTask};
 pub use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
 use self::models_link::ModelsLink;
 pub use self::node::Node;
@@ -294,6 +294,11 @@ impl Indices {
         self.index_options.filter_cache.stats()
     }
 
+    /// How often a task failed that runs in the background, since the start.
+    pub fn background_failures(&self, task: BackgroundTask) -> u64 {
+        self.maintenance.failures().of(task)
+    }
+
     /// The names in force.
     pub fn names(&self) -> Arc<IndexNames> {
         self.registry.names()
@@ -339,8 +344,8 @@ impl Indices {
         self.leftovers.clear(&self.data)
     }
 
-    /// Starts the background work.
-    pub fn start_maintenance(&self) {
+    /// Starts the background work; `others` is done now and then with it.
+    pub fn start_maintenance(&self, others: impl Fn() + Send + 'static) {
         let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
         disk.look();
         let (leftovers, data) = (self.leftovers.clone(), self.data.clone());
@@ -348,8 +353,10 @@ impl Indices {
         let (aliases, admin) = (self.aliases.clone(), self.admin.clone());
         let housekeeping = move || {
             disk.look();
+            data.settle();
             leftovers.retry(&data);
             aliases.settle(&admin, &registry);
+            others();
             if registry.names().broken.values().any(|broken| broken.may_open_later)
                 && let Some(indices) = shared.get().and_then(Weak::upgrade)
             {

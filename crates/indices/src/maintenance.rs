@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
 
-use super::background::{Semaphore, Semaphores};
+use super::background::Failures;
+pub use super::background::Task;
 use super::handle::IndexHandle;
 use super::registry::Registry;
 use sparrow_call::caught;
@@ -37,37 +38,41 @@ const IDLE: Duration = Duration::from_secs(60);
 /// Work for all indices about once a second: how full the disk is, and files that could not be removed.
 pub(super) type Housekeeping = Box<dyn Fn() + Send>;
 
-type Work = (Arc<IndexHandle>, fn(&IndexHandle, u64) -> bool, fn(&Semaphores) -> &Semaphore);
+/// Something that is due, and whose semaphore was acquired.
+struct Work {
+    handle: Arc<IndexHandle>,
+    /// Known before it runs, for the case that it panics.
+    task: Task,
+}
 
 /// The threads that do it, as long as the engine is open.
 #[derive(Default)]
 pub struct Maintenance {
     stop: Arc<AtomicBool>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
+    failures: Arc<Failures>,
 }
 
 impl Maintenance {
+    /// How often background work failed.
+    pub(super) fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
     pub(super) fn start(&self, registry: &Arc<Registry>, flush_threshold: u64, housekeeping: Housekeeping) {
         let (refreshes, refresh_work) = unbounded::<Work>();
         let (upkeep, upkeep_work) = unbounded::<Work>();
-        let (registry, stop) = (registry.clone(), self.stop.clone());
-        let mut work: Vec<(String, Box<dyn FnOnce() + Send>)> = vec![(
-            "sparrow-clock".into(),
-            Box::new(move || clock(&registry, &stop, &refreshes, &upkeep, flush_threshold, &housekeeping)),
-        )];
+        let (registry, stop, failures) = (registry.clone(), self.stop.clone(), self.failures.clone());
+        let clock = Clock { registry, stop, refreshes, upkeep, flush_threshold, failures };
+        let mut work: Vec<(String, Box<dyn FnOnce() + Send>)> =
+            vec![("sparrow-clock".into(), Box::new(move || clock.run(&housekeeping)))];
         for number in 0..REFRESH_WORKERS {
-            let queue = refresh_work.clone();
-            work.push((
-                format!("sparrow-refresh-{number}"),
-                Box::new(move || work_off(&queue, flush_threshold)),
-            ));
+            let (queue, failures) = (refresh_work.clone(), self.failures.clone());
+            work.push((format!("sparrow-refresh-{number}"), Box::new(move || work_off(&queue, &failures))));
         }
         for number in 0..UPKEEP_WORKERS {
-            let queue = upkeep_work.clone();
-            work.push((
-                format!("sparrow-flush-{number}"),
-                Box::new(move || work_off(&queue, flush_threshold)),
-            ));
+            let (queue, failures) = (upkeep_work.clone(), self.failures.clone());
+            work.push((format!("sparrow-flush-{number}"), Box::new(move || work_off(&queue, &failures))));
         }
         let mut threads = self.threads.lock();
         for (name, work) in work {
@@ -88,53 +93,105 @@ impl Maintenance {
 }
 
 /// Looks what is due and hands it out. The workers end when this does.
-fn clock(
-    registry: &Registry,
-    stop: &AtomicBool,
-    refreshes: &Sender<Work>,
-    upkeep: &Sender<Work>,
+struct Clock {
+    registry: Arc<Registry>,
+    stop: Arc<AtomicBool>,
+    refreshes: Sender<Work>,
+    upkeep: Sender<Work>,
     flush_threshold: u64,
-    housekeeping: &Housekeeping,
-) {
-    for tick in 0_u64.. {
-        if stop.load(Relaxed) {
+    failures: Arc<Failures>,
+}
+
+impl Clock {
+    fn run(&self, housekeeping: &Housekeeping) {
+        for tick in 0_u64.. {
+            if self.stop.load(Relaxed) {
+                return;
+            }
+            thread::sleep(TICK);
+            // A bug in looking must not end all of it.
+            let looked = caught(|| {
+                for handle in self.registry.all() {
+                    self.look(&handle, tick);
+                }
+                if tick.is_multiple_of(DISK_TICKS) {
+                    housekeeping();
+                }
+            });
+            if let Err(message) = looked {
+                tracing::error!(message, "looking for background work panicked");
+            }
+        }
+    }
+
+    fn look(&self, handle: &Arc<IndexHandle>, tick: u64) {
+        if !refresh_is_due(handle) {
+            handle.background.refresh.nothing_is_due();
+        } else if handle.background.refresh.try_acquire() {
+            let _ = self.refreshes.send(Work { handle: handle.clone(), task: Task::Refresh });
+        }
+        if !tick.is_multiple_of(UPKEEP_TICKS) {
             return;
         }
-        thread::sleep(TICK);
-        // A bug in looking must not end all of it.
-        let looked = caught(|| {
-            for handle in registry.all() {
-                if refresh_is_due(&handle) && handle.background.refresh.try_acquire() {
-                    let _ = refreshes.send((handle.clone(), refresh, |background| &background.refresh));
-                }
-                if tick.is_multiple_of(UPKEEP_TICKS)
-                    && upkeep_is_due(&handle, flush_threshold)
-                    && handle.background.upkeep.try_acquire()
-                {
-                    let _ = upkeep.send((handle, keep_up, |background| &background.upkeep));
-                }
-            }
-            if tick.is_multiple_of(DISK_TICKS) {
-                housekeeping();
-            }
-        });
-        if let Err(message) = looked {
-            tracing::error!(message, "looking for background work panicked");
+        // Merges run on threads of their own, and are logged there.
+        let failed = handle.index().merge_stats().failed;
+        let before = handle.background.merges.swap(failed, Relaxed);
+        self.failures.add(Task::Merge, if failed < before { failed } else { failed - before });
+        let Some(task) = upkeep_due(handle, self.flush_threshold) else {
+            handle.background.upkeep.nothing_is_due();
+            return;
+        };
+        if handle.background.upkeep.try_acquire() {
+            let _ = self.upkeep.send(Work { handle: handle.clone(), task });
         }
     }
 }
 
-fn work_off(queue: &Receiver<Work>, flush_threshold: u64) {
-    while let Ok((handle, work, semaphore)) = queue.recv() {
-        let succeeded = caught(|| work(&handle, flush_threshold)).unwrap_or_else(|message| {
-            tracing::error!(
-                index = handle.name,
-                message,
-                "background work on the index panicked; it is tried again"
-            );
-            false
-        });
-        semaphore(&handle.background).release(succeeded);
+fn work_off(queue: &Receiver<Work>, failures: &Failures) {
+    while let Ok(Work { handle, task }) = queue.recv() {
+        let semaphore = handle.background.of(task);
+        let result = match caught(|| run(&handle, task)) {
+            // Logged and counted where it failed.
+            Ok(Ok(())) if task == Task::Merge && handle.index().merge_failure().is_some() => {
+                semaphore.release(Err(task));
+                continue;
+            }
+            Ok(Err(error)) if !handle.shard.is_closed() => {
+                tracing::error!(index = handle.name, task = task.name(), %error, "background work on the index failed; it is tried again");
+                Err(task)
+            }
+            Ok(_) => Ok(()),
+            Err(message) => {
+                tracing::error!(
+                    index = handle.name,
+                    task = task.name(),
+                    message,
+                    "background work on the index panicked; it is tried again"
+                );
+                Err(task)
+            }
+        };
+        if result.is_err() {
+            failures.add(task, 1);
+        }
+        semaphore.release(result);
+    }
+}
+
+fn run(handle: &IndexHandle, task: Task) -> Result<(), EngineError> {
+    match task {
+        Task::Refresh => handle.refresh(),
+        Task::Flush => handle.flush().map(|()| _ = handle.counters.periodic_flush.fetch_add(1, Relaxed)),
+        Task::Sync => {
+            *handle.background.synced.lock() = Instant::now();
+            handle.shard.sync_log().map_err(|error| handle.failed(error))
+        }
+        Task::Recovery if handle.shard.needs_recovery() => {
+            handle.shard.recover().map_err(|error| handle.failed(error))
+        }
+        Task::Recovery => handle.settle_folder(),
+        Task::Rest => handle.index().rest(IDLE).map_err(EngineError::from),
+        Task::Merge => handle.shard.retry_merges().map_err(|error| handle.failed(error)),
     }
 }
 
@@ -143,22 +200,19 @@ fn refresh_is_due(handle: &IndexHandle) -> bool {
         && handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval)
 }
 
-fn refresh(handle: &IndexHandle, _: u64) -> bool {
-    match handle.refresh() {
-        Err(error) if !handle.shard.is_closed() => {
-            tracing::error!(index = handle.name, %error, "refresh failed");
-            false
-        }
-        _ => true,
+/// The most urgent of all tasks but refreshes, which have a semaphore of their own; none if nothing is due.
+fn upkeep_due(handle: &IndexHandle, flush_threshold: u64) -> Option<Task> {
+    if handle.shard.needs_recovery() || handle.shard.is_folder_uncertain() {
+        Some(Task::Recovery)
+    } else if flush_is_due(handle, flush_threshold) {
+        Some(Task::Flush)
+    } else if sync_is_due(handle) {
+        Some(Task::Sync)
+    } else if handle.index().merge_failure().is_some() {
+        Some(Task::Merge)
+    } else {
+        handle.index().is_idle(IDLE).then_some(Task::Rest)
     }
-}
-
-fn upkeep_is_due(handle: &IndexHandle, flush_threshold: u64) -> bool {
-    handle.shard.needs_recovery()
-        || handle.shard.is_folder_uncertain()
-        || flush_is_due(handle, flush_threshold)
-        || sync_is_due(handle)
-        || handle.index().is_idle(IDLE)
 }
 
 /// A log is replayed at the next start, and files that a durable commit names stay until the next one: both are bounded by what
@@ -182,24 +236,20 @@ fn sync_is_due(handle: &IndexHandle) -> bool {
     settings.is_async() && handle.background.synced.lock().elapsed() >= settings.sync_interval()
 }
 
-fn keep_up(handle: &IndexHandle, flush_threshold: u64) -> bool {
-    let result = if handle.shard.needs_recovery() {
-        handle.shard.recover().map_err(|error| handle.failed(error))
-    } else if handle.shard.is_folder_uncertain() {
-        handle.settle_folder()
-    } else if flush_is_due(handle, flush_threshold) {
-        handle.flush().map(|()| _ = handle.counters.periodic_flush.fetch_add(1, Relaxed))
-    } else if sync_is_due(handle) {
-        *handle.background.synced.lock() = Instant::now();
-        handle.shard.sync_log().map_err(|error| handle.failed(error))
-    } else {
-        handle.index().rest(IDLE).map_err(EngineError::from)
-    };
-    match result {
-        Err(error) if !handle.shard.is_closed() => {
-            tracing::error!(index = handle.name, %error, "keeping the index up failed; it is tried again");
-            false
-        }
-        _ => true,
+impl IndexHandle {
+    /// Background work that failed when it was last tried, each task once.
+    pub fn failing(&self) -> Vec<Task> {
+        let merge = self.index().merge_failure().map(|_| Task::Merge);
+        self.background.failing().filter(|task| *task != Task::Merge).chain(merge).collect()
+    }
+
+    /// `green`; `yellow` for an index that asks for replicas, which one node has none of, or that is in trouble.
+    pub fn health(&self) -> &'static str {
+        if self.settings().replicas() == 0 && !self.is_troubled() { "green" } else { "yellow" }
+    }
+
+    /// Whether the disk, or a mistake of ours, keeps the index from taking writes or from being kept up: it is yellow then.
+    pub fn is_troubled(&self) -> bool {
+        self.refuses_writes() || !self.failing().is_empty()
     }
 }

@@ -230,6 +230,7 @@ impl Pipelines {
     ) -> Result<(), IngestError> {
         let mut pipeline = processors::build_pipeline(id, definition)?;
         let _changes = self.changes.lock();
+        self.data.settle_store(STORE)?;
         let mut pipelines = BTreeMap::clone(&self.current.read());
         if let Some(required) = if_version {
             check_version(id, pipelines.get(id), pipeline.version(), required)?;
@@ -276,6 +277,8 @@ impl Pipelines {
     /// When the store cannot be written.
     pub fn delete(&self, expression: &str) -> Result<bool, IngestError> {
         let _changes = self.changes.lock();
+        // A change that was refused may lie in the store, and to delete what is not there writes nothing.
+        self.data.settle_store(STORE)?;
         let mut pipelines = BTreeMap::clone(&self.current.read());
         let before = pipelines.len();
         pipelines.retain(|id, _| !is_named(expression, id));

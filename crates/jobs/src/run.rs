@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sparrow_index::{DocAddress, Snapshot};
+use sparrow_types::work::{self, Work};
 
 use super::counters::{Form, Progressed, Slices};
 use super::plan::{Position, Source};
@@ -102,7 +103,18 @@ impl<'a> Run<'a> {
         let sources = sources(self.service, &self.spec)?;
         self.spec.check_destination(self.service)?;
         let cancel = CancelFlag::from(Arc::clone(self.context.cancel_flag()));
-        let positions = positions(self.service, &mut self.spec, &sources, until.as_ref(), &cancel)?;
+        let positions = match positions(self.service, &mut self.spec, &sources, until.as_ref(), &cancel) {
+            // A query that is broken off says so in its own way. It goes on after the next start.
+            Err(_) if self.context.is_closing() => return Err(EngineError::Cancelled),
+            // Before it was known which documents it is about: none of them was touched.
+            Err(_) if self.context.is_cancelled() => {
+                if earlier.len() > 1 {
+                    self.slices.divide(earlier);
+                }
+                return Ok(self.response(true));
+            }
+            found => found?,
+        };
         let until = self.until(&sources, &positions, until);
         let number = match earlier.len() {
             0 => self.number_of_slices(&sources),
@@ -124,8 +136,12 @@ impl<'a> Run<'a> {
         if self.spec.refresh {
             self.refresh(&sources)?;
         }
+        Ok(self.response(cancelled))
+    }
+
+    fn response(&self, cancelled: bool) -> Value {
         let stored = self.context.is_persistent();
-        Ok(self.slices.response(Form { kind: self.spec.kind(), stored, cancelled }))
+        self.slices.response(Form { kind: self.spec.kind(), stored, cancelled })
     }
 
     /// What is written by a job that writes where it reads must not be taken for a document that is still to be
@@ -310,7 +326,8 @@ pub(super) fn sources(service: &SearchService, spec: &Spec) -> Result<Vec<Source
     Ok(sources)
 }
 
-/// The documents of a job in the order of their indices and sequence numbers. Texts of the query are encoded.
+/// The documents of a job in the order of their indices and sequence numbers. Texts of the query are encoded. Its query has the limits of
+/// a search's: a job is nobody's request, and its writes have none.
 pub(super) fn positions(
     service: &SearchService,
     spec: &mut Spec,
@@ -318,6 +335,7 @@ pub(super) fn positions(
     until: Option<&Until>,
     cancel: &CancelFlag,
 ) -> Result<Vec<Position>, EngineError> {
+    let _limits = work::enter(Some(Work::new(Arc::clone(cancel.flag()), Arc::clone(&service.memory))));
     let handles: Vec<Arc<IndexHandle>> = sources.iter().map(|source| Arc::clone(&source.handle)).collect();
     if let Some(query) = &mut spec.query {
         sparrow_search::encode_query(service, &handles, query, &spec.caller, cancel)?;
@@ -330,7 +348,7 @@ pub(super) fn positions(
                 let query = sparrow_search::query_of_index(service, &source.handle, query)?;
                 let matching = source
                     .snapshot
-                    .matching(&query)
+                    .matching_until(&query, Some(cancel.flag()))
                     .map_err(|error| sparrow_search::query_error(service, &source.handle, error))?;
                 source.snapshot.scan_all(Some(&matching))
             }

@@ -50,6 +50,7 @@ use self::store::Store;
 pub use self::store::damages;
 use crate::endpoints::{Endpoint, Endpoints, not_one_vector};
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::waits::waiting;
 
 /// What the models need from the options of the engine.
 #[derive(Debug, Clone)]
@@ -308,12 +309,12 @@ impl Models {
         let prefixed: Option<Vec<&str>> =
             prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
         let texts = prefixed.as_deref().unwrap_or(texts);
-        match purpose {
+        waiting(|| match purpose {
             Purpose::Query => deployment.encode_queries(texts, cancel, timeout),
             Purpose::Direct => deployment.encode(texts, Priority::Search, cancel, timeout),
             Purpose::Ingest => deployment.encode(texts, Priority::Ingest, cancel, timeout),
             Purpose::PacedIngest => deployment.encode_paced(texts, cancel),
-        }
+        })
         .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 
@@ -434,9 +435,8 @@ impl TextEncoder for Models {
         let prefixed = running.model.prefixed(texts, true);
         let prefixed: Option<Vec<&str>> =
             prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
-        running
-            .deployment
-            .encode_queries_timed(prefixed.as_deref().unwrap_or(texts), cancel)
+        let texts = prefixed.as_deref().unwrap_or(texts);
+        waiting(|| running.deployment.encode_queries_timed(texts, cancel))
             .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 

@@ -175,10 +175,16 @@ impl RegisteredModel {
         })
     }
 
-    /// Texts with the prefix of the model for documents or searches; none where it has no prefix.
+    /// Texts with the prefix of the model for documents or searches; none where it has no prefix. What its configuration says comes
+    /// before what its files say.
     pub fn prefixed(&self, texts: &[&str], search: bool) -> Option<Vec<String>> {
-        let prefixes = self.config.prefix_strings.as_ref()?;
-        let prefix = if search { prefixes.search.as_ref() } else { prefixes.ingest.as_ref() }?;
+        let prefix = match (&self.config.prefix_strings, &self.info) {
+            (Some(said), _) => if search { said.search.as_ref() } else { said.ingest.as_ref() }?,
+            (None, Ok(info)) => {
+                if search { info.prefixes.search.as_ref() } else { info.prefixes.ingest.as_ref() }?
+            }
+            (None, Err(_)) => return None,
+        };
         Some(texts.iter().map(|text| format!("{prefix}{text}")).collect())
     }
 

@@ -216,6 +216,14 @@ pub fn check_data(data: String) -> NativeReply {
     )
 }
 
+/// Looks at a snapshot repository. Gives a report as JSON, `{repository, snapshots, blobs, bytes, unneeded, problems}`, or the error body
+/// of why it could not be looked at.
+#[napi(catch_unwind)]
+pub fn check_repository(repository: String) -> NativeReply {
+    let checked = sparrow_engine::check::check_repository(repository.as_ref());
+    NativeReply::new(0, checked.map(|report| Reply::ok(&serde_json::json!(report))))
+}
+
 /// Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or
 /// the error body of why there is none. Files of `unusable`, by their paths below `data`, are left out.
 #[napi(catch_unwind)]

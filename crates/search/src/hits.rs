@@ -40,7 +40,10 @@ pub fn read<'a>(
     let wants_fields =
         !body.fields.is_empty() || !body.docvalue_fields.is_empty() || body.stored_fields.is_some();
     let mut highlighter = match &body.highlight {
-        Some(highlight) => Some(Highlighter::new(service, targets, body, highlight, cancel)?),
+        Some(highlight) => {
+            let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
+            Some(profile::timed(clock, || Highlighter::new(service, targets, body, highlight, cancel))?)
+        }
         None => None,
     };
     let mut hits = Vec::with_capacity(outcome.hits.len());
@@ -63,7 +66,10 @@ pub fn read<'a>(
             fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
         }
         let highlight = match &mut highlighter {
-            Some(highlighter) => highlighter.highlight(hit, &stored.source)?,
+            Some(highlighter) => {
+                let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
+                profile::timed(clock, || highlighter.highlight(hit, &stored.source))?
+            }
             None => Vec::new(),
         };
         let mut inner_hits = None;
@@ -94,8 +100,9 @@ pub fn read<'a>(
     }
     name(targets, body, &mut hits)?;
     if body.explain {
-        for (hit, explanation) in hits.iter_mut().zip(explain::hits(service, targets, body, outcome, cancel)?)
-        {
+        let clock = profile.map(|profile| &mut profile.explain);
+        let explanations = profile::timed(clock, || explain::hits(service, targets, body, outcome, cancel))?;
+        for (hit, explanation) in hits.iter_mut().zip(explanations) {
             hit.explained = Some((&*targets[hit.hit.target].shard, explanation));
         }
     }

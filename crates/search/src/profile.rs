@@ -20,6 +20,10 @@ pub struct Profile {
     pub shards: Vec<ShardProfile>,
     /// Joining lists into one.
     pub fuse: Duration,
+    /// Cutting and marking the passages of hits.
+    pub highlight: Duration,
+    /// Explaining the scores of hits, with the texts that are encoded for it.
+    pub explain: Duration,
 }
 
 /// What was measured in one index.
@@ -96,6 +100,8 @@ impl Profile {
                 "search_in_nanos": nanos(search),
                 "fuse_in_nanos": nanos(self.fuse),
                 "fetch_in_nanos": nanos(self.shards.iter().map(|shard| shard.fetch).sum()),
+                "highlight_in_nanos": nanos(self.highlight),
+                "explain_in_nanos": nanos(self.explain),
             },
             "models": models,
         })

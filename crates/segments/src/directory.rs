@@ -31,6 +31,7 @@ use tantivy::directory::{
 
 use crate::error::IndexError;
 use crate::manifest::{Checksum, Commit, META, Manifest, Meta, segment_of};
+use crate::plugins::{MergeFailures, on_merge_thread};
 use crate::verify::CheckedCommit;
 
 /// tantivy's list of files it may delete.
@@ -74,6 +75,7 @@ struct Shared {
     last_written: Mutex<Instant>,
     /// Held while files are physically removed, and while a new searcher opens its files.
     removal: Mutex<()>,
+    merge_failures: Arc<MergeFailures>,
 }
 
 /// See the module documentation. Clones share everything; [`LazyDirectory::successor`] makes an instance
@@ -117,6 +119,7 @@ impl LazyDirectory {
                 writing: AtomicUsize::default(),
                 last_written: Mutex::new(Instant::now()),
                 removal: Mutex::default(),
+                merge_failures: Arc::default(),
             }),
             inner: MmapDirectory::open(root).map_err(tantivy::TantivyError::from)?,
             retired: Arc::default(),
@@ -336,6 +339,19 @@ impl LazyDirectory {
         Ok(Some((manifest, meta.clone())))
     }
 
+    /// Merges that failed. Their reasons come from here where they are those of the disk.
+    pub fn merge_failures(&self) -> &Arc<MergeFailures> {
+        &self.shared.merge_failures
+    }
+
+    /// Notes what keeps a file from being read or written, if it is a merge that needs it. Merges of a retired instance end so.
+    fn note_failure(&self, path: &Path, error: &io::Error) {
+        if on_merge_thread() && !self.retired.load(Ordering::SeqCst) {
+            let name = path.to_string_lossy();
+            self.shared.merge_failures.note(name.split('.').next().unwrap_or_default(), error);
+        }
+    }
+
     fn refuse_if_retired(&self) -> io::Result<()> {
         if self.retired.load(Ordering::SeqCst) {
             return Err(io::Error::other("the index was reopened"));
@@ -413,7 +429,8 @@ struct LazyFile {
 
 impl Write for LazyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.file.write(bytes)?;
+        let written = self.file.write(bytes);
+        let count = written.inspect_err(|error| self.directory.note_failure(&self.path, error))?;
         self.checksum.update(&bytes[..count]);
         self.bytes += count as u64;
         Ok(count)
@@ -447,6 +464,7 @@ impl TerminatingWrite for LazyFile {
 impl Directory for LazyDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         fs::about_to_map(&self.shared.root.join(path))
+            .inspect_err(|error| self.note_failure(path, error))
             .map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))?;
         self.inner.get_file_handle(path)
     }
@@ -505,7 +523,8 @@ impl Directory for LazyDirectory {
         state.deleted.remove(path);
         state.sums.remove(path);
         state.recreated.insert(path.to_path_buf());
-        let file = File::create_new(&full).map_err(wrap)?;
+        let created = File::create_new(&full).inspect_err(|error| self.note_failure(path, error));
+        let file = created.map_err(wrap)?;
         self.shared.writing.fetch_add(1, Ordering::Relaxed);
         let file = LazyFile {
             file,

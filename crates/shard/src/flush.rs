@@ -43,6 +43,22 @@ impl Shard {
         self.refresh()
     }
 
+    /// Begins again with merges that failed. Whether they succeed is seen later.
+    ///
+    /// # Errors
+    /// What keeps the segments from committing.
+    pub fn retry_merges(&self) -> Result<(), ShardError> {
+        let _refresh = self.refreshing.lock();
+        let mut state = self.state.lock();
+        state.phase.takes_writes()?;
+        self.complete(&mut state)?;
+        let index = self.index();
+        match guarded(&mut state, || index.commit_again()) {
+            Ok(()) => Ok(()),
+            Err(error) => self.rolled_back(&mut state, error),
+        }
+    }
+
     /// Merges all segments into one. Writes and refreshes go on meanwhile.
     ///
     /// # Errors

@@ -417,7 +417,8 @@ impl Shard {
         // Until the new segments are there, nothing may be committed.
         state.incomplete.get_or_insert(None);
         let new = Opened::open(&self.options, old.dir(), &(self.options.mapping)(), self.wal.replay()?)?;
-        self.next_seq_no.store(new.next_seq_no, Ordering::Release);
+        // A reader may have seen a write that was lost, and ask for its number when he writes: no other write may have it.
+        self.next_seq_no.fetch_max(new.next_seq_no, Ordering::AcqRel);
         self.flushed.store(new.flushed, Ordering::Release);
         *self.index.write() = Arc::new(new.index);
         self.versions.lock().forget_writes();

@@ -97,7 +97,9 @@ pub fn delete_repository(
             return Err(errors::in_use(&name, by));
         }
     }
+    let kept: Vec<String> = next.keys().cloned().collect();
     snapshots.replace(next)?;
+    snapshots.failed.keep(|name| kept.iter().any(|kept| kept == name));
     Ok(Reply::acknowledged())
 }
 

@@ -176,12 +176,14 @@ pub fn create_snapshot(
         .cancellable()
         .opaque_id(request.opaque_id.clone());
     let owner = service.clone();
+    let (note, noted) = std::sync::mpsc::channel();
     let task = service.tasks.spawn(spec, move |context| {
+        // Here, so that whoever sees the snapshot finds its task.
+        owner.snapshots.failed.begin(&guard.creation);
+        let _ = note.send(());
         let job = Job { service: &owner, repository: &repository, guard: &guard, wanted: &wanted, context };
         let made = job.run(&handles, failures);
-        if let Err(error) = &made {
-            tracing::warn!(repository = repository.name, snapshot = label, %error, "a snapshot was not made");
-        }
+        note_end(&owner, &guard.creation, context, &label, &made);
         match made {
             Err(EngineError::Cancelled) if guard.creation.aborted.load(Relaxed) => {
                 Err(errors::snapshot(&repository.name, &label, "Snapshot was aborted by deletion"))
@@ -189,9 +191,48 @@ pub fn create_snapshot(
             made => made.map(|info| json!({"snapshot": listing::view(&repository.name, &info)})),
         }
     })?;
+    // Once it is accepted, a crash leaves a snapshot that failed, and not nothing.
+    let _ = noted.recv();
     match wait {
         true => Ok(Reply::ok(&task.wait()?)),
         false => Ok(Reply::ok(&json!({"accepted": true}))),
+    }
+}
+
+/// Logs, counts and remembers what became of a snapshot: perhaps nobody waits for it.
+fn note_end(
+    service: &SnapshotService,
+    creation: &Creation,
+    context: &TaskContext,
+    label: &str,
+    made: &Result<Info, EngineError>,
+) {
+    let repository = &creation.repository;
+    service.snapshots.counts.snapshot(made.as_ref().map(|info| !info.failures.is_empty()));
+    match made {
+        Ok(info) => {
+            for (index, reason) in &info.failures {
+                tracing::warn!(
+                    repository,
+                    snapshot = label,
+                    index,
+                    reason,
+                    "an index is missing in a snapshot"
+                );
+            }
+            service.snapshots.failed.forget(creation);
+        }
+        Err(error) => {
+            tracing::warn!(repository, snapshot = label, %error, "a snapshot was not made");
+            match error {
+                EngineError::Cancelled if creation.aborted.load(Relaxed) => {
+                    service.snapshots.failed.forget(creation);
+                }
+                // The next start says so.
+                EngineError::Cancelled if context.is_closing() => {}
+                error => service.snapshots.failed.fail(creation, error.reason()),
+            }
+        }
     }
 }
 

@@ -27,9 +27,10 @@ use serde::{Deserialize, Serialize};
 use sparrow_files::{self as fs, File};
 use sparrow_storage::durable;
 
+pub(super) use self::blobs::{BlobState, blob_name};
 use self::lines::{Unusable, read_line, written};
 use super::errors;
-use super::manifest::{Content, Info};
+use super::manifest::{Content, FileEntry, Info};
 use sparrow_call::error::EngineError;
 
 const FORMAT: u32 = 1;
@@ -127,6 +128,49 @@ impl Layout {
             Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(problem) => Err(self.unusable(IDENTITY, problem)),
         }
+    }
+
+    /// Whether there is a folder of snapshots.
+    pub fn has_snapshots(&self) -> bool {
+        self.root.join(SNAPSHOTS).is_dir()
+    }
+
+    /// The file that says who the repository is, and what is wrong with it; nothing when it is whole.
+    ///
+    /// # Errors
+    /// When something leads out of the repository.
+    pub fn check_identity(&self) -> Result<Option<(String, String)>, EngineError> {
+        self.check_places()?;
+        let read = lines::read(&self.root.join(IDENTITY), false);
+        let problem = match read.and_then(|bytes| read_line::<Identity>(&bytes)) {
+            Ok(_) => return Ok(None),
+            Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => "it is missing".to_owned(),
+            Err(problem) => problem.reason(),
+        };
+        Ok(Some((IDENTITY.to_owned(), problem)))
+    }
+
+    /// The file of a snapshot: its name, what a listing says of the snapshot, as far as it can be read, and what a restore needs.
+    /// Why that cannot be read, or nothing of a file that is not there.
+    pub fn read_snapshot(&self, uuid: &str) -> (String, Option<Info>, Result<Content, Option<String>>) {
+        let file = file_of(uuid);
+        let bytes = match lines::read(&self.root.join(&file), false) {
+            Ok(bytes) => bytes,
+            Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                return (file, None, Err(None));
+            }
+            Err(problem) => return (file, None, Err(Some(problem.reason()))),
+        };
+        let info = read_line::<Info>(&bytes).ok().filter(|info| info.uuid == uuid);
+        let content = match parse(&bytes) {
+            Ok(_) if info.is_none() => Err("it names another snapshot".to_owned()),
+            Ok((_, content)) => {
+                let wrong = content.files().find(|file| !may_be_named(file)).map(|file| file.name.clone());
+                wrong.map_or(Ok(content), |name| Err(format!("a file cannot be named [{name}]")))
+            }
+            Err(problem) => Err(problem.reason()),
+        };
+        (file, info, content.map_err(Some))
     }
 
     /// Whether there is a repository in the folder, usable or not.
@@ -279,7 +323,7 @@ impl Layout {
         let bytes = lines::read(&self.root.join(file_of(uuid)), false).map_err(unusable)?;
         let (_, content) = parse(&bytes).map_err(unusable)?;
         for file in content.files() {
-            if !is_hash(&file.sha256) || !is_file_name(&file.name) {
+            if !may_be_named(file) {
                 let problem = Unusable::Damaged(format!("a file cannot be named [{}]", file.name));
                 return Err(self.unusable(&file_of(uuid), problem));
             }
@@ -322,7 +366,7 @@ impl Layout {
         durable::remove_file(&self.root.join(&file)).map_err(|error| self.failed("removed", &file, &error))
     }
 
-    fn uuids(&self) -> Result<Vec<String>, EngineError> {
+    pub fn uuids(&self) -> Result<Vec<String>, EngineError> {
         let names = durable::list_dir(&self.root.join(SNAPSHOTS))
             .map_err(|error| self.failed("listed", SNAPSHOTS, &error))?;
         let uuids = names.iter().filter_map(|name| name.strip_suffix(EXTENSION));
@@ -336,6 +380,11 @@ fn parse(bytes: &[u8]) -> Result<(Info, Content), Unusable> {
     let info = read_line(bytes)?;
     let second = bytes.iter().position(|byte| *byte == b'\n').map_or(&[][..], |at| &bytes[at + 1..]);
     Ok((info, read_line(second)?))
+}
+
+/// Whether a file of a snapshot has a hash and a name that one may have.
+fn may_be_named(file: &FileEntry) -> bool {
+    is_hash(&file.sha256) && is_file_name(&file.name)
 }
 
 fn file_of(uuid: &str) -> String {

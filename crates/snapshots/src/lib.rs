@@ -6,10 +6,13 @@
 //! takes no time and holds nobody up, and copied from there.
 
 mod api;
+mod check;
 mod clone;
+mod counts;
 mod create;
 mod deep;
 mod errors;
+mod failed;
 mod features;
 mod global;
 mod keys;
@@ -38,8 +41,11 @@ use sparrow_storage::{DataDir, durable};
 pub use self::api::{
     cleanup_repository, delete_repository, get_repository, put_repository, verify_repository,
 };
+pub use self::check::{CheckedSnapshot, RepositoryProblem, RepositoryReport, check_repository};
 pub use self::clone::clone_snapshot;
+pub use self::counts::Counts;
 pub use self::create::create_snapshot;
+use self::failed::FailedSnapshots;
 pub use self::keys::snapshot_keys;
 use self::layout::Layout;
 pub use self::listing::{get_snapshot, rows};
@@ -69,6 +75,8 @@ pub struct Snapshots {
     /// Serialises registrations.
     changing: Mutex<()>,
     running: Running,
+    failed: FailedSnapshots,
+    counts: Counts,
 }
 
 /// A repository, ready to be used.
@@ -105,12 +113,19 @@ impl Snapshots {
         };
         sparrow_indices::remove_folder(&data.path().join(STAGING));
         Ok(Self {
+            failed: FailedSnapshots::open(data.clone())?,
+            counts: Counts::default(),
             data,
             root,
             registered: RwLock::new(Arc::new(registered)),
             changing: Mutex::new(()),
             running: Running::default(),
         })
+    }
+
+    /// How often snapshots were made and restored.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     fn registered(&self) -> Arc<BTreeMap<String, Registered>> {

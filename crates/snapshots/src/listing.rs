@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::failed::Failed;
 use super::manifest::{INDEX_VERSION, INDEX_VERSION_ID, Info};
 use super::running::Creation;
 use super::{errors, features, names};
@@ -19,6 +20,8 @@ struct ListedSnapshot {
     repository: String,
     info: Info,
     in_progress: bool,
+    /// Why it was not made.
+    failure: Option<String>,
 }
 
 /// A row of `_cat/snapshots`.
@@ -35,7 +38,7 @@ pub struct SnapshotRow {
 
 impl ListedSnapshot {
     fn made(repository: &str, info: Info) -> Self {
-        Self { repository: repository.to_owned(), info, in_progress: false }
+        Self { repository: repository.to_owned(), info, in_progress: false, failure: None }
     }
 
     fn running(creation: &Creation) -> Self {
@@ -51,11 +54,24 @@ impl ListedSnapshot {
             indices: creation.indices.iter().map(|name| (name.clone(), Default::default())).collect(),
             failures: Default::default(),
         };
-        Self { repository: creation.repository.clone(), info, in_progress: true }
+        Self { repository: creation.repository.clone(), info, in_progress: true, failure: None }
+    }
+
+    fn failed(failed: &Failed) -> Self {
+        Self {
+            repository: failed.repository.clone(),
+            info: failed.info(),
+            in_progress: false,
+            failure: Some(failed.reason().to_owned()),
+        }
     }
 
     fn state(&self) -> &'static str {
-        if self.in_progress { "IN_PROGRESS" } else { self.info.state() }
+        match self.failure {
+            Some(_) => "FAILED",
+            None if self.in_progress => "IN_PROGRESS",
+            None => self.info.state(),
+        }
     }
 
     fn took(&self) -> u64 {
@@ -250,11 +266,17 @@ fn find(
         }
         let repository = service.snapshots.repository(&name)?;
         let listing = repository.layout.list()?;
+        let failed = service.snapshots.failed.of(&name, &repository.path, &listing.infos);
         let mut all: Vec<ListedSnapshot> =
             listing.infos.into_iter().map(|info| ListedSnapshot::made(&name, info)).collect();
         for creation in &creations {
             if !all.iter().any(|it| it.info.snapshot == creation.snapshot) {
                 all.push(ListedSnapshot::running(creation));
+            }
+        }
+        for failed in &failed {
+            if !all.iter().any(|it| it.info.snapshot == failed.snapshot) {
+                all.push(ListedSnapshot::failed(failed));
             }
         }
         let wants_current = current.contains(&"_current");
@@ -402,6 +424,9 @@ impl Shown {
             }
         }
         put("state", it.state().into());
+        if let Some(reason) = &it.failure {
+            put("reason", reason.as_str().into());
+        }
         if self.verbose {
             put("start_time", date(info.start).into());
             put("start_time_in_millis", info.start.into());
@@ -438,49 +463,4 @@ fn date(millis: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(name: &str, start: u64) -> ListedSnapshot {
-        let info = Info {
-            snapshot: name.to_owned(),
-            uuid: String::new(),
-            server: String::new(),
-            include_global_state: false,
-            has_keys: false,
-            metadata: None,
-            start,
-            end: start,
-            indices: Default::default(),
-            failures: Default::default(),
-        };
-        ListedSnapshot::made("backups", info)
-    }
-
-    fn page(query: &[(&str, &str)]) -> (Vec<String>, Option<String>, usize, usize) {
-        let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let page = Page::parse(&Params::new(&query)).unwrap();
-        let (found, next, total, remaining) = page.cut(vec![found("b", 1), found("a", 3), found("c", 2)]);
-        (found.into_iter().map(|it| it.info.snapshot).collect(), next, total, remaining)
-    }
-
-    #[test]
-    fn pages_follow_each_other() {
-        let (names, next, total, remaining) = page(&[("sort", "name"), ("order", "desc"), ("size", "1")]);
-        assert_eq!((names, total, remaining), (vec!["c".to_owned()], 3, 2));
-        let next = next.unwrap();
-        assert_eq!(STANDARD.decode(&next).unwrap(), b"c,backups,c");
-        let (names, next, _, remaining) =
-            page(&[("sort", "name"), ("order", "desc"), ("size", "5"), ("after", &next)]);
-        assert_eq!((names, next, remaining), (vec!["b".to_owned(), "a".to_owned()], None, 0));
-        assert_eq!(page(&[]).0, ["b", "c", "a"]);
-        assert_eq!(page(&[("offset", "1"), ("size", "1")]).0, ["c"]);
-        assert_eq!(page(&[("sort", "name"), ("from_sort_value", "b")]).0, ["b", "c"]);
-    }
-
-    #[test]
-    fn moments_are_written_with_milliseconds() {
-        assert_eq!(date(1_795_380_990_531), "2026-11-22T20:56:30.531Z");
-        assert_eq!(date(0), "1970-01-01T00:00:00.000Z");
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::running::take;
-use super::{Repository, errors, names};
+use super::{Repository, Snapshots, errors, names};
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -26,7 +26,10 @@ pub fn delete_snapshot(
         .opaque_id(request.opaque_id.clone());
     let owner = service.clone();
     let task = service.tasks.spawn(spec, move |_| {
-        delete(&owner, &repository, &wanted)?;
+        delete(&owner, &repository, &wanted).inspect_err(|error| {
+            tracing::warn!(repository = repository.name, %error, "snapshots were not deleted");
+            owner.snapshots.counts.failed_deletion();
+        })?;
         Ok(serde_json::json!({"acknowledged": true}))
     })?;
     if wait {
@@ -45,23 +48,41 @@ fn select(
     let creations = service.snapshots.running.creations_in(&repository.path);
     let mut known: Vec<&str> = listing.infos.iter().map(|info| info.snapshot.as_str()).collect();
     known.extend(creations.iter().map(|creation| creation.snapshot.as_str()));
+    let failed = service.snapshots.failed.of(&repository.name, &repository.path, &listing.infos);
+    known.extend(failed.iter().map(|failed| failed.snapshot.as_str()));
     let found = names::select(expression, &known)
         .map_err(|name| errors::missing_snapshot(&repository.name, &name))?;
     Ok(found.into_iter().map(str::to_owned).collect())
 }
 
 fn delete(service: &SnapshotService, repository: &Repository, wanted: &[String]) -> Result<(), EngineError> {
-    let running = &service.snapshots.running;
+    let Snapshots { running, failed, .. } = &service.snapshots;
+    // Names that may stand for no snapshot in the repository.
+    let failures = failed.of(&repository.name, &repository.path, &[]);
+    let mut unmade: Vec<String> = failures.into_iter().map(|failed| failed.snapshot).collect();
     for creation in running.creations_in(&repository.path) {
         if wanted.contains(&creation.snapshot) {
             creation.aborted.store(true, Relaxed);
             running.wait_for(&creation);
+            unmade.push(creation.snapshot.clone());
         }
     }
+    failed.delete(&repository.path, wanted);
     let turn = running.turn(&repository.path);
     let _turn = take(&turn, &|| false)?;
     let listing = repository.layout.list()?;
     let found: Vec<_> = listing.infos.iter().filter(|info| wanted.contains(&info.snapshot)).collect();
+    let is_missing =
+        |name: &&String| !unmade.contains(name) && found.iter().all(|info| info.snapshot != **name);
+    if wanted.iter().any(|name| is_missing(&name))
+        && let Some(unreadable) = listing.unreadable.first()
+    {
+        // It was there a moment ago: it would be acknowledged and stay.
+        return Err(errors::repository(
+            &repository.name,
+            &format!("a snapshot cannot be read: {unreadable}"),
+        ));
+    }
     if let Some(read) = found.iter().find(|info| running.is_read(&repository.path, &info.uuid)) {
         return Err(errors::concurrent(
             &repository.name,

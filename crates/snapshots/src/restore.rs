@@ -50,7 +50,9 @@ pub fn restore_snapshot(
         let _reading = guard;
         let job = Job { service: &owner, repository: &repository, info: &info, wanted: &wanted, context };
         let mut done = Vec::new();
-        if let Err(error) = job.run(&plan, &content, &mut done) {
+        let restored = job.run(&plan, &content, &mut done);
+        owner.snapshots.counts.restore(&restored);
+        if let Err(error) = restored {
             if done.is_empty() {
                 tracing::error!(repository = repository.name, snapshot = label, %error, "nothing was restored");
                 return Err(error);
@@ -96,6 +98,11 @@ impl Source {
         let name = request.part("snapshot");
         let listing = repository.layout.list()?;
         let Some(info) = listing.infos.iter().find(|info| info.snapshot == name) else {
+            let failed = service.snapshots.failed.of(&repository.name, &repository.path, &listing.infos);
+            if let Some(failed) = failed.iter().find(|failed| failed.snapshot == name) {
+                let problem = format!("unsupported snapshot state [FAILED]: {}", failed.reason());
+                return Err(errors::restore(&repository.name, name, &problem));
+            }
             let problem = match listing.unreadable.first() {
                 Some(unreadable) => {
                     format!("snapshot does not exist among those that can be read: {unreadable}")

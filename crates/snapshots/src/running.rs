@@ -77,6 +77,10 @@ pub(super) struct CreationGuard {
 
 impl Drop for CreationGuard {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let failed = &self.running.snapshots.failed;
+            failed.fail(&self.creation, "the server failed while it made the snapshot".to_owned());
+        }
         let running = &self.running.snapshots.running;
         running.state.lock().creations.retain(|other| !Arc::ptr_eq(other, &self.creation));
         running.ended.notify_all();

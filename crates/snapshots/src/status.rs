@@ -35,11 +35,14 @@ pub fn snapshot_status(
     let repository = service.snapshots.repository(repository)?;
     let creations = running.creations(Some(&repository.name));
     let listing = repository.layout.list()?;
+    let failed = service.snapshots.failed.of(&repository.name, &repository.path, &listing.infos);
     for name in snapshots.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         if let Some(info) = listing.infos.iter().find(|info| info.snapshot == name) {
-            shown.push(made(&repository.name, info));
+            shown.push(made(&repository.name, info, info.state()));
         } else if let Some(creation) = creations.iter().find(|creation| creation.snapshot == name) {
             shown.push(progress(creation));
+        } else if let Some(failed) = failed.iter().find(|failed| failed.snapshot == name) {
+            shown.push(made(&repository.name, &failed.info(), "FAILED"));
         } else if !ignore_unavailable {
             return Err(errors::missing_snapshot(&repository.name, name));
         }
@@ -63,7 +66,7 @@ fn stats(figures: &Figures) -> Value {
     })
 }
 
-fn made(repository: &str, info: &Info) -> Value {
+fn made(repository: &str, info: &Info, state: &str) -> Value {
     let mut sum =
         Figures { start: info.start, took: info.end.saturating_sub(info.start), ..Figures::default() };
     let mut indices = Map::new();
@@ -92,7 +95,7 @@ fn made(repository: &str, info: &Info) -> Value {
         "snapshot": info.snapshot,
         "repository": repository,
         "uuid": info.uuid,
-        "state": info.state(),
+        "state": state,
         "include_global_state": info.include_global_state,
         "shards_stats": shards(info.indices.len(), info.failures.len(), 0),
         "stats": stats(&sum),

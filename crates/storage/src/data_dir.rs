@@ -8,10 +8,12 @@
 //! packed/             packed weights of models: may be deleted while no server runs (the engine's)
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs::TryLockError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -38,6 +40,11 @@ pub struct DataDir {
     /// Holds the lock; the operating system releases it when the process ends, however it ends. None of a directory on a read-only
     /// file system that has no lock: no process can have it open.
     _lock: Option<File>,
+    /// Stores that may hold what was refused: a replacement can fail when the file has its new content already. Each with the content
+    /// that is in force; none for one that was never written.
+    doubts: Mutex<BTreeMap<String, Option<Vec<u8>>>>,
+    /// Shared by those who replace stores; exclusive while what is in force is written back.
+    replacing: RwLock<()>,
 }
 
 /// Levels of objects and arrays in a store: a reader of JSON follows no more.
@@ -73,7 +80,7 @@ impl DataDir {
             }
             other => other,
         })?;
-        let mut directory = Self { path: path.to_path_buf(), node_id: String::new(), _lock: Some(lock) };
+        let mut directory = Self::at(path, Some(lock));
         directory.remove_unfinished()?;
         directory.node_id = directory.read_or_create_node_id()?;
         Ok(directory)
@@ -87,7 +94,17 @@ impl DataDir {
     pub fn inspect(path: impl AsRef<Path>) -> Result<Self, StorageError> {
         let path = path.as_ref();
         fs::read_dir(path.join("store")).map_err(StorageError::io("open", &path.join("store")))?;
-        Ok(Self { path: path.to_path_buf(), node_id: String::new(), _lock: lock_to_look(path)? })
+        Ok(Self::at(path, lock_to_look(path)?))
+    }
+
+    fn at(path: &Path, lock: Option<File>) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            node_id: String::new(),
+            _lock: lock,
+            doubts: Mutex::default(),
+            replacing: RwLock::default(),
+        }
     }
 
     /// Removes stores that a process was writing when it ended: they never took their place.
@@ -147,13 +164,62 @@ impl DataDir {
     /// Replaces a store, durably and atomically.
     ///
     /// # Errors
-    /// [`StorageError::InvalidName`], [`StorageError::TooDeep`] or [`StorageError::Io`]; the store then holds what it held before.
+    /// [`StorageError::InvalidName`], [`StorageError::TooDeep`] or [`StorageError::Io`]; the store then holds what it held before. If
+    /// the disk does not even let that be written back, it is tried again by [`DataDir::settle`], and after a crash before that
+    /// the store holds the one or the other.
     pub fn write_json(&self, name: &str, value: &Value) -> Result<(), StorageError> {
         let path = self.store_path(name)?;
         if !is_readable(value, MOST_LEVELS) {
             return Err(StorageError::TooDeep { limit: MOST_LEVELS });
         }
-        durable::atomic_write(&path, &enveloped(&value.to_string()))
+        let replacing = self.replacing.read();
+        let before = content(&path);
+        let Err(error) = durable::atomic_write(&path, &enveloped(&value.to_string())) else {
+            self.doubts.lock().remove(name);
+            return Ok(());
+        };
+        if let Ok(before) = before
+            && content(&path).ok().as_ref() != Some(&before)
+        {
+            // What was in force before the first of several failures is in force still.
+            self.doubts.lock().entry(name.to_owned()).or_insert(before);
+        }
+        drop(replacing);
+        if let Err(error) = self.settle_store(name) {
+            tracing::error!(store = name, %error, "a store may hold a change that was refused; what is in force is written again as soon as the disk lets it");
+        }
+        Err(error)
+    }
+
+    /// Writes back what is in force to a store whose replacement was refused, if it may hold the replacement. Who acknowledges something
+    /// without writing calls this first.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`]: the store may still hold what was refused.
+    pub fn settle_store(&self, name: &str) -> Result<(), StorageError> {
+        if !self.doubts.lock().contains_key(name) {
+            return Ok(());
+        }
+        let _nobody_else = self.replacing.write();
+        let Some(in_force) = self.doubts.lock().get(name).cloned() else { return Ok(()) };
+        let path = self.store_path(name)?;
+        match in_force {
+            Some(bytes) => durable::atomic_write(&path, &bytes)?,
+            None => durable::remove_file(&path)?,
+        }
+        self.doubts.lock().remove(name);
+        Ok(())
+    }
+
+    /// As [`DataDir::settle_store`] for all stores, to be called from time to time.
+    pub fn settle(&self) {
+        let names: Vec<String> = self.doubts.lock().keys().cloned().collect();
+        for name in names {
+            match self.settle_store(&name) {
+                Ok(()) => tracing::warn!(store = name, "a store holds what is in force again"),
+                Err(error) => tracing::debug!(store = name, %error, "a store still cannot be written"),
+            }
+        }
     }
 
     /// Removes a store; one that is not there counts as removed.
@@ -161,6 +227,9 @@ impl DataDir {
     /// # Errors
     /// [`StorageError::InvalidName`] or [`StorageError::Io`].
     pub fn remove(&self, name: &str) -> Result<(), StorageError> {
+        let _replacing = self.replacing.read();
+        // It is to go, whatever it may hold.
+        self.doubts.lock().remove(name);
         durable::remove_file(&self.store_path(name)?)
     }
 
@@ -215,6 +284,15 @@ impl DataDir {
             .collect();
         self.write_json("node", &Value::String(id.clone()))?;
         Ok(id)
+    }
+}
+
+/// What a file holds; none where there is none.
+fn content(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -314,6 +392,48 @@ mod tests {
         fs::remove_file(folder.path().join("lock")).unwrap();
         assert_eq!(DataDir::inspect(folder.path()).unwrap().list("").unwrap(), ["node"]);
         assert!(!folder.path().join("lock").exists());
+    }
+
+    /// Syncs no folder while it is set, so that a file has its new content when its replacement is refused.
+    #[derive(Default)]
+    struct NoFolders(std::sync::atomic::AtomicBool);
+
+    impl sparrow_files::Observer for NoFolders {
+        fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
+            let fails = self.0.load(std::sync::atomic::Ordering::SeqCst);
+            match fails && call.kind == sparrow_files::Kind::SyncFolder {
+                true => sparrow_files::Verdict::Fail(std::io::Error::other("the disk failed")),
+                false => sparrow_files::Verdict::Allow,
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_refused_does_not_stay_in_a_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let disk = std::sync::Arc::new(NoFolders::default());
+        let set = |fails: bool| disk.0.store(fails, std::sync::atomic::Ordering::SeqCst);
+        let _guard = sparrow_files::observe(folder.path(), disk.clone());
+        data.write_json("old", &json!(1)).unwrap();
+        set(true);
+        for value in [2, 3] {
+            data.write_json("old", &json!(value)).unwrap_err();
+            data.write_json("new", &json!(value)).unwrap_err();
+        }
+        data.settle_store("old").unwrap_err();
+        set(false);
+        data.settle_store("old").unwrap();
+        assert_eq!(data.read_json("old").unwrap(), Some(json!(1)));
+        data.settle();
+        assert_eq!(data.read_json("new").unwrap(), None);
+        // A later replacement is in force.
+        set(true);
+        data.write_json("old", &json!(4)).unwrap_err();
+        set(false);
+        data.write_json("old", &json!(5)).unwrap();
+        data.settle();
+        assert_eq!(data.read_json("old").unwrap(), Some(json!(5)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where the results and checkpoints of tasks are kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,6 +18,8 @@ pub(crate) struct Store {
     data: Arc<DataDir>,
     /// Numbers of the tasks that have a record.
     kept: Mutex<BTreeSet<u64>>,
+    /// Results that the disk refused, until it takes them. What it has instead says that the task still runs.
+    unwritten: Mutex<BTreeMap<u64, Value>>,
     closing: AtomicBool,
 }
 
@@ -29,7 +31,12 @@ impl Store {
     pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
         let kept: BTreeSet<u64> =
             data.list(PREFIX)?.iter().filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect();
-        Ok(Self { data, kept: Mutex::new(kept), closing: AtomicBool::new(false) })
+        Ok(Self {
+            data,
+            kept: Mutex::new(kept),
+            unwritten: Mutex::default(),
+            closing: AtomicBool::new(false),
+        })
     }
 
     /// The largest number of a task that has a record.
@@ -62,7 +69,28 @@ impl Store {
         Ok(())
     }
 
+    /// Keeps a result: on the disk, or in memory as long as the disk does not take it.
+    pub fn keep(&self, number: u64, record: Value) {
+        if let Err(error) = self.write(number, &record) {
+            tracing::error!(%error, number, "a task result cannot be written down; it is tried again");
+            self.unwritten.lock().insert(number, record);
+        }
+    }
+
+    /// Writes down the results that the disk refused before, if it takes them now.
+    pub fn settle(&self) {
+        let unwritten = self.unwritten.lock().clone();
+        for (number, record) in unwritten {
+            if self.write(number, &record).is_ok() {
+                self.unwritten.lock().remove(&number);
+            }
+        }
+    }
+
     pub fn read(&self, number: u64) -> Result<Option<Value>, EngineError> {
+        if let Some(record) = self.unwritten.lock().get(&number) {
+            return Ok(Some(record.clone()));
+        }
         Ok(self.data.read_json(&name(number))?)
     }
 
@@ -75,6 +103,7 @@ impl Store {
             if let Err(error) = self.data.remove(&name(number)) {
                 tracing::warn!(%error, number, "an old task result cannot be removed");
             }
+            self.unwritten.lock().remove(&number);
             kept.remove(&number);
         }
     }

@@ -145,6 +145,13 @@ impl Tasks {
         self.store.read(number)
     }
 
+    /// Writes down the results that the disk refused, if it takes them now. To be called from time to time, by who does not hold the
+    /// engine.
+    pub fn settling(&self) -> impl Fn() + Send + use<> {
+        let store = Arc::clone(&self.store);
+        move || store.settle()
+    }
+
     /// Records of tasks that ran when the server ended.
     pub fn unfinished(&self) -> Vec<(u64, Value)> {
         let numbers: Vec<u64> = self.store.numbers();
@@ -179,6 +186,7 @@ impl Tasks {
                 tracing::warn!(task = task.id(), "a task did not stop in time");
             }
         }
+        self.store.settle();
     }
 
     fn register(&self, number: u64, spec: TaskSpec) -> Result<Arc<Task>, EngineError> {
@@ -221,11 +229,8 @@ impl Tasks {
             }
             let outcome = task.outcome_of(&result);
             // The record is there before anybody can see that the task no longer runs.
-            if task.spec.persistent
-                && !resumes_later
-                && let Err(error) = store.write(number, &record::completed(&outcome))
-            {
-                tracing::error!(%error, number, "a task result cannot be written down");
+            if task.spec.persistent && !resumes_later {
+                store.keep(number, record::completed(&outcome));
             }
             *slot.lock() = Some(result);
             task.end(outcome);

@@ -105,8 +105,7 @@ export class BulkBody {
       const line = lines[at] ?? '';
       if (line.trim() === '') continue;
       const { kind, found } = action(line, at + 1);
-      const own = found.find(({ name }) => name === '_index');
-      const target = own === undefined ? index : String(valueOf(line, own));
+      const target = targetOf(line, found, at + 1) ?? index;
       if (target === undefined || target === '') {
         throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: index is missing;');
       }
@@ -121,6 +120,16 @@ export class BulkBody {
     }
     this.items = items;
   }
+}
+
+/** The index that an action names; the cluster takes null for none. */
+function targetOf(line: string, found: readonly Member[], number: number): string | undefined {
+  const [own, second] = found.filter(({ name }) => name === '_index');
+  const value = own === undefined ? null : valueOf(line, own);
+  if (second !== undefined || (value !== null && typeof value !== 'string')) {
+    throw illegal(`Malformed action/metadata line [${String(number)}], expected one string for [_index]`);
+  }
+  return value ?? undefined;
 }
 
 function action(line: string, number: number): { readonly kind: BulkKind; readonly found: readonly Member[] } {

@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
 import { bulk, changeDocument, writeDocument } from './documents.js';
 import { notOverCluster, unparsable } from './errors.js';
+import { FieldModels } from './field-models.js';
 import { forward, isForwarded } from './forward.js';
 import {
   changeAliases,
@@ -53,6 +56,7 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #pipelines: Pipelines;
   readonly #tasks: Tasks;
   readonly #reads: Reads;
+  readonly #models: FieldModels;
 
   private constructor(native: SearchEngine, transport: Transport, product: Product, state: SharedState, tasks: Tasks) {
     this.product = product;
@@ -62,7 +66,8 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#names = new Names(native, transport);
     this.#pipelines = new Pipelines(native, state);
     this.#tasks = tasks;
-    this.#reads = new Reads({ native, transport, product, names: this.#names });
+    this.#models = new FieldModels(native, transport);
+    this.#reads = new Reads({ native, transport, product, names: this.#names, models: this.#models });
   }
 
   /**
@@ -84,7 +89,12 @@ export class ClusterSearchEngine implements SearchEngine {
       const { product, state, tasks } = await opened(transport, options, log, signal);
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
       const engine = new ClusterSearchEngine(native, transport, product, state, tasks);
-      tasks.start({ transport, names: engine.#names, pipelines: engine.#pipelines, product, native, log });
+      const { names, pipelines, models } = {
+        names: engine.#names,
+        pipelines: engine.#pipelines,
+        models: engine.#models,
+      };
+      if (options.takesTasks !== false) tasks.start({ transport, names, pipelines, models, product, native, log });
       return engine;
     } catch (error) {
       await transport.close();
@@ -109,8 +119,9 @@ export class ClusterSearchEngine implements SearchEngine {
       const context = { transport: this.#transport, names: this.#names };
       return stoppable(cancel, (signal) => forward(context, request, body, signal));
     }
-    const searching = { native: this.#native, transport: this.#transport, product: this.product, names: this.#names };
-    const writing = { transport: this.#transport, names: this.#names, pipelines: this.#pipelines };
+    const [transport, names, models] = [this.#transport, this.#names, this.#models];
+    const searching = { native: this.#native, transport, product: this.product, names, models };
+    const writing = { transport, names, pipelines: this.#pipelines, models };
     switch (op) {
       case 'search':
       case 'count':
@@ -197,7 +208,7 @@ async function opened(
       if (error instanceof UnsupportedClusterError || error instanceof ClusterSettingsError) throw error;
       const reason = reasonOf(error);
       log.warn('the cluster cannot be used yet', { cluster: nodes, error: reason, retry_in_ms: wait });
-      await pause(wait, signal);
+      await sleep(wait, undefined, { signal }).catch(() => undefined);
       if (signal?.aborted === true) throw error;
     }
   }
@@ -206,20 +217,4 @@ async function opened(
 function reasonOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'reason' in error) return String(error.reason);
   return error instanceof Error ? error.message : String(error);
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted === true) {
-      resolve();
-      return;
-    }
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener('abort', done);
-  });
 }

@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { refusal } from './errors.js';
-import { elements, isObject, members, rawOf, textOf, valueOf, whole } from './json.js';
+import type { FieldModels } from './field-models.js';
+import { sourceHits } from './hits.js';
+import { isObject } from './json.js';
 import { encodeExpression } from './names.js';
-import type { Given, Pipelines } from './pipelines.js';
+import { type Given, type Pipelines, noteModels } from './pipelines.js';
 import type { Product } from './product.js';
 import { passedOn } from './search.js';
 import type { Failure, ShardProgress, TaskRecord } from './task-record.js';
@@ -12,6 +16,7 @@ export interface Copying {
   readonly transport: Transport;
   readonly product: Product;
   readonly pipelines: Pipelines;
+  readonly models: FieldModels;
   /** Checks that a restricted key may write to an index that a pipeline chose. */
   readonly checkTarget: (index: string) => Promise<void>;
 }
@@ -171,32 +176,11 @@ async function read(
     repeatable: true,
   });
   if (answered.status !== 200) throw passedOn(answered);
-  const text = answered.body.toString();
-  const member = (of: { start: number }, name: string) => members(text, of.start).find((it) => it.name === name);
-  const hits = member(whole(text), 'hits');
-  const list = hits === undefined ? undefined : member(hits, 'hits');
-  return (list === undefined ? [] : elements(text, list.start)).map((span) => {
-    const parts = new Map(members(text, span.start).map((it) => [it.name, it]));
-    const value = (name: string): unknown => {
-      const part = parts.get(name);
-      return part === undefined ? undefined : valueOf(text, part);
-    };
-    const source = parts.get('_source');
+  return sourceHits(answered.body.toString()).map(({ id, routing, source, seqNo }) => {
     if (source === undefined) {
-      throw refusal(
-        400,
-        'illegal_argument_exception',
-        `[${shard.index}][${String(value('_id'))}] didn't store _source`,
-      );
+      throw refusal(400, 'illegal_argument_exception', `[${shard.index}][${id}] didn't store _source`);
     }
-    const routing = value('_routing');
-    return {
-      index: plan.dest,
-      id: String(value('_id')),
-      routing: textOf(routing),
-      source: rawOf(text, source),
-      seqNo: (value('sort') as number[])[0] ?? 0,
-    };
+    return { index: plan.dest, id, routing, source, seqNo };
   });
 }
 
@@ -256,8 +240,10 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     if (attempt >= RETRIES)
       throw refusal(429, 'es_rejected_execution_exception', 'the cluster had no room for documents, again and again');
     tally.bulk_retries += 1;
-    await pause(FIRST_RETRY_MS * 2 ** attempt);
+    await sleep(FIRST_RETRY_MS * 2 ** attempt);
   }
+  const indices = new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])));
+  await noteModels(context, plan.pipeline, indices);
   return { shards: before.shards, tally, failures };
 }
 
@@ -275,9 +261,5 @@ function itemsOf(body: Buffer): readonly Item[] {
 
 async function pace({ perSecond }: CopyPlan, documents: number, started: number): Promise<void> {
   if (perSecond === 0) return;
-  await pause(Math.max(0, started + (documents / perSecond) * 1000 - Date.now()));
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+  await sleep(Math.max(0, started + (documents / perSecond) * 1000 - Date.now()));
 }

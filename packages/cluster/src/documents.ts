@@ -2,9 +2,10 @@ import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine'
 
 import { BulkBody, type BulkItem } from './bulk-body.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
+import type { FieldModels } from './field-models.js';
 import { decode, elements, isObject, members, parse, rawOf, whole } from './json.js';
-import { type Names, encodeExpression } from './names.js';
-import { type Given, type Outcome, type Pipelines, failureOf } from './pipelines.js';
+import { type Asker, type Names, encodeExpression } from './names.js';
+import { type Given, type Outcome, type Pipelines, failureOf, noteModels } from './pipelines.js';
 import { replyOf, stoppable } from './search.js';
 import type { Transport } from './transport.js';
 
@@ -13,6 +14,7 @@ export interface Writing {
   readonly transport: Transport;
   readonly names: Names;
   readonly pipelines: Pipelines;
+  readonly models: FieldModels;
 }
 
 /** The value by which a request says that no pipeline runs. */
@@ -48,7 +50,9 @@ export async function writeDocument(
   }
   if (made.index !== index) await checkWrite(context, request, made.index, creates ? 'create' : 'index');
   const routed = made.routing === undefined ? query : { ...query, routing: made.routing };
-  return send(context, request, made.index, made.id, routed, Buffer.from(made.source));
+  const reply = await send(context, request, made.index, made.id, routed, Buffer.from(made.source));
+  if (reply.status < 300) await noteModels(context, pipeline, [made.index]);
+  return reply;
 }
 
 /** Answers `DELETE _doc` and `POST _update`: no pipeline runs before either. */
@@ -93,7 +97,7 @@ export async function bulk(
     const pipelines = await pipelinesOf(context, request, body.items);
     if (pipelines.size > 0) await context.pipelines.sync();
     const changed = await throughPipelines(context, body, pipelines, own, cancel);
-    if (pipelines.size > 0 && request.rights !== undefined) await refuseMoved(context, request, body, changed, own);
+    if (changed.size > 0) await refuseMoved(context, request, body, changed, own);
     const query: Record<string, string> = { ...request.query, pipeline: NONE };
     Reflect.deleteProperty(query, 'list_executed_pipelines');
     const path = request.path['index'] === undefined ? '/_bulk' : `/${encodeURIComponent(request.path['index'])}/_bulk`;
@@ -109,6 +113,7 @@ export async function bulk(
       const sent = left.map((item) => changed.get(item.position) ?? item.written()).join('');
       const answered = await context.transport.ask({ method: 'POST', path, query, body: sent, ndjson: true, signal });
       if (answered.status !== 200) return replyOf(answered);
+      await noteAll(context, body, pipelines, changed);
       const text = answered.body.toString();
       const parts = members(text, whole(text).start);
       const list = parts.find(({ name }) => name === 'items');
@@ -123,6 +128,21 @@ export async function bulk(
       body: Buffer.from(`{"took":${String(took)},"errors":${String(errors)},"items":[${all.join(',')}]}`),
     });
   });
+}
+
+/** Writes down which models filled fields of the indices that changed documents went to. */
+async function noteAll(
+  context: Writing,
+  body: BulkBody,
+  pipelines: ReadonlyMap<number, string>,
+  changed: ReadonlyMap<number, string>,
+): Promise<void> {
+  const indices = new Map<string, Set<string>>();
+  for (const { position, index } of body.items) {
+    const pipeline = changed.has(position) ? pipelines.get(position) : undefined;
+    if (pipeline !== undefined) indices.set(pipeline, (indices.get(pipeline) ?? new Set()).add(index));
+  }
+  for (const [pipeline, all] of indices) await noteModels(context, pipeline, all);
 }
 
 /** The pipeline of each item that goes through one, by its position. */
@@ -235,7 +255,7 @@ async function refuseItems(
   }
 }
 
-/** A pipeline may have sent a document to another index, where the key may not write. */
+/** A pipeline may have sent a document to another index: one that the key may not write to, or one of Sparrow's own, which nobody may. */
 async function refuseMoved(
   context: Writing,
   request: EngineRequest,
@@ -267,9 +287,10 @@ async function refusalOf(
   }
 }
 
-async function checkWrite(
-  { names, transport }: Writing,
-  request: EngineRequest,
+/** Checks that a caller may write to an index, and make it where it is not there. */
+export async function checkWrite(
+  { names, transport }: Pick<Writing, 'names' | 'transport'>,
+  request: Asker,
   index: string,
   kind: keyof typeof WRITE_ACTIONS,
 ): Promise<void> {
@@ -284,8 +305,8 @@ async function checkWrite(
  * The pipeline that a document goes through: the one that the request names, else the one that its index names, else the one
  * that a template would give the index which the write makes.
  */
-async function pipelineOf(
-  { transport }: Writing,
+export async function pipelineOf(
+  { transport }: Pick<Writing, 'transport'>,
   asked: string | undefined,
   index: string,
 ): Promise<string | undefined> {

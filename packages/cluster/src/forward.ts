@@ -31,6 +31,7 @@ const ROWS: Partial<Record<Operation, Row>> = {
     flush: 'POST /{index}/_flush',
     close_index: 'POST /{index}/_close',
     open_index: 'POST /{index}/_open',
+    add_block: 'PUT /{index}/_block/{block}',
     force_merge: 'POST /{index}/_forcemerge',
     clear_cache: 'POST /{index}/_cache/clear',
     exists_index: 'HEAD /{index}',
@@ -52,7 +53,6 @@ const ROWS: Partial<Record<Operation, Row>> = {
     get_doc: 'GET /{index}/_doc/{id}',
     exists_doc: 'HEAD /{index}/_doc/{id}',
     get_source: 'GET /{index}/_source/{id}',
-    add_block: 'PUT /{index}/_block/{block}',
     term_vectors: 'POST /{index}/_termvectors/{id}',
   }),
   ...rows('none', {

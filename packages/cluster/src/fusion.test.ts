@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { type List, fuse } from './fusion.js';
-import { shortest } from './search.js';
+import { type List, fuse, shortest } from './fusion.js';
 
 const list = (keys: string, more: Partial<List> = {}): List => ({
   hits: [...keys].map((key, at) => ({ key, score: 10 - at })),

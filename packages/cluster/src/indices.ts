@@ -1,8 +1,8 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import { illegal, notOverCluster } from './errors.js';
+import { illegal, notOverCluster, unparsable } from './errors.js';
 import { decode, isObject, parse, parseRequest, textOf, without } from './json.js';
-import { fromCluster, toCluster, writtenDown } from './mappings.js';
+import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
 import { replyOf } from './search.js';
@@ -63,7 +63,7 @@ export async function putMapping(
   const indices = current.status === 200 && isObject(current.body) ? Object.entries(current.body) : [];
   const isPlain = Object.keys(writtenDown(toCluster(mapping, product))).length === 0;
   const known = indices.map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
-  if (known.length === 0 || (isPlain && known.every(([, it]) => Object.keys(writtenDown(it)).length === 0))) {
+  if (known.length === 0 || (isPlain && known.every(([, it]) => Object.keys(ownMeta(it)).length === 0))) {
     const path = `/${encodeExpression(expression)}/_mapping`;
     return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
   }
@@ -116,11 +116,9 @@ export async function changeAliases(
   const body = bytes === undefined || bytes.length === 0 ? {} : objectIn(bytes);
   refuseFilters(request, body);
   if (request.op === 'update_aliases') {
-    // The cluster takes a lone action for a list of one.
-    const actions = Array.isArray(body['actions']) ? (body['actions'] as unknown[]) : [body['actions']];
-    const inside = actions.flatMap((it) => (isObject(it) ? Object.values(it) : [])).filter(isObject);
-    const named = inside.flatMap((it) => ['index', 'indices', 'alias', 'aliases'].flatMap((key) => textsIn(it[key])));
-    await checkAll(names, request, named);
+    for (const [kind, named] of aliasActions(body['actions'])) {
+      await checkAll(names, request, named, kind === 'remove_index' ? 'indices:admin/delete' : undefined);
+    }
     return replyOf(await transport.ask({ method: 'POST', path: '/_aliases', query: request.query, body: bytes }));
   }
   const index = request.path['index'] ?? textsIn(body['index']).join(',');
@@ -177,15 +175,47 @@ export async function getTemplates({ transport }: Administration, request: Engin
   return { status: 200, body: Buffer.from(JSON.stringify({ ...found, [list]: shown })) };
 }
 
+/**
+ * What a change of aliases does, and the names in each of its actions.
+ *
+ * @throws {EngineError} 400 for forms in which the cluster would find names that are not found here
+ */
+function aliasActions(given: unknown): readonly (readonly [string, readonly string[]])[] {
+  if (!Array.isArray(given)) throw unparsable('[aliases] [actions] has to be an array');
+  return given.map((it: unknown) => {
+    const [action, second] = isObject(it) ? Object.entries(it) : [];
+    const [kind, parts] = action ?? [];
+    if (kind === undefined || second !== undefined || !isObject(parts)) {
+      throw unparsable('[alias_action] has to be an object with one action');
+    }
+    const named = ['index', 'indices', 'alias', 'aliases'].flatMap((key) => {
+      const value = parts[key];
+      const texts = textsIn(value);
+      if (value !== undefined && texts.length !== (Array.isArray(value) ? value.length : 1)) {
+        throw unparsable(`[${kind}] [${key}] has to be a string or an array of strings`);
+      }
+      return texts;
+    });
+    // A name with a comma in it stands for several.
+    return [kind, named.flatMap((name) => name.split(','))] as const;
+  });
+}
+
 /** Names in a request that changes something: a restricted key names each, patterns only without Sparrow's own indices. */
-async function checkAll(names: Names, request: EngineRequest, given: readonly string[]): Promise<void> {
+async function checkAll(
+  names: Names,
+  request: EngineRequest,
+  given: readonly string[],
+  action?: string,
+): Promise<void> {
   const pattern = given.find(isPattern);
-  if (pattern !== undefined && (request.rights !== undefined || /^[.*_]/.test(pattern))) {
+  if (pattern !== undefined && (request.rights !== undefined || /^[.*_<]/.test(pattern))) {
     throw notOverCluster(`the pattern [${pattern}] in a change of aliases`, 'name the indices');
   }
   await names.check(
     request,
     given.filter((name) => !isPattern(name)),
+    action,
   );
 }
 

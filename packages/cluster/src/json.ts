@@ -1,5 +1,8 @@
 import { unparsable } from './errors.js';
 
+/** Anything read from JSON that is an object. */
+export type Json = Readonly<Record<string, unknown>>;
+
 /** Where a value lies in a text: from its first character up to the one behind its last. */
 export interface Span {
   readonly start: number;

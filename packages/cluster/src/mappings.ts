@@ -5,8 +5,11 @@ import type { Product } from './product.js';
 /** Anything read from JSON that is an object. */
 type Json = Record<string, unknown>;
 
-/** Where the mapping of a cluster's index keeps how fields were put: `_meta.sparrow.fields`, by their paths. */
-const META = 'sparrow';
+/**
+ * Where the mapping of a cluster's index keeps what is Sparrow's: in `_meta.sparrow`, under `fields` how fields were put and under `models`
+ * which models filled fields, both by the paths of fields.
+ */
+export const META = 'sparrow';
 
 /** Field types of Elasticsearch that hold vectors or passages and mean something else, or nothing, in a cluster. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
@@ -33,20 +36,21 @@ export function toCluster(mapping: unknown, product: Product, current: unknown =
     translated['properties'] = properties(mapping['properties'], '', product, fields);
   }
   refuseInTemplates(mapping['dynamic_templates']);
-  if (Object.keys(fields).length === 0) return translated;
+  const { models } = ownMeta(current);
+  if (Object.keys(fields).length === 0 && models === undefined) return translated;
   const given = mapping['_meta'] ?? (isObject(current) ? current['_meta'] : undefined);
   const meta = isObject(given) ? given : {};
   if (isObject(mapping['_meta']) && META in mapping['_meta']) {
     throw illegal(`[_meta.${META}] of a mapping belongs to Sparrow`);
   }
-  return { ...translated, _meta: { ...meta, [META]: { fields } } };
+  return { ...translated, _meta: { ...meta, [META]: { fields, ...(models === undefined ? {} : { models }) } } };
 }
 
 /** A mapping of the cluster as it was put: what {@link toCluster} did is undone. */
 export function fromCluster(mapping: unknown): unknown {
   if (!isObject(mapping)) return mapping;
   const fields = writtenDown(mapping);
-  if (Object.keys(fields).length === 0) return mapping;
+  if (Object.keys(ownMeta(mapping)).length === 0) return mapping;
   const { _meta: meta, ...rest } = mapping;
   const others = without(meta as Json, META);
   const shown: Json = { ...rest, ...(Object.keys(others).length === 0 ? {} : { _meta: others }) };
@@ -56,9 +60,15 @@ export function fromCluster(mapping: unknown): unknown {
 
 /** The fields that were put in another form than the cluster has, by their paths. */
 export function writtenDown(mapping: unknown): Json {
-  if (!isObject(mapping) || !isObject(mapping['_meta'])) return {};
-  const own = mapping['_meta'][META];
-  return isObject(own) && isObject(own['fields']) ? { ...own['fields'] } : {};
+  const { fields } = ownMeta(mapping);
+  return isObject(fields) ? { ...fields } : {};
+}
+
+/** What a mapping has of Sparrow's. */
+export function ownMeta(mapping: unknown): Readonly<Json> {
+  const meta = isObject(mapping) ? mapping['_meta'] : undefined;
+  const own = isObject(meta) ? meta[META] : undefined;
+  return isObject(own) ? own : {};
 }
 
 function properties(given: unknown, above: string, product: Product, fields: Json): unknown {

@@ -1,6 +1,6 @@
 import type { EngineRequest, SearchEngine } from '@sparrow-search/engine';
 
-import { illegal, notOverCluster } from './errors.js';
+import { illegal, notOverCluster, refusal } from './errors.js';
 import { isObject } from './json.js';
 import type { Transport } from './transport.js';
 
@@ -126,11 +126,24 @@ function withoutAll(part: string): string {
   return part === '_all' ? '*' : part;
 }
 
-/** @throws {EngineError} 400 for names of Sparrow's own indices, also where date math has them */
+/** @throws {EngineError} 400 for names of Sparrow's own indices, also where date math has them, and for those of the interface */
 function refuseReserved(name: string): void {
-  if (name.includes(RESERVED) && /^[-<]?\.sparrow-/.test(name)) {
+  // In an address of the cluster such a name would be an endpoint.
+  if (name.startsWith('_')) {
+    throw refusal(400, 'invalid_index_name_exception', `Invalid index name [${name}], must not start with '_'`);
+  }
+  if (/^-?\.sparrow-/.test(name) || mayBecomeReserved(name)) {
     throw illegal(`names that begin with [${RESERVED}] belong to Sparrow: [${name}] cannot be used`);
   }
+}
+
+/**
+ * Whether date math may stand for one of Sparrow's own indices: the cluster takes letters from quotes, nothing at all from brackets, and
+ * whatever a backslash stands before; a dot may come from a format as well.
+ */
+function mayBecomeReserved(name: string): boolean {
+  if (!/^-?</.test(name)) return false;
+  return /['\\[\]]/.test(name) || /^-?<\.+sparrow/.test(name.replaceAll(/\{[^{}]*(?:\{[^{}]*\})?[^{}]*\}/g, '.'));
 }
 
 /** Names that the cluster reads in its own way cannot be decided about for it. */

@@ -7,6 +7,7 @@ import {
 } from '@sparrow-search/engine';
 
 import { refusal } from './errors.js';
+import type { FieldModels, Use } from './field-models.js';
 import { elements, isObject, members, rawOf, textOf, valueOf, whole, without } from './json.js';
 import { Conflict, type SharedState, type Version, sameVersion } from './shared-state.js';
 
@@ -46,6 +47,8 @@ export class Pipelines {
   #known: Version | undefined;
   #isKnown = false;
   #last: Promise<unknown> = Promise.resolve();
+  /** The definitions as {@link fills} looks through them. */
+  #uses: Promise<Definitions> | undefined;
 
   constructor(native: SearchEngine, state: SharedState) {
     this.#native = native;
@@ -66,6 +69,7 @@ export class Pipelines {
         const reply = await this.#native.execute(request, body);
         try {
           const after = await this.#nativeDefinitions();
+          this.#uses = undefined;
           this.#known = await this.#state.write(ID, JSON.stringify({ format: 1, pipelines: after }), this.#known);
           return reply;
         } catch (error) {
@@ -117,11 +121,18 @@ export class Pipelines {
     });
   }
 
+  /** The fields that a pipeline lets models fill, as far as its definition tells. */
+  async fills(pipeline: string): Promise<readonly Use[]> {
+    this.#uses ??= this.#nativeDefinitions();
+    return usesIn((await this.#uses)[pipeline], await this.#uses, 0);
+  }
+
   async #syncNow(): Promise<void> {
     const shared = await this.#state.read(ID);
     if (this.#isKnown && sameVersion(shared?.version, this.#known)) return;
     const wanted = shared === undefined ? {} : definitionsIn(shared.text);
     const have = await this.#nativeDefinitions();
+    this.#uses = undefined;
     for (const id of Object.keys(have)) {
       if (!(id in wanted)) await this.#native.execute({ op: 'delete_pipeline', path: { pipeline: id }, query: {} });
     }
@@ -145,6 +156,37 @@ export class Pipelines {
     this.#last = done.catch(() => undefined);
     return done;
   }
+}
+
+/** Deepest that pipelines name each other. */
+const MAX_DEPTH = 16;
+
+/** Fields that inference processors in a definition fill, also those of pipelines that it names. */
+function usesIn(value: unknown, all: Definitions, depth: number): readonly Use[] {
+  if (depth > MAX_DEPTH) return [];
+  if (Array.isArray(value)) return value.flatMap((it) => usesIn(it, all, depth));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (!isObject(inner)) return usesIn(inner, all, depth);
+    if (name === 'pipeline' && typeof inner['name'] === 'string') return usesIn(all[inner['name']], all, depth + 1);
+    const { model_id: id, input_output: pairs } = inner;
+    if (name !== 'inference' || typeof id !== 'string') return usesIn(inner, all, depth);
+    return (Array.isArray(pairs) ? (pairs as unknown[]) : [pairs]).flatMap((pair) => {
+      const field = isObject(pair) ? pair['output_field'] : undefined;
+      return typeof field === 'string' ? [{ field, id }] : [];
+    });
+  });
+}
+
+/** Writes down, once documents are written, which models filled their fields on the way through a pipeline. */
+export async function noteModels(
+  { pipelines, models }: { readonly pipelines: Pipelines; readonly models: FieldModels },
+  pipeline: string,
+  indices: Iterable<string>,
+): Promise<void> {
+  const uses = await pipelines.fills(pipeline);
+  if (uses.length === 0) return;
+  for (const index of indices) await models.note(index, uses);
 }
 
 function definitionsIn(text: string): Definitions {

@@ -1,9 +1,8 @@
 import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import { encode } from './encoding.js';
-import { illegal, notOverCluster } from './errors.js';
-import { decode, isObject, parse, parseRequest, textOf } from './json.js';
-import { SearchBody } from './search-body.js';
+import { illegal, notOverCluster, unparsable } from './errors.js';
+import { decode, isObject, parse, parseRequest } from './json.js';
+import { readSearch } from './reading.js';
 import { type Searching, replyOf, stoppable } from './search.js';
 
 /** Reading documents one by one and page by page. */
@@ -36,14 +35,12 @@ export class Reads {
     signal: AbortSignal,
     cancel?: Cancel,
   ): Promise<EngineReply> {
-    const { native, transport, product, names } = this.#context;
+    const { transport, names } = this.#context;
     const { index = '', id = '' } = request.path;
     await names.check(request, [index]);
     let sent: string | undefined;
     if (body !== undefined && body.length > 0) {
-      const read = new SearchBody(decode(body), { product, restricted: request.rights !== undefined });
-      read.resolve(await encode(native, read.texts, cancel));
-      sent = read.translated();
+      sent = (await readSearch(this.#context, request, index, decode(body), cancel)).translated();
     }
     const path = `/${encodeURIComponent(index)}/_explain/${encodeURIComponent(id)}`;
     return replyOf(
@@ -56,8 +53,12 @@ export class Reads {
     const { index } = request.path;
     const given = body === undefined ? {} : parseRequest(decode(body));
     const docs = isObject(given) && Array.isArray(given['docs']) ? (given['docs'] as unknown[]) : [];
-    const inside = docs.flatMap((it) => (isObject(it) ? (textOf(it['_index']) ?? []) : []));
-    const all = new Set([...(index === undefined ? [] : [index]), ...inside]);
+    const inside = docs.flatMap((it) => (isObject(it) && '_index' in it ? [it['_index']] : []));
+    const all = new Set([...(index === undefined ? [] : [index]), ...inside.filter((it) => typeof it === 'string')]);
+    // The cluster reads a number, or nothing, as a name of its own choice.
+    if (request.rights !== undefined && !inside.every((it) => typeof it === 'string')) {
+      throw unparsable('[_index] of a document has to be a string');
+    }
     await names.check(request, [...all], request.rights === undefined ? request.action : 'indices:data/read/get');
     const path = `${index === undefined ? '' : `/${encodeURIComponent(index)}`}/_mget`;
     return replyOf(await transport.ask({ method: 'POST', path, query: request.query, body, signal, repeatable: true }));

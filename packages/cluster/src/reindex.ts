@@ -41,7 +41,10 @@ export function readReindex(text: string): Reindex {
   if (!isObject(dest) || typeof dest['index'] !== 'string') throw invalid('index is missing');
   check('dest', dest, OF_DEST);
   const { index } = source;
-  const names = (Array.isArray(index) ? index : [index]).map((it) => textOf(it) ?? '').join(',');
+  const listed = Array.isArray(index) ? (index as unknown[]) : [index];
+  if (!listed.every((it) => typeof it === 'string'))
+    throw unparsable('[source] [index] has to be a string or an array of strings');
+  const names = listed.join(',');
   const pipeline = dest['pipeline'];
   const given = {
     script: body['script'],

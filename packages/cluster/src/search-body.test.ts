@@ -181,20 +181,42 @@ describe('lists to fuse', () => {
 });
 
 describe('a search of a key that may use some indices only', () => {
+  const places = (query: object): object[] => [
+    { query },
+    { query: { bool: { must_not: [{ match_all: {} }], filter: { bool: { should: [query] } } } } },
+    { sort: [{ a: { nested: { path: 'p', filter: query } } }] },
+    { aggs: { a: { significant_terms: { field: 'a', background_filter: query } } } },
+    { rescore: { query: { rescore_query: query } } },
+    { highlight: { highlight_query: query } },
+    { suggest: { s: { phrase: { direct_generator: [query] } } } },
+  ];
+
   it.each([
     { terms: { a: { index: 'secret', id: '1', path: 'p' } } },
     { more_like_this: { like: [{ _index: 'secret', _id: '1' }] } },
+    { more_like_this: { unlike: [{ _index: 'secret', _id: '1' }] } },
+    { bool: { filter: [{ terms: { a: { index: 'secret', id: '1', path: 'p' } } }] } },
+  ])('names the index that is read by %j, wherever it stands', (query) => {
+    for (const place of places(query)) {
+      expect([...new SearchBody(JSON.stringify(place), { product: PLUGIN, restricted: true }).foreign]).toEqual([
+        'secret',
+      ]);
+      expect(refused(place, PLUGIN, false)).toBe('');
+    }
+  });
+
+  it.each([
+    { terms: { a: { index: 'secret', path: 'p', query: { match_all: {} } } } },
+    { terms: { a: { index: ['secret'], id: '1', path: 'p' } } },
+    { more_like_this: { like: [{ _index: 12, _id: '1' }] } },
     { geo_shape: { a: { indexed_shape: { id: '1' } } } },
+    { geo_shape: { a: { indexed_shape: { index: 'secret', id: '1' } } } },
     { percolate: { field: 'q', document: {} } },
     { wrapper: { query: 'e30=' } },
-    { bool: { filter: [{ terms: { a: { index: 'secret', id: '1', path: 'p' } } }] } },
-  ])('reaches no other index by %j', (query) => {
-    const places = [
-      { query },
-      { sort: [{ a: { nested: { path: 'p', filter: query } } }] },
-      { aggs: { a: { significant_terms: { field: 'a', background_filter: query } } } },
-    ];
-    for (const place of places) {
+    { template: { terms: {} } },
+    { collate: { query: { source: '{}' } } },
+  ])('cannot have %j, whose index cannot be told', (query) => {
+    for (const place of places(query)) {
       expect(refused(place, PLUGIN, true)).toContain('for a key that may use some indices only');
       expect(refused(place, PLUGIN, false)).toBe('');
     }

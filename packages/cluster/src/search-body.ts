@@ -1,4 +1,5 @@
 import { illegal, notOverCluster, unparsable } from './errors.js';
+import type { Use } from './field-models.js';
 import {
   type Edit,
   type Member,
@@ -12,7 +13,7 @@ import {
   valueOf,
   whole,
 } from './json.js';
-import { QueryTranslation, refuseForeign, type Reading, type Text, type Tokens } from './queries.js';
+import { QueryTranslation, foreignIndices, type Reading, type Text, type Tokens } from './queries.js';
 import { type Fusion, type Node, readRetriever, readRank } from './retrievers.js';
 
 /** Sections that a fused search has a meaning for, besides those that make its lists. */
@@ -42,6 +43,8 @@ export class SearchBody {
   readonly #warnings: string[] = [];
   /** The lists to fuse, if the body asks for several. */
   readonly fusion: Fusion | undefined;
+  /** Indices that clauses read documents of, looked for in bodies of restricted keys alone: who sends the body has to have a right to them. */
+  readonly foreign: ReadonlySet<string>;
   /** A lone retriever, which stands for sections of a search. */
   readonly #standard: Extract<Node, { kind: 'leaf' }> | undefined;
   #edits: readonly Edit[] = [];
@@ -55,7 +58,7 @@ export class SearchBody {
     }
     this.#sections = new Map(members(text, whole(text).start).map((member) => [member.name, member]));
     this.#translation = new QueryTranslation(text, reading);
-    if (reading.restricted) refuseForeign(value);
+    this.foreign = reading.restricted ? foreignIndices(value) : new Set();
     for (const name of this.#sections.keys()) {
       if (REFUSED.has(name) && (reading.product.name === 'OpenSearch' || reading.restricted)) {
         throw notOverCluster(`[${name}] of a search`, 'use sparse vectors');
@@ -81,6 +84,11 @@ export class SearchBody {
   /** The texts that models have to read before anything can be asked. */
   get texts(): readonly Text[] {
     return this.#translation.texts;
+  }
+
+  /** The fields that are searched with texts, and by which ids their models are named. */
+  get uses(): readonly Use[] {
+    return this.#translation.uses;
   }
 
   /** Says which tokens the texts are; what is asked for after that is in the cluster's form. */

@@ -6,15 +6,15 @@ import {
   type SearchEngine,
 } from '@sparrow-search/engine';
 
-import { encode } from './encoding.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
-import { type Ranked, fuse } from './fusion.js';
+import type { FieldModels } from './field-models.js';
+import { type Ranked, fuse, shortest } from './fusion.js';
 import { type Span, decode, elements, isObject, members, parse, rawOf, textOf, valueOf, whole } from './json.js';
-import { parametersOf } from './msearch-header.js';
 import { type Names, encodeExpression } from './names.js';
 import type { Product } from './product.js';
 import type { Fusion, Leaf, Node } from './retrievers.js';
-import { SearchBody, leavesOf } from './search-body.js';
+import { readSearch } from './reading.js';
+import { type SearchBody, leavesOf } from './search-body.js';
 import { type Answered, type Transport, cancelled } from './transport.js';
 
 /** What a search needs of its surroundings. */
@@ -23,6 +23,7 @@ export interface Searching {
   readonly transport: Transport;
   readonly product: Product;
   readonly names: Names;
+  readonly models: FieldModels;
 }
 
 /** Names that a body has to hold for anything in it to be translated. */
@@ -49,6 +50,15 @@ const OF_FUSED: ReadonlySet<string> = new Set([
     'pre_filter_shard_size',
   ],
 ]);
+
+/** What the header of a search says besides its indices. */
+const OF_HEADER: ReadonlySet<string> = new Set([
+  ...[...OF_TARGET, 'request_cache', 'allow_partial_search_results', 'ccs_minimize_roundtrips'],
+]);
+
+/** Most searches of one `_msearch`, and how many of them are asked for at once: as many as a node has connections. */
+const MOST_SEARCHES = 10_000;
+const SEARCHES_AT_ONCE = 64;
 
 /** A page ends here: the index setting `max_result_window` of every cluster. */
 const RESULT_WINDOW = 10_000;
@@ -79,9 +89,7 @@ export async function search(
     if (text === undefined || (!restricted && !TRANSLATED.test(text))) {
       return replyOf(await ask(context, request, path, body, signal));
     }
-    const read = new SearchBody(text, { product: context.product, restricted });
-    if (read.texts.length > 0) read.resolve(await encode(context.native, read.texts, cancel));
-    else read.resolve(() => ({}));
+    const read = await readSearch(context, request, expression, text, cancel);
     if (read.fusion === undefined) {
       return withWarnings(replyOf(await ask(context, request, path, read.translated(), signal)), read.warnings);
     }
@@ -92,13 +100,14 @@ export async function search(
   });
 }
 
-/** Answers `_msearch`: each search of it as if it had come alone, those that are the cluster's own in one request. */
+/** Answers `_msearch`: each search of it as if it had come alone. */
 export async function msearch(
   context: Searching,
   request: EngineRequest,
   body: Uint8Array | undefined,
   cancel?: Cancel,
 ): Promise<EngineReply> {
+  if (body !== undefined) checkLines(body);
   const text = body === undefined ? '' : decode(body);
   const restricted = request.rights !== undefined;
   const lines = text.split('\n').filter((line, at, all) => line.trim() !== '' || (at % 2 === 0 && at < all.length - 1));
@@ -106,38 +115,70 @@ export async function msearch(
     throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: no requests added;');
   }
   const begun = performance.now();
-  const answers = await Promise.all(
-    Array.from({ length: lines.length / 2 }, async (_, at) => {
-      const header = parse(lines[2 * at]?.trim() === '' ? '{}' : (lines[2 * at] ?? '{}'));
-      const one = lines[2 * at + 1] ?? '{}';
-      if (!isObject(header)) throw illegal('the header of a search has to be an object');
-      const { index, indices, ...more } = header;
-      const named = index ?? indices ?? request.path['index'];
-      const query: Record<string, string> = { ...request.query };
-      for (const drop of ['max_concurrent_searches']) Reflect.deleteProperty(query, drop);
-      Object.assign(query, parametersOf(more));
-      const asked: EngineRequest = {
-        ...request,
-        op: 'search',
-        path: {
-          ...request.path,
-          index: Array.isArray(named) ? named.join(',') : (textOf(named) ?? ''),
-        },
-        query,
-        action: restricted ? 'indices:data/read/search' : request.action,
-      };
-      try {
-        const { status, body: answer } = await search(context, asked, Buffer.from(one), cancel);
-        const found = Buffer.from(answer).toString();
-        return status === 200 ? `${found.slice(0, found.lastIndexOf('}'))},"status":200}` : found;
-      } catch (error) {
-        if (error instanceof EngineError) return Buffer.from(error.body).toString();
-        throw error;
-      }
-    }),
-  );
+  const answers = await inTurn(lines.length / 2, async (at) => {
+    const header = parse(lines[2 * at]?.trim() === '' ? '{}' : (lines[2 * at] ?? '{}'));
+    const one = lines[2 * at + 1] ?? '{}';
+    if (!isObject(header)) throw illegal('the header of a search has to be an object');
+    const { index, indices, ...more } = header;
+    const named = index ?? indices ?? request.path['index'];
+    const query: Record<string, string> = { ...request.query };
+    for (const drop of ['max_concurrent_searches']) Reflect.deleteProperty(query, drop);
+    for (const [name, value] of Object.entries(more)) {
+      if (!OF_HEADER.has(name)) throw illegal(`key [${name}] is not supported in the metadata section`);
+      query[name] = String(value);
+    }
+    const asked: EngineRequest = {
+      ...request,
+      op: 'search',
+      path: {
+        ...request.path,
+        index: Array.isArray(named) ? named.join(',') : (textOf(named) ?? ''),
+      },
+      query,
+      action: restricted ? 'indices:data/read/search' : request.action,
+    };
+    try {
+      const { status, body: answer } = await search(context, asked, Buffer.from(one), cancel);
+      const found = Buffer.from(answer).toString();
+      return status === 200 ? `${found.slice(0, found.lastIndexOf('}'))},"status":200}` : found;
+    } catch (error) {
+      if (error instanceof EngineError) return Buffer.from(error.body).toString();
+      throw error;
+    }
+  });
   const took = Math.round(performance.now() - begun);
   return { status: 200, body: Buffer.from(`{"took":${String(took)},"responses":[${answers.join(',')}]}`) };
+}
+
+/** @throws {EngineError} 400 for more searches than one request may have, before any of them is looked at */
+function checkLines(body: Uint8Array): void {
+  let lines = 0;
+  for (let at = body.indexOf(0x0a); at >= 0; at = body.indexOf(0x0a, at + 1)) {
+    lines += 1;
+    if (lines > 2 * MOST_SEARCHES) {
+      throw illegal(`an _msearch over a cluster may have at most [${String(MOST_SEARCHES)}] searches`);
+    }
+  }
+}
+
+/** Does as many pieces of work as are said, some at once; what they give comes in their order. None is begun after one that failed. */
+async function inTurn<T>(count: number, work: (at: number) => Promise<T>): Promise<readonly T[]> {
+  const done: T[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) {
+      const at = next;
+      next += 1;
+      try {
+        done[at] = await work(at);
+      } catch (error) {
+        next = count;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(count, SEARCHES_AT_ONCE) }, worker));
+  return done;
 }
 
 /** A hit of a list: which document, and its score there. */
@@ -392,15 +433,6 @@ function scored(hit: string, score: number, rank: number | undefined): string {
       return [`"_score":${shortest(score)}`, ...(rank === undefined ? [] : [`"_rank":${String(rank)}`])];
     }),
   );
-}
-
-/** The shortest decimal that stands for a 32-bit float, as answers have scores. */
-export function shortest(score: number): string {
-  for (let digits = 6; digits < 10; digits += 1) {
-    const text = Number(score.toPrecision(digits));
-    if (Math.fround(text) === Math.fround(score)) return Number.isInteger(text) ? text.toFixed(1) : String(text);
-  }
-  return String(score);
 }
 
 function keyOf(index: string, id: string): string {

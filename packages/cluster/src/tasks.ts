@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
 import { EngineError } from '@sparrow-search/engine';
 
 import type { ClusterLog } from './cluster-engine.js';
 import { type Progress, copy, countOf, shardsOf } from './copy.js';
-import { encode } from './encoding.js';
+import { checkWrite, pipelineOf } from './documents.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
-import { decode, isObject } from './json.js';
+import type { FieldModels } from './field-models.js';
+import { decode } from './json.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
+import { readSearch } from './reading.js';
 import { type Reindex, planOf, readReindex } from './reindex.js';
-import { SearchBody } from './search-body.js';
 import { replyOf, stoppable, withWarnings } from './search.js';
 import { Conflict, type Version } from './shared-state.js';
 import { TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
@@ -26,6 +28,7 @@ export interface Working {
   readonly pipelines: Pipelines;
   readonly product: Product;
   readonly native: SearchEngine;
+  readonly models: FieldModels;
   readonly log: ClusterLog;
 }
 
@@ -102,21 +105,21 @@ export class Tasks {
   }
 
   async #reindex(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, native, product, pipelines } = this.#work;
+    const { transport, names, pipelines } = this.#work;
     if (request.query['dry_run'] !== undefined) throw notOverCluster('[dry_run] of a reindex');
     const restricted = request.rights !== undefined;
     const asked = readReindex(bytes === undefined ? '{}' : decode(bytes));
     const searching = restricted ? { ...request, action: 'indices:data/read/search' } : request;
     const source = await names.expression(searching, asked.source);
-    await names.check(request, [asked.dest], restricted ? 'indices:data/write/index:op_type/index' : request.action);
+    await checkWrite(this.#work, request, asked.dest, asked.creates ? 'create' : 'index');
     if (source === undefined) throw illegal(`[${asked.source}] stands for no index`);
     if (restricted && asked.onlyCluster === 'script') {
       throw notOverCluster('a script of a reindex, for a key that may use some indices only,');
     }
-    const query = await translatedQuery(asked, restricted, native, product, cancel);
-    const pipeline = asked.pipeline ?? (await defaultPipeline(transport, asked.dest));
+    const query = await translatedQuery(this.#work, request, source, asked, cancel);
+    const pipeline = await pipelineOf(this.#work, asked.pipeline, asked.dest);
     const warnings = query?.warnings ?? [];
-    if (pipeline === undefined || pipeline === '_none') {
+    if (pipeline === undefined) {
       const body = asked.forCluster(source, query?.text);
       const reply = await transport.ask({ method: 'POST', path: '/_reindex', query: request.query, body });
       return withWarnings(replyOf(reply), warnings);
@@ -143,6 +146,10 @@ export class Tasks {
     }
     const done = await running.finished;
     if (done.error !== undefined) throw refusalOf(done.error);
+    if (done.end === undefined) {
+      const reason = `this server is stopping; task [${TASK_NODE}:${String(done.number)}] goes on on another one`;
+      throw refusal(503, 'node_closed_exception', reason);
+    }
     return withWarnings(json(done.failures[0]?.status ?? 200, response(done)), warnings);
   }
 
@@ -176,11 +183,11 @@ export class Tasks {
   }
 
   async #carryOut(running: Running): Promise<TaskRecord> {
-    const { transport, product, pipelines, names } = this.#work;
+    const { transport, product, pipelines, models } = this.#work;
     const { record } = running;
     const plan = JSON.parse(record.request) as ReturnType<typeof planOf>;
     const checkTarget = (index: string): Promise<void> =>
-      names.check({ query: {}, rights: record.rights }, [index], 'indices:data/write/index:op_type/index');
+      checkWrite(this.#work, { query: {}, rights: record.rights }, index, plan.creates ? 'create' : 'index');
     const beat = setInterval(() => {
       this.#save(running, {}).catch(() => undefined);
     }, LEASE_MS / 3);
@@ -190,7 +197,7 @@ export class Tasks {
         await this.#save(running, progress);
         return running.record.cancelled === undefined && !running.stopped;
       };
-      const context = { transport, product, pipelines, checkTarget };
+      const context = { transport, product, pipelines, models, checkTarget };
       const progress = await copy(context, plan, record, setDown);
       if (running.stopped) {
         // Another server need not wait until the lease is over.
@@ -268,7 +275,7 @@ export class Tasks {
       if (Date.now() >= deadline)
         throw refusal(429, 'timeout_exception', `Timed out waiting for completion of [${task}]`);
       if (signal.aborted) throw signal.reason as Error;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await sleep(LOOK_MS);
     }
   }
 
@@ -346,14 +353,13 @@ export class Tasks {
 
   /** `_delete_by_query` is the cluster's own, with its query in the cluster's form. */
   async #byQuery(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, native, product } = this.#work;
+    const { transport, names } = this.#work;
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
     let sent: Uint8Array | string | undefined = bytes;
     let warnings: readonly string[] = [];
     if (bytes !== undefined && bytes.length > 0) {
-      const read = new SearchBody(decode(bytes), { product, restricted: request.rights !== undefined });
-      read.resolve(await encode(native, read.texts, cancel));
+      const read = await readSearch(this.#work, request, expression, decode(bytes), cancel);
       [sent, warnings] = [read.translated(), read.warnings];
     }
     const path = `/${encodeExpression(expression)}/_delete_by_query`;
@@ -366,26 +372,15 @@ export class Tasks {
 
 /** The query of a copy in the cluster's form. */
 async function translatedQuery(
+  context: Working,
+  request: EngineRequest,
+  source: string,
   { query }: Reindex,
-  restricted: boolean,
-  native: SearchEngine,
-  product: Product,
   cancel?: Cancel,
 ): Promise<{ readonly text: string; readonly warnings: readonly string[] } | undefined> {
   if (query === undefined) return undefined;
-  const read = new SearchBody(`{"query":${query}}`, { product, restricted });
-  read.resolve(await encode(native, read.texts, cancel));
+  const read = await readSearch(context, request, source, `{"query":${query}}`, cancel);
   return { text: read.section('query') ?? query, warnings: read.warnings };
-}
-
-async function defaultPipeline(transport: Transport, index: string): Promise<string | undefined> {
-  const path = `/${encodeURIComponent(index)}/_settings/index.default_pipeline`;
-  const { status, body } = await transport.json({ method: 'GET', path, query: { flat_settings: 'true' } });
-  if (status !== 200 || !isObject(body)) return undefined;
-  const found = Object.values(body)
-    .map((it) => (isObject(it) && isObject(it['settings']) ? it['settings']['index.default_pipeline'] : undefined))
-    .find((it) => typeof it === 'string');
-  return found;
 }
 
 /** The number of a task of Sparrow's; undefined for one of the cluster's. */

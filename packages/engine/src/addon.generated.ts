@@ -60,6 +60,12 @@ export declare class ZstdReader {
  */
 export declare function checkData(data: string): NativeReply
 
+/**
+ * Looks at a snapshot repository. Gives a report as JSON, `{repository, snapshots, blobs, bytes, unneeded, problems}`, or the error body
+ * of why it could not be looked at.
+ */
+export declare function checkRepository(repository: string): NativeReply
+
 /** Sets what the engine logs: `silent`, `error`, `warn`, `info` or `debug`, as text for people or as JSON lines. */
 export declare function configureLog(level: string, asText: boolean): void
 

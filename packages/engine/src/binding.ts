@@ -8,6 +8,7 @@ import type {
   NativeEngine,
   ZstdReader,
   checkData,
+  checkRepository,
   configureLog,
   repairData,
   shapeAnswer,
@@ -23,6 +24,7 @@ export interface Addon {
   readonly NativeEngine: typeof NativeEngine;
   readonly ZstdReader: typeof ZstdReader;
   readonly checkData: typeof checkData;
+  readonly checkRepository: typeof checkRepository;
   readonly configureLog: typeof configureLog;
   readonly repairData: typeof repairData;
   readonly shapeAnswer: typeof shapeAnswer;

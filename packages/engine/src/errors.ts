@@ -2,8 +2,13 @@ import type { NativeReply } from './addon.generated.js';
 
 /** A refusal by an engine: the HTTP status and the complete error body, as bytes, in the documented shape. */
 export class EngineError extends Error {
+  /** What tells this kind of error from others. */
   override readonly name = 'EngineError';
 
+  /**
+   * @param status the HTTP status
+   * @param body the error as the REST interface sends it, in JSON
+   */
   constructor(
     readonly status: number,
     readonly body: Uint8Array,
@@ -25,6 +30,7 @@ export class EngineError extends Error {
 
 /** The addon or one of the libraries it needs is not installed, or does not fit this package. */
 export class BindingError extends Error {
+  /** What tells this kind of error from others. */
   override readonly name = 'BindingError';
 }
 

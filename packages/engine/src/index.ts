@@ -1,5 +1,14 @@
 export { findBinding, type Binding } from './binding.js';
-export { checkData, repairData, type Problem, type Repair, type Report } from './check.js';
+export {
+  checkData,
+  checkRepository,
+  repairData,
+  type Problem,
+  type Repair,
+  type Report,
+  type RepositoryProblem,
+  type RepositoryReport,
+} from './check.js';
 export { BindingError, EngineError } from './errors.js';
 export type { BulkOptions, BulkProgress, BulkResult, Rejected } from './library/bulk.js';
 export type { Call, CallOptions } from './library/caller.js';

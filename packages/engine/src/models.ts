@@ -18,16 +18,21 @@ export function embeddedModels(): readonly string[] {
   });
 }
 
+/** Files of which one makes a folder a model. */
+const WEIGHTS = ['model.onnx', 'onnx/model.onnx', 'model.safetensors', 'model.safetensors.index.json'];
+
+const isModel = (folder: string): boolean => WEIGHTS.some((file) => existsSync(join(folder, file)));
+
 /**
- * The model directories inside `folder`: every child with a `model.onnx`, or the folder itself.
+ * The model directories inside `folder`: every child with weights as safetensors or ONNX, or the folder itself.
  *
  * @throws if there is no such folder
  */
 export function modelDirectories(folder: string): readonly string[] {
-  if (existsSync(join(folder, 'model.onnx'))) return [folder];
+  if (isModel(folder)) return [folder];
   return children(folder)
     .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isDirectory() && existsSync(join(path, 'model.onnx')))
+    .filter((path) => statSync(path).isDirectory() && isModel(path))
     .sort();
 }
 

@@ -18,7 +18,12 @@ export interface NativeEngineOptions {
   /** Deploy the default sparse model when the engine opens, so that a first request needs no extra step. */
   readonly deployAtStart?: boolean;
   /** What the engine logs to standard error; `info` as JSON lines when absent. Holds for all engines of the process. */
-  readonly log?: { readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent'; readonly asText: boolean };
+  readonly log?: {
+    /** The least severe lines that are written. */
+    readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+    /** Whether lines are text for people; else they are JSON. */
+    readonly asText: boolean;
+  };
 }
 
 /** Handles are 32 bits wide in the addon. */

@@ -146,10 +146,12 @@ export const OPERATIONS = [
   'upgrade_assistance',
 ] as const;
 
+/** The name of an operation. */
 export type Operation = (typeof OPERATIONS)[number];
 
 /** One request to an engine: what to do and with which parameters. The body travels beside it, as bytes. */
 export interface EngineRequest {
+  /** What to do. */
   readonly op: Operation;
   /** Values taken from the path: `index`, `id`, `pipeline`, `task`, `model`, `inference_id`. */
   readonly path: Readonly<Record<string, string>>;
@@ -157,8 +159,9 @@ export interface EngineRequest {
   readonly query: Readonly<Record<string, string>>;
   /** The caller's `X-Opaque-Id`, kept in the headers of a task that the request starts. */
   readonly opaqueId?: string | undefined;
-  /** The number of the request, and the trace that it is part of: both stand in what the engine logs for it. */
+  /** The number of the request, which stands in what the engine logs for it. */
   readonly requestId?: string | undefined;
+  /** The trace that the request is part of, which stands there too. */
   readonly traceId?: string | undefined;
   /** The action on indices that the operation is, where the caller is restricted. */
   readonly action?: string | undefined;
@@ -173,7 +176,9 @@ export interface EngineRequest {
 
 /** An engine's answer. The body is ready to be sent. */
 export interface EngineReply {
+  /** The HTTP status. */
   readonly status: number;
+  /** The answer, in JSON or as plain text. */
   readonly body: Uint8Array;
   /** Whether the body is plain text; else it is JSON. */
   readonly text?: boolean;

@@ -10,6 +10,7 @@ import {
 
 import type { Config } from './config.js';
 import { consolePage, toConsole } from './console.js';
+import { documentation } from './documentation.js';
 import { HttpError, RoutingError } from './errors.js';
 import { Admission } from './http/admission.js';
 import { readBody } from './http/body.js';
@@ -308,13 +309,16 @@ async function handle(
   admit(caller, endpoint, path);
   // What is not the engine's is read on the event loop.
   const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
-  const place = admission.admit('engine' in endpoint.handler ? endpoint.handler.engine : '');
+  const op = 'engine' in endpoint.handler ? endpoint.handler.engine : '';
+  const place = admission.admit(op);
   try {
     const reading = readChecked(exchange, endpoint, query, most, hold);
     const body = await (place?.whileReading(reading) ?? reading);
     const holder = stillHolding(services.keys, caller, Date.now());
     if (holder !== caller) admit(holder, endpoint, path);
-    return await carryOut(call(endpoint, holder, body));
+    const answer = await carryOut(call(endpoint, holder, body));
+    if (isRejected(answer)) admission.refused(op);
+    return answer;
   } finally {
     place?.leave();
   }
@@ -340,6 +344,12 @@ function hasRefusedParts(action: Action | undefined, caller: ApiKey | undefined,
   if (action === undefined || !COMPOSITE.has(action)) return false;
   if (caller === undefined || caller.owner || !(body instanceof Uint8Array)) return false;
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(REFUSED_PART);
+}
+
+/** Whether the engine had no room for the request among those that wait; a request that is too large itself is another matter. */
+function isRejected({ status, body }: Answer): boolean {
+  if (status !== 429 || !(body instanceof Uint8Array)) return false;
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes('es_rejected_execution_exception');
 }
 
 async function carryOut(call: Call): Promise<Answer> {
@@ -396,6 +406,8 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     return { status: 200, body, type: 'text', contentType: Exposition.contentType };
   },
   console: () => consolePage(),
+  documentation: ({ path }) =>
+    documentation([path['folder'], path['page']].filter((part) => part !== undefined).join('/')),
   openapi: () => ({ status: 200, body: openapi() }),
   nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
   nodes_stats: async (call) => ({
@@ -582,11 +594,18 @@ function warningsOf(
   return [...said, ...(warnings ?? [])].map((sentence) => ['Warning', warning(sentence)] as const);
 }
 
-/** Where a created document is. The body is the engine's, of a few hundred bytes. */
-function location(reply: EngineReply): readonly (readonly [string, string])[] {
-  const { _index: index, _id: id } = JSON.parse(new TextDecoder().decode(reply.body)) as Record<string, unknown>;
-  if (typeof index !== 'string' || typeof id !== 'string') return [];
-  return [['Location', `/${encodeURIComponent(index)}/_doc/${encodeURIComponent(id)}`]];
+/** Bytes that the names have at most which the answer to a write begins with: 255 and 512, each of them escaped as up to six. */
+const MOST_NAMES = 8 * 1024;
+
+/** Where a created document is. Read off the beginning of the body: an update shows the whole document behind it, if it is asked for. */
+function location({ body }: EngineReply): readonly (readonly [string, string])[] {
+  const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, MOST_NAMES)).toString();
+  // An old cluster says a type as well.
+  const names = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"\\]|\\.)*")[,}]/;
+  const [, index, id] = names.exec(text) ?? [];
+  if (index === undefined || id === undefined) return [];
+  const part = (name: string): string => encodeURIComponent(JSON.parse(name) as string);
+  return [['Location', `/${part(index)}/_doc/${part(id)}`]];
 }
 
 /** Unknown paths are as closed as known ones: the error for a caller without a key, if it has none. */

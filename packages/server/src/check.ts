@@ -1,4 +1,12 @@
-import { type Problem, type Repair, type Report, checkData, repairData } from '@sparrow-search/engine';
+import {
+  type Problem,
+  type Repair,
+  type Report,
+  type RepositoryReport,
+  checkData,
+  checkRepository,
+  repairData,
+} from '@sparrow-search/engine';
 
 import { checkIdentity } from './identity.js';
 import { KeyStore } from './security/key-store.js';
@@ -19,6 +27,16 @@ export async function checkDirectory(data: string, json: boolean): Promise<Said>
   const problems = [...(await ownProblems(data)), ...report.problems];
   const whole: Report = { ...report, problems };
   return { text: json ? line(whole) : describeReport(whole), exitCode: problems.length === 0 ? 0 : 1 };
+}
+
+/**
+ * `sparrow check --repository DIR`: a snapshot repository, which a server may have in use.
+ *
+ * @throws what the engine throws when it is none
+ */
+export function checkSnapshots(repository: string, json: boolean): Said {
+  const report = checkRepository(repository);
+  return { text: json ? line(report) : describeRepository(report), exitCode: report.problems.length === 0 ? 0 : 1 };
 }
 
 /**
@@ -59,6 +77,21 @@ function describeReport({ data, indices, problems }: Report): string {
   const lines = problems.map(({ file, reason, affected }) => `${file}: ${reason} (${affected})\n`);
   const found = problems.length === 0 ? 'no damage' : `${String(problems.length)} damaged files`;
   return `${lines.join('')}${data}: ${String(indices.length)} indices, ${String(damaged)} of them damaged; ${found}\n`;
+}
+
+function describeRepository({ repository, snapshots, blobs, bytes, unneeded, problems }: RepositoryReport): string {
+  const lines = problems.map(({ file, reason, snapshots: of, parts }) => {
+    const affected = [...of.map((name) => `snapshot [${name}]`), ...parts].join(', ');
+    return `${file}: ${reason} (${affected === '' ? 'no snapshot that can be read' : affected})\n`;
+  });
+  const damaged = snapshots.filter((snapshot) => snapshot.damaged).length;
+  const partial = snapshots.filter(({ state }) => state === 'PARTIAL').length;
+  const counts = [
+    `${String(snapshots.length)} snapshots, ${String(damaged)} of them damaged, ${String(partial)} made without some of their indices`,
+    `${String(blobs)} files with ${String(bytes)} bytes are whole, ${String(unneeded)} files belong to no snapshot`,
+    problems.length === 0 ? 'no damage' : `${String(problems.length)} damaged or missing files`,
+  ];
+  return `${lines.join('')}${repository}: ${counts.join('; ')}\n`;
 }
 
 function describeRepair({ found, into, indices, left_out: leftOut }: Repair): string {

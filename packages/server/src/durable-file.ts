@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 import { unseal } from './sealed-file.js';
@@ -74,7 +74,7 @@ function formatOf(text: string): number | undefined {
  * and the directory synced, as are those that had to be made for it. Only this user can read it. A failure leaves nothing but
  * what was there.
  */
-export async function replaceFile(path: string, contents: string): Promise<void> {
+export async function replaceFile(path: string, contents: string | AsyncIterable<Uint8Array>): Promise<void> {
   const folder = dirname(path);
   const firstMade = await mkdir(folder, { recursive: true, mode: 0o700 });
   const temporary = `${path}.tmp`;
@@ -82,7 +82,7 @@ export async function replaceFile(path: string, contents: string): Promise<void>
   try {
     try {
       await file.chmod(PRIVATE);
-      await file.writeFile(contents);
+      await writeFile(file, contents);
       await file.sync();
     } finally {
       await file.close();

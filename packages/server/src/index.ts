@@ -4,6 +4,7 @@ export { Rest, type RestRequest, type RestResponse } from './in-process/rest.js'
 export { type AppOptions, type Services } from './application.js';
 export { type Config, ConfigError, describeSettings, readConfig } from './config.js';
 export { type LogLevel, type Logger, createLogger } from './log.js';
+export { openapi } from './openapi/document.js';
 export { ENDPOINTS } from './routes/table.js';
 export type { Endpoint } from './routes/types.js';
 export { ACTIONS, type Action } from './security/actions.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { SealError, seal, unseal } from './sealed-file.js';
+import { SealError, seal, sealPieces, unseal } from './sealed-file.js';
 
 const MEMBERS = ['format', 'clusterUuid'];
 const SEALED = seal({ format: 1, clusterUuid: 'abc_DEF-123' });
@@ -9,6 +9,14 @@ describe('sealed files', () => {
   it('give back what was written, also without a checksum as older versions wrote it', () => {
     expect(unseal(SEALED, MEMBERS)).toEqual({ format: 1, clusterUuid: 'abc_DEF-123' });
     expect(unseal('{"format":1,"clusterUuid":"x"}\n', MEMBERS)).toEqual({ format: 1, clusterUuid: 'x' });
+  });
+
+  it('are the same in pieces', async () => {
+    for (const texts of [['{"a":1'], ['{"a":[', '"ä€😀"', ',', `"${'ö'.repeat(200_000)}"`, ',"x"]']]) {
+      const pieces: Buffer[] = [];
+      for await (const piece of sealPieces(texts)) pieces.push(piece);
+      expect(Buffer.concat(pieces).toString('utf8')).toBe(seal(JSON.parse(`${texts.join('')}}`) as object));
+    }
   });
 
   it('show each changed bit and each cut', () => {

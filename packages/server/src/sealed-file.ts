@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 
+import { Turns } from './turns.js';
+
 /** What is wrong with a sealed file, as the end of a sentence about it. */
 export class SealError extends Error {
   override readonly name = 'SealError';
@@ -11,6 +13,31 @@ const TAIL = /,"checksum":"[0-9a-f]{16}"\}\n$/;
 export function seal(members: object): string {
   const text = JSON.stringify(members).slice(0, -1);
   return `${text},"checksum":"${checksum(text)}"}\n`;
+}
+
+/** Bytes of a piece of {@link sealPieces}, or a little more. */
+const PIECE_BYTES = 64 * 1024;
+
+/**
+ * What {@link seal} makes, in pieces, with turns of the event loop for others in between.
+ *
+ * @param texts texts that together are the JSON without its closing brace
+ */
+export async function* sealPieces(texts: Iterable<string>): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  const turns = new Turns();
+  let piece = '';
+  for (const text of texts) {
+    piece += text;
+    if (piece.length < PIECE_BYTES) continue;
+    const bytes = Buffer.from(piece);
+    piece = '';
+    hash.update(bytes);
+    yield bytes;
+    await turns.next();
+  }
+  hash.update(piece);
+  yield Buffer.from(`${piece},"checksum":"${shortened(hash.digest('hex'))}"}\n`);
 }
 
 /**
@@ -38,5 +65,9 @@ export function unseal(text: string, members: readonly string[]): unknown {
 }
 
 function checksum(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return shortened(createHash('sha256').update(text).digest('hex'));
+}
+
+function shortened(digest: string): string {
+  return digest.slice(0, 16);
 }

@@ -5,6 +5,7 @@ import unittest
 from langchain_core.documents import Document
 from langchain_elasticsearch import (
     BM25Strategy,
+    DenseVectorScriptScoreStrategy,
     DenseVectorStrategy,
     ElasticsearchEmbeddings,
     ElasticsearchRetriever,
@@ -64,6 +65,25 @@ class Langchain(unittest.TestCase):
         self.assertEqual(self.best(store, "doctor for sick children"), "child")
         plain = self.store("lc-sum", DenseVectorStrategy(hybrid=True, rrf=False), embedding=self.embeddings())
         self.assertEqual(self.best(plain, "doctor for sick children"), "child")
+
+    def test_exact_search_by_script_score(self):
+        """The exact strategy by each distance: vectors are not in a graph, and every document is measured."""
+        question = self.embeddings().embed_query("a doctor for sick children")
+        vectors = dict(zip(support.PASSAGES, self.embeddings().embed_documents(list(support.PASSAGES.values()))))
+        for metric, measure in support.exact_scores(question).items():
+            with self.subTest(metric):
+                name = f"lc-exact-{metric.value.lower()}"
+                store = self.store(name, DenseVectorScriptScoreStrategy(distance=metric), embedding=self.embeddings())
+                field = self.client.indices.get_mapping(index=name)[name]["mappings"]["properties"]["vector"]
+                self.assertEqual((field["type"], field["index"]), ("dense_vector", False))
+                found = store.similarity_search_with_score("a doctor for sick children", k=6)
+                scores = {key: measure(vector) for key, vector in vectors.items()}
+                keys = [document.metadata["key"] for document, _ in found]
+                self.assertEqual(keys, sorted(scores, key=scores.get, reverse=True))
+                for document, score in found:
+                    self.assertAlmostEqual(score, scores[document.metadata["key"]], places=4)
+                only = [{"term": {"metadata.key.keyword": "bread"}}]
+                self.assertEqual(self.best(store, "doctor", filter=only), "bread")
 
     def test_bm25(self):
         store = self.store("lc-bm25", BM25Strategy())

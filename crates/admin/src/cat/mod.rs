@@ -66,7 +66,7 @@ pub fn cat_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
             continue;
         };
         let replicas = handle.settings().replicas();
-        let health = crate::stats::health(replicas);
+        let health = handle.health();
         if wanted_health.is_some_and(|wanted| wanted != health) {
             continue;
         }

@@ -86,8 +86,9 @@ pub fn cat_health(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> R
     let active = names.indices.len();
     let replicas: usize = names.indices.values().map(|handle| handle.settings().replicas()).sum();
     let broken = names.broken.len();
+    let is_troubled = names.indices.values().any(|handle| handle.is_troubled());
     let status = match (broken, replicas) {
-        (0, 0) => "green",
+        (0, 0) if !is_troubled => "green",
         (0, _) => "yellow",
         _ => "red",
     };

@@ -24,15 +24,15 @@ struct Shards {
     active: usize,
     unassigned: usize,
     unassigned_primaries: usize,
-    /// Those that take no writes until the disk works again; reads go on.
-    refusing: usize,
+    /// Those that take no writes until the disk works again, or whose refreshes, flushes or merges fail; reads go on.
+    troubled: usize,
 }
 
 impl Shards {
     /// Position in [`COLOURS`].
     fn colour(self) -> usize {
         match self {
-            Self { unassigned_primaries: 0, unassigned: 0, refusing: 0, .. } => 0,
+            Self { unassigned_primaries: 0, unassigned: 0, troubled: 0, .. } => 0,
             Self { unassigned_primaries: 0, .. } => 1,
             Self { .. } => 2,
         }
@@ -70,15 +70,15 @@ impl Health {
             let (replicas, shards) = match names.indices.get(&name) {
                 Some(handle) => {
                     let replicas = handle.settings().replicas();
-                    let refusing = usize::from(handle.refuses_writes());
-                    (replicas, Shards { active: 1, unassigned: replicas, unassigned_primaries: 0, refusing })
+                    let troubled = usize::from(handle.is_troubled());
+                    (replicas, Shards { active: 1, unassigned: replicas, unassigned_primaries: 0, troubled })
                 }
-                None => (0, Shards { active: 0, unassigned: 1, unassigned_primaries: 1, refusing: 0 }),
+                None => (0, Shards { active: 0, unassigned: 1, unassigned_primaries: 1, troubled: 0 }),
             };
             health.all.active += shards.active;
             health.all.unassigned += shards.unassigned;
             health.all.unassigned_primaries += shards.unassigned_primaries;
-            health.all.refusing += shards.refusing;
+            health.all.troubled += shards.troubled;
             health.indices.push((name, replicas, shards));
         }
         health

@@ -12,7 +12,7 @@ use crate::lanes::LaneStats;
 use crate::stats;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::Node;
+use sparrow_indices::{BackgroundTask, Node};
 use sparrow_models::DeploymentTotals;
 
 /// Counts of what indices did, by the section and the name that `_stats` has for them. They only grow.
@@ -95,11 +95,12 @@ impl Sums {
     }
 }
 
-/// Everything that the node knows about itself, as one JSON object.
+/// Everything that the node knows about itself, as one JSON object; `snapshots` is what became of its snapshots.
 pub fn instruments(
     node: &Node,
     lanes: &[LaneStats],
     ledger: &Ledger,
+    snapshots: &Value,
     request: &Request,
     _: &[u8],
     _: &CancelFlag,
@@ -120,6 +121,8 @@ pub fn instruments(
     Ok(Reply::ok(&json!({
         "indices": indices,
         "counts": counts,
+        "background": background(node),
+        "snapshots": snapshots,
         "lanes": lanes,
         "encoder": encoder(node, ledger),
         "memory": {
@@ -131,6 +134,17 @@ pub fn instruments(
             "evictions": filters.evictions,
         },
     })))
+}
+
+/// Each task that runs in the background: how often it failed, and for how many indices it fails now.
+fn background(node: &Node) -> Value {
+    let names = node.indices.names();
+    let failing: Vec<BackgroundTask> = names.indices.values().flat_map(|handle| handle.failing()).collect();
+    let tasks = BackgroundTask::ALL.map(|task| {
+        let now = failing.iter().filter(|other| **other == task).count();
+        json!({"task": task.name(), "failures": node.indices.background_failures(task), "failing": now})
+    });
+    json!(tasks)
 }
 
 /// Two objects over all open indices: what they hold now (documents, bytes, segments, refresh lag), and how often each kind of

@@ -134,7 +134,7 @@ pub fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
         let figures = Value::Object(figures);
         let mut index = Map::new();
         index.insert("uuid".into(), handle.uuid.as_str().into());
-        index.insert("health".into(), health(handle.settings().replicas()).into());
+        index.insert("health".into(), handle.health().into());
         index.insert("status".into(), if handle.is_closed() { "close" } else { "open" }.into());
         index.insert("primaries".into(), figures.clone());
         index.insert("total".into(), figures.clone());

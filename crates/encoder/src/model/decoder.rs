@@ -2,7 +2,7 @@
 
 use crate::fixed::Precision;
 use crate::head::{Basis, Head, kernels};
-use crate::stored::Stored;
+use crate::stored::{Stored, transpose};
 
 /// Where the weights of a decoder are.
 #[derive(Debug)]
@@ -25,13 +25,7 @@ impl Source {
         let read = |stored: &Stored| stored.read().map_err(|error| error.to_string());
         let mut rows = read(&self.rows)?;
         if self.transposed {
-            let mut turned = vec![0f32; rows.len()];
-            for (dim, column) in rows.chunks_exact(self.terms.max(1)).enumerate() {
-                for (term, value) in column.iter().enumerate() {
-                    turned[term * self.dims + dim] = *value;
-                }
-            }
-            rows = turned;
+            rows = transpose(&rows, self.terms);
         }
         Head::new(kernels::chosen(), rows, read(&self.bias)?, self.dims, basis, precision)
     }

@@ -9,8 +9,10 @@ use crate::packed::Identity;
 use crate::pooling::Activation;
 use crate::stored::Stored;
 
+use super::checkpoint::{self, Architecture, Checkpoint};
 use super::decoder::Source;
-use super::{ModelInfo, ModelKind, fingerprint, onnx, safetensors};
+use super::sentence_transformers::{self, Modules, Prompts};
+use super::{ModelInfo, ModelKind, Prefixes, fingerprint, onnx, safetensors};
 
 /// Most tokens of a text that are encoded, whatever a model could take.
 const MAX_TOKENS: usize = 512;
@@ -25,6 +27,8 @@ pub(super) enum Pooling {
     Mean,
     /// The first token.
     Cls,
+    /// The last token.
+    Last,
     /// The graph does it.
     #[serde(rename = "none")]
     Done,
@@ -78,6 +82,12 @@ struct Config {
     model_type: Option<String>,
 }
 
+impl Config {
+    fn is_masked_lm(&self) -> bool {
+        self.architectures.iter().any(|name| name.ends_with("ForMaskedLM"))
+    }
+}
+
 /// A decoder beside the graph.
 #[derive(Debug)]
 pub(super) struct HeadFile {
@@ -112,22 +122,31 @@ impl HeadFile {
     }
 }
 
+/// Where a model's forward pass comes from.
+#[derive(Debug)]
+pub(super) enum ForwardPass {
+    /// An ONNX graph, and the name of the output that the rest of the model takes.
+    Graph { onnx: PathBuf, output: String },
+    /// Parameters of an architecture that our own code computes.
+    Checkpoint(Checkpoint),
+}
+
 /// A model directory, understood but not loaded.
 #[derive(Debug)]
 pub(super) struct Layout {
     dir: PathBuf,
-    pub(super) onnx: PathBuf,
+    pub(super) forward: ForwardPass,
     pub(super) tokenizer: PathBuf,
     kind: ModelKind,
     pub(super) pooling: Pooling,
     pub(super) normalize: bool,
-    pub(super) output: String,
     pub(super) head: Option<HeadFile>,
     pub(super) activation: Activation,
     pub(super) query_weights: Option<PathBuf>,
     pub(super) max_tokens: usize,
     pub(super) arithmetic: Arithmetic,
     same_space_as: Vec<String>,
+    prefixes: Prefixes,
     vocabulary_size: usize,
     files: Vec<PathBuf>,
 }
@@ -147,44 +166,35 @@ impl Layout {
         if !dir.is_dir() {
             return Err(unreadable(dir, "no such directory"));
         }
-        let onnx = ["model.onnx", "onnx/model.onnx"]
-            .iter()
-            .map(|name| dir.join(name))
-            .find(|path| path.is_file())
-            .ok_or_else(|| unreadable(&dir.join("model.onnx"), "no such file"))?;
         let tokenizer = dir.join("tokenizer.json");
         if !tokenizer.is_file() {
             return Err(unreadable(&tokenizer, "no such file"));
         }
-        let mut files = vec![onnx.clone(), tokenizer.clone()];
+        let mut files = vec![tokenizer.clone()];
         let said: Option<Description> = read_json(&dir.join("sparrow.json"), &mut files)?;
         let said_so = said.is_some();
         let said = said.unwrap_or_default();
-        let config: Config = read_json(&dir.join("config.json"), &mut files)?.unwrap_or_default();
-        let outputs = onnx::outputs(&onnx)?;
-        let output = match &said.hidden_output {
-            Some(name) => outputs.iter().find(|output| output.name == *name),
-            None => ["logits", "sentence_embedding", "last_hidden_state", "token_embeddings"]
-                .iter()
-                .find_map(|name| outputs.iter().find(|output| output.name == *name))
-                .or_else(|| outputs.first()),
-        }
-        .ok_or_else(|| {
-            unsupported(format!(
-                "graph has no output [{}]",
-                said.hidden_output.as_deref().unwrap_or("logits")
-            ))
-        })?;
-        let width = output.shape.last().copied().flatten();
-        let pooled = output.shape.len() == 2;
+        let (config, architecture) = read_config(dir, &mut files)?;
+        let modules = Modules::read(dir, &mut files)?;
+        let prompts = Prompts::read(dir, &mut files)?;
+        let (forward, shape) = find_forward_pass(dir, &said, said_so, architecture, &mut files)?;
+        let width = shape.last().copied().flatten();
+        let pooled = shape.len() == 2;
+        let over_vocabulary = match &forward {
+            ForwardPass::Graph { output, .. } => {
+                output == "logits"
+                    || config.is_masked_lm() && said.head.is_some()
+                    || width.is_some() && width == config.vocab_size
+            }
+            ForwardPass::Checkpoint(checkpoint) => match modules.as_ref().and_then(Modules::is_sparse) {
+                Some(sparse) => sparse,
+                None => config.is_masked_lm() && checkpoint.has_head(),
+            },
+        };
 
         let query_weights = said.query_weights.as_ref().map(|name| dir.join(name)).or_else(|| {
             ["idf.json", "query_token_weights.txt"].iter().map(|name| dir.join(name)).find(|p| p.is_file())
         });
-        let masked = config.architectures.iter().any(|name| name.ends_with("ForMaskedLM"));
-        let over_vocabulary = output.name == "logits"
-            || masked && said.head.is_some()
-            || width.is_some() && width == config.vocab_size;
         let kind = said.kind.unwrap_or(match (over_vocabulary, &query_weights) {
             (true, Some(_)) => Kind::SparseDocOnly,
             (true, None) => Kind::SparseMlm,
@@ -196,13 +206,19 @@ impl Layout {
                 "no such file, and the model encodes documents only",
             ));
         }
-        let modules: Option<serde_json::Value> = read_json(&dir.join("modules.json"), &mut files)?;
         let pooling = match said.pooling {
             Some(pooling) => pooling,
             None if pooled => Pooling::Done,
             None if kind != Kind::Dense => Pooling::Splade,
-            None => dense_pooling(dir, &mut files)?,
+            None => sentence_transformers::dense_pooling(dir, &mut files)?,
         };
+        if let (ForwardPass::Checkpoint(_), Some(modules), Kind::Dense) = (&forward, &modules, kind)
+            && let Some(foreign) = modules.foreign()
+        {
+            return Err(unsupported(format!(
+                "module [{foreign}] of modules.json is not computed from a checkpoint"
+            )));
+        }
         let head = said.head.as_ref().map(|name| HeadFile {
             path: dir.join(name),
             weight: said.head_weight.clone().unwrap_or_else(|| "decoder.weight".into()),
@@ -210,17 +226,24 @@ impl Layout {
         });
         let activation = match &said.activation {
             Some(name) => activation(name).ok_or_else(|| unsupported(format!("activation [{name}]")))?,
-            None => splade_activation(dir, &mut files)?.unwrap_or(if pooled {
+            None => sentence_transformers::splade_activation(dir, &mut files)?.unwrap_or(if pooled {
                 Activation::Done
             } else {
                 Activation::Log1p
             }),
         };
         let normalize = said.normalize.unwrap_or_else(|| {
-            // Without a list of modules the graph is all that is known; cosine similarity is the safe reading.
-            modules.as_ref().is_none_or(|modules| modules.to_string().contains("Normalize"))
+            // Without a list of modules the forward pass is all that is known; cosine similarity is the safe reading.
+            modules.as_ref().is_none_or(Modules::normalizes)
         });
-        let dims = said.dims.or(width).or(config.hidden_size);
+        let cut = said.dims.or(prompts.truncate_dim);
+        if let (Some(cut), Some(width)) = (cut, width)
+            && kind == Kind::Dense
+            && !(1..=width).contains(&cut)
+        {
+            return Err(unsupported(format!("its vectors have {width} numbers and cannot be cut to {cut}")));
+        }
+        let dims = cut.or(width).or(config.hidden_size);
         let kind = match kind {
             Kind::SparseMlm => ModelKind::SparseMlm,
             Kind::SparseDocOnly => ModelKind::SparseDocOnly,
@@ -244,11 +267,9 @@ impl Layout {
             config.vocab_size.or(width.filter(|_| !matches!(kind, ModelKind::Dense { .. })));
         files.extend(head.as_ref().map(|head| head.path.clone()));
         files.extend(query_weights.clone());
-        files.extend(external_data(&onnx));
         let mut layout = Self {
             dir: dir.to_path_buf(),
-            output: output.name.clone(),
-            onnx,
+            forward,
             tokenizer,
             kind,
             pooling,
@@ -259,6 +280,7 @@ impl Layout {
             max_tokens,
             arithmetic,
             same_space_as: said.same_space_as,
+            prefixes: prompts.prefixes(),
             vocabulary_size: vocabulary_size.unwrap_or(0),
             files,
         };
@@ -281,18 +303,31 @@ impl Layout {
 
     /// The facts, with what [`Layout::fingerprint`] gives.
     pub(super) fn info(&self, (fingerprint, size_bytes): (String, u64)) -> ModelInfo {
-        let dims = match self.kind {
-            ModelKind::Dense { dims } => Some(dims),
-            ModelKind::SparseMlm | ModelKind::SparseDocOnly => None,
-        };
         ModelInfo {
             kind: self.kind,
             fingerprint,
             size_bytes,
             vocabulary_size: self.vocabulary_size,
             max_tokens: self.max_tokens,
-            dims,
+            dims: self.dims(),
             same_space_as: self.same_space_as.clone(),
+            prefixes: self.prefixes.clone(),
+        }
+    }
+
+    /// The name of the output that the rest of the model takes.
+    pub(super) fn output(&self) -> &str {
+        match &self.forward {
+            ForwardPass::Graph { output, .. } => output,
+            ForwardPass::Checkpoint(_) => "last_hidden_state",
+        }
+    }
+
+    /// Length of the vectors, if it makes such.
+    pub(super) fn dims(&self) -> Option<usize> {
+        match self.kind {
+            ModelKind::Dense { dims } => Some(dims),
+            ModelKind::SparseMlm | ModelKind::SparseDocOnly => None,
         }
     }
 
@@ -301,8 +336,74 @@ impl Layout {
     }
 }
 
+/// The graph or the checkpoint, and the shape of its output: a row for each text, or for each of its tokens. A directory may have both, as most on Hugging Face's hub do: a checkpoint that our own code computes
+/// is taken before a graph, which may need ONNX Runtime, unless `sparrow.json` describes the graph.
+fn find_forward_pass(
+    dir: &Path,
+    said: &Description,
+    said_so: bool,
+    architecture: Architecture,
+    files: &mut Vec<PathBuf>,
+) -> Result<(ForwardPass, Vec<Option<usize>>), EncoderError> {
+    let onnx =
+        ["model.onnx", "onnx/model.onnx"].iter().map(|name| dir.join(name)).find(|path| path.is_file());
+    let parts = checkpoint::files(dir)?;
+    let checkpoint = match (&parts, &onnx) {
+        (Some(_), Some(_)) if said_so => None,
+        (Some(parts), _) => Some(Checkpoint::open(dir, parts, architecture)),
+        (None, _) => None,
+    };
+    let onnx = match (checkpoint, onnx) {
+        (Some(Ok(checkpoint)), _) => {
+            files.extend(parts.into_iter().flatten());
+            let shape = vec![None, None, Some(checkpoint.width())];
+            return Ok((ForwardPass::Checkpoint(checkpoint), shape));
+        }
+        (Some(Err(error)), None) => return Err(error),
+        (_, Some(onnx)) => onnx,
+        (None, None) => {
+            let reason = if dir.join("pytorch_model.bin").is_file() {
+                "pytorch_model.bin is not read: save the model as model.safetensors, or export it as model.onnx"
+            } else {
+                "there is no model.onnx and no model.safetensors"
+            };
+            return Err(EncoderError::ModelNotReadable { path: dir.to_path_buf(), reason: reason.into() });
+        }
+    };
+    let outputs = onnx::outputs(&onnx)?;
+    let wanted = said.hidden_output.as_deref();
+    let output = match wanted {
+        Some(name) => outputs.iter().find(|output| output.name == name),
+        None => ["logits", "sentence_embedding", "last_hidden_state", "token_embeddings"]
+            .iter()
+            .find_map(|name| outputs.iter().find(|output| output.name == *name))
+            .or_else(|| outputs.first()),
+    };
+    let output = output.ok_or_else(|| EncoderError::Unsupported {
+        path: dir.to_path_buf(),
+        reason: format!("graph has no output [{}]", wanted.unwrap_or("logits")),
+    })?;
+    let (output, shape) = (output.name.clone(), output.shape.clone());
+    files.push(onnx.clone());
+    files.extend(external_data(&onnx));
+    Ok((ForwardPass::Graph { onnx, output }, shape))
+}
+
+/// What matters in `config.json`; nothing, where there is none.
+fn read_config(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(Config, Architecture), EncoderError> {
+    let path = dir.join("config.json");
+    let Some(json) = read_json::<serde_json::Value>(&path, files)? else { return Ok(Default::default()) };
+    let unreadable = |error: serde_json::Error| EncoderError::ModelNotReadable {
+        path: path.clone(),
+        reason: error.to_string(),
+    };
+    let config = Config::deserialize(&json).map_err(unreadable)?;
+    // A graph needs none of it: what is unusual there is said where it matters.
+    Ok((config, Architecture::deserialize(&json).unwrap_or_default()))
+}
+
 /// Reads a JSON file, if there is one, and notes it as part of the model.
-fn read_json<T: serde::de::DeserializeOwned>(
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(
     path: &Path,
     files: &mut Vec<PathBuf>,
 ) -> Result<Option<T>, EncoderError> {
@@ -317,45 +418,8 @@ fn read_json<T: serde::de::DeserializeOwned>(
     }
 }
 
-/// The pooling module of sentence-transformers; mean, if there is none.
-fn dense_pooling(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Pooling, EncoderError> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Module {
-        pooling_mode_cls_token: bool,
-        pooling_mode_mean_tokens: bool,
-    }
-    let path = dir.join("1_Pooling/config.json");
-    let Some(module): Option<Module> = read_json(&path, files)? else { return Ok(Pooling::Mean) };
-    match (module.pooling_mode_cls_token, module.pooling_mode_mean_tokens) {
-        (true, false) => Ok(Pooling::Cls),
-        (false, true) => Ok(Pooling::Mean),
-        _ => Err(EncoderError::Unsupported {
-            path,
-            reason: "pooling is neither of the first token nor the mean".into(),
-        }),
-    }
-}
-
-/// The activation in the SPLADE pooling module of sentence-transformers.
-fn splade_activation(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Option<Activation>, EncoderError> {
-    #[derive(Deserialize)]
-    struct Module {
-        activation_function: Option<String>,
-    }
-    let path = dir.join("1_SpladePooling/config.json");
-    let module: Option<Module> = read_json(&path, files)?;
-    match module.and_then(|module| module.activation_function) {
-        None => Ok(None),
-        Some(name) => match activation(&name) {
-            Some(activation) => Ok(Some(activation)),
-            None => Err(EncoderError::Unsupported { path, reason: format!("activation [{name}]") }),
-        },
-    }
-}
-
 /// Names as sentence-transformers writes them: its `relu` stands for the plain `log1p(relu(x))`.
-fn activation(name: &str) -> Option<Activation> {
+pub(super) fn activation(name: &str) -> Option<Activation> {
     match name {
         "relu" | "log1p" => Some(Activation::Log1p),
         "log1p_relu" | "log1p_log1p" => Some(Activation::Log1pTwice),

@@ -13,12 +13,14 @@ use crate::vocabulary::Vocabulary;
 
 mod basis;
 mod bert;
+mod checkpoint;
 mod decoder;
 mod fingerprint;
 mod graph;
 mod layout;
 mod onnx;
 mod safetensors;
+mod sentence_transformers;
 mod skeleton;
 mod split;
 mod weights;
@@ -26,7 +28,7 @@ mod weights_table;
 
 #[cfg(test)]
 pub(crate) use bert::recognise;
-use layout::{Layout, Pooling};
+use layout::{ForwardPass, Layout, Pooling};
 pub(crate) use split::CutGraph;
 use weights::{Keep, Loaded};
 
@@ -54,6 +56,15 @@ impl ModelKind {
     }
 }
 
+/// Texts that a model wants before those that it encodes: `query: `, say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prefixes {
+    /// Before questions.
+    pub search: Option<String>,
+    /// Before documents.
+    pub ingest: Option<String>,
+}
+
 /// Facts about a model directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
@@ -69,6 +80,8 @@ pub struct ModelInfo {
     pub max_tokens: usize,
     /// Length of the vector of a dense model.
     pub dims: Option<usize>,
+    /// What the model's own files say is put before texts.
+    pub prefixes: Prefixes,
     /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
     pub same_space_as: Vec<String>,
 }
@@ -89,12 +102,18 @@ pub(crate) enum Plan {
     SparseLogits { activation: Activation },
     /// `[texts, terms]`: the graph takes the maximum itself.
     SparsePooled { activation: Activation },
-    /// `[texts, tokens, dims]` to the mean over tokens.
-    DenseMean { normalize: bool },
-    /// `[texts, tokens, dims]` to the first token's.
-    DenseCls { normalize: bool },
-    /// `[texts, dims]`.
-    DensePooled { normalize: bool },
+    /// `[texts, tokens, width]` to one vector for each text, or `[texts, width]` as they are; the first `dims` numbers are left of it.
+    Dense { pooling: DensePooling, dims: usize, normalize: bool },
+}
+
+/// How the vectors of a text's tokens become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DensePooling {
+    Mean,
+    First,
+    Last,
+    /// There is one for each text.
+    Done,
 }
 
 /// A model directory, read and shared by all deployments of it: tokenizer, vocabulary, quantised decoder.
@@ -103,9 +122,10 @@ pub struct Model {
     info: ModelInfo,
     dir: PathBuf,
     mapped: bool,
-    pub(crate) graph: Graph,
+    /// What ONNX Runtime computes where our own code does not; a checkpoint has none.
+    pub(crate) graph: Option<Graph>,
     pub(crate) output: String,
-    /// The graph up to `output` in our own code, if it is of a known form.
+    /// The forward pass up to `output` in our own code, if it is of a known form.
     pub(crate) bert: Option<Bert>,
     pub(crate) plan: Plan,
     pub(crate) tokenizer: TextTokenizer,
@@ -116,8 +136,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads a model directory in Hugging Face layout: `model.onnx`, `tokenizer.json`, `config.json`, and what else
-    /// says of which kind it is; `sparrow.json` says it outright.
+    /// Reads a model directory in Hugging Face layout: `model.safetensors` or `model.onnx`, `tokenizer.json`, `config.json`, and what
+    /// else says of which kind it is; `sparrow.json` says it outright.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] or [`EncoderError::Unsupported`].
@@ -142,16 +162,22 @@ impl Model {
         let Loaded { fingerprint, head, output, bert, mapped } =
             weights::load(&layout, basis::load(dir)?.as_ref(), keep)?;
         let mut info = layout.info(fingerprint);
-        let (normalize, activation) = (layout.normalize, layout.activation);
+        let activation = layout.activation;
+        let dense = |pooling| Plan::Dense {
+            pooling,
+            dims: layout.dims().unwrap_or(usize::MAX),
+            normalize: layout.normalize,
+        };
         let plan = match layout.pooling {
             Pooling::Splade => match head {
                 Some(head) => Plan::FusedSparse { head, activation },
                 None => Plan::SparseLogits { activation },
             },
             Pooling::Done if layout.is_sparse() => Plan::SparsePooled { activation },
-            Pooling::Done => Plan::DensePooled { normalize },
-            Pooling::Mean => Plan::DenseMean { normalize },
-            Pooling::Cls => Plan::DenseCls { normalize },
+            Pooling::Done => dense(DensePooling::Done),
+            Pooling::Mean => dense(DensePooling::Mean),
+            Pooling::Cls => dense(DensePooling::First),
+            Pooling::Last => dense(DensePooling::Last),
         };
         if let Plan::FusedSparse { head, .. } = &plan {
             info.vocabulary_size = head.terms();
@@ -164,10 +190,11 @@ impl Model {
             None => None,
         };
         // Only the runtime needs a graph without the decoder.
-        let graph = if bert.is_none() && output != layout.output {
-            Graph::Cut(Box::new(CutGraph::new(layout, before)))
-        } else {
-            Graph::File(layout.onnx)
+        let is_cut = bert.is_none() && output != layout.output();
+        let graph = match &layout.forward {
+            ForwardPass::Checkpoint(_) => None,
+            ForwardPass::Graph { onnx, .. } if !is_cut => Some(Graph::File(onnx.clone())),
+            ForwardPass::Graph { .. } => Some(Graph::Cut(Box::new(CutGraph::new(layout, before)))),
         };
         Ok(Arc::new(Model {
             info,

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
 
 use crate::error::EncoderError;
 use crate::stored::{Kind, Stored};
@@ -14,55 +16,93 @@ use crate::stored::{Kind, Stored};
 const MAX_HEADER: u64 = 100_000_000;
 
 /// A tensor in row-major order.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tensor {
     pub(super) shape: Vec<usize>,
     pub(super) values: Stored,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Deserialize)]
 struct Entry {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: [u64; 2],
 }
 
-/// Finds one tensor; its numbers are not read.
+/// The header of a safetensors file.
+#[derive(Debug)]
+pub(super) struct Tensors {
+    path: PathBuf,
+    /// Bytes before the first tensor's.
+    start: u64,
+    /// Bytes of all tensors.
+    length: u64,
+    entries: BTreeMap<String, serde_json::Value>,
+}
+
+impl Tensors {
+    /// Reads the header; no tensor is read.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if it is not there or damaged.
+    pub(super) fn open(path: &Path) -> Result<Self, EncoderError> {
+        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
+        let io = |error: std::io::Error| unreadable(error.to_string());
+        let mut file = File::open(path).map_err(io)?;
+        let total = file.metadata().map_err(io)?.len();
+        let mut length = [0u8; 8];
+        file.read_exact(&mut length).map_err(io)?;
+        let length = u64::from_le_bytes(length);
+        if length > MAX_HEADER || length > total.saturating_sub(8) {
+            return Err(unreadable(format!("header length {length} is out of range")));
+        }
+        let mut header = vec![0u8; length as usize];
+        file.read_exact(&mut header).map_err(io)?;
+        let entries = serde_json::from_slice(&header).map_err(|error| unreadable(error.to_string()))?;
+        Ok(Self { path: path.to_path_buf(), start: 8 + length, length: total - 8 - length, entries })
+    }
+
+    /// Names of all tensors, ascending.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str).filter(|name| *name != "__metadata__")
+    }
+
+    /// Finds one tensor; its numbers are not read. `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if it is of a type that is no number of a model, or beyond the end of the file.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Tensor>, EncoderError> {
+        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
+        let Some(entry) = self.entries.get(name) else { return Ok(None) };
+        let entry = Entry::deserialize(entry).map_err(|error| unreadable(error.to_string()))?;
+        let [start, end] = entry.data_offsets;
+        let kind = match entry.dtype.as_str() {
+            "F32" => Kind::F32,
+            "F16" => Kind::F16,
+            "BF16" => Kind::Bf16,
+            other => return Err(unreadable(format!("tensor [{name}] is of type {other}"))),
+        };
+        let count = entry.shape.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim as u64));
+        let fits = end <= self.length
+            && end.checked_sub(start) == count.and_then(|count| count.checked_mul(kind.width() as u64));
+        if !fits {
+            return Err(unreadable(format!("tensor [{name}] does not fit the file")));
+        }
+        let (offset, count) = (self.start + start, (end - start) as usize / kind.width());
+        let values = Stored::File { path: self.path.clone(), offset, count, kind };
+        Ok(Some(Tensor { shape: entry.shape, values }))
+    }
+}
+
+/// Finds one tensor of a file; its numbers are not read.
 ///
 /// # Errors
 /// [`EncoderError::ModelNotReadable`] if the file is damaged or has no such tensor.
 pub(super) fn find(path: &Path, name: &str) -> Result<Tensor, EncoderError> {
-    let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
-    let io = |error: std::io::Error| unreadable(error.to_string());
-    let mut file = File::open(path).map_err(io)?;
-    let total = file.metadata().map_err(io)?.len();
-    let mut length = [0u8; 8];
-    file.read_exact(&mut length).map_err(io)?;
-    let length = u64::from_le_bytes(length);
-    if length > MAX_HEADER || length > total.saturating_sub(8) {
-        return Err(unreadable(format!("header length {length} is out of range")));
-    }
-    let mut header = vec![0u8; length as usize];
-    file.read_exact(&mut header).map_err(io)?;
-    let mut entries: BTreeMap<String, serde_json::Value> =
-        serde_json::from_slice(&header).map_err(|error| unreadable(error.to_string()))?;
-    let entry = entries.remove(name).ok_or_else(|| unreadable(format!("no tensor [{name}]")))?;
-    let entry: Entry = serde_json::from_value(entry).map_err(|error| unreadable(error.to_string()))?;
-    let [start, end] = entry.data_offsets;
-    let kind = match entry.dtype.as_str() {
-        "F32" => Kind::F32,
-        "F16" => Kind::F16,
-        "BF16" => Kind::Bf16,
-        other => return Err(unreadable(format!("tensor [{name}] is of type {other}"))),
-    };
-    let count = entry.shape.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim as u64));
-    let fits = end <= total - 8 - length
-        && end.checked_sub(start) == count.and_then(|count| count.checked_mul(kind.width() as u64));
-    if !fits {
-        return Err(unreadable(format!("tensor [{name}] does not fit the file")));
-    }
-    let (offset, count) = (8 + length + start, (end - start) as usize / kind.width());
-    Ok(Tensor { shape: entry.shape, values: Stored::File { path: path.to_path_buf(), offset, count, kind } })
+    Tensors::open(path)?.find(name)?.ok_or_else(|| EncoderError::ModelNotReadable {
+        path: path.to_path_buf(),
+        reason: format!("no tensor [{name}]"),
+    })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::decoder::Source;
 use super::graph::{
     FLOAT, GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_OUTPUT, Graph, MODEL_GRAPH, Node, graph_bytes, parse_weight,
 };
-use super::layout::Layout;
+use super::layout::{ForwardPass, Layout};
 use super::onnx::{Value, each, emit};
 use super::skeleton;
 
@@ -53,13 +53,16 @@ impl CutGraph {
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if the model's files are others by now.
     pub(crate) fn read(&self) -> Result<Vec<u8>, EncoderError> {
-        let Layout { onnx, output, .. } = &self.layout;
+        let changed = |path: &Path| EncoderError::ModelNotReadable {
+            path: path.to_path_buf(),
+            reason: "the file was changed after the model was loaded".into(),
+        };
+        let ForwardPass::Graph { onnx, output } = &self.layout.forward else {
+            return Err(changed(&self.layout.tokenizer));
+        };
         let found = shorter(onnx, output);
         let same = self.files.is_some() && self.files == self.layout.identity(String::new());
-        found.filter(|_| same).ok_or_else(|| EncoderError::ModelNotReadable {
-            path: onnx.clone(),
-            reason: "the file was changed after the model was loaded".into(),
-        })
+        found.filter(|_| same).ok_or_else(|| changed(onnx))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::stored::Stored;
 use crate::table::Table;
 
 use super::decoder::Source;
-use super::layout::{Arithmetic, Layout, Pooling};
+use super::layout::{Arithmetic, ForwardPass, Layout, Pooling};
 use super::{bert, split};
 
 /// Smaller models stay in memory: what a file saves them is less than a deployment's scratch memory and cache, and making it costs
@@ -119,7 +119,7 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     Ok(Loaded {
         fingerprint: (packed.facts.fingerprint, packed.facts.size_bytes),
         head: head.map(|head| Arc::new(head.fastest(Some(&bert)))),
-        output: layout.output.clone(),
+        output: layout.output().to_owned(),
         bert: Some(bert),
         mapped: true,
     })
@@ -136,19 +136,26 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     // Of the files as they were before they are read.
     let identity = keep.and_then(|_| layout.identity(kernel_names()));
     let fingerprint = layout.fingerprint()?;
-    let mut output = layout.output.clone();
-    let source = match (layout.pooling, &layout.head) {
-        (Pooling::Splade, Some(file)) => Some(file.find()?),
-        (Pooling::Splade, None) => split::decoder(&layout.onnx, &output).map(|split| {
-            output = split.hidden;
-            split.head
-        }),
+    let mut output = layout.output().to_owned();
+    let source = match (layout.pooling, &layout.head, &layout.forward) {
+        (Pooling::Splade, Some(file), _) => Some(file.find()?),
+        (Pooling::Splade, None, ForwardPass::Checkpoint(checkpoint)) => Some(checkpoint.decoder()?),
+        (Pooling::Splade, None, ForwardPass::Graph { onnx, .. }) => {
+            split::decoder(onnx, &output).map(|split| {
+                output = split.hidden;
+                split.head
+            })
+        }
         _ => None,
     };
     let dims = source.as_ref().map(|source| source.dims);
-    let per_token = source.is_some() || matches!(layout.pooling, Pooling::Mean | Pooling::Cls);
-    let mut weights = if per_token { bert::recognise(&layout.onnx, &output) } else { None }
-        .filter(|weights| dims.is_none_or(|dims| dims == weights.width));
+    let per_token = source.is_some() || layout.pooling != Pooling::Done;
+    let mut weights = match &layout.forward {
+        ForwardPass::Checkpoint(checkpoint) => Some(checkpoint.weights(source.is_some())?),
+        ForwardPass::Graph { onnx, .. } if per_token => bert::recognise(onnx, &output),
+        ForwardPass::Graph { .. } => None,
+    }
+    .filter(|weights| dims.is_none_or(|dims| dims == weights.width));
     let large =
         keep.zip(weights.as_ref()).filter(|(keep, weights)| size(weights, source.as_ref()) >= keep.smallest);
     // A large model answers the same wherever its weights are.
@@ -180,7 +187,7 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     };
     if source.is_some() && head.is_none() {
         // What cannot be a decoder runs whole.
-        output.clone_from(&layout.output);
+        layout.output().clone_into(&mut output);
         weights = None;
     }
     let bert = weights.and_then(|weights| {
@@ -188,6 +195,9 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
         let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows, precision));
         Bert::new(weights, tied.cloned(), f32_kernels::named(kernels::chosen().name), precision).ok()
     });
+    if let (None, ForwardPass::Checkpoint(checkpoint)) = (&bert, &layout.forward) {
+        return Err(checkpoint.unfit());
+    }
     let head = head.map(|head| Arc::new(head.fastest(bert.as_ref())));
     Ok(Loaded { fingerprint, head, output, bert, mapped: false })
 }

@@ -19,7 +19,7 @@ struct Case {
     vector: Vec<f32>,
 }
 
-fn fixtures() -> PathBuf {
+pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
@@ -29,9 +29,11 @@ fn load(name: &str) -> Arc<Model> {
 }
 
 fn expected(name: &str) -> Vec<Case> {
-    let all: BTreeMap<String, Vec<Case>> =
-        serde_json::from_slice(&std::fs::read(fixtures().join("expected.json")).unwrap()).unwrap();
-    all.into_iter().find(|(key, _)| key == name).unwrap().1
+    let read = |file: &str| -> BTreeMap<String, Vec<Case>> {
+        serde_json::from_slice(&std::fs::read(fixtures().join(file)).unwrap()).unwrap()
+    };
+    let mut all = ["expected.json", "expected-checkpoints.json"].into_iter().flat_map(read);
+    all.find(|(key, _)| key == name).unwrap().1
 }
 
 fn tokens(encoded: &Encoded) -> BTreeMap<String, f32> {
@@ -44,8 +46,8 @@ fn vector(encoded: &Encoded) -> Vec<f32> {
     vector.to_vec()
 }
 
-/// Checks the vectors, in one batch, and whether the graph was split.
-fn check(name: &str, kind: ModelKind, split: bool) {
+/// Checks the vectors, in one batch, and whether the decoder is our own head.
+pub fn check(name: &str, kind: ModelKind, split: bool) {
     let model = load(name);
     assert_eq!(model.info().kind, kind, "{name}");
     assert_eq!(model.info().max_tokens, 16);
@@ -64,6 +66,7 @@ fn check(name: &str, kind: ModelKind, split: bool) {
                 case.text
             );
         } else {
+            assert_eq!(vector(&found).len(), case.vector.len(), "{name}");
             assert!(
                 vector(&found).iter().zip(&case.vector).all(|(a, b)| close(*a, *b)),
                 "{name}, {:?}",

@@ -1,5 +1,6 @@
 //! The encoder on real models: numbers against references, and the behaviour of a deployment.
 
+mod checkpoints;
 mod common;
 mod deployment;
 mod exports;

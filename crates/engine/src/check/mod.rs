@@ -1,4 +1,5 @@
-//! Looking at a data directory that no server has open: which files are not as they were written, and what that affects.
+//! Looking at a data directory that no server has open, or at a snapshot repository: which files are not as they were written, and
+//! what that affects.
 //!
 //! Nothing is opened for use and nothing is changed. [`repair`] makes another directory of what can be kept.
 
@@ -13,6 +14,7 @@ use sparrow_storage::{DamagedFile, DataDir, StorageError, salvage};
 pub use self::repair::{Repair, RepairedIndex, repair};
 use sparrow_call::error::EngineError;
 use sparrow_indices::{METADATA_PREFIX, Metadata, check_log, claim};
+pub use sparrow_snapshots::{CheckedSnapshot, RepositoryProblem, RepositoryReport, check_repository};
 
 /// The state of all files of a data directory that no server has open, as `sparrow check` prints it.
 #[derive(Debug, Clone, Serialize)]

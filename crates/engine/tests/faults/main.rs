@@ -7,10 +7,16 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod compare;
 mod injector;
-mod workload;
+mod keeping;
+mod steps;
+mod world;
+mod writing;
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -20,10 +26,17 @@ use sparrow_files::Kind;
 use sparrow_files::power::{Random, Recorder};
 
 use injector::{Injector, Mode};
-use workload::{STEPS, World};
+use steps::Step;
+use world::World;
 
-/// Cases that are tried side by side.
-const AT_ONCE: usize = 4;
+/// Cases that are tried side by side: most of the time goes by in waiting, for the disk and for one that works again.
+const AT_ONCE: usize = 6;
+
+/// Disks that a power cut after one change may leave, of the many there are.
+const CUTS: usize = 3;
+
+/// The workloads. Each is tried by itself, so that a case is short.
+const WORKLOADS: [&[Step]; 2] = [writing::STEPS, keeping::STEPS];
 
 fn seed() -> u64 {
     std::env::var("SPARROW_FAULTS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
@@ -44,10 +57,31 @@ fn chosen(all: usize, usual: usize, random: &mut Random) -> Vec<usize> {
     (0..wanted).map(|_| random.below(all)).collect()
 }
 
-/// An engine on the data that `folder` holds; nothing when it refuses to start. New indices are in the oldest format, which the
+/// Data directory and repositories of a server, below the folder that a fault is met in.
+fn data(folder: &Path) -> PathBuf {
+    folder.join("data")
+}
+
+fn repositories(folder: &Path) -> PathBuf {
+    folder.join("snapshots")
+}
+
+/// Tries cases side by side.
+fn each(cases: &[usize], try_case: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            try_case(*case);
+        }
+    };
+    std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+}
+
+/// An engine on the data that `folder` holds; nothing when it refuses to start. New indices are in the oldest format, which a
 /// workload upgrades.
 fn open(folder: tempfile::TempDir) -> Result<Node, (tempfile::TempDir, String)> {
-    let mut options = options(folder.path());
+    let mut options = options(&data(folder.path()));
+    options.repo_path = Some(repositories(folder.path()));
     options.sparse_format = EngineOptions::oldest_sparse_format();
     match Engine::open(options) {
         Ok(engine) => Ok(Node { engine, folder }),
@@ -55,13 +89,38 @@ fn open(folder: tempfile::TempDir) -> Result<Node, (tempfile::TempDir, String)> 
     }
 }
 
+/// All files as they are now. Those that are copied while a store changes show two moments in one, which no crash does: such a
+/// copy is made again.
+fn copy(folder: &Path) -> tempfile::TempDir {
+    let stores = || {
+        let entries = fs::read_dir(data(folder).join("store")).unwrap().flatten();
+        entries
+            .filter_map(|entry| Some((entry.path(), fs::read(entry.path()).ok()?)))
+            .collect::<BTreeMap<_, _>>()
+    };
+    loop {
+        let copy = tempfile::tempdir().unwrap();
+        let before = stores();
+        copy_tree(folder, copy.path());
+        if stores() == before {
+            return copy;
+        }
+    }
+}
+
 /// What a crash now leaves, opened again and compared.
 fn after_a_crash(node: Node, world: &World, context: &str) {
-    let copy = node.copy_data();
+    let copy = copy(node.folder.path());
     node.engine.close();
     let node = open(copy).unwrap_or_else(|(_, error)| panic!("{context}: does not start again: {error}"));
-    world.check(&node, &format!("{context}, after a crash"));
+    check(&node, world, &format!("{context}, after a crash"));
     node.engine.close();
+}
+
+/// Compares a server that was started anew, and restores its backups into others.
+fn check(node: &Node, world: &World, context: &str) {
+    world.check(node, context);
+    world.check_backups(node, &repositories(node.folder.path()), context);
 }
 
 /// Names the case that a panic ends.
@@ -75,22 +134,23 @@ impl Drop for Case<'_> {
     }
 }
 
-/// Calls of a whole run without faults, by kind.
-fn count_calls() -> BTreeMap<Kind, u64> {
+/// Calls of a whole run without faults.
+fn count_calls(steps: &[Step]) -> usize {
     let injector = Arc::new(Injector::new(u64::MAX, Mode::Error));
     let folder = tempfile::tempdir().unwrap();
     let _guard = sparrow_files::observe(folder.path(), injector.clone());
     let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
     let mut world = World::default();
-    STEPS.iter().for_each(|step| world.run(&node, step));
+    steps.iter().for_each(|step| world.run(&node, step));
     assert!(world.refused.is_empty(), "without faults all is acknowledged: {:?}", world.refused);
-    world.check(&node, "without faults");
+    let calls = injector.seen().values().sum::<u64>() as usize;
+    check(&node, &world, "without faults");
     node.engine.close();
-    injector.seen()
+    calls
 }
 
-/// Runs the workload with a fault in it and compares: how many operations were acknowledged, how many refused, and what failed.
-fn with_fault(injector: Injector, context: &str) -> (usize, usize, Option<Kind>) {
+/// Runs a workload with a fault in it and compares: how many operations were acknowledged, how many refused, and what failed.
+fn with_fault(steps: &[Step], injector: Injector, context: &str) -> (usize, usize, Option<Kind>) {
     let _case = Case(context);
     let injector = Arc::new(injector);
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +164,7 @@ fn with_fault(injector: Injector, context: &str) -> (usize, usize, Option<Kind>)
         }
     };
     let mut world = World::default();
-    for step in STEPS {
+    for step in steps {
         world.run(&node, step);
         if injector.has_fired() {
             // There is room again: everything goes on without a restart.
@@ -115,80 +175,117 @@ fn with_fault(injector: Injector, context: &str) -> (usize, usize, Option<Kind>)
     injector.disarm();
     world.settle(&node, context);
     world.check(&node, context);
+    world.check_snapshots(&node, context);
     let fired = injector.fired_at();
     drop(guard);
     after_a_crash(node, &world, context);
     (world.acknowledged, world.refused.len(), fired)
 }
 
+/// Which workload a case is of, which of its calls fails, and how.
+fn place(case: usize, calls: &[usize], modes: &[Mode]) -> (usize, u64, Mode) {
+    let (mut workload, mut call) = (0, case / modes.len());
+    while call >= calls[workload] {
+        call -= calls[workload];
+        workload += 1;
+    }
+    (workload, call as u64, modes[case % modes.len()])
+}
+
 #[test]
 fn every_call_fails_once() {
-    let calls = count_calls();
-    let total: u64 = calls.values().sum();
+    let calls = WORKLOADS.map(count_calls);
+    let total: usize = calls.iter().sum();
     let mut random = Random(seed());
     let modes = [Mode::Error, Mode::Torn, Mode::Full];
-    let cases = chosen(total as usize * modes.len(), 45, &mut random);
-    let (next, sums) = (AtomicUsize::new(0), Mutex::new((0, 0, BTreeMap::<Kind, u64>::new())));
-    let work = || {
-        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (kth, mode) = ((case / modes.len()) as u64, modes[case % modes.len()]);
-            let context = format!("seed {}, case {case}: call {kth} of {total} fails as {mode:?}", seed());
-            let (acknowledged, refused, fired) = with_fault(Injector::new(kth, mode), &context);
-            let mut sums = sums.lock().unwrap();
-            sums.0 += acknowledged;
-            sums.1 += refused;
-            if let Some(kind) = fired {
-                *sums.2.entry(kind).or_default() += 1;
-            }
+    let cases = chosen(total * modes.len(), 45, &mut random);
+    let sums = Mutex::new((0, 0, BTreeMap::<Kind, u64>::new()));
+    each(&cases, |case| {
+        let (workload, kth, mode) = place(case, &calls, &modes);
+        let context = format!(
+            "seed {}, case {case}: call {kth} of {} of workload {workload} fails as {mode:?}",
+            seed(),
+            calls[workload]
+        );
+        let (acknowledged, refused, fired) =
+            with_fault(WORKLOADS[workload], Injector::new(kth, mode), &context);
+        let mut sums = sums.lock().unwrap();
+        sums.0 += acknowledged;
+        sums.1 += refused;
+        if let Some(kind) = fired {
+            *sums.2.entry(kind).or_default() += 1;
         }
-    };
-    // Most of the time goes by in waiting for a disk that works again.
-    std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
+    });
     let (acknowledged, refused, fired) = sums.into_inner().unwrap();
+    let kinds: String = fired.iter().map(|(kind, count)| format!(" {kind:?}={count}")).collect();
+    let all = total * modes.len();
+    report(&format!("faults by call:{kinds}"));
     report(&format!(
-        "faults: {} cases of {}, operations acknowledged {acknowledged}, refused {refused}, fired at {fired:?}; lost 0, half there 0",
+        "faults: seed={} cases={} of={all} acknowledged={acknowledged} refused={refused}",
+        seed(),
         cases.len(),
-        total as usize * modes.len(),
     ));
     assert!(fired.values().sum::<u64>() * 2 >= cases.len() as u64, "most faults are met: {fired:?}");
 }
 
-#[test]
-fn recovery_survives_a_fault_at_every_call() {
-    let folder = tempfile::tempdir().unwrap();
-    let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
-    let mut world = World::default();
-    STEPS.iter().for_each(|step| world.run(&node, step));
-    let left = node.copy_data();
-    node.engine.close();
-    let again = || {
-        let copy = tempfile::tempdir().unwrap();
-        copy_tree(left.path(), copy.path());
-        copy
-    };
-    let counting = Arc::new(Injector::new(u64::MAX, Mode::Error));
-    {
-        let folder = again();
+/// What a workload leaves behind, as a crash finds it.
+struct Left {
+    world: World,
+    files: tempfile::TempDir,
+    /// Calls of a recovery from it.
+    calls: usize,
+}
+
+impl Left {
+    fn by(steps: &[Step]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
+        let mut world = World::default();
+        steps.iter().for_each(|step| world.run(&node, step));
+        let files = copy(node.folder.path());
+        node.engine.close();
+        let mut left = Self { world, files, calls: 0 };
+        let counting = Arc::new(Injector::new(u64::MAX, Mode::Error));
+        let folder = left.again();
         let _guard = sparrow_files::observe(folder.path(), counting.clone());
         let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
-        world.check(&node, "recovery without faults");
+        left.calls = counting.seen().values().sum::<u64>() as usize;
+        check(&node, &left.world, "recovery without faults");
         node.engine.close();
+        left
     }
-    let total: u64 = counting.seen().values().sum();
+
+    fn again(&self) -> tempfile::TempDir {
+        let copy = tempfile::tempdir().unwrap();
+        copy_tree(self.files.path(), copy.path());
+        copy
+    }
+}
+
+#[test]
+fn recovery_survives_a_fault_at_every_call() {
+    let left = WORKLOADS.map(Left::by);
+    let calls: Vec<usize> = left.iter().map(|left| left.calls).collect();
+    let total: usize = calls.iter().sum();
     let mut random = Random(seed() ^ 7);
     let modes = [Mode::Error, Mode::Full];
-    let cases = chosen(total as usize * modes.len(), 25, &mut random);
-    for case in &cases {
-        let (kth, mode) = ((case / modes.len()) as u64, modes[case % modes.len()]);
-        let context =
-            format!("seed {}, case {case}: call {kth} of {total} of a recovery fails as {mode:?}", seed());
+    let cases = chosen(total * modes.len(), 25, &mut random);
+    each(&cases, |case| {
+        let (workload, kth, mode) = place(case, &calls, &modes);
+        let left = &left[workload];
+        let context = format!(
+            "seed {}, case {case}: call {kth} of {} of a recovery from workload {workload} fails as {mode:?}",
+            seed(),
+            left.calls
+        );
+        let _case = Case(&context);
         let injector = Arc::new(Injector::new(kth, mode));
-        let folder = again();
+        let folder = left.again();
         let guard = sparrow_files::observe(folder.path(), injector.clone());
         let folder = match open(folder) {
             Ok(node) => {
                 injector.disarm();
-                let copy = node.copy_data();
+                let copy = copy(node.folder.path());
                 node.engine.close();
                 copy
             }
@@ -196,56 +293,81 @@ fn recovery_survives_a_fault_at_every_call() {
         };
         drop(guard);
         let node = open(folder).unwrap_or_else(|(_, error)| panic!("{context}: {error}"));
-        world.check(&node, &context);
+        check(&node, &left.world, &context);
+        node.engine.close();
+    });
+    let all = total * modes.len();
+    report(&format!("faults during recovery: seed={} cases={} of={all}", seed(), cases.len()));
+}
+
+/// All changes of a workload, and what was there after each step.
+struct Recorded {
+    steps: &'static [Step],
+    recorder: Arc<Recorder>,
+    /// The world after each step, and the moment at which the step was acknowledged.
+    moments: Vec<(usize, World)>,
+}
+
+impl Recorded {
+    fn of(steps: &'static [Step]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = Arc::new(Recorder::new(folder.path()).unwrap());
+        let guard = sparrow_files::observe(folder.path(), recorder.clone());
+        let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
+        let mut moments = vec![(recorder.moments(), World::default())];
+        let mut world = World::default();
+        for step in steps {
+            world.run(&node, step);
+            moments.push((recorder.moments(), world.clone()));
+        }
+        node.engine.close();
+        drop(guard);
+        Self { steps, recorder, moments }
+    }
+
+    /// Cuts the power after a change, and compares what that leaves of the files, one of many possibilities.
+    fn check_cut(&self, moment: usize, possibility: u64, context: &str) {
+        let moment = self.moments[0].0 + moment % (self.recorder.moments() - self.moments[0].0).max(1);
+        // All that was acknowledged up to then, and the step that was under way.
+        let done = self.moments.iter().rposition(|(at, _)| *at <= moment).unwrap_or(0);
+        let mut expected = self.moments[done].1.clone();
+        if let Some(step) = self.steps.get(done) {
+            expected.may_have(step);
+        }
+        let context = format!("{context}: power cut after change {moment}, step {done}");
+        let target = tempfile::tempdir().unwrap();
+        let cut = target.path().join("cut");
+        self.recorder.cut(moment, possibility, &cut).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        copy_tree(&cut, copy.path());
+        let node = open(copy).unwrap_or_else(|(_, error)| panic!("{context}: does not start: {error}"));
+        check(&node, &expected, &context);
         node.engine.close();
     }
-    report(&format!(
-        "faults during recovery: {} cases of {}; lost 0",
-        cases.len(),
-        total as usize * modes.len()
-    ));
 }
 
 #[test]
 fn the_power_goes_at_any_moment() {
-    let folder = tempfile::tempdir().unwrap();
-    let recorder = Arc::new(Recorder::new(folder.path()).unwrap());
-    let guard = sparrow_files::observe(folder.path(), recorder.clone());
-    let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
-    // The world after each step, and the moment at which the step was acknowledged.
-    let mut moments = vec![(recorder.moments(), World::default())];
-    let mut world = World::default();
-    for step in STEPS {
-        world.run(&node, step);
-        moments.push((recorder.moments(), world.clone()));
-    }
-    node.engine.close();
-    drop(guard);
+    let recorded = WORKLOADS.map(Recorded::of);
+    let moments: Vec<usize> = recorded.iter().map(|one| one.recorder.moments()).collect();
+    let total: usize = moments.iter().sum();
     let mut random = Random(seed() ^ 99);
-    let cases = chosen(recorder.moments() * 8, 60, &mut random);
-    let mut cuts = 0;
-    for case in &cases {
-        let moment = moments[0].0 + (case / 8) % (recorder.moments() - moments[0].0).max(1);
-        // All that was acknowledged up to then, and the step that was under way.
-        let done = moments.iter().rposition(|(at, _)| *at <= moment).unwrap_or(0);
-        let mut expected = moments[done].1.clone();
-        if let Some(step) = STEPS.get(done) {
-            expected.may_have(step);
+    let cases = chosen(total * CUTS, 60, &mut random);
+    each(&cases, |case| {
+        let (mut workload, mut moment) = (0, case / CUTS);
+        while moment >= moments[workload] {
+            moment -= moments[workload];
+            workload += 1;
         }
-        let context = format!("seed {}, case {case}: power cut after change {moment}, step {done}", seed());
-        let target = tempfile::tempdir().unwrap();
-        let cut = target.path().join("data");
-        recorder.cut(moment, random.0 ^ *case as u64, &cut).unwrap();
-        let copy = tempfile::tempdir().unwrap();
-        copy_tree(&cut, copy.path());
-        let node = open(copy).unwrap_or_else(|(_, error)| panic!("{context}: does not start: {error}"));
-        expected.check(&node, &context);
-        node.engine.close();
-        cuts += 1;
-    }
-    report(&format!("power cuts: {cuts} of {} changes; lost 0, half there 0", recorder.moments()));
+        let context = format!("seed {}, case {case}, workload {workload}", seed());
+        let _case = Case(&context);
+        recorded[workload].check_cut(moment, Random(seed() ^ case as u64).below(usize::MAX) as u64, &context);
+    });
+    report(&format!("power cuts: seed={} cases={} changes={total}", seed(), cases.len()));
 }
 
+/// Prints a line; `npm run test:faults` reads those with counts. They come only after every case was compared: what is lost or half there ends
+/// the test before.
 #[expect(clippy::print_stderr, reason = "the closing counts of npm run test:faults")]
 fn report(line: &str) {
     eprintln!("{line}");

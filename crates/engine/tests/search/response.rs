@@ -189,6 +189,14 @@ fn a_profile_says_where_the_time_went() {
     assert!(phases["search_in_nanos"].as_u64().expect("a time") > 0);
     assert!(phases["fetch_in_nanos"].as_u64().expect("a time") > 0);
     assert_eq!(phases["infer_in_nanos"], 0);
+    assert_eq!((&phases["highlight_in_nanos"], &phases["explain_in_nanos"]), (&json!(0), &json!(0)));
+    let shown = node.search(
+        "first,second",
+        &json!({"query": {"match": {"t": "two"}}, "profile": true, "explain": true, "highlight": {"fields": {"t": {}}}}),
+    );
+    for phase in ["highlight_in_nanos", "explain_in_nanos"] {
+        assert!(shown["profile"]["phases"][phase].as_u64().expect("a time") > 0, "{phase}");
+    }
     let list = json!({"standard": {"query": {"match": {"t": "two"}}}});
     let fused =
         node.search("first", &json!({"retriever": {"rrf": {"retrievers": [list, list]}}, "profile": true}));

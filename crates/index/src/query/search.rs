@@ -102,6 +102,8 @@ impl Snapshot {
     ) -> Result<Vec<Vec<u64>>, QueryError> {
         let mut compiler = Compiler::new(self, cancel);
         let docs = compiler.matching_docs(query)?;
+        // Sets of documents end early when the search is cancelled: what is not in one may match all the same.
+        compiler.check_cancelled()?;
         Ok(docs.iter().enumerate().map(|(ord, docs)| self.live_words(ord, docs).collect()).collect())
     }
 

@@ -180,6 +180,8 @@ impl Templates {
         change: impl FnOnce(&mut TemplateSet) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let _one = self.changing.lock();
+        // A change that was refused may lie in the store, and to delete what is not there writes nothing.
+        self.data.settle_store(STORE)?;
         let mut set = TemplateSet::clone(&self.set());
         change(&mut set)?;
         self.data.write_json(STORE, &set.to_json())?;

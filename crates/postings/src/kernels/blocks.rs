@@ -364,6 +364,7 @@ impl Implementation {
 
 /// For every byte of a bitmap, where each document's 16-bit lane takes its impact from: the high
 /// byte from the place of the next impact, the low one, and lanes without a posting, from nowhere.
+#[cfg(target_arch = "x86_64")]
 pub(super) static PLACES: [[u8; 16]; 256] = {
     let mut places = [[0x80; 16]; 256];
     let mut mask = 0;
@@ -382,6 +383,7 @@ pub(super) static PLACES: [[u8; 16]; 256] = {
 };
 
 /// For every byte, all ones in the 16-bit lanes whose bits are set.
+#[cfg(target_arch = "x86_64")]
 pub(super) static LANES: [[u8; 16]; 256] = {
     let mut lanes = [[0; 16]; 256];
     let mut at = 0;

@@ -4,11 +4,12 @@
 //! more memory than the indexing budget. The writer waits here instead.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::merges::MergeCounters;
+use super::merges::{MergeCounters, MergeFailures};
 
 /// Upper bound of waiting bytes; one larger document still passes alone.
 const MAX_WAITING_BYTES: usize = 8 << 20;
@@ -29,6 +30,11 @@ pub struct InFlightLimiter {
 }
 
 impl InFlightLimiter {
+    /// A limiter of an index whose directory notes failed merges too.
+    pub fn with(failures: Arc<MergeFailures>) -> Self {
+        Self { merges: MergeCounters::with(failures), ..Self::default() }
+    }
+
     /// Waits for room and registers a document. Gives up waiting after a while, since an indexing thread
     /// that died takes no more documents: the next `add` or commit then reports its error.
     pub fn sent(&self, size: usize) {

@@ -1,7 +1,10 @@
 //! Figures of the merges of one index since it was opened.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 /// Figures of merges. Bytes and times are those of sparse postings and dense vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +23,45 @@ pub struct MergeStats {
     pub bytes: u64,
     /// Time that they took.
     pub nanos: u64,
+    /// Merges that failed: their segments stay as they are, and are merged after the next commit.
+    pub failed: u64,
+}
+
+/// Merges that came to no end. tantivy gives the reason to nobody, as it begins most of them itself: it is noted where a merge
+/// meets it, in the directory and in the segment plugin.
+#[derive(Debug, Default)]
+pub struct MergeFailures {
+    count: AtomicU64,
+    /// Segment that could not be read or written, and why, until a merge succeeds.
+    last: Mutex<Option<(String, String)>>,
+}
+
+impl MergeFailures {
+    /// Notes a failure, once for each segment: closing the file of a merge that failed fails as well.
+    pub fn note(&self, segment: &str, reason: &dyn std::fmt::Display) {
+        let mut last = self.last.lock();
+        if last.as_ref().is_some_and(|(before, _)| before == segment) {
+            return;
+        }
+        tracing::error!(segment, %reason, "a merge failed; it is tried again after the next commit");
+        *last = Some((segment.to_owned(), reason.to_string()));
+        self.count.fetch_add(1, Relaxed);
+    }
+
+    /// Notes that merges succeed again.
+    pub fn mended(&self) {
+        *self.last.lock() = None;
+    }
+
+    /// Why the last merge failed; none if it did not.
+    pub fn last(&self) -> Option<String> {
+        self.last.lock().as_ref().map(|(_, reason)| reason.clone())
+    }
+}
+
+/// Whether this thread is one of tantivy's that merge.
+pub(crate) fn on_merge_thread() -> bool {
+    std::thread::current().name().is_some_and(|name| name.starts_with("merge_thread"))
 }
 
 /// Counts merges. Shared by the segment plugin, which merges, and those who ask.
@@ -32,9 +74,15 @@ pub struct MergeCounters {
     docs: AtomicU64,
     bytes: AtomicU64,
     nanos: AtomicU64,
+    pub failures: Arc<MergeFailures>,
 }
 
 impl MergeCounters {
+    /// Counters of an index whose directory notes failures too.
+    pub fn with(failures: Arc<MergeFailures>) -> Self {
+        Self { failures, ..Self::default() }
+    }
+
     /// A merge begins; it ends when what this gives is dropped.
     pub fn begin(&self, docs: u64, bytes: u64) -> Merging<'_> {
         self.current.fetch_add(1, Relaxed);
@@ -52,6 +100,7 @@ impl MergeCounters {
             docs: self.docs.load(Relaxed),
             bytes: self.bytes.load(Relaxed),
             nanos: self.nanos.load(Relaxed),
+            failed: self.failures.count.load(Relaxed),
         }
     }
 }
@@ -90,5 +139,17 @@ mod tests {
         drop(merging);
         let stats = counters.stats();
         assert_eq!((stats.current, stats.total, stats.docs, stats.bytes), (0, 1, 3, 40));
+    }
+
+    #[test]
+    fn a_failure_counts_once_and_stands_until_a_merge_succeeds() {
+        let counters = MergeCounters::default();
+        let failures = counters.failures.clone();
+        failures.note("a", &"no space");
+        failures.note("a", &"no space, again");
+        assert_eq!((counters.stats().failed, failures.last()), (1, Some("no space".to_owned())));
+        failures.note("b", &"still none");
+        failures.mended();
+        assert_eq!((counters.stats().failed, failures.last()), (2, None));
     }
 }

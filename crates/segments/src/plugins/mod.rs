@@ -11,7 +11,9 @@ mod vectors;
 
 pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
 pub use in_flight::InFlightLimiter;
+pub use merges::MergeFailures;
 pub use merges::MergeStats;
+pub(crate) use merges::on_merge_thread;
 pub use passages::PassageMap;
 pub use passages::encode_passages;
 pub use plugin::{SegmentParts, encode_tokens};

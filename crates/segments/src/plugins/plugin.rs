@@ -21,6 +21,7 @@ use tantivy::{SegmentReader, TantivyDocument, TantivyError};
 
 use super::container::{ContainerWriter, PartKind};
 use super::in_flight::InFlightLimiter;
+use super::merges::MergeFailures;
 use super::passages::{self, PassageBuilder};
 use super::reader::SegmentPlugins;
 use super::vectors::{VectorFields, VectorSettings};
@@ -80,6 +81,38 @@ impl SegmentPlugin for SegmentParts {
     }
 
     fn merge(&self, context: PluginMergeContext) -> tantivy::Result<()> {
+        let segment = context.target_segment.id().uuid_string();
+        let _panic = NotePanic { failures: &self.limiter.merges.failures, segment: &segment };
+        let merged = self.merge_all(&context);
+        match &merged {
+            Ok(()) => self.limiter.merges.failures.mended(),
+            Err(_) if self.vectors.is_stopped() => {}
+            // What the disk refused the directory has noted.
+            Err(
+                TantivyError::IoError(_) | TantivyError::OpenReadError(_) | TantivyError::OpenWriteError(_),
+            ) if self.limiter.merges.failures.last().is_some() => {}
+            Err(error) => self.limiter.merges.failures.note(&segment, error),
+        }
+        merged
+    }
+}
+
+/// Notes a merge that ends in a panic.
+struct NotePanic<'a> {
+    failures: &'a MergeFailures,
+    segment: &'a str,
+}
+
+impl Drop for NotePanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.failures.note(self.segment, &"it panicked");
+        }
+    }
+}
+
+impl SegmentParts {
+    fn merge_all(&self, context: &PluginMergeContext<'_>) -> tantivy::Result<()> {
         if matches!(context.doc_id_mapping.mapping_type(), MappingType::Shuffled) {
             // Only an index sort shuffles, and we never set one.
             return Err(TantivyError::InternalError("segments may not be shuffled".to_owned()));
@@ -93,6 +126,17 @@ impl SegmentPlugin for SegmentParts {
         let num_docs = context.readers.iter().map(SegmentReader::num_docs).sum();
         let bytes = sources.iter().map(SegmentPlugins::bytes).sum();
         let _merging = self.limiter.merges.begin(u64::from(num_docs), bytes);
+        self.merge_parts(context, &sources, &maps, num_docs)
+    }
+
+    /// Writes the parts of all fields of merged segments.
+    fn merge_parts(
+        &self,
+        context: &PluginMergeContext<'_>,
+        sources: &[SegmentPlugins],
+        maps: &[Arc<[DocId]>],
+        num_docs: u32,
+    ) -> tantivy::Result<()> {
         let file = context.target_segment.open_write(super::component())?;
         let mut container = ContainerWriter::new(file);
         for (field, entry) in context.schema.fields() {
@@ -100,7 +144,7 @@ impl SegmentPlugin for SegmentParts {
                 Some(SPARSE_TYPE) => {
                     let merged: Vec<MergeSource<'_, OwnedBytes>> = sources
                         .iter()
-                        .zip(&maps)
+                        .zip(maps)
                         .filter_map(|(source, doc_map)| {
                             Some(MergeSource { reader: source.sparse(field)?, doc_map })
                         })
@@ -114,14 +158,14 @@ impl SegmentPlugin for SegmentParts {
                 Some(DENSE_TYPE) => {
                     let merged: Vec<_> = sources
                         .iter()
-                        .zip(&maps)
+                        .zip(maps)
                         .filter_map(|(source, doc_map)| Some((source.dense(field)?, doc_map.clone())))
                         .collect();
                     let schema = context.schema;
                     self.vectors.merge(schema, field.field_id(), &merged, num_docs, &mut container)?;
                 }
                 Some(PASSAGES_TYPE) => {
-                    self.merge_passages(context.schema, field, &sources, &maps, num_docs, &mut container)?;
+                    self.merge_passages(context.schema, field, sources, maps, num_docs, &mut container)?;
                 }
                 _ => {}
             }
@@ -129,9 +173,7 @@ impl SegmentPlugin for SegmentParts {
         container.finish()?.terminate()?;
         Ok(())
     }
-}
 
-impl SegmentParts {
     /// Merges the parts of a `semantic_text` field.
     fn merge_passages(
         &self,

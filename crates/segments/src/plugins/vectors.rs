@@ -58,6 +58,11 @@ impl VectorSettings {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    /// Whether merges were told to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
     /// Options of a field of the schema, whose name is `d:<path>`.
     fn of(&self, schema: &Schema, field: u32) -> VectorOptions {
         let name = schema.get_field_name(tantivy::schema::Field::from_field_id(field));

@@ -19,7 +19,75 @@ const CHUNK: usize = 256 << 10;
 /// What the name of a blob ends with that a restore found damaged.
 const DAMAGED: &str = "damaged";
 
+/// Whether the file of a blob has the content that it is named by.
+pub(crate) enum BlobState {
+    /// It has; its length in bytes.
+    Whole(u64),
+    /// Something else, and why.
+    Damaged(String),
+    Missing,
+}
+
 impl Layout {
+    /// Hashes that name the blobs, sorted.
+    ///
+    /// # Errors
+    /// When the folders cannot be listed, or one of them is none.
+    pub fn blobs(&self) -> Result<Vec<String>, EngineError> {
+        let mut hashes = Vec::new();
+        self.each_blob_folder(|folder, names| {
+            hashes.extend(names.into_iter().filter(|name| is_hash(name) && name.starts_with(folder)));
+            Ok(())
+        })?;
+        Ok(hashes)
+    }
+
+    /// Shows the folders of blobs one after another, by their names, with the names of what is in each.
+    ///
+    /// # Errors
+    /// When one cannot be listed or is none, or what `look` gives.
+    fn each_blob_folder(
+        &self,
+        mut look: impl FnMut(&str, Vec<String>) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let list =
+            |folder: &Path| durable::list_dir(folder).map_err(|error| self.failed("listed", BLOBS, &error));
+        let blobs = self.root.join(BLOBS);
+        for name in list(&blobs)? {
+            self.check_place(&format!("{BLOBS}/{name}"))?;
+            let folder = blobs.join(&name);
+            if folder.is_dir() {
+                look(&name, list(&folder)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a blob and compares it with its hash.
+    pub fn state_of(&self, sha256: &str) -> BlobState {
+        let path = self.blob(sha256);
+        let unread = |error: io::Error| format!("it cannot be read: {}", error.kind());
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return BlobState::Missing,
+            Err(error) => return BlobState::Damaged(unread(error)),
+            Ok(found) if !found.is_file() => return BlobState::Damaged("it is no regular file".to_owned()),
+            Ok(_) => {}
+        }
+        match hashed(&path) {
+            Ok((found, length)) if found == sha256 => BlobState::Whole(length),
+            Ok((_, length)) => {
+                BlobState::Damaged(format!("its content, {length} bytes, is not what its name says"))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BlobState::Missing,
+            Err(error) => BlobState::Damaged(unread(error)),
+        }
+    }
+
+    /// Whether a restore found the blob damaged and renamed it.
+    pub fn is_set_aside(&self, sha256: &str) -> bool {
+        aside(&self.blob(sha256)).exists()
+    }
+
     /// Removes the blobs that no snapshot has.
     ///
     /// # Errors
@@ -30,16 +98,9 @@ impl Layout {
             used.extend(self.content(&uuid)?.files().map(|file| file.sha256.clone()));
         }
         let mut swept = Swept::default();
-        let blobs = self.root.join(BLOBS);
-        let list =
-            |folder: &Path| durable::list_dir(folder).map_err(|error| self.failed("listed", BLOBS, &error));
-        for folder in list(&blobs)? {
-            self.check_place(&format!("{BLOBS}/{folder}"))?;
-            let folder = blobs.join(folder);
-            if !folder.is_dir() {
-                continue;
-            }
-            for hash in list(&folder)? {
+        self.each_blob_folder(|name, names| {
+            let folder = self.root.join(BLOBS).join(name);
+            for hash in names {
                 let is_needed = match hash.strip_suffix(DAMAGED).and_then(|name| name.strip_suffix('.')) {
                     // Until there is a whole one again.
                     Some(of) => !is_hash(of) || used.contains(of) && !folder.join(of).exists(),
@@ -55,7 +116,8 @@ impl Layout {
                 swept.blobs += 1;
                 swept.bytes += bytes;
             }
-        }
+            Ok(())
+        })?;
         Ok(swept)
     }
 
@@ -229,8 +291,23 @@ impl Layout {
     }
 }
 
-fn blob_name(sha256: &str) -> String {
+pub(crate) fn blob_name(sha256: &str) -> String {
     format!("{BLOBS}/{}/{sha256}", sha256.get(..2).unwrap_or("00"))
+}
+
+/// Hash and length of a file.
+fn hashed(path: &Path) -> io::Result<(String, u64)> {
+    let (mut file, mut hash, mut total) = (File::open(path)?, Sha256::new(), 0);
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok((hex(&hash.finalize()), total)),
+            length => {
+                hash.update(&chunk[..length]);
+                total += length as u64;
+            }
+        }
+    }
 }
 
 /// Where a damaged blob is put.

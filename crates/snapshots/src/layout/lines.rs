@@ -27,6 +27,19 @@ pub(super) enum Unusable {
     Damaged(String),
 }
 
+impl Unusable {
+    /// What is wrong, where the file is named beside it.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Io(error) => format!("it cannot be read: {}", error.kind()),
+            Self::Newer(format) => {
+                format!("it has format version {format}, this version reads up to {FORMAT}")
+            }
+            Self::Damaged(detail) => detail.clone(),
+        }
+    }
+}
+
 /// Reads a file, or its first line alone.
 ///
 /// # Errors

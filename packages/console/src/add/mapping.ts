@@ -1,8 +1,7 @@
-// The index that data is put into: the texts are searched by words as they are, and copied into a field that a model fills.
+// The index that data is put into: the texts are searched by words as they are, and copied into a field that models fill.
+import { HYBRID_ENDPOINT } from '../search/fields';
 
 export const MEANING_FIELD = 'meaning';
-export const DENSE_FIELD = 'meaning_dense';
-const DENSE_ENDPOINT = '.all-minilm-l6-v2-elasticsearch';
 
 export interface Wish {
   /** Columns that are searched by meaning and by words. */
@@ -14,17 +13,14 @@ export interface Wish {
 }
 
 export function mappingFor({ meaning, dense, keywords = [] }: Wish): object {
-  const copies = [MEANING_FIELD, ...(dense ? [DENSE_FIELD] : [])];
-  const text = { type: 'text', copy_to: copies };
+  const text = { type: 'text', copy_to: [MEANING_FIELD] };
+  const vectors = { type: 'semantic_text', ...(dense ? { inference_id: HYBRID_ENDPOINT } : {}) };
   return {
     mappings: {
       properties: {
         ...Object.fromEntries(keywords.map((name) => [name, { type: 'keyword' }])),
         ...Object.fromEntries(meaning.map((name) => [name, text])),
-        ...(meaning.length === 0 ? {} : { [MEANING_FIELD]: { type: 'semantic_text' } }),
-        ...(meaning.length > 0 && dense
-          ? { [DENSE_FIELD]: { type: 'semantic_text', inference_id: DENSE_ENDPOINT } }
-          : {}),
+        ...(meaning.length === 0 ? {} : { [MEANING_FIELD]: vectors }),
       },
     },
   };

@@ -7,7 +7,7 @@ import { bytes, count, duration, plural } from '../lib/format';
 import { foreignLanguage } from '../lib/language';
 import { address } from '../lib/route';
 import { Icon } from '../shell/icons';
-import { Head, Note, Problem, Progress } from '../shell/parts';
+import { Head, Note, Problem, Progress, Raw } from '../shell/parts';
 import { type Progress as Done, upload } from './bulk';
 import { mappingFor } from './mapping';
 import { type Table, readFile } from './parse';
@@ -139,7 +139,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
   const [meaning, setMeaning] = useState<readonly string[]>(() =>
     table.columns.filter(({ isText }) => isText).map(({ name }) => name),
   );
-  const [dense, setDense] = useState(false);
+  const [dense, setDense] = useState(true);
   const [run, setRun] = useState<Run>();
   const stop = useRef<AbortController | undefined>(undefined);
   const foreign = foreignLanguage(
@@ -148,6 +148,13 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       .map(({ source }) => meaning.map((name) => (typeof source[name] === 'string' ? source[name] : '')).join(' '))
       .join(' '),
   );
+  const mapping = mappingFor({
+    meaning,
+    dense,
+    keywords: table.columns
+      .filter(({ name, isKeyword }) => isKeyword && !meaning.includes(name))
+      .map(({ name }) => name),
+  });
   const start = async (): Promise<void> => {
     const { signal } = (stop.current = new AbortController());
     const begun = performance.now();
@@ -170,16 +177,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       WATCH_MS,
     );
     try {
-      await createIndex(
-        index,
-        mappingFor({
-          meaning,
-          dense,
-          keywords: table.columns
-            .filter(({ name, isKeyword }) => isKeyword && !meaning.includes(name))
-            .map(({ name }) => name),
-        }),
-      );
+      await createIndex(index, mapping);
       const progress = await upload(
         index,
         table.documents,
@@ -261,7 +259,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
             setDense(event.currentTarget.checked);
           }}
         />
-        dense vectors as well, to compare (a larger model: loading takes several times as long)
+        with sparse and dense vectors: the best answers (without dense ones there is less to compute and to keep)
       </label>
       {foreign !== undefined && (
         <Note kind="warn">
@@ -278,6 +276,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           Another file
         </button>
       </div>
+      <Raw title="The request" value={`PUT /${index}\n${JSON.stringify(mapping, null, 2)}`} />
       <section class="preview" aria-label="Preview">
         {table.documents.slice(0, PREVIEWED).map(({ source }, at) => (
           <pre key={at} tabIndex={0} aria-label={`document ${at + 1}`}>

@@ -223,8 +223,8 @@ function Expansion({
     <section class="expansion">
       <h2>{title}</h2>
       <p class="small">
-        {encoded.tokens.length} tokens. <span class="key said" /> said in the text <span class="key added" /> added by
-        the model; <u>underlined</u>: also in the other one
+        {encoded.tokens.length} tokens. <span class="key said" /> said <span class="key added" /> added by the model;{' '}
+        <u>underlined</u>: also in the other one
       </p>
       <ol>
         {drawn.map(([token, weight]) => (

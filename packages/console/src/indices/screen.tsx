@@ -16,7 +16,7 @@ type Tab = 'documents' | 'mapping' | 'settings';
 const TABS: readonly (readonly [Tab, string])[] = [
   ['documents', 'Documents'],
   ['mapping', 'Mapping'],
-  ['settings', 'Size and settings'],
+  ['settings', 'Size'],
 ];
 
 export function IndicesScreen(): JSX.Element {

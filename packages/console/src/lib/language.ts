@@ -6,6 +6,7 @@ interface Language {
   readonly words: readonly string[];
 }
 
+/** Words that nearly every English text has, whatever it is about. */
 const ENGLISH =
   'the of and to in is that it was for on are as with his they at be this have from or had by not but what all were when we there can an your which their if will each about how up out them then she many some so these would other into has more her two him see than its who did get may'.split(
     ' ',
@@ -70,6 +71,13 @@ const SCRIPTS: readonly (readonly [string, RegExp])[] = [
 
 /** Fewest words by which a language in Latin letters is told. */
 const FEWEST_WORDS = 4;
+
+const FUNCTION_WORDS = new Set([...ENGLISH, 'a', 'i', 'you', 'do', 'does', 'my', 'our', 'after', 'before']);
+
+/** Whether an English word says nothing about what a text is about. */
+export function isFunctionWord(word: string): boolean {
+  return FUNCTION_WORDS.has(word.toLowerCase());
+}
 
 /** The language of a text if it is clearly another one than English. */
 export function foreignLanguage(text: string): string | undefined {

@@ -34,6 +34,11 @@ const LONGEST_KEPT = 20_000;
 const EXAMPLES: readonly (readonly [string, string, string])[] = [
   ['Indices', 'GET /_cat/indices?v', ''],
   [
+    'Hybrid search',
+    'GET /sparrow-example/_search',
+    '{\n  "retriever": {\n    "rrf": {\n      "query": "how to avoid pain after running"\n    }\n  }\n}',
+  ],
+  [
     'By meaning',
     'GET /sparrow-example/_search',
     '{\n  "query": {\n    "semantic": {\n      "field": "meaning",\n      "query": "why does bread rise"\n    }\n  }\n}',

@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../../../../test/support/server';
-import { fusedKinds, searchBody } from './body';
+import { mappingFor } from '../add/mapping';
+import { fusedLists, searchBody } from './body';
+import { shown } from './document';
 import { firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';
-import { markWords, partsOf, wordsOf } from './why';
+import { fromFirstWord, markWords, partsOf, telling, withoutEmptyMarks, wordsOf } from './why';
 
 const SPARSE = '.sparse_encoder_model_2';
 const DENSE = '.all-minilm-l6-v2';
@@ -21,6 +23,23 @@ const PROPERTIES = {
 const FIELDS = leaves(PROPERTIES);
 const TASKS = new Map([['.all-minilm-l6-v2-elasticsearch', 'text_embedding']]);
 const WAYS = waysOf(FIELDS, TASKS);
+/** A text as docs/hybrid-search.md maps it, beside texts as the console does. */
+const ONE_LINE = {
+  summary: { type: 'text', fields: { semantic: { type: 'semantic_text', inference_id: '.hybrid' } } },
+  ...(mappingFor({ meaning: ['gloss'], dense: true }) as { mappings: { properties: object } }).mappings.properties,
+};
+const ONE_LINE_FIELDS = leaves(ONE_LINE);
+const ONE_LINE_WAYS = waysOf(ONE_LINE_FIELDS);
+const INDICES = [
+  { name: 'words', fields: FIELDS, ways: WAYS, lists: ['dense 1', 'meaning 1', 'words 1'] },
+  {
+    name: 'texts',
+    fields: ONE_LINE_FIELDS,
+    ways: ONE_LINE_WAYS,
+    // Two fields, each with two kinds of vectors; parts of one kind are one.
+    lists: ['dense 1', 'meaning 1', 'words 1'],
+  },
+];
 
 let server: RunningServer;
 beforeAll(async () => {
@@ -37,7 +56,13 @@ beforeAll(async () => {
   await call('PUT', '/_ingest/pipeline/all', {
     processors: [embed(SPARSE, 'tokens'), embed(SPARSE, 'features'), embed(DENSE, 'numbers')],
   });
+  await call('PUT', '/texts', { mappings: { properties: ONE_LINE } });
   for (const [id, text] of TEXTS.entries()) {
+    await call('PUT', `/texts/_doc/${id}?refresh=true`, {
+      gloss: text,
+      summary: text,
+      about: { title: `number ${id}` },
+    });
     await call('PUT', `/words/_doc/${id}?pipeline=all&refresh=true`, { gloss: text, about: { title: `number ${id}` } });
   }
 });
@@ -63,51 +88,115 @@ describe('the console', () => {
     expect(vectorFields(FIELDS)).toEqual(['tokens', 'features', 'numbers']);
   });
 
-  it.each(WAYS.map((way) => [`${way.kind} ${way.fields.join('+')}`, way] as const))(
-    'searches by %s',
-    async (_, way) => {
-      const options = {
-        ways: WAYS,
-        models: { sparse: SPARSE, dense: DENSE },
-        marked: withPassages(FIELDS),
-        hidden: vectorFields(FIELDS),
-        explain: true,
-        profile: true,
-      };
-      const ask = async (more: object): Promise<any> => {
-        const body = searchBody(way, 'stamps collected by a philatelist', { ...options, ...more });
-        const answer = await server.request('POST', '/words/_search', body);
-        expect(answer.status, answer.text).toBe(200);
-        return answer.body;
-      };
-      const found = await ask({});
-      const [first] = found.hits.hits;
-      expect(first._id).toBe('0');
-      expect(Object.keys(first._source)).not.toContain('tokens');
-      expect(found.profile.phases.search_in_nanos).toBeGreaterThan(0);
-      const parts = partsOf(first._explanation, way.kind === 'hybrid' ? fusedKinds(WAYS) : []);
-      const sum = parts.reduce((all, { value }) => all + value, 0);
-      if (way.kind === 'hybrid') {
-        expect(parts.map(({ kind, rank }) => `${kind ?? ''} ${rank ?? ''}`).sort()).toEqual([
-          'dense 1',
-          'meaning 1',
-          'words 1',
-        ]);
-        expect(sum).toBeCloseTo(first._score, 4);
-      } else if (way.kind !== 'dense') {
-        expect(sum).toBeCloseTo(first._score, 3);
-        expect(wordsOf(parts)).toContain('stamps');
-      }
-      expect((await ask({ from: 10 })).hits.hits).toEqual([]);
-      expect((await ask({ filter: 'about.title:1' })).hits.hits.map(({ _id }: { _id: string }) => _id)).not.toContain(
-        '0',
-      );
-    },
-  );
+  it('asks in one line where every vector is one of a semantic_text', () => {
+    const hybrid = (ways: typeof WAYS): any => searchBody({ kind: 'hybrid', type: 'fused', fields: [] }, 'x', { ways });
+    expect(hybrid(ONE_LINE_WAYS)).toEqual({ retriever: { rrf: { query: 'x' } }, size: 10 });
+    const filtered: any = searchBody({ kind: 'hybrid', type: 'fused', fields: [] }, 'x', {
+      ways: ONE_LINE_WAYS,
+      filter: 'a:b',
+    });
+    expect(filtered.retriever.rrf).toEqual({ query: 'x', filter: [{ query_string: { query: 'a:b' } }] });
+    expect(hybrid(WAYS).retriever.rrf.retrievers).toHaveLength(3);
+    expect(fusedLists(ONE_LINE_WAYS).map(({ kind, way }) => `${kind} ${way?.fields.join('+') ?? ''}`)).toEqual([
+      'words summary+gloss',
+      'meaning meaning',
+      'dense meaning',
+      'meaning summary.semantic',
+      'dense summary.semantic',
+    ]);
+    // A field of the hybrid endpoint is known by its name, by the endpoint's task, or by its first document.
+    const known = (property: object, task?: string): string[] =>
+      waysOf(
+        leaves({ f: { type: 'semantic_text', ...property } }),
+        new Map(task === undefined ? [] : [['own', task]]),
+      ).map(({ kind }) => kind);
+    expect(known({ inference_id: '.hybrid' })).toEqual(['meaning', 'dense', 'hybrid']);
+    expect(known({ inference_id: 'own' }, 'hybrid_embedding')).toEqual(['meaning', 'dense', 'hybrid']);
+    expect(known({ inference_id: 'own', model_settings: { task_type: 'hybrid_embedding' } })).toHaveLength(3);
+    expect(known({ inference_id: 'own' }, 'text_embedding')).toEqual(['dense']);
+    expect(known({})).toEqual(['meaning']);
+  });
+
+  it.each(
+    INDICES.flatMap((index) =>
+      index.ways.map((way) => [index.name, `${way.kind} ${way.fields.join('+')}`, way, index] as const),
+    ),
+  )('searches %s by %s', async (name, _, way, { fields, ways, lists }) => {
+    const options = {
+      ways,
+      models: { sparse: SPARSE, dense: DENSE },
+      marked: withPassages(fields),
+      hidden: vectorFields(fields),
+      explain: true,
+      profile: true,
+    };
+    const ask = async (more: object): Promise<any> => {
+      const body = searchBody(way, 'stamps collected by a philatelist', { ...options, ...more });
+      const answer = await server.request('POST', `/${name}/_search`, body);
+      expect(answer.status, answer.text).toBe(200);
+      return answer.body;
+    };
+    const found = await ask({});
+    const [first] = found.hits.hits;
+    expect(first._id).toBe('0');
+    expect(Object.keys(first._source)).not.toContain('tokens');
+    expect(found.profile.phases.search_in_nanos).toBeGreaterThan(0);
+    expect(found.profile.phases.explain_in_nanos).toBeGreaterThan(0);
+    const kinds = fusedLists(ways).map(({ kind }) => kind);
+    const parts = partsOf(first._explanation, way.kind === 'hybrid' ? kinds : []);
+    const sum = parts.reduce((all, { value }) => all + value, 0);
+    if (way.kind === 'hybrid') {
+      expect(parts.map(({ kind, rank }) => `${kind ?? ''} ${rank ?? ''}`).sort()).toEqual(lists);
+      expect(sum).toBeCloseTo(first._score, 4);
+    } else if (way.kind !== 'dense') {
+      expect(sum).toBeCloseTo(first._score, 3);
+      expect(wordsOf(parts)).toContain('stamps');
+    }
+    expect((await ask({ from: 10 })).hits.hits).toEqual([]);
+    expect((await ask({ filter: 'about.title:1' })).hits.hits.map(({ _id }: { _id: string }) => _id)).not.toContain(
+      '0',
+    );
+  });
 
   it('marks whole words only, whatever their case', () => {
     expect(markWords('Stamps, stamped; STAMPS', ['stamps'])).toEqual(['', 'Stamps', ', stamped; ', 'STAMPS', '']);
     expect(markWords('nothing to mark', [])).toEqual(['nothing to mark']);
     expect(markWords('a+b (c)', ['+', '(c)'])).toHaveLength(3);
+  });
+
+  it('marks and names what a hit is about, not the words and signs of every text', () => {
+    const weights = [1, 1] as const;
+    const parts = [
+      { label: 'to', value: 9, weights, word: 'to' },
+      { label: '.', value: 8, weights, word: '.' },
+      { label: 'pain', value: 7, weights, word: 'aching' },
+      { label: 'help', value: 0.01, weights, word: 'rest' },
+    ];
+    expect(telling(parts).map(({ label }) => label)).toEqual(['pain', 'help']);
+    expect(wordsOf(parts)).toEqual(['aching']);
+    expect(telling(parts.slice(0, 2))).toHaveLength(2);
+  });
+
+  it('begins a passage where it was found', () => {
+    const long = `${'Nothing to see here. '.repeat(20)}Lava flows. The end.`;
+    expect(fromFirstWord(long, ['lava'])).toBe('… Lava flows. The end.');
+    expect(fromFirstWord(long, ['nowhere'])).toBe(long);
+    expect(fromFirstWord('Short lava.', ['lava'])).toBe('Short lava.');
+    expect(fromFirstWord(`${'word '.repeat(100)}lava`, ['lava'])).toMatch(/^… (word ){10,18}lava$/);
+    expect(withoutEmptyMarks('<em>The</em> <em>lava</em><em>.</em>')).toBe('The <em>lava</em>.');
+  });
+
+  it('gives a document a title that people read', () => {
+    const of = (source: object): unknown[] => {
+      const { title, titleField, textField } = shown('a1b2', source as never);
+      return [title, titleField, textField];
+    };
+    expect(of({ title: 'A', text: 'b c' })).toEqual(['A', 'title', 'text']);
+    expect(of({ note: 'Some words that are long' })).toEqual(['Some words that are long', undefined, 'note']);
+    expect(of({ url: 'https://x.example/a', city: 'Paris' })).toEqual(['Paris', 'city', undefined]);
+    expect(of({ n: 7 })).toEqual(['a1b2', undefined, undefined]);
+    // Paragraphs stay apart, words of a list stay in their line.
+    expect(shown('x', { text: ['First one.', 'And a second one that is rather longer.'] }).text).toContain('.\n\nAnd');
+    expect(shown('x', { text: ['a b', 'c'] }).text).toBe('a b, c');
   });
 });

@@ -4,6 +4,8 @@ import type { Kind, Way } from './fields';
 export const HITS = 10;
 /** Most fields whose passages are shown. */
 const HIGHLIGHTED = 8;
+/** Nearest documents that a search by dense vectors finds. */
+const NEIGHBOURS = 100;
 
 export interface Models {
   readonly sparse: string;
@@ -37,27 +39,70 @@ export function queryOf(way: Way, text: string, models: Models = DEFAULT_MODELS)
   switch (way.type) {
     case 'semantic_text':
       return { semantic: { field, query: text } };
+    case 'hybrid_text':
+      return way.kind === 'dense'
+        ? { knn: { field, k: NEIGHBOURS, query_vector_builder: { text_embedding: { model_text: text } } } }
+        : { sparse_vector: { field, query: text } };
     case 'sparse_vector':
       return { sparse_vector: { field, inference_id: models.sparse, query: text } };
     case 'rank_features':
       return { text_expansion: { [field]: { model_id: models.sparse, model_text: text } } };
     case 'dense_vector':
       return {
-        knn: { field, k: 100, query_vector_builder: { text_embedding: { model_id: models.dense, model_text: text } } },
+        knn: {
+          field,
+          k: NEIGHBOURS,
+          query_vector_builder: { text_embedding: { model_id: models.dense, model_text: text } },
+        },
       };
     default:
-      return fields.length === 1 ? { match: { [field]: text } } : { multi_match: { query: text, fields } };
+      return fields.length === 1
+        ? { match: { [field]: text } }
+        : { multi_match: { query: text, type: 'most_fields', fields } };
   }
 }
 
-/** The lists that `hybrid` is fused from, in the order in which it explains them. */
-export function fusedKinds(ways: readonly Way[]): Kind[] {
-  return fusedWays(ways).map(({ kind }) => kind);
+/** One of the lists that `hybrid` is fused from; an index without texts has no way to search them by words. */
+export interface FusedList {
+  readonly kind: Kind;
+  readonly way: Way | undefined;
 }
 
-function fusedWays(ways: readonly Way[]): Way[] {
-  const kinds: readonly Kind[] = ['words', 'meaning', 'dense'];
-  return kinds.flatMap((kind) => ways.find((way) => way.kind === kind) ?? []);
+/** The lists that `hybrid` is fused from, in the order in which it explains them. */
+export function fusedLists(ways: readonly Way[]): FusedList[] {
+  const words: FusedList = { kind: 'words', way: ways.find(({ kind }) => kind === 'words') };
+  if (!hasShortForm(ways)) {
+    const others = (['meaning', 'dense'] as const).map((kind) => ({
+      kind,
+      way: ways.find((way) => way.kind === kind),
+    }));
+    return [words, ...others].filter(({ way }) => way !== undefined);
+  }
+  // The server goes through the fields by their names, and through each one's sparse vectors before its dense ones.
+  const semantic = ways.filter(isVectors).sort((a, b) => {
+    const [one = '', other = ''] = [a.fields[0], b.fields[0]];
+    return one === other ? 0 : one < other ? -1 : 1;
+  });
+  return [words, ...semantic.map((way) => ({ kind: way.kind, way }))];
+}
+
+function isVectors({ kind }: Way): boolean {
+  return kind === 'meaning' || kind === 'dense';
+}
+
+/** Whether one line asks for everything: it leaves out vectors that are not those of a `semantic_text`. */
+function hasShortForm(ways: readonly Way[]): boolean {
+  const vectors = ways.filter(isVectors);
+  return vectors.length > 0 && vectors.every(({ type }) => type === 'semantic_text' || type === 'hybrid_text');
+}
+
+function fusion(ways: readonly Way[], text: string, models: Models | undefined, window: number): Json {
+  if (hasShortForm(ways)) return { query: text };
+  const lists = fusedLists(ways).flatMap(({ way }) => way ?? []);
+  return {
+    retrievers: lists.map((way) => ({ standard: { query: queryOf(way, text, models) } })),
+    rank_window_size: window,
+  };
 }
 
 export function searchBody(way: Way, text: string, options: SearchOptions): Json {
@@ -69,14 +114,15 @@ export function searchBody(way: Way, text: string, options: SearchOptions): Json
       ? {
           retriever: {
             rrf: {
-              retrievers: fusedWays(ways).map((one) => ({ standard: { query: queryOf(one, text, models) } })),
-              rank_window_size: Math.max(50, from + size),
+              ...fusion(ways, text, models, Math.max(50, from + size)),
               ...(only.length === 0 ? {} : { filter: only }),
             },
           },
         }
       : { query: filtered(queryOf(way, text, models)) };
-  const fields = Object.fromEntries(marked.slice(0, HIGHLIGHTED).map((name) => [name, { number_of_fragments: 2 }]));
+  const fields = Object.fromEntries(
+    marked.slice(0, HIGHLIGHTED).map((name) => [name, { number_of_fragments: 2, order: 'score' }]),
+  );
   return {
     ...what,
     size,

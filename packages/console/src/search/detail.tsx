@@ -6,7 +6,7 @@ import { useLoad } from '../lib/load';
 import type { Index, Known } from '../lib/indices';
 import { Bar, Dialog, Marked, Problem, Raw } from '../shell/parts';
 import { call } from '../lib/api';
-import { fusedKinds, queryOf } from './body';
+import { fusedLists, queryOf } from './body';
 import { HINTS, type Kind, LABELS, type Way } from './fields';
 import { Words, readable } from './hit';
 import type { Hit } from './results';
@@ -31,8 +31,7 @@ interface Why {
 /** Explains a document for a way, or for each list that a fused way is made of. */
 async function explain({ hit, way, ways, index, known, text }: Omit<Props, 'onClose'>): Promise<Why[]> {
   const models = { sparse: known.models.sparse[0] ?? '', dense: known.models.dense[0] ?? '' };
-  const wanted =
-    way.kind === 'hybrid' ? fusedKinds(ways).flatMap((kind) => ways.find((one) => one.kind === kind) ?? []) : [way];
+  const wanted = way.kind === 'hybrid' ? fusedLists(ways).flatMap((list) => list.way ?? []) : [way];
   const path = `/${encodeURIComponent(index.name)}/_explain/${encodeURIComponent(hit.id)}?_source=false`;
   return Promise.all(
     wanted.map(async (one) => {
@@ -119,7 +118,13 @@ function WhyTable({ why }: { readonly why: Why }): JSX.Element {
           </tbody>
         </table>
       )}
-      {why.matched && parts.length === 0 && <p class="small">{why.explanation.description}</p>}
+      {why.matched && parts.length === 0 && (
+        <p class="small">
+          {why.kind === 'dense'
+            ? 'How near the vectors of the question and of the text are to each other: no token is to be named.'
+            : why.explanation.description}
+        </p>
+      )}
     </section>
   );
 }

@@ -17,6 +17,10 @@ const TEXTS = ['text', 'content', 'body', 'description', 'abstract', 'summary', 
 /** Longest value that is taken for a title. */
 const LONGEST_TITLE = 160;
 const MADE_TITLE = 70;
+/** Longest value of a list that is one of several words in a line; longer ones are paragraphs. */
+const LONGEST_ITEM = 30;
+/** Addresses, numbers and what programs make up: no title for people. */
+const NO_TITLE = /^(?:https?:\S*|[\d\W]*|[\da-f-]{16,})$/i;
 
 /** Picks what is the title of a document and what its text. */
 export function shown(id: string, source: Source, hidden: readonly string[] = []): Shown {
@@ -30,9 +34,11 @@ export function shown(id: string, source: Source, hidden: readonly string[] = []
       .map((name) => strings.find(([field, text]) => last(field) === name && fits(text)))
       .find((found) => found !== undefined);
   const isShort = (text: string): boolean => text.length > 0 && text.length <= LONGEST_TITLE;
-  const title = named(TITLES, isShort);
-  const others = strings.filter(([name]) => name !== title?.[0]);
-  const longest = [...others].sort(([, a], [, b]) => b.length - a.length)[0];
+  const hasText = strings.some(([, text]) => text.includes(' '));
+  // Where there is nothing to read, the first value says more than an id.
+  const title =
+    named(TITLES, isShort) ?? (hasText ? undefined : strings.find(([, text]) => isShort(text) && !NO_TITLE.test(text)));
+  const longest = strings.filter(([name]) => name !== title?.[0]).sort(([, a], [, b]) => b.length - a.length)[0];
   const text =
     named(TEXTS, (value) => value.length > 0 && value !== title?.[1]) ??
     (longest?.[1].includes(' ') === true ? longest : undefined);
@@ -58,7 +64,7 @@ export function flat(source: Source, prefix = ''): [string, unknown][] {
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string'))
-    return value.join(', ');
+    return value.join(value.some((one) => one.length > LONGEST_ITEM) ? '\n\n' : ', ');
   return undefined;
 }
 

@@ -23,7 +23,7 @@ export type Kind = 'words' | 'meaning' | 'dense' | 'hybrid';
 /** One way to search an index. */
 export interface Way {
   readonly kind: Kind;
-  /** Type of the field, `text` for words. */
+  /** Type of the field: `text` for words, `hybrid_text` for a `semantic_text` that holds both kinds of vectors. */
   readonly type: string;
   readonly fields: readonly string[];
 }
@@ -41,8 +41,11 @@ export const HINTS: Readonly<Record<Kind, string>> = {
   words: 'BM25: the words of the question, as they stand',
   meaning: 'Learned sparse vectors: the question and the texts, expanded by a model',
   dense: 'Nearest vectors: one point for each text',
-  hybrid: 'All lists fused by ranks (RRF)',
+  hybrid: 'All lists fused by ranks (RRF): usually better than each of them',
 };
+
+/** The inference endpoint that makes a sparse and a dense vector of each passage. */
+export const HYBRID_ENDPOINT = '.hybrid';
 
 /** Field types that are searched by words. */
 const BY_WORDS: readonly string[] = ['text', 'match_only_text'];
@@ -62,12 +65,21 @@ export function leaves(properties: Properties | undefined, prefix = ''): Field[]
   ]);
 }
 
-/** Whether a field of type `semantic_text` holds dense vectors, as its first document or else its endpoint says. */
-export function isDense(property: Property, tasks: ReadonlyMap<string, string>): boolean {
-  const task = property.model_settings?.task_type ?? tasks.get(property.inference_id ?? '');
-  return task === undefined
-    ? /minilm|e5|dense|embedding/i.test(property.inference_id ?? '')
-    : task === 'text_embedding';
+/** The vectors that a field of type `semantic_text` holds, as its first document or else its endpoint says. */
+export function vectorsOf(property: Property, tasks: ReadonlyMap<string, string>): readonly ('meaning' | 'dense')[] {
+  const id = property.inference_id ?? '';
+  switch (property.model_settings?.task_type ?? tasks.get(id)) {
+    case 'hybrid_embedding':
+      return ['meaning', 'dense'];
+    case 'text_embedding':
+      return ['dense'];
+    case undefined:
+      // The key may not see endpoints: only the name is left.
+      if (id === HYBRID_ENDPOINT) return ['meaning', 'dense'];
+      return /minilm|e5|dense|embedding/i.test(id) ? ['dense'] : ['meaning'];
+    default:
+      return ['meaning'];
+  }
 }
 
 /**
@@ -79,8 +91,10 @@ export function waysOf(fields: readonly Field[], tasks: ReadonlyMap<string, stri
   const texts = fields.filter(({ type }) => BY_WORDS.includes(type)).map(({ name }) => name);
   const words: Way[] = texts.length === 0 ? [] : [{ kind: 'words', type: 'text', fields: texts.slice(0, MOST_FIELDS) }];
   const semantic = fields.flatMap(({ name, type, property }): Way[] => {
-    if (type === 'semantic_text')
-      return [{ kind: isDense(property, tasks) ? 'dense' : 'meaning', type, fields: [name] }];
+    if (type === 'semantic_text') {
+      const kinds = vectorsOf(property, tasks);
+      return kinds.map((kind) => ({ kind, type: kinds.length > 1 ? 'hybrid_text' : type, fields: [name] }));
+    }
     if (type === 'sparse_vector' || type === 'rank_features') return [{ kind: 'meaning', type, fields: [name] }];
     return type === 'dense_vector' ? [{ kind: 'dense', type, fields: [name] }] : [];
   });

@@ -5,10 +5,10 @@ import { score } from '../lib/format';
 import { Marked } from '../shell/parts';
 import { type Kind, LABELS } from './fields';
 import { type Hit, passageOf } from './results';
-import { type Part, markWords } from './why';
+import { type Part, fromFirstWord, markWords, telling } from './why';
 
 /** Most tokens that a card names; the details have all. */
-const NAMED = 4;
+const NAMED = 3;
 /** Most pieces that a bar is drawn of. */
 const PIECES = 12;
 const LONGEST = 320;
@@ -26,7 +26,7 @@ interface Props {
 
 export function HitCard({ hit, kind, best, others, isLit, onLight, onOpen }: Props): JSX.Element {
   const { document } = hit;
-  const passage = passageOf(hit);
+  const passage = passageOf(hit, kind);
   const light = (): void => {
     onLight(hit.key);
   };
@@ -56,21 +56,32 @@ export function HitCard({ hit, kind, best, others, isLit, onLight, onOpen }: Pro
       </button>
       {passage !== document.title && (
         <p class="passage">
-          {passage.includes('<em>') ? <Marked text={cut(passage)} /> : <Words text={cut(passage)} words={hit.words} />}
+          {passage.includes('<em>') ? (
+            <Marked text={cut(passage)} />
+          ) : (
+            <Words text={cut(fromFirstWord(passage, hit.words))} words={hit.words} />
+          )}
         </p>
       )}
       <ScoreBar hit={hit} kind={kind} best={best} />
       <PartNames parts={hit.parts} />
-      {others.length > 0 && (
-        <p class="elsewhere">
-          {others.map(([other, rank]) => (
-            <span key={other} class={`place ${other} ${rank === undefined ? 'absent' : ''}`}>
-              {LABELS[other]} {rank ?? '–'}
-            </span>
-          ))}
-        </p>
-      )}
+      {others.length > 0 && <Places others={others} />}
     </li>
+  );
+}
+
+/** At what places the other columns have the same document. */
+function Places({ others }: Pick<Props, 'others'>): JSX.Element {
+  const found = others.filter(([, rank]) => rank !== undefined);
+  return (
+    <p class="elsewhere">
+      {found.length === 0 && <span class="small">in no other column</span>}
+      {found.map(([kind, rank]) => (
+        <span key={kind} class={`place ${kind}`}>
+          {LABELS[kind]} {rank}
+        </span>
+      ))}
+    </p>
   );
 }
 
@@ -109,7 +120,7 @@ function ScoreBar({ hit, kind, best }: { readonly hit: Hit; readonly kind: Kind;
 }
 
 function PartNames({ parts }: { readonly parts: readonly Part[] }): JSX.Element | null {
-  const named = parts.filter(({ value, kind }) => value > 0 && kind === undefined).slice(0, NAMED);
+  const named = telling(parts.filter(({ value, kind }) => value > 0 && kind === undefined)).slice(0, NAMED);
   if (named.length === 0) return null;
   const more = parts.length - named.length;
   return (

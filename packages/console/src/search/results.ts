@@ -1,10 +1,10 @@
 // One search of one way, as a column shows it.
 import { call } from '../lib/api';
 import type { Index, Known } from '../lib/indices';
-import { type SearchOptions, fusedKinds, searchBody } from './body';
+import { type SearchOptions, fusedLists, searchBody } from './body';
 import { type Shown, type Source, shown } from './document';
 import { type Kind, type Way, vectorFields, withPassages } from './fields';
-import { type Explanation, type Part, partsOf, wordsOf } from './why';
+import { type Explanation, type Part, partsOf, tokensOf, withoutEmptyMarks, wordsOf } from './why';
 
 interface RawHit {
   readonly _index: string;
@@ -83,7 +83,7 @@ export async function search(
   const body = searchBody(way, question.text, optionsFor(index, known, ways, question));
   const answer = await call<Answer>('POST', `/${encodeURIComponent(index.name)}/_search`, body, { signal });
   const { total, hits } = answer.hits;
-  const lists: readonly Kind[] = way.kind === 'hybrid' ? fusedKinds(ways) : [];
+  const lists: readonly Kind[] = way.kind === 'hybrid' ? fusedLists(ways).map(({ kind }) => kind) : [];
   const made = hits.map((hit, at) => hitOf(hit, at + 1, lists));
   return {
     way,
@@ -110,8 +110,20 @@ function hitOf(hit: RawHit, rank: number, lists: readonly Kind[]): Hit {
     source,
     passages: hit.highlight ?? {},
     parts,
-    words: wordsOf(parts),
+    words: hit._explanation === undefined ? [] : wordsOf(tokensOf(hit._explanation)),
     explanation: hit._explanation,
+  };
+}
+
+/** A result whose hits also say what made their scores; everything else, times above all, stays that of the plain search. */
+export function explainedBy(result: Result, explained: Result | undefined): Result {
+  const found = new Map(explained?.hits.map((hit) => [hit.key, hit]));
+  return {
+    ...result,
+    hits: result.hits.map((hit) => {
+      const { parts, words, explanation } = found.get(hit.key) ?? hit;
+      return { ...hit, parts, words, explanation };
+    }),
   };
 }
 
@@ -128,17 +140,18 @@ export function ranksOf(results: readonly Result[]): Map<string, Map<Kind, numbe
   return ranks;
 }
 
-/** The passage that a card shows: the best one with marks, or else how the text begins. */
-export function passageOf(hit: Hit): string {
-  const passages = Object.entries(hit.passages);
+/**
+ * The passage that a card shows: the best one with marks, or else how the text begins. Words that every text has are marked
+ * only where words are searched for as they stand.
+ */
+export function passageOf(hit: Hit, kind: Kind): string {
+  const marks = (text: string): string => (kind === 'words' ? text : withoutEmptyMarks(text));
+  const passages = Object.entries(hit.passages).map(([field, texts]) => [field, texts.map(marks)] as const);
   const marked = (texts: readonly string[]): string | undefined => texts.find((text) => text.includes('<em>'));
-  const { titleField, textField } = hit.document;
+  const { title, titleField, textField } = hit.document;
   const ofText = passages.find(([field]) => field === textField)?.[1];
-  const found =
-    (ofText && marked(ofText)) ??
-    passages
-      .filter(([field]) => field !== titleField)
-      .map(([, texts]) => marked(texts))
-      .find((text) => text !== undefined);
-  return found ?? ofText?.[0] ?? hit.document.text;
+  const others = passages.filter(([field]) => field !== titleField).map(([, texts]) => texts);
+  const found = (ofText && marked(ofText)) ?? others.map(marked).find((text) => text !== undefined);
+  // A passage found by meaning has no marks; that of a title says nothing that the card does not say.
+  return found ?? ofText?.[0] ?? others.flat().find((text) => text !== title) ?? hit.document.text;
 }

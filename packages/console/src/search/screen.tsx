@@ -13,15 +13,15 @@ import { Board } from './board';
 import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
 import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
-import { type Result, search } from './results';
+import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
 
 type Mode = 'compare' | Kind;
 
 /** How long to wait for the next letter before asking. */
 const TYPING_MS = 180;
-/** A slower search waits for Enter. */
-const SLOW_MS = 300;
+/** Longest wait for the next letter: the slower the last search was, the fewer are asked for while one types. */
+const LONGEST_WAIT_MS = 1500;
 
 export function SearchScreen(): JSX.Element {
   const { value: known, error, reload } = useLoad(loadIndices, []);
@@ -65,7 +65,7 @@ function Searching({
   const [results, setResults] = useState<readonly Result[]>([]);
   const [error, setError] = useState('');
   const [busy, setBusy] = useState(false);
-  const slowest = useRef(0);
+  const latest = useRef(0);
   const running = useRef<AbortController | undefined>(undefined);
   const ways = useMemo(() => (index === undefined ? [] : waysOf(index.fields, known.tasks)), [index, known]);
   const columns = useMemo(() => {
@@ -83,19 +83,26 @@ function Searching({
     const { signal } = (running.current = new AbortController());
     const begun = performance.now();
     setBusy(true);
-    Promise.all(columns.map((way) => search(index, known, ways, way, { text, filter, why, size }, signal)))
-      .then(
-        (found) => {
-          slowest.current = performance.now() - begun;
-          setResults(found);
-          setError('');
-        },
-        (failure: unknown) => {
-          if (signal.aborted) return;
-          setResults([]);
-          setError(failure instanceof Refused ? failure.message : String(failure));
-        },
-      )
+    const inEachColumn = (isExplained: boolean): Promise<readonly Result[]> =>
+      Promise.all(
+        columns.map((way) => search(index, known, ways, way, { text, filter, why: isExplained, size }, signal)),
+      );
+    const run = async (): Promise<void> => {
+      const found = await inEachColumn(false);
+      latest.current = performance.now() - begun;
+      setResults(found);
+      setError('');
+      // Explaining runs the model for each hit: the hits are shown before, with the time of the search alone.
+      if (!why || found.every(({ hits }) => hits.length === 0)) return;
+      const explained = await inEachColumn(true);
+      setResults(found.map((result, at) => explainedBy(result, explained[at])));
+    };
+    run()
+      .catch((failure: unknown) => {
+        if (signal.aborted) return;
+        setResults([]);
+        setError(failure instanceof Refused ? failure.message : String(failure));
+      })
       .finally(() => {
         if (!signal.aborted) setBusy(false);
       });
@@ -108,8 +115,7 @@ function Searching({
       filter,
       why: why ? undefined : 'no',
     });
-    if (slowest.current > SLOW_MS) return undefined;
-    const timer = setTimeout(ask, TYPING_MS);
+    const timer = setTimeout(ask, Math.min(Math.max(TYPING_MS, latest.current), LONGEST_WAIT_MS));
     return () => {
       clearTimeout(timer);
     };

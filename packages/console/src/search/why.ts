@@ -1,4 +1,5 @@
 // What made a hit's score, read out of its explanation.
+import { isFunctionWord } from '../lib/language';
 import type { Kind } from './fields';
 
 export interface Explanation {
@@ -21,11 +22,12 @@ export interface Part {
   readonly rank?: number;
 }
 
+const LETTER = /[\p{L}\p{N}]/u;
 const SPARSE = /^Linear function on the (.+?) field for the (.+?) feature/;
 const BM25 = /^weight\((?:Synonym\()?([^:\s]+):(.+?)\)? in \d+\)/;
 const WORD = /^encoded from the word \[(.+?)\] of field \[(.+?)\]/;
 const LIST =
-  /^(?:rrf score|weighted linear score|.*score): \[([\d.eE+-]+)\], (?:for rank \[(\d+)\]|result not found)?.*?in query at index \[(\d+)\]/;
+  /^rrf score: \[([\d.eE+-]+)\], (?:for rank \[(\d+)\]|result not found)?.*?in query at index \[(\d+)\](?:.*? \* weight \[([\d.eE+-]+)\])?/;
 
 /**
  * The parts of an explanation, the greatest first.
@@ -38,14 +40,19 @@ export function partsOf(explanation: Explanation, lists: readonly Kind[] = []): 
   return merge(found).sort((a, b) => b.value - a.value);
 }
 
+/** The tokens and words at the leaves of an explanation, those of all lists of a fused search. */
+export function tokensOf(explanation: Explanation): Part[] {
+  return merge([...walk(explanation)]).sort((a, b) => b.value - a.value);
+}
+
 function listPart({ description }: Explanation, lists: readonly Kind[]): Part | undefined {
   const found = LIST.exec(description);
   if (found === null) return undefined;
-  const [, value = '0', rank, at = '0'] = found;
+  const [, value = '0', rank, at = '0', weight = '1'] = found;
   const kind = lists[Number(at)];
   return {
     label: kind ?? `list ${Number(at) + 1}`,
-    value: Number(value),
+    value: Number(value) * Number(weight),
     ...(kind === undefined ? {} : { kind }),
     ...(rank === undefined ? {} : { rank: Number(rank) }),
   };
@@ -88,15 +95,29 @@ function merge(parts: readonly Part[]): Part[] {
   return [...byLabel.values()];
 }
 
+/** Parts that say what a hit is about: neither signs nor words that every text has, unless it has no others. */
+export function telling(parts: readonly Part[]): readonly Part[] {
+  const told = parts.filter(({ label }) => LETTER.test(label) && !isFunctionWord(label));
+  return told.length > 0 ? told : parts;
+}
+
+/** Share of the greatest part below which a token's word is not marked. */
+const FAINT = 0.05;
+
 /** Words of the document that a hit was found by, to be marked where it is shown whole. */
 export function wordsOf(parts: readonly Part[]): string[] {
-  return [
-    ...new Set(
-      parts.flatMap(({ word, label, weights }) =>
-        word !== undefined ? [word] : weights !== undefined ? [plain(label)] : [],
-      ),
-    ),
-  ].filter((word) => word.length > 1);
+  const faint = FAINT * Math.max(0, ...parts.map(({ value }) => value));
+  const words = telling(parts)
+    .filter(({ value }) => value >= faint)
+    .flatMap(({ word, label, weights }) => (word !== undefined ? [word] : weights !== undefined ? [plain(label)] : []));
+  return [...new Set(words)].filter((word) => word.length > 1 && !isFunctionWord(word));
+}
+
+/** A passage without the marks of signs and of words that every text has. */
+export function withoutEmptyMarks(text: string): string {
+  return text.replace(/<em>([^<]*)<\/em>/g, (mark, word: string) =>
+    LETTER.test(word) && !isFunctionWord(word) ? mark : word,
+  );
 }
 
 /** A token without the sign that it continues a word: `##ing (-ing)`. */
@@ -104,7 +125,17 @@ function plain(label: string): string {
   return label.startsWith('##') ? '' : label;
 }
 
-const LETTER = /[\p{L}\p{N}]/u;
+/** Most characters before the first marked word that a card begins with. */
+const LEAD = 90;
+
+/** A text from the sentence on that has the first of `words`, if that comes late. */
+export function fromFirstWord(text: string, words: readonly string[]): string {
+  const [before = ''] = markWords(text, words);
+  if (before.length <= LEAD || before.length === text.length) return text;
+  const begin = Math.max(before.lastIndexOf('. '), before.lastIndexOf('\n')) + 1;
+  const cut = before.length - begin <= LEAD ? begin : before.indexOf(' ', before.length - LEAD);
+  return `… ${text.slice(Math.max(cut, begin)).trim()}`;
+}
 
 /** A text cut into pieces, every other one of which is one of `words`, whole, in whatever case. */
 export function markWords(text: string, words: readonly string[]): string[] {

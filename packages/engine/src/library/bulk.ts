@@ -40,7 +40,9 @@ export interface BulkOptions<Doc> extends CallOptions {
 export interface BulkProgress {
   /** Documents that are written or refused. */
   readonly documents: number;
+  /** Documents that are written. */
   readonly written: number;
+  /** Documents that were refused. */
   readonly rejected: number;
   /** Bytes of JSON that were sent. */
   readonly bytes: number;
@@ -51,15 +53,25 @@ export interface BulkProgress {
 /** What a bulk load came to. */
 export interface BulkResult extends BulkProgress {
   /** The first hundred documents that were refused, with the reason. */
-  readonly failures: readonly { readonly n: number; readonly id: string | undefined; readonly error: SparrowError }[];
+  readonly failures: readonly {
+    /** The document's place in the source, from 0. */
+    readonly n: number;
+    /** The document's id, where the caller gave one. */
+    readonly id: string | undefined;
+    /** Why the document was refused. */
+    readonly error: SparrowError;
+  }[];
 }
 
 /** A document that was refused. */
 export interface Rejected<Doc> {
+  /** The document, as the source gave it. */
   readonly document: Doc;
   /** The document's place in the source, from 0. */
   readonly n: number;
+  /** The id that the caller gave it, if any. */
   readonly id: string | undefined;
+  /** Why it was refused. */
   readonly error: SparrowError;
 }
 

@@ -9,6 +9,7 @@ interface ErrorBody {
 
 /** A refusal, as a caller of the library sees it: the message is the reason, a sentence. */
 export class SparrowError extends Error {
+  /** What tells this kind of error from others. */
   override readonly name = 'SparrowError';
 
   /**

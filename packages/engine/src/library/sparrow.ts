@@ -19,7 +19,7 @@ export interface OpenOptions {
    * that `close` deletes.
    */
   readonly data?: string;
-  /** A folder with more models, besides the embedded ones: every folder in it with a `model.onnx` is one. */
+  /** A folder with more models, besides the embedded ones: every folder in it with a `model.safetensors` or `model.onnx` is one. */
   readonly models?: string;
   /** The folder below which repositories of snapshots lie; `snapshots` beside the data directory if nothing is said. */
   readonly repoPath?: string;

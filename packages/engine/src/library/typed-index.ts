@@ -5,7 +5,9 @@ import type { Hit, IndexDefinition, Json, Refresh, SearchRequest, SearchResponse
 
 /** What a write of one document takes. */
 export interface WriteOptions extends CallOptions {
+  /** When the write can be found by searches. */
   readonly refresh?: Refresh;
+  /** The ingest pipeline that the document goes through. */
   readonly pipeline?: string;
 }
 
@@ -34,6 +36,7 @@ export class Index<Doc extends object = Json> {
   /** @internal */
   constructor(
     caller: Caller,
+    /** The name that the index, or an alias of it, has in the engine. */
     readonly name: string,
   ) {
     this.#caller = caller;
@@ -59,6 +62,7 @@ export class Index<Doc extends object = Json> {
     }
   }
 
+  /** Says whether there is an index of that name. */
   async exists({ signal }: CallOptions = {}): Promise<boolean> {
     try {
       await this.#caller.call('get_index', { path: this.#path(), signal });

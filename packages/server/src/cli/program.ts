@@ -9,6 +9,7 @@ import { addData } from './commands/data.js';
 import { addEval } from './commands/eval.js';
 import { addImport } from './commands/import.js';
 import { addKeys } from './commands/keys.js';
+import { addMigrate } from './commands/migrate.js';
 import { addModels } from './commands/models.js';
 import { addSearch } from './commands/search.js';
 import { addSnapshots } from './commands/snapshots.js';
@@ -40,6 +41,7 @@ function program(): Command {
   addKeys(sparrow);
   addSnapshots(sparrow);
   addData(sparrow);
+  addMigrate(sparrow);
   sparrow
     .command('completion')
     .description('a script that completes the command line: `source <(sparrow completion bash)`')

@@ -78,6 +78,26 @@ describe('admission', () => {
     for (let at = 0; at < 300; at += 1) admission.admit('get_doc');
   });
 
+  it('admits no more than fit for a moment after the engine has refused one', () => {
+    const admission = new Admission();
+    const places = Array.from({ length: 5 }, () => admission.admit('search'));
+    admission.refused('search');
+    places.pop()?.leave();
+    expect(() => admission.admit('search')).toThrow(HttpError);
+    admission.admit('bulk');
+    // Where one ends, there is room for one.
+    places.pop()?.leave();
+    places.push(admission.admit('search'));
+    expect(() => admission.admit('search')).toThrow(HttpError);
+    vi.advanceTimersByTime(60);
+    places.push(admission.admit('search'));
+    // What was admitted by mistake, while others were on their way to being refused, is seen as they are.
+    admission.refused('search');
+    places.pop()?.leave();
+    admission.refused('bulk');
+    expect(() => admission.admit('search')).toThrow(HttpError);
+  });
+
   it('refuses a share of the reads while a turn of the event loop that many came with takes too long', () => {
     const admission = new Admission();
     const refusedOf = (count: number): number => {

@@ -24,6 +24,9 @@ const MORE = 0.15;
 const LESS = 0.05;
 const MOST_REFUSED = 0.9;
 
+/** How long it counts that the engine has refused a read, in milliseconds. */
+const FULL_MS = 50;
+
 /** Reads: what comes in such numbers that the event loop, and not the engine, is what it waits for. */
 const READS: ReadonlySet<string> = new Set<Operation>([
   ...(['search', 'knn_search', 'msearch', 'rank_eval', 'count', 'scroll', 'explain'] as const),
@@ -82,6 +85,9 @@ export class Admission {
   #isWatching = false;
   /** Those whose bodies have not come. */
   readonly #reading = new Set<Place>();
+  /** Until when the engine counts as full, and with how many reads under way it is. */
+  #fullUntil = 0;
+  #fits = 0;
 
   /**
    * Admits a request for an operation; undefined for one that is not counted. What comes back is to be left when it is answered.
@@ -103,8 +109,12 @@ export class Admission {
 
   /** Counts one more, if there is room. */
   #count(): void {
+    const now = performance.now();
+    if (now < this.#fullUntil && this.#active >= this.#fits) {
+      throw new HttpError('rejected', `rejected execution: there is room for [${String(this.#fits)}] reads`);
+    }
     if (this.#active < ALWAYS) this.#since = undefined;
-    else if (this.#active > this.#look(performance.now()) * MOST_SECONDS * 1000) {
+    else if (this.#active > this.#look(now) * MOST_SECONDS * 1000) {
       throw new HttpError('rejected', `rejected execution: [${String(this.#active)}] reads are under way`);
     }
     this.#active += 1;
@@ -141,6 +151,18 @@ export class Admission {
       place.isCounted = false;
       this.#active -= 1;
     }
+  }
+
+  /**
+   * The engine has refused an operation that was admitted, and is not answered yet: for a moment no more are admitted than there are
+   * besides. To refuse them here takes a fraction of the time, and so others are answered while very many come.
+   */
+  refused(op: string): void {
+    if (!READS.has(op)) return;
+    const now = performance.now();
+    const others = this.#active - 1;
+    this.#fits = now < this.#fullUntil ? Math.min(this.#fits, others) : others;
+    this.#fullUntil = now + FULL_MS;
   }
 
   /** Looks at the turns of the event loop for as long as reads come: a request waits for one before anybody knows of it. */

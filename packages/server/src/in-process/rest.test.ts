@@ -18,7 +18,7 @@ describe('the interface over an engine', () => {
   });
 
   it('ends work whose signal was set before anybody could be told', async () => {
-    const sparrow = await Sparrow.open({ deployAtStart: false });
+    const sparrow = await Sparrow.open();
     try {
       const rest = await Rest.over(sparrow);
       let told = false;

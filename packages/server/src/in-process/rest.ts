@@ -12,12 +12,15 @@ import { KeyStore } from '../security/key-store.js';
 
 /** A request to the REST interface that takes no socket. */
 export interface RestRequest {
+  /** The HTTP method, such as `GET`. */
   readonly method: string;
   /** The path, with what is special in a name escaped; it may end with a query string. */
   readonly path: string;
+  /** Parameters of the query string; those that are undefined are left out. */
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** An object is sent as JSON, a list as one JSON text a line; a string and bytes are sent as they are. */
   readonly body?: object | string | undefined;
+  /** Headers, such as `Authorization`; without `Content-Type` the body is of the type that the route reads. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Ends the request where the interface stops the work of a client that went away; it rejects with the reason. */
   readonly signal?: AbortSignal | undefined;
@@ -25,11 +28,13 @@ export interface RestRequest {
 
 /** What the REST interface answers, errors included: the call itself rejects only for its signal. */
 export interface RestResponse {
+  /** The HTTP status. */
   readonly status: number;
   /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** The body as it would be sent; empty where there is none. */
   readonly bytes: Uint8Array;
+  /** The body as text. */
   readonly text: string;
   /** The body as a value, where it is JSON; else its text. */
   readonly body: unknown;

@@ -19,6 +19,9 @@ export interface EngineFigures {
   /** By section and name of `_stats`. */
   readonly indices: Figures;
   readonly counts: Figures;
+  /** Work that nobody asks for: how often it failed, and for how many indices it fails now. */
+  readonly background: readonly { readonly task: string; readonly failures: number; readonly failing: number }[];
+  readonly snapshots: Figures;
   readonly lanes: readonly LaneFigures[];
   readonly encoder: Figures;
   readonly filter_cache: Figures;
@@ -76,7 +79,7 @@ const GAUGES: readonly (readonly [string, string, string])[] = [
 /** Puts the engine's figures on the page. No label is the name of an index or a model: those are of any number. */
 export function exposeEngine(
   page: Exposition,
-  { indices, counts, lanes, encoder, filter_cache: filters, memory }: EngineFigures,
+  { indices, counts, background, snapshots, lanes, encoder, filter_cache: filters, memory }: EngineFigures,
 ): void {
   page.gauge('sparrow_indices', 'Indices, by state; a broken one could not be opened.', [
     ...['open', 'closed', 'broken'].map((state) => ({ labels: { state }, value: indices[state] ?? 0 })),
@@ -85,6 +88,34 @@ export function exposeEngine(
     { labels: { reason: 'disk_failed' }, value: indices['refusing_writes'] ?? 0 },
     { labels: { reason: 'flood_stage' }, value: indices['flooded'] ?? 0 },
   ]);
+  page.counter(
+    'sparrow_background_failures_total',
+    'Failures of work on indices that nobody asks for, by task.',
+    background.map(({ task, failures }) => ({ labels: { task }, value: failures })),
+  );
+  page.gauge(
+    'sparrow_background_failing',
+    'Open indices for which the task failed when it was last tried: all is well at 0.',
+    background.map(({ task, failing }) => ({ labels: { task }, value: failing })),
+  );
+  const ended = (end: string, from: string): { labels: { end: string }; value: number } => ({
+    labels: { end },
+    value: snapshots[from] ?? 0,
+  });
+  page.counter('sparrow_snapshots_total', 'Snapshots, by what became of them.', [
+    ended('success', 'made'),
+    ended('partial', 'partial'),
+    ended('failed', 'failed'),
+  ]);
+  page.counter('sparrow_restores_total', 'Restores of snapshots, by what became of them.', [
+    ended('success', 'restored'),
+    ended('failed', 'restores_failed'),
+  ]);
+  page.counter(
+    'sparrow_snapshot_deletion_failures_total',
+    'Deletions of snapshots that failed.',
+    snapshots['deletions_failed'] ?? 0,
+  );
   page.gauge('sparrow_request_memory_bytes', 'Memory that requests have taken, as it is counted.', memory['used'] ?? 0);
   page.gauge('sparrow_request_memory_limit_bytes', 'Most that requests may take, all together and each.', [
     { labels: { of: 'all' }, value: memory['total_limit'] ?? 0 },

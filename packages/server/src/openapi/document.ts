@@ -3,6 +3,7 @@ import { parameter } from '../routes/parameters.js';
 import { ENDPOINTS, type Route, routesByPath } from '../routes/table.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { COMPONENTS } from './components.js';
+import { SHAPES } from './shapes.generated.js';
 
 let text: string | undefined;
 
@@ -57,16 +58,17 @@ function operation(endpoint: Endpoint, used: Set<string>): object {
       ...query.map((name) => ({ name, in: 'query', schema: schemaOf(name) })),
       ...common.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
-    ...(body ? { requestBody: { content: ndjson ? NDJSON_BODY : JSON_BODY } } : {}),
+    ...(body ? { requestBody: { content: ndjson ? NDJSON_BODY : jsonBody(SHAPES[nameOf(endpoint)]?.request) } } : {}),
     responses: responsesOf(endpoint, method === 'HEAD'),
   };
 }
 
-const JSON_BODY = {
-  'application/json': { schema: {} },
-  'application/vnd.elasticsearch+json; compatible-with=8': { schema: {} },
-  'application/yaml': { schema: {} },
-};
+/** A body in one of the kinds that are spoken. Types are those of an example: there may be other members. */
+const jsonBody = (schema: object = {}): object => ({
+  'application/json': { schema },
+  'application/vnd.elasticsearch+json; compatible-with=8': { schema },
+  'application/yaml': { schema },
+});
 
 const NDJSON_BODY = {
   'application/x-ndjson': { schema: { type: 'string' } },
@@ -74,20 +76,26 @@ const NDJSON_BODY = {
   'application/json': { schema: { type: 'string' } },
 };
 
-function responsesOf({ action, reply, handler }: Endpoint, isHead: boolean): object {
+function responsesOf(endpoint: Endpoint, isHead: boolean): object {
+  const { action, reply, handler } = endpoint;
+  const schema = SHAPES[nameOf(endpoint)]?.answer ?? {};
   const isText = reply === 'text';
-  const isPage = 'local' in handler && handler.local === 'console';
+  const isPage = 'local' in handler && (handler.local === 'console' || handler.local === 'documentation');
   const content = isPage
     ? { 'text/html': { schema: { type: 'string' } } }
     : {
         ...(isText ? { 'text/plain': { schema: { type: 'string' } } } : {}),
-        'application/json': { schema: {} },
-        'application/yaml': { schema: {} },
+        'application/json': { schema },
+        'application/yaml': { schema },
       };
   const done = { description: 'What was asked for.', ...(isHead ? {} : { content }) };
   if (action === 'public') {
-    const health = 'local' in handler && handler.local === 'health';
-    return { 200: done, ...(health ? { 503: { description: 'The engine is not open yet.' } } : {}) };
+    const local = 'local' in handler ? handler.local : undefined;
+    return {
+      200: done,
+      ...(local === 'documentation' ? { 404: { description: 'There is no such page.' } } : {}),
+      ...(local === 'health' ? { 503: { description: 'The engine is not open yet.' } } : {}),
+    };
   }
   const refused = (name: string): object =>
     isHead ? { description: `${name}, without a body.` } : { $ref: `#/components/responses/${name}` };

@@ -2,7 +2,7 @@ import { type Endpoint, local } from './types.js';
 
 const API_KEY = '/_security/api_key';
 
-/** What the server answers without the engine: itself, its keys, its console. */
+/** What the server answers without the engine: itself, its keys, its console, its documentation. */
 export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('info', 'cluster:monitor/main', ['GET|HEAD /']),
   // Two names for one thing: the second is what orchestrators look for.
@@ -11,6 +11,7 @@ export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('metrics', 'cluster:monitor/nodes/stats', ['GET /metrics']),
   ...local('openapi', 'public', ['GET|HEAD /_openapi.json']),
   ...local('console', 'public', ['GET|HEAD /_console']),
+  ...local('documentation', 'public', ['GET|HEAD /_docs', 'GET|HEAD /_docs/{page}', 'GET|HEAD /_docs/{folder}/{page}']),
   ...local('authenticate', null, ['GET /_security/_authenticate']),
   ...local('create_api_key', 'cluster:admin/xpack/security/api_key/create', [`PUT|POST ${API_KEY}`], {
     body: true,

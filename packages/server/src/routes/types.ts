@@ -11,6 +11,7 @@ export type LocalOperation =
   | 'live'
   | 'metrics'
   | 'console'
+  | 'documentation'
   | 'nodes_info'
   | 'nodes_stats'
   | 'hot_threads'

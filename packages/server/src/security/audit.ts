@@ -93,7 +93,7 @@ export class AuditLog {
     this.#lostBefore = 0;
     this.#waiting.push(`${line}\n`);
     this.#waitingBytes += Buffer.byteLength(line) + 1;
-    this.#writing ??= this.#writeWaiting().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#writeWaiting();
   }
 
   /** Writes what waits, if the disk takes it at once. */
@@ -120,12 +120,17 @@ export class AuditLog {
           if (!failing)
             this.#log.error('the audit log cannot be written, and is tried again', { error: String(error) });
           failing = true;
-          if (this.#closing.signal.aborted) return;
+          if (this.#closing.signal.aborted) {
+            this.#writing = undefined;
+            return;
+          }
           await sleep(RETRY_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
         }
       }
       this.#waitingBytes -= batch.length;
     }
+    // At once: a line that comes a moment later has to find that nobody writes any more.
+    this.#writing = undefined;
   }
 
   /** Opens what the path leads to, if that is no longer the open file. */

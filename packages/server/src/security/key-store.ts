@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { StoredFileError, parseStored, replaceFile } from '../durable-file.js';
 import { HttpError } from '../errors.js';
 import type { Logger } from '../log.js';
-import { seal } from '../sealed-file.js';
+import { sealPieces } from '../sealed-file.js';
+import { Turns } from '../turns.js';
+import { KeyList } from './key-list.js';
 import { type KeyText, keysInFile } from './key-text.js';
+import { isObject } from './request-body.js';
 import { OWNER_ROLES, type Roles, isRoles } from './roles.js';
 import { unauthenticated } from './unauthenticated.js';
 
@@ -77,9 +80,6 @@ export interface KeyChange {
   readonly expiration?: number;
 }
 
-/** Keys by their ids. */
-type Keys = Map<string, ApiKey>;
-
 /** How much room there is for keys. */
 export interface Room {
   readonly keys: number;
@@ -89,23 +89,22 @@ export interface Room {
 /**
  * The API keys, in memory and in `security/api_keys.json` of the data directory, or where several servers have them in common. They guard whichever engine is behind the
  * server, so they live in front of it. Changes are made one at a time: on the disk first, then in memory. One that the disk
- * does not take is an error, and then nothing has changed.
+ * does not take is an error, and then nothing has changed. However many keys there are, a change leaves the event loop to others
+ * every few milliseconds.
  */
 export class KeyStore {
   readonly #text: KeyText;
   /** Replaced with every change, never changed. */
-  #keys: ReadonlyMap<string, ApiKey>;
+  #keys: KeyList;
   /** Secrets that have been verified against their hash, by the key as it was then: they need no hashing again. */
   readonly #verified = new WeakMap<ApiKey, Buffer>();
-  /** Bytes of keys that were counted once. */
-  readonly #bytes = new WeakMap<ApiKey, number>();
   readonly #room: Room;
   #changes: Promise<unknown> = Promise.resolve();
   #refreshing: Promise<void> | undefined;
 
   private constructor(text: KeyText, keys: readonly ApiKey[], room: Room) {
     this.#text = text;
-    this.#keys = new Map(keys.map((key) => [key.id, key]));
+    this.#keys = new KeyList(keys);
     this.#room = room;
   }
 
@@ -154,12 +153,14 @@ export class KeyStore {
   async #reload(): Promise<void> {
     const text = await this.#text.read();
     const keys = text === undefined ? [] : parseFile(this.#text.path, text);
-    this.#keys = new Map(
-      keys.map((key) => {
-        const before = this.#keys.get(key.id);
-        return [key.id, before !== undefined && JSON.stringify(before) === JSON.stringify(key) ? before : key];
-      }),
-    );
+    const turns = new Turns();
+    const list = new KeyList();
+    for (const key of keys) {
+      const before = this.#keys.get(key.id);
+      list.set(before !== undefined && JSON.stringify(before) === JSON.stringify(key) ? before : key);
+      if (turns.isOver) await turns.next();
+    }
+    this.#keys = list;
   }
 
   /** Where the owner key is left for tools on the same machine, readable by this user only. */
@@ -177,7 +178,8 @@ export class KeyStore {
 
   /** The owner key that is in force, if one was made. */
   owner(): ApiKey | undefined {
-    return this.all().find((key) => key.owner && !key.invalidated);
+    for (const key of this.#keys.values()) if (key.owner && !key.invalidated) return key;
+    return undefined;
   }
 
   /**
@@ -215,7 +217,7 @@ export class KeyStore {
     const byOwner = fields.limitedBy === undefined;
     await this.#change(
       (keys) => {
-        keys.set(issued.key.id, issued.key);
+        keys.set(issued.key);
         this.#fit(keys, byOwner, now);
       },
       { now, by },
@@ -228,7 +230,12 @@ export class KeyStore {
     const issued = issue(randomId(), randomId(), ownerFields(), now);
     // The file first: a key in force that nobody knows would lock everybody out.
     await replaceFile(KeyStore.ownerKeyFile(data), `${issued.encoded}\n`);
-    await this.#change((keys) => keys.set(issued.key.id, issued.key), { now });
+    await this.#change(
+      (keys) => {
+        keys.set(issued.key);
+      },
+      { now },
+    );
     return issued;
   }
 
@@ -239,7 +246,7 @@ export class KeyStore {
       await this.#change(
         (keys) => {
           if (current !== undefined) keys.delete(current.id);
-          keys.set(id, issue(id, secret, ownerFields(), now).key);
+          keys.set(issue(id, secret, ownerFields(), now).key);
         },
         { now },
       );
@@ -260,7 +267,7 @@ export class KeyStore {
         const valid = ids.filter((id) => keys.get(id)?.invalidated === false);
         for (const id of valid) {
           const key = keys.get(id);
-          if (key !== undefined) keys.set(id, { ...key, invalidated: true, invalidation: now });
+          if (key !== undefined) keys.set({ ...key, invalidated: true, invalidation: now });
         }
         return valid;
       },
@@ -276,16 +283,18 @@ export class KeyStore {
    */
   async update(ids: readonly string[], change: KeyChange, now: number, by?: ApiKey): Promise<readonly string[]> {
     return this.#change(
-      (keys) => {
+      async (keys) => {
         const updated: string[] = [];
+        const turns = new Turns();
         for (const id of ids) {
+          if (turns.isOver) await turns.next();
           const before = keys.get(id);
           // Another request may have ended it meanwhile.
           if (before === undefined || before.invalidated) continue;
           const key: ApiKey = { ...before, ...change };
           // Roles from the file and from a request differ in their prototypes, but not in their text.
           if (JSON.stringify(key) === JSON.stringify(before)) continue;
-          keys.set(id, key);
+          keys.set(key);
           updated.push(id);
         }
         this.#fit(keys, by?.owner ?? true, now);
@@ -308,7 +317,7 @@ export class KeyStore {
     return this.#change(
       (keys) => {
         const adopted = others.filter(({ id }) => !keys.has(id));
-        for (const key of adopted) keys.set(key.id, key);
+        for (const key of adopted) keys.set(key);
         this.#fit(keys, true, now);
         return adopted.map(({ id }) => id);
       },
@@ -322,38 +331,24 @@ export class KeyStore {
    *
    * @throws {HttpError} 400 when that is not enough
    */
-  #fit(keys: Keys, byOwner: boolean, now: number): void {
+  #fit(keys: KeyList, byOwner: boolean, now: number): void {
     const share = byOwner ? 1 : SHARE_OF_OTHERS;
     const [most, mostBytes] = [Math.floor(this.#room.keys * share), Math.floor(this.#room.bytes * share)];
-    const before = this.#bytesOf(this.#keys);
-    let bytes = this.#bytesOf(keys);
     const fits = (): boolean =>
-      (keys.size <= most || keys.size <= this.#keys.size) && (bytes <= mostBytes || bytes <= before);
+      (keys.size <= most || keys.size <= this.#keys.size) &&
+      (keys.bytes <= mostBytes || keys.bytes <= this.#keys.bytes);
     if (fits()) return;
     const ended = [...keys.values()].filter((key) => endOf(key) <= now).sort((a, b) => endOf(a) - endOf(b));
     for (const key of ended) {
       keys.delete(key.id);
-      bytes -= this.#sizeOf(key);
       if (fits()) return;
     }
     const [count, what, limit] =
-      keys.size > most ? [keys.size, 'API keys', most] : [bytes, 'bytes of API keys', mostBytes];
+      keys.size > most ? [keys.size, 'API keys', most] : [keys.bytes, 'bytes of API keys', mostBytes];
     throw new HttpError(
       'illegal_argument',
       `this server would have [${String(count)}] ${what}, it may have [${String(limit)}]: invalidate some that nobody needs`,
     );
-  }
-
-  #bytesOf(keys: ReadonlyMap<string, ApiKey>): number {
-    let bytes = 0;
-    for (const key of keys.values()) bytes += this.#sizeOf(key);
-    return bytes;
-  }
-
-  #sizeOf(key: ApiKey): number {
-    let bytes = this.#bytes.get(key);
-    if (bytes === undefined) this.#bytes.set(key, (bytes = Buffer.byteLength(JSON.stringify(key))));
-    return bytes;
   }
 
   /**
@@ -363,14 +358,17 @@ export class KeyStore {
    * @param by the key whose rights `plan` was made with: changed meanwhile, it is not carried out
    * @throws what `plan` throws, or why the file cannot be written; the keys are then what they were
    */
-  #change<T>(plan: (keys: Keys) => T, { now, by }: { now: number; by?: ApiKey | undefined }): Promise<T> {
+  #change<T>(
+    plan: (keys: KeyList) => T | Promise<T>,
+    { now, by }: { now: number; by?: ApiKey | undefined },
+  ): Promise<T> {
     const change = async (attempt = 1): Promise<T> => {
       if (this.#text.isShared) await this.#reload();
       const before = this.#keys;
       if (by !== undefined && before.get(by.id) !== by) throw changedMeanwhile();
-      const after = new Map([...before].filter(([, key]) => endOf(key) + RETENTION_MS > now));
-      const result = plan(after);
-      if (after.size === before.size && [...after].every(([id, key]) => before.get(id) === key)) return result;
+      const after = await copy(before, (key) => endOf(key) + RETENTION_MS > now);
+      const result = await plan(after);
+      if (await isSame(after, before)) return result;
       let isWritten: boolean;
       try {
         isWritten = await this.#write(after);
@@ -392,9 +390,39 @@ export class KeyStore {
     return made;
   }
 
-  #write(keys: ReadonlyMap<string, ApiKey>): Promise<boolean> {
-    return this.#text.replace(seal({ format: FORMAT, keys: [...keys.values()] }));
+  #write(keys: KeyList): Promise<boolean> {
+    return this.#text.replace(sealPieces(textsOf(keys)));
   }
+}
+
+/** The JSON of a file with some keys, without its closing brace. */
+function* textsOf(keys: KeyList): Generator<string> {
+  let before = `{"format":${String(FORMAT)},"keys":[`;
+  for (const key of keys.values()) {
+    yield before + JSON.stringify(key);
+    before = ',';
+  }
+  yield keys.size === 0 ? `${before}]` : ']';
+}
+
+async function copy(keys: KeyList, isKept: (key: ApiKey) => boolean): Promise<KeyList> {
+  const turns = new Turns();
+  const list = new KeyList();
+  for (const key of keys.values()) {
+    if (isKept(key)) list.set(key);
+    if (turns.isOver) await turns.next();
+  }
+  return list;
+}
+
+async function isSame(keys: KeyList, others: KeyList): Promise<boolean> {
+  if (keys.size !== others.size) return false;
+  const turns = new Turns();
+  for (const key of keys.values()) {
+    if (others.get(key.id) !== key) return false;
+    if (turns.isOver) await turns.next();
+  }
+  return true;
 }
 
 function changedMeanwhile(): HttpError {
@@ -464,10 +492,6 @@ function isKey(key: unknown): key is ApiKey {
     isObject(metadata) &&
     (expiration === undefined || typeof expiration === 'number')
   );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** 22 characters, 128 random bits. */

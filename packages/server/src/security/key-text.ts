@@ -11,8 +11,8 @@ export interface KeyText {
   read(): Promise<string | undefined>;
   /** Says whether the text is still what was read last. */
   isCurrent(): Promise<boolean>;
-  /** Writes a text in place of the one that was read last; says whether that was still the one. */
-  replace(text: string): Promise<boolean>;
+  /** Writes a text, which comes in pieces, in place of the one that was read last; says whether that was still the one. */
+  replace(pieces: AsyncIterable<Uint8Array>): Promise<boolean>;
 }
 
 /** The text in a file of the data directory, which is this server's alone. */
@@ -22,8 +22,8 @@ export function keysInFile(path: string): KeyText {
     isShared: false,
     read: () => readIfPresent(path),
     isCurrent: () => Promise.resolve(true),
-    replace: async (text) => {
-      await replaceFile(path, text);
+    replace: async (pieces) => {
+      await replaceFile(path, pieces);
       return true;
     },
   };
@@ -60,7 +60,8 @@ export function sharedKeys(engine: SearchEngine): KeyText | undefined {
       const now = await place.version(ID);
       return now?.seqNo === last?.seqNo && now?.term === last?.term;
     },
-    replace: async (text) => {
+    replace: async (pieces) => {
+      const text = await whole(pieces);
       try {
         last = await place.write(ID, text, last);
         return true;
@@ -70,4 +71,10 @@ export function sharedKeys(engine: SearchEngine): KeyText | undefined {
       }
     },
   };
+}
+
+async function whole(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all).toString('utf8');
 }

@@ -8,6 +8,10 @@ const MAX_WINDOW = 10_000;
 
 const DEFAULT_SIZE = 10;
 
+/** Most clauses of a query, and most keys of a sort: all of them are looked at, on the event loop, for each API key. */
+const MOST_CLAUSES = 128;
+const MOST_SORTS = 32;
+
 const REALM = '_es_api_key';
 
 type Value = string | number | boolean;
@@ -51,7 +55,8 @@ export function queryKeys(keys: readonly ApiKey[], body: Uint8Array | undefined)
       `Result window is too large, from + size must be less than or equal to: [${String(MAX_WINDOW)}] but was [${String(from + size)}]`,
     );
   }
-  const test = request['query'] === undefined ? (): boolean => true : parseQuery(request['query']);
+  const room: Room = { clauses: MOST_CLAUSES, pattern: MOST_PATTERN };
+  const test = request['query'] === undefined ? (): boolean => true : parseQuery(request['query'], room);
   const order = parseSort(request['sort']);
   const found = keys.filter(test);
   const rows = found.map((key) => ({ key, sort: order.map(({ values }) => values(key)[0] ?? null) }));
@@ -76,17 +81,27 @@ function whole(value: unknown, name: string): number | undefined {
   return value;
 }
 
-/** How many bools may stand in each other. The depth of the whole body is bounded too. */
-function parseQuery(query: unknown): Test {
+/** How many more clauses a query may have, and characters of its patterns. */
+interface Room {
+  clauses: number;
+  pattern: number;
+}
+
+/** The depth of the whole body is bounded too. */
+function parseQuery(query: unknown, room: Room): Test {
+  room.clauses -= 1;
+  if (room.clauses < 0) {
+    throw new HttpError('illegal_argument', `a query for API keys may have at most [${String(MOST_CLAUSES)}] clauses`);
+  }
   const [kind, given] = only(query, 'query');
   switch (kind) {
     case 'match_all':
       return () => true;
     case 'bool':
-      return bool(given);
+      return bool(given, room);
     case 'ids': {
-      const wanted = list(isObject(given) ? given['values'] : undefined, 'ids');
-      return (key) => wanted.includes(key.id);
+      const wanted = new Set(list(isObject(given) ? given['values'] : undefined, 'ids'));
+      return (key) => wanted.has(key.id);
     }
     case 'exists': {
       const values = field(isObject(given) ? given['field'] : undefined);
@@ -100,8 +115,8 @@ function parseQuery(query: unknown): Test {
     }
     case 'terms': {
       const [values, options] = ofField(given, kind);
-      const wanted = list(options, kind);
-      return (key) => values(key).some((value) => wanted.includes(String(value)));
+      const wanted = new Set(list(options, kind));
+      return (key) => values(key).some((value) => wanted.has(String(value)));
     }
     case 'prefix': {
       const [values, options] = ofField(given, kind);
@@ -111,10 +126,11 @@ function parseQuery(query: unknown): Test {
     case 'wildcard': {
       const [values, options] = ofField(given, kind);
       const wanted = scalar(isObject(options) ? (options['value'] ?? options['wildcard']) : options, kind);
-      if (wanted.length > MOST_PATTERN) {
+      room.pattern -= wanted.length;
+      if (room.pattern < 0) {
         throw new HttpError(
           'illegal_argument',
-          `a pattern of [${String(wanted.length)}] characters is too long, at most [${String(MOST_PATTERN)}] are possible`,
+          `a pattern of [${String(wanted.length)}] characters is too long, at most [${String(MOST_PATTERN)}] are possible in all patterns`,
         );
       }
       return (key) => values(key).some((value) => matchesGlob(wanted, String(value), '?'));
@@ -126,19 +142,20 @@ function parseQuery(query: unknown): Test {
   }
 }
 
-/** Longest pattern of a `wildcard` query: a longer one takes seconds on long values. */
+/** Most characters of all patterns of a query: more take seconds on long values. */
 const MOST_PATTERN = 256;
 
-function bool(given: unknown): Test {
+function bool(given: unknown, room: Room): Test {
   if (!isObject(given)) throw malformed('bool');
-  const clauses: Record<string, Test[]> = { must: [], filter: [], should: [], must_not: [] };
+  const tests: Record<string, Test[]> = { must: [], filter: [], should: [], must_not: [] };
   let least: unknown;
   for (const [name, value] of Object.entries(given)) {
     if (name === 'minimum_should_match') least = value;
-    else if (Object.hasOwn(clauses, name)) clauses[name] = (Array.isArray(value) ? value : [value]).map(parseQuery);
-    else throw new HttpError('parse', `[bool] query does not support [${name}]`);
+    else if (Object.hasOwn(tests, name)) {
+      tests[name] = (Array.isArray(value) ? (value as unknown[]) : [value]).map((one) => parseQuery(one, room));
+    } else throw new HttpError('parse', `[bool] query does not support [${name}]`);
   }
-  const { must = [], filter = [], should = [], must_not: not = [] } = clauses;
+  const { must = [], filter = [], should = [], must_not: not = [] } = tests;
   const wanted = least ?? (should.length > 0 && must.length + filter.length === 0 ? 1 : 0);
   if (typeof wanted !== 'number' || !Number.isInteger(wanted)) throw malformed('minimum_should_match');
   return (key) =>
@@ -201,7 +218,14 @@ function scalars(value: unknown): readonly Value[] {
 
 function parseSort(sort: unknown): readonly { readonly values: Values; readonly down: boolean }[] {
   if (sort === undefined) return [];
-  return (Array.isArray(sort) ? (sort as unknown[]) : [sort]).map((one) => {
+  const all: unknown[] = Array.isArray(sort) ? sort : [sort];
+  if (all.length > MOST_SORTS) {
+    throw new HttpError(
+      'illegal_argument',
+      `[sort] may have at most [${String(MOST_SORTS)}] keys, but has [${String(all.length)}]`,
+    );
+  }
+  return all.map((one) => {
     if (typeof one === 'string') return { values: field(one), down: false };
     const [name, options] = only(one, 'sort');
     const order = isObject(options) ? options['order'] : options;

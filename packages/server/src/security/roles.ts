@@ -1,5 +1,6 @@
 import { HttpError } from '../errors.js';
 import { CLUSTER_PRIVILEGES, INDEX_PRIVILEGES } from './actions.js';
+import { isObject } from './request-body.js';
 
 /** Privileges on the indices that any of `names` matches; `*` and `?` are wildcards. */
 export interface IndexPrivileges {
@@ -54,10 +55,6 @@ function isIndexPrivileges(item: unknown): item is IndexPrivileges {
 
 function areStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function parseRole(name: string, descriptor: Record<string, unknown>): Role {

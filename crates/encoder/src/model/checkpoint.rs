@@ -1,0 +1,361 @@
+//! The parameters of an encoder in a checkpoint of Hugging Face's Transformers: `model.safetensors`, in one file or in several, and
+//! what `config.json` says of its architecture.
+//!
+//! BERT, DistilBERT and RoBERTa (XLM-R, CamemBERT) compute the same under different names; RoBERTa counts positions from
+//! another start. Whatever else an architecture does differently is refused by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
+use crate::error::EncoderError;
+use crate::stored::Stored;
+
+use super::decoder::Source;
+use super::safetensors::{Tensor, Tensors};
+
+/// A checkpoint in one file.
+const WHOLE: &str = "model.safetensors";
+/// The list of the files of a checkpoint in several: `{"weight_map": {tensor: file}}`.
+const INDEX: &str = "model.safetensors.index.json";
+/// The table that every encoder has; what stands before it in its name stands before all others.
+const WORDS: &str = "embeddings.word_embeddings.weight";
+/// Layers of the deepest encoder that is taken.
+const MAX_LAYERS: usize = 100;
+
+/// The keys of `config.json` that say how an encoder computes, as BERT and as DistilBERT write them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Architecture {
+    model_type: String,
+    #[serde(alias = "dim")]
+    hidden_size: usize,
+    #[serde(alias = "n_layers")]
+    num_hidden_layers: usize,
+    #[serde(alias = "n_heads")]
+    num_attention_heads: usize,
+    #[serde(alias = "activation")]
+    hidden_act: Option<String>,
+    layer_norm_eps: Option<f32>,
+    position_embedding_type: Option<String>,
+    pad_token_id: Option<usize>,
+    is_decoder: bool,
+}
+
+/// Names of the parts of a layer.
+#[derive(Debug)]
+struct LayerNames {
+    layers: &'static str,
+    query: &'static str,
+    key: &'static str,
+    value: &'static str,
+    attended: &'static str,
+    attention_norm: &'static str,
+    inner: &'static str,
+    outer: &'static str,
+    output_norm: &'static str,
+}
+
+const BERT: LayerNames = LayerNames {
+    layers: "encoder.layer",
+    query: "attention.self.query",
+    key: "attention.self.key",
+    value: "attention.self.value",
+    attended: "attention.output.dense",
+    attention_norm: "attention.output.LayerNorm",
+    inner: "intermediate.dense",
+    outer: "output.dense",
+    output_norm: "output.LayerNorm",
+};
+
+const DISTILBERT: LayerNames = LayerNames {
+    layers: "transformer.layer",
+    query: "attention.q_lin",
+    key: "attention.k_lin",
+    value: "attention.v_lin",
+    attended: "attention.out_lin",
+    attention_norm: "sa_layer_norm",
+    inner: "ffn.lin1",
+    outer: "ffn.lin2",
+    output_norm: "output_layer_norm",
+};
+
+/// Names of the parts of a masked language model's head.
+struct HeadNames {
+    dense: &'static str,
+    norm: &'static str,
+    decoder: &'static str,
+    /// One parameter under either name; where a file has both, the decoder's own counts.
+    bias: [&'static str; 2],
+}
+
+const HEADS: [HeadNames; 3] = [
+    HeadNames {
+        dense: "cls.predictions.transform.dense",
+        norm: "cls.predictions.transform.LayerNorm",
+        decoder: "cls.predictions.decoder.weight",
+        bias: ["cls.predictions.decoder.bias", "cls.predictions.bias"],
+    },
+    HeadNames {
+        dense: "lm_head.dense",
+        norm: "lm_head.layer_norm",
+        decoder: "lm_head.decoder.weight",
+        bias: ["lm_head.decoder.bias", "lm_head.bias"],
+    },
+    HeadNames {
+        dense: "vocab_transform",
+        norm: "vocab_layer_norm",
+        decoder: "vocab_projector.weight",
+        bias: ["vocab_projector.bias", "vocab_projector.bias"],
+    },
+];
+
+/// A checkpoint whose architecture is known; its parameters are not read.
+#[derive(Debug)]
+pub(super) struct Checkpoint {
+    dir: PathBuf,
+    architecture: Architecture,
+    names: &'static LayerNames,
+    files: Vec<Tensors>,
+    /// What stands before the names of the encoder's own parameters.
+    prefix: String,
+}
+
+/// The files of a directory's checkpoint, the list of them first; `None` if it has none.
+///
+/// # Errors
+/// [`EncoderError::ModelNotReadable`] if that list cannot be read or leads out of the directory.
+pub(super) fn files(dir: &Path) -> Result<Option<Vec<PathBuf>>, EncoderError> {
+    #[derive(Deserialize)]
+    struct Index {
+        weight_map: BTreeMap<String, String>,
+    }
+    let whole = dir.join(WHOLE);
+    if whole.is_file() {
+        return Ok(Some(vec![whole]));
+    }
+    let path = dir.join(INDEX);
+    let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.clone(), reason };
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error.to_string())),
+    };
+    let index: Index = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+    let names: BTreeSet<String> = index.weight_map.into_values().collect();
+    if let Some(name) =
+        names.iter().find(|name| name.contains(['/', '\\']) || !name.ends_with(".safetensors"))
+    {
+        return Err(unreadable(format!("[{name}] is no file of the checkpoint")));
+    }
+    let parts = names.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
+    Ok(Some([vec![path.clone()], parts].concat()))
+}
+
+impl Checkpoint {
+    /// Looks at the files that [`files`] named.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if one is damaged, [`EncoderError::Unsupported`] for an architecture that our own code does
+    /// not compute.
+    pub(super) fn open(
+        dir: &Path,
+        files: &[PathBuf],
+        architecture: Architecture,
+    ) -> Result<Self, EncoderError> {
+        let unsupported = |reason: String| EncoderError::Unsupported { path: dir.to_path_buf(), reason };
+        let names = match architecture.model_type.as_str() {
+            "bert" | "roberta" | "xlm-roberta" | "camembert" => &BERT,
+            "distilbert" => &DISTILBERT,
+            "" => return Err(unsupported("config.json does not say its [model_type]".into())),
+            other => {
+                return Err(unsupported(format!(
+                    "[{other}] is no architecture that is computed from a checkpoint; those are [bert], [distilbert], [roberta], \
+                     [xlm-roberta] and [camembert]. It needs a graph, model.onnx, beside it"
+                )));
+            }
+        };
+        let said =
+            |option: &Option<String>, wanted: &str| option.as_deref().is_none_or(|given| given == wanted);
+        if !said(&architecture.hidden_act, "gelu") {
+            let given = architecture.hidden_act.unwrap_or_default();
+            return Err(unsupported(format!("activation [{given}]; it has to be [gelu]")));
+        }
+        if !said(&architecture.position_embedding_type, "absolute") || architecture.is_decoder {
+            return Err(unsupported("its positions are not absolute, or it is a decoder".into()));
+        }
+        let safetensors =
+            files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "safetensors"));
+        let files = safetensors.map(|path| Tensors::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let prefix = files
+            .iter()
+            .flat_map(Tensors::names)
+            .find_map(|name| name.strip_suffix(WORDS))
+            .ok_or_else(|| unsupported(format!("its checkpoint has no tensor [{WORDS}]")))?
+            .to_owned();
+        Ok(Self { dir: dir.to_path_buf(), architecture, names, files, prefix })
+    }
+
+    /// Whether it has the head of a masked language model.
+    pub(super) fn has_head(&self) -> bool {
+        self.head().is_some()
+    }
+
+    /// Length of a hidden state.
+    pub(super) fn width(&self) -> usize {
+        self.architecture.hidden_size
+    }
+
+    /// The parameters of the encoder, the large ones still in the file; with those of the masked language model's transform, if its head
+    /// is wanted.
+    ///
+    /// # Errors
+    /// [`EncoderError::Unsupported`] with the tensor that is missing or of another shape, or what a damaged file gives.
+    pub(super) fn weights(&self, with_head: bool) -> Result<Weights, EncoderError> {
+        let Architecture { hidden_size: width, num_attention_heads: heads, .. } = self.architecture;
+        let layers = self.architecture.num_hidden_layers;
+        if !(1..=MAX_LAYERS).contains(&layers) {
+            return Err(self.unsupported(format!("{layers} layers; it must have 1 to {MAX_LAYERS}")));
+        }
+        let words = self.matrix(&self.own(WORDS), None, width)?;
+        let mut positions =
+            self.values(&self.matrix(&self.own("embeddings.position_embeddings.weight"), None, width)?)?;
+        if !matches!(self.architecture.model_type.as_str(), "bert" | "distilbert") {
+            // RoBERTa's first positions are of padding: a text starts behind it.
+            let before = self.architecture.pad_token_id.unwrap_or(1).saturating_add(1).saturating_mul(width);
+            positions.drain(..before.min(positions.len()));
+        }
+        let types = self.own("embeddings.token_type_embeddings.weight");
+        if self.find(&types)?.is_some() {
+            // Token types are always 0 here: the first row of their table goes into the positions.
+            let types = self.values(&self.matrix(&types, None, width)?)?;
+            for row in positions.chunks_exact_mut(width) {
+                row.iter_mut().zip(&types).for_each(|(position, kind)| *position += kind);
+            }
+        }
+        let transform = match self.head().filter(|_| with_head) {
+            Some(head) => Some((self.linear(head.dense, width, width)?, self.norm(head.norm)?)),
+            None => None,
+        };
+        Ok(Weights {
+            width,
+            heads,
+            words: words.values,
+            positions,
+            embedding_norm: self.norm(&self.own("embeddings.LayerNorm"))?,
+            layers: (0..layers).map(|number| self.layer(number)).collect::<Result<_, _>>()?,
+            transform,
+        })
+    }
+
+    /// The decoder of the masked language model, which may be the word embeddings.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::weights`]; also if it has no such head.
+    pub(super) fn decoder(&self) -> Result<Source, EncoderError> {
+        let dims = self.width();
+        let head = self.head().ok_or_else(|| {
+            self.unsupported(
+                "its checkpoint has no head of a masked language model, which token weights come from".into(),
+            )
+        })?;
+        let own = self.find(head.decoder)?.is_some();
+        let rows = self.matrix(&if own { head.decoder.to_owned() } else { self.own(WORDS) }, None, dims)?;
+        let terms = rows.shape[0];
+        let bias = match (self.find(head.bias[0])?, self.find(head.bias[1])?) {
+            (Some(bias), _) | (None, Some(bias)) => bias.values,
+            (None, None) => Stored::Here(vec![0.0; terms]),
+        };
+        if bias.len() != terms {
+            return Err(self.unsupported(format!("{} biases do not fit {terms} terms", bias.len())));
+        }
+        Ok(Source { rows: rows.values, transposed: false, bias, terms, dims })
+    }
+
+    /// The error of parameters that the kernels do not take.
+    pub(super) fn unfit(&self) -> EncoderError {
+        self.unsupported(
+            "its widths, and that of each head, have to be multiples of 32, and all of its numbers finite"
+                .into(),
+        )
+    }
+
+    fn head(&self) -> Option<&'static HeadNames> {
+        let has = |name: &str| self.files.iter().flat_map(Tensors::names).any(|own| own == name);
+        HEADS.iter().find(|head| has(&format!("{}.weight", head.dense)))
+    }
+
+    fn layer(&self, number: usize) -> Result<LayerWeights, EncoderError> {
+        let (names, width) = (self.names, self.width());
+        let own = |part: &str| self.own(&format!("{}.{number}.{part}", names.layers));
+        let square = |part: &str| self.linear(&own(part), width, width);
+        let inner = self.tensor(&format!("{}.bias", own(names.inner)))?.values.len();
+        Ok(LayerWeights {
+            query: square(names.query)?,
+            key: square(names.key)?,
+            value: square(names.value)?,
+            attended: square(names.attended)?,
+            attention_norm: self.norm(&own(names.attention_norm))?,
+            inner: self.linear(&own(names.inner), width, inner)?,
+            outer: self.linear(&own(names.outer), inner, width)?,
+            output_norm: self.norm(&own(names.output_norm))?,
+        })
+    }
+
+    /// A linear map, which checkpoints keep as `[outputs][inputs]`.
+    fn linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<LinearWeights, EncoderError> {
+        let weights = self.matrix(&format!("{name}.weight"), Some(outputs), inputs)?;
+        let bias = self.values(&self.tensor(&format!("{name}.bias"))?)?;
+        Ok(LinearWeights { weights: weights.values.transposed(inputs), bias })
+    }
+
+    /// A layer normalisation; the oldest checkpoints call its parameters `gamma` and `beta`.
+    fn norm(&self, name: &str) -> Result<NormWeights, EncoderError> {
+        let either = |now: &str, before: &str| match self.find(&format!("{name}.{before}"))? {
+            Some(tensor) => self.values(&tensor),
+            None => self.values(&self.tensor(&format!("{name}.{now}"))?),
+        };
+        let epsilon = self.architecture.layer_norm_eps.unwrap_or(1e-12);
+        Ok(NormWeights { scale: either("weight", "gamma")?, shift: either("bias", "beta")?, epsilon })
+    }
+
+    /// A matrix of so many rows, if that is known, and columns.
+    fn matrix(&self, name: &str, rows: Option<usize>, columns: usize) -> Result<Tensor, EncoderError> {
+        let tensor = self.tensor(name)?;
+        let fits = matches!(tensor.shape[..], [high, wide] if wide == columns && rows.is_none_or(|rows| rows == high));
+        if fits && columns > 0 {
+            return Ok(tensor);
+        }
+        let wanted = rows.map_or_else(|| "any".to_owned(), |rows| rows.to_string());
+        Err(self.unsupported(format!(
+            "tensor [{name}] has the shape {:?}, and config.json says [{wanted}, {columns}]",
+            tensor.shape
+        )))
+    }
+
+    fn tensor(&self, name: &str) -> Result<Tensor, EncoderError> {
+        self.find(name)?.ok_or_else(|| self.unsupported(format!("its checkpoint has no tensor [{name}]")))
+    }
+
+    fn find(&self, name: &str) -> Result<Option<Tensor>, EncoderError> {
+        self.files.iter().find_map(|file| file.find(name).transpose()).transpose()
+    }
+
+    fn values(&self, tensor: &Tensor) -> Result<Vec<f32>, EncoderError> {
+        let unreadable = |error: std::io::Error| EncoderError::ModelNotReadable {
+            path: self.dir.clone(),
+            reason: error.to_string(),
+        };
+        tensor.values.read().map_err(unreadable)
+    }
+
+    fn own(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    fn unsupported(&self, reason: String) -> EncoderError {
+        EncoderError::Unsupported { path: self.dir.clone(), reason }
+    }
+}

@@ -1,0 +1,147 @@
+//! The files that sentence-transformers puts beside a model: its modules, how they pool, and its prompts.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::EncoderError;
+use crate::pooling::Activation;
+
+use super::Prefixes;
+use super::layout::{Pooling, activation, read_json};
+
+/// `modules.json`: the steps from a text to its vector, by the last part of their types' names.
+#[derive(Debug)]
+pub(super) struct Modules(Vec<String>);
+
+impl Modules {
+    /// Reads the list, if there is one.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if it is damaged.
+    pub(super) fn read(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Option<Self>, EncoderError> {
+        #[derive(Deserialize)]
+        struct Step {
+            #[serde(rename = "type", default)]
+            kind: String,
+        }
+        let steps: Option<Vec<Step>> = read_json(&dir.join("modules.json"), files)?;
+        let last = |step: Step| step.kind.rsplit('.').next().unwrap_or_default().to_owned();
+        Ok(steps.map(|steps| Self(steps.into_iter().map(last).collect())))
+    }
+
+    /// Whether the steps end with token weights; `None` where the list does not tell.
+    pub(super) fn is_sparse(&self) -> Option<bool> {
+        if self.has("SpladePooling") || self.has("MLMTransformer") {
+            return Some(true);
+        }
+        self.has("Pooling").then_some(false)
+    }
+
+    /// Whether vectors are scaled to length 1.
+    pub(super) fn normalizes(&self) -> bool {
+        self.has("Normalize")
+    }
+
+    /// A step of a dense model that only a graph can have.
+    pub(super) fn foreign(&self) -> Option<&str> {
+        let known = |kind: &str| ["Transformer", "Pooling", "Normalize"].contains(&kind);
+        self.0.iter().map(String::as_str).find(|kind| !known(kind))
+    }
+
+    fn has(&self, kind: &str) -> bool {
+        self.0.iter().any(|own| own == kind)
+    }
+}
+
+/// `config_sentence_transformers.json`: what is put before texts, and how vectors are cut.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Prompts {
+    prompts: BTreeMap<String, String>,
+    /// Numbers that are left of a vector (Matryoshka).
+    pub(super) truncate_dim: Option<usize>,
+}
+
+impl Prompts {
+    /// Reads the file, if there is one.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if it is damaged.
+    pub(super) fn read(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Self, EncoderError> {
+        Ok(read_json(&dir.join("config_sentence_transformers.json"), files)?.unwrap_or_default())
+    }
+
+    /// The prompts by what they are for, under the names that models give them.
+    pub(super) fn prefixes(&self) -> Prefixes {
+        let first = |names: &[&str]| {
+            let mut found = names.iter().filter_map(|name| self.prompts.get(*name));
+            found.find(|prompt| !prompt.is_empty()).cloned()
+        };
+        Prefixes {
+            search: first(&["query", "search_query", "retrieval.query"]),
+            ingest: first(&["document", "passage", "search_document", "corpus", "retrieval.passage"]),
+        }
+    }
+}
+
+/// The pooling module of a dense model; mean, if there is none.
+///
+/// # Errors
+/// [`EncoderError::Unsupported`] for one that is not known.
+pub(super) fn dense_pooling(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Pooling, EncoderError> {
+    let path = dir.join("1_Pooling/config.json");
+    let Some(module): Option<BTreeMap<String, serde_json::Value>> = read_json(&path, files)? else {
+        return Ok(Pooling::Mean);
+    };
+    let modes: Vec<&str> = module
+        .iter()
+        .filter(|(_, value)| **value == serde_json::Value::Bool(true))
+        .filter_map(|(name, _)| name.strip_prefix("pooling_mode_"))
+        .collect();
+    match modes[..] {
+        ["cls_token"] => Ok(Pooling::Cls),
+        ["mean_tokens"] => Ok(Pooling::Mean),
+        ["lasttoken"] => Ok(Pooling::Last),
+        _ => Err(EncoderError::Unsupported {
+            path,
+            reason: format!(
+                "pooling [{}]; it has to be of the first token, the last one, or the mean",
+                modes.join(", ")
+            ),
+        }),
+    }
+}
+
+/// The activation in the pooling module of a sparse model.
+///
+/// # Errors
+/// [`EncoderError::Unsupported`] for one that is not known, and for sums over tokens.
+pub(super) fn splade_activation(
+    dir: &Path,
+    files: &mut Vec<PathBuf>,
+) -> Result<Option<Activation>, EncoderError> {
+    #[derive(Deserialize)]
+    struct Module {
+        activation_function: Option<String>,
+        pooling_strategy: Option<String>,
+    }
+    // The second is where models that encode documents only have it.
+    let places = ["1_SpladePooling/config.json", "document_1_SpladePooling/config.json"];
+    for path in places.map(|place| dir.join(place)) {
+        let Some(module): Option<Module> = read_json(&path, files)? else { continue };
+        if let Some(strategy) = module.pooling_strategy.filter(|strategy| strategy != "max") {
+            return Err(EncoderError::Unsupported {
+                path,
+                reason: format!("pooling [{strategy}]; it has to be [max]"),
+            });
+        }
+        let Some(name) = module.activation_function else { return Ok(None) };
+        return match activation(&name) {
+            Some(activation) => Ok(Some(activation)),
+            None => Err(EncoderError::Unsupported { path, reason: format!("activation [{name}]") }),
+        };
+    }
+    Ok(None)
+}

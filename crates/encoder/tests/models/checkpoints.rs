@@ -1,0 +1,136 @@
+//! Checkpoints as Transformers saves them, without a graph: their vectors are those that Transformers computes
+//! (`tests/fixtures/make_checkpoints.py`), and what cannot be computed is refused by name.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sparrow_encoder::{EncoderError, Model, ModelKind};
+
+use crate::exports::{check, fixtures};
+
+#[test]
+fn bert_with_half_precision_and_the_mean_over_tokens() {
+    check("checkpoint-bert", ModelKind::Dense { dims: 32 }, false);
+}
+
+#[test]
+fn a_masked_language_model_in_several_files_with_a_decoder_of_its_own() {
+    check("checkpoint-splade", ModelKind::SparseMlm, true);
+}
+
+#[test]
+fn distilbert_whose_decoder_is_its_word_embeddings() {
+    check("checkpoint-distilbert", ModelKind::SparseMlm, true);
+}
+
+#[test]
+fn xlm_roberta_with_a_unigram_tokenizer_and_the_first_token() {
+    check("checkpoint-xlmr", ModelKind::Dense { dims: 32 }, false);
+}
+
+#[test]
+fn roberta_with_the_last_token_cut_to_its_first_numbers() {
+    check("checkpoint-matryoshka", ModelKind::Dense { dims: 8 }, false);
+    let info = Model::inspect(&fixtures().join("checkpoint-matryoshka")).unwrap();
+    assert_eq!(info.prefixes.search.as_deref(), Some("query: "));
+    assert_eq!(info.prefixes.ingest.as_deref(), Some("passage: "));
+}
+
+/// A copy of a fixture with one of its JSON files changed.
+fn changed(name: &str, file: &str, change: impl Fn(&mut Value)) -> tempfile::TempDir {
+    let dir = copy(&fixtures().join(name));
+    let path = dir.path().join(file);
+    let mut json = fs::read(&path).map_or(json!({}), |bytes| serde_json::from_slice(&bytes).unwrap());
+    change(&mut json);
+    fs::write(path, json.to_string()).unwrap();
+    dir
+}
+
+fn copy(from: &Path) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut folders = vec![(from.to_path_buf(), dir.path().to_path_buf())];
+    while let Some((from, to)) = folders.pop() {
+        fs::create_dir_all(&to).unwrap();
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            let (path, to) = (entry.path(), to.join(entry.file_name()));
+            if path.is_dir() {
+                folders.push((path, to));
+            } else {
+                fs::copy(path, to).unwrap();
+            }
+        }
+    }
+    dir
+}
+
+#[track_caller]
+fn refused(dir: &tempfile::TempDir, reason: &str) {
+    let error = Model::load(dir.path()).unwrap_err();
+    let known = matches!(error, EncoderError::Unsupported { .. } | EncoderError::ModelNotReadable { .. });
+    assert!(known && error.to_string().contains(reason), "{error}");
+}
+
+#[test]
+fn what_cannot_be_computed_is_refused_by_name() {
+    let config = |change: &dyn Fn(&mut Value)| changed("checkpoint-bert", "config.json", change);
+    refused(&config(&|json| json["model_type"] = json!("mpnet")), "[mpnet] is no architecture");
+    refused(&config(&|json| json["hidden_act"] = json!("gelu_new")), "activation [gelu_new]");
+    refused(
+        &config(&|json| json["position_embedding_type"] = json!("relative_key")),
+        "positions are not absolute",
+    );
+    refused(&config(&|json| json["num_hidden_layers"] = json!(3)), "no tensor [encoder.layer.2.");
+    refused(
+        &config(&|json| json["hidden_size"] = json!(16)),
+        "embeddings.word_embeddings.weight] has the shape [13, 32]",
+    );
+    refused(&config(&|json| json["num_attention_heads"] = json!(2)), "multiples of 32");
+    let steps = |json: &mut Value| json[1]["type"] = json!("sentence_transformers.models.Dense");
+    refused(&changed("checkpoint-bert", "modules.json", steps), "module [Dense]");
+    let pooling = |json: &mut Value| json["pooling_mode_max_tokens"] = json!(true);
+    refused(&changed("checkpoint-bert", "1_Pooling/config.json", pooling), "[max_tokens, mean_tokens]");
+    let cut = |json: &mut Value| json["truncate_dim"] = json!(33);
+    refused(
+        &changed("checkpoint-matryoshka", "config_sentence_transformers.json", cut),
+        "cannot be cut to 33",
+    );
+    let sparse = |json: &mut Value| json["kind"] = json!("sparse_mlm");
+    refused(&changed("checkpoint-bert", "sparrow.json", sparse), "no head of a masked language model");
+    let out = |json: &mut Value| json["weight_map"]["lm_head.bias"] = json!("../other.safetensors");
+    refused(
+        &changed("checkpoint-splade", "model.safetensors.index.json", out),
+        "is no file of the checkpoint",
+    );
+    let missing = copy(&fixtures().join("checkpoint-bert"));
+    fs::remove_file(missing.path().join("model.safetensors")).unwrap();
+    refused(&missing, "no model.onnx and no model.safetensors");
+    fs::write(missing.path().join("pytorch_model.bin"), "").unwrap();
+    refused(&missing, "pytorch_model.bin is not read");
+}
+
+/// Most directories on the hub have both: the checkpoint needs no ONNX Runtime.
+#[test]
+fn a_checkpoint_is_taken_before_a_graph_and_a_graph_before_nothing() {
+    let both = copy(&fixtures().join("checkpoint-bert"));
+    fs::copy(fixtures().join("dense-cls/model.onnx"), both.path().join("model.onnx")).unwrap();
+    assert!(Model::load(both.path()).unwrap().is_native());
+    let foreign = |json: &mut Value| json["model_type"] = json!("mpnet");
+    let unknown = changed("checkpoint-bert", "config.json", foreign);
+    fs::copy(fixtures().join("dense-cls/model.onnx"), unknown.path().join("model.onnx")).unwrap();
+    assert!(!Model::load(unknown.path()).unwrap().is_native());
+}
+
+/// Equal files have equal fingerprints, and one changed bit in any part makes another one.
+#[test]
+fn the_fingerprint_covers_all_files() {
+    let fingerprint = |dir: &Path| Model::inspect(dir).unwrap().fingerprint;
+    let whole = fixtures().join("checkpoint-splade");
+    let same = copy(&whole);
+    assert_eq!(fingerprint(same.path()), fingerprint(&whole));
+    let part = same.path().join("model-00003-of-00003.safetensors");
+    let mut bytes = fs::read(&part).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(part, bytes).unwrap();
+    assert_ne!(fingerprint(same.path()), fingerprint(&whole));
+}

@@ -1,0 +1,93 @@
+//! The lanes of operations.
+
+use sparrow_call::request::Request;
+
+/// Which threads run an operation, so that a bulk load does not starve searches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Questions about indices, settings and counts: they wait for no write, and no write waits for them.
+    Look,
+    /// Trials of pipelines and analyzers, which may take long and change nothing.
+    Trial,
+    /// Looking at other operations and ending them, and the figures of the process: answered however many long ones there are.
+    Watch,
+    /// Whether the server is well: answered however busy the others are.
+    Health,
+    /// Operations that may wait for minutes.
+    Long,
+}
+
+/// The lane of an operation.
+pub(crate) fn lane_of(request: &Request) -> Lane {
+    match request.op.as_str() {
+        "cluster_health" => Lane::Health,
+        "instruments" => Lane::Watch,
+        "get_task" | "list_tasks" | "cancel_tasks" | "cancel_task" => {
+            let waits = request.query.get("wait_for_completion").is_some_and(|text| text != "false");
+            if waits { Lane::Long } else { Lane::Watch }
+        }
+        "simulate_pipeline" | "simulate_index_template" | "analyze" => Lane::Trial,
+        "get_index"
+        | "exists_index"
+        | "get_mapping"
+        | "get_field_mapping"
+        | "get_settings"
+        | "get_alias"
+        | "exists_alias"
+        | "resolve_index"
+        | "get_data_stream"
+        | "get_index_template"
+        | "get_component_template"
+        | "get_template"
+        | "get_pipeline"
+        | "get_cluster_settings"
+        | "cluster_state"
+        | "cluster_figures"
+        | "node_indices"
+        | "index_stats"
+        | "index_segments"
+        | "recovery"
+        | "pending_tasks"
+        | "remote_info"
+        | "upgrade_assistance"
+        | "ml_info"
+        | "get_trained_models"
+        | "trained_model_stats"
+        | "get_inference" => Lane::Look,
+        "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge"
+        | "start_deployment" | "stop_deployment" | "update_deployment" | "clone_index" | "shrink_index"
+        | "split_index" | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
+        | "cleanup_repository" | "create_snapshot" | "get_snapshot" | "snapshot_status"
+        | "clone_snapshot" | "delete_snapshot" | "snapshot_keys" | "restore_snapshot" | "cat_snapshots" => {
+            Lane::Long
+        }
+        "search"
+        | "knn_search"
+        | "explain"
+        | "msearch"
+        | "rank_eval"
+        | "scroll"
+        | "clear_scroll"
+        | "open_point_in_time"
+        | "close_point_in_time"
+        | "field_caps"
+        | "validate_query"
+        | "search_shards"
+        | "count"
+        | "cat_count"
+        | "get_doc"
+        | "exists_doc"
+        | "get_source"
+        | "mget"
+        | "term_vectors"
+        | "multi_term_vectors"
+        | "infer_trained_model"
+        | "infer" => Lane::Read,
+        op if op.starts_with("cat_") => Lane::Look,
+        _ => Lane::Write,
+    }
+}

@@ -1,0 +1,303 @@
+//! The workers of a lane, and the operations that wait for them.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::shedding::Shedding;
+use sparrow_admin::lanes::LaneStats;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::CancelFlag;
+use sparrow_call::waits::{Worker, work_for};
+
+/// Waiting operations above which a lane refuses more.
+const LANE_CAPACITY: usize = 2000;
+
+/// Bytes of waiting bodies above which a lane refuses more, unless nothing waits.
+pub(super) const LANE_BYTES: usize = 256 << 20;
+
+/// How long the first that waits may have waited before a lane refuses more: so many times as long as an operation takes, and
+/// within these bounds. An answer that comes later than that is of no use to most who wait for it.
+const PATIENCE_TIMES: u32 = 3;
+pub(super) const PATIENCE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
+
+/// How long an operation is one of those of which only some run at once: usually, and while a lane lets only a few wait. Then a
+/// machine that is slow for being busy would soon have all workers at work.
+pub(super) const SHORT: Duration = Duration::from_millis(100);
+const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
+
+pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+/// Workers and what waits for them. A job goes to the worker that became idle last: its stack and its core's caches
+/// are still warm, and of many workers only as many run as are needed.
+pub(super) struct Queue {
+    name: &'static str,
+    /// Operations that may run at once, besides those that wait for something or have run for long.
+    at_once: usize,
+    pub(super) state: Mutex<State>,
+    /// One for each worker.
+    bells: Vec<Condvar>,
+}
+
+pub(super) struct Waiting {
+    job: Job,
+    /// Whether anybody still wants it.
+    pub(super) cancel: CancelFlag,
+    since: Instant,
+    bytes: usize,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) waiting: VecDeque<Waiting>,
+    /// Bytes of their bodies.
+    waiting_bytes: usize,
+    /// How long an operation takes, the later ones counting more.
+    usual: Duration,
+    /// Whether only a few may wait.
+    shedding: Shedding,
+    /// A job for each idle worker that was woken for it.
+    handed: Vec<Option<Job>>,
+    /// Since when each worker needs a core.
+    pub(super) begun: Vec<Option<Instant>>,
+    /// The idle worker that looks when one more may run.
+    watcher: Option<usize>,
+    /// Idle workers, the last one on top.
+    idle: Vec<usize>,
+    closed: bool,
+    /// Jobs that workers began.
+    started: u64,
+    rejected: u64,
+    /// Most workers that were busy at once.
+    largest: usize,
+}
+
+impl State {
+    /// Whether an operation that holds so many bytes may not wait.
+    fn refuses(&mut self, bytes: usize, at_once: usize) -> bool {
+        let now = Instant::now();
+        let patience = (self.usual * PATIENCE_TIMES).clamp(*PATIENCE.start(), *PATIENCE.end());
+        let is_late = self.waiting.front().is_some_and(|first| now.duration_since(first.since) > patience);
+        let is_large = !self.waiting.is_empty() && self.waiting_bytes + bytes > LANE_BYTES;
+        let is_shed = self.shedding.refuses(self.waiting.len(), at_once, is_late, now);
+        self.waiting.len() >= LANE_CAPACITY || is_shed || is_large
+    }
+
+    /// Whether one more may run now.
+    fn may_begin(&self, at_once: usize, now: Instant) -> bool {
+        let at_once = (at_once - usize::from(self.shedding.is_on())).max(1);
+        let short = self.short();
+        let working = self.begun.iter().flatten().filter(|begun| now.duration_since(**begun) < short);
+        self.closed || working.count() < at_once
+    }
+
+    /// How long an operation is one of those of which only some run at once.
+    fn short(&self) -> Duration {
+        if self.shedding.is_on() { SHORT_WHEN_SHEDDING } else { SHORT }
+    }
+
+    /// The operation that a worker is to begin now, if there is one.
+    fn take_next(&mut self, worker: usize, at_once: usize) -> Option<Job> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let now = Instant::now();
+        if !self.may_begin(at_once, now) {
+            return None;
+        }
+        let Waiting { job, bytes, .. } = self.waiting.pop_front()?;
+        self.waiting_bytes -= bytes;
+        self.begun[worker] = Some(now);
+        self.started += 1;
+        Some(job)
+    }
+
+    /// When it is to be looked again whether one that runs has run for long.
+    fn next_long(&self) -> Instant {
+        let now = Instant::now();
+        let ends = self.begun.iter().flatten().map(|begun| *begun + self.short());
+        ends.filter(|end| *end > now).min().unwrap_or(now)
+    }
+
+    /// Takes out what nobody waits for.
+    fn take_cancelled(&mut self) -> Vec<Job> {
+        let all = std::mem::take(&mut self.waiting);
+        let (gone, left): (VecDeque<_>, _) = all.into_iter().partition(|one| one.cancel.is_cancelled());
+        self.waiting = left;
+        self.waiting_bytes -= gone.iter().map(|one| one.bytes).sum::<usize>();
+        gone.into_iter().map(|one| one.job).collect()
+    }
+}
+
+impl Queue {
+    pub(super) fn start(name: &'static str, workers: usize, at_once: usize) -> Arc<Self> {
+        let handed = (0..workers).map(|_| None).collect();
+        let state = State { handed, begun: vec![None; workers], ..State::default() };
+        let bells = (0..workers).map(|_| Condvar::new()).collect();
+        let at_once = at_once.clamp(1, workers);
+        let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells });
+        for number in 0..workers {
+            let of_worker = Arc::clone(&queue);
+            let worker = move || {
+                work_for(Arc::new(LaneWorker { queue: Arc::clone(&of_worker), number }));
+                while let Some(job) = of_worker.next(number) {
+                    let begun = Instant::now();
+                    job();
+                    of_worker.note(begun.elapsed());
+                }
+            };
+            if let Err(error) = thread::Builder::new().name(format!("sparrow-{name}-{number}")).spawn(worker)
+            {
+                tracing::error!(%error, name, "a worker thread cannot start");
+            }
+        }
+        queue
+    }
+
+    /// Waits for the next job of a worker; `None` when the queue is closed and empty.
+    fn next(&self, worker: usize) -> Option<Job> {
+        let mut state = self.state.lock();
+        state.begun[worker] = None;
+        if let Some(job) = state.take_next(worker, self.at_once) {
+            self.watch(&mut state);
+            return Some(job);
+        }
+        if state.closed {
+            return None;
+        }
+        state.idle.push(worker);
+        loop {
+            if state.watcher == Some(worker) && !state.waiting.is_empty() {
+                let end = state.next_long();
+                self.bells[worker].wait_until(&mut state, end);
+            } else {
+                state.watcher = state.watcher.filter(|watcher| *watcher != worker);
+                self.bells[worker].wait(&mut state);
+            }
+            let handed = state.handed[worker].take();
+            if handed.is_some() {
+                state.started += 1;
+            }
+            let next = handed.or_else(|| state.take_next(worker, self.at_once));
+            if next.is_some() {
+                state.idle.retain(|idle| *idle != worker);
+                state.watcher = state.watcher.filter(|watcher| *watcher != worker);
+                self.watch(&mut state);
+                return next;
+            }
+            if state.closed {
+                return None;
+            }
+        }
+    }
+
+    /// Lets an idle worker look after what waits, if there is one.
+    fn watch(&self, state: &mut State) {
+        if !state.waiting.is_empty()
+            && state.watcher.is_none()
+            && let Some(worker) = state.idle.last().copied()
+        {
+            state.watcher = Some(worker);
+            self.bells[worker].notify_one();
+        }
+    }
+
+    /// A worker needs a core from now on, or needs none.
+    fn needs_core(&self, worker: usize, begun: Option<Instant>) {
+        let mut state = self.state.lock();
+        state.begun[worker] = begun;
+        if begun.is_none()
+            && !state.waiting.is_empty()
+            && let Some(idle) = state.watcher.or_else(|| state.idle.last().copied())
+        {
+            state.watcher = Some(idle);
+            self.bells[idle].notify_one();
+        }
+    }
+
+    /// Remembers how long an operation took.
+    fn note(&self, took: Duration) {
+        let mut state = self.state.lock();
+        state.usual = (state.usual * 15 + took) / 16;
+    }
+
+    pub(super) fn stats(&self) -> LaneStats {
+        let state = self.state.lock();
+        let workers = self.bells.len();
+        let active = workers - state.idle.len();
+        LaneStats {
+            name: self.name,
+            workers,
+            active,
+            waiting: state.waiting.len(),
+            capacity: LANE_CAPACITY,
+            rejected: state.rejected,
+            largest: state.largest.max(active),
+            completed: state.started.saturating_sub(active as u64),
+        }
+    }
+
+    pub(super) fn send(&self, job: Job, bytes: usize, cancel: &CancelFlag) -> Result<(), EngineError> {
+        let Some(job) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+        // Nobody waits for those whose callers are gone: they are answered here, which takes no work.
+        let gone = self.state.lock().take_cancelled();
+        if !gone.is_empty() {
+            gone.into_iter().for_each(|job| job());
+            let Some(_) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+        }
+        let mut state = self.state.lock();
+        state.rejected += 1;
+        Err(EngineError::Rejected { queue: self.name, capacity: state.waiting.len() })
+    }
+
+    /// Hands a job to an idle worker or lets it wait; gives it back if it may not wait.
+    fn take_in(&self, job: Job, bytes: usize, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(EngineError::internal("the engine is closed"));
+        }
+        let now = Instant::now();
+        if state.waiting.is_empty()
+            && state.may_begin(self.at_once, now)
+            && let Some(worker) = state.idle.pop()
+        {
+            state.shedding.passed(now);
+            state.begun[worker] = Some(now);
+            state.handed[worker] = Some(job);
+            state.largest = state.largest.max(self.bells.len() - state.idle.len());
+            drop(state);
+            self.bells[worker].notify_one();
+            return Ok(None);
+        }
+        if state.refuses(bytes, self.at_once) {
+            return Ok(Some(job));
+        }
+        state.waiting_bytes += bytes;
+        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: now, bytes });
+        self.watch(&mut state);
+        Ok(None)
+    }
+
+    pub(super) fn close(&self) {
+        self.state.lock().closed = true;
+        self.bells.iter().for_each(|bell| {
+            bell.notify_one();
+        });
+    }
+}
+
+/// A worker of a lane.
+struct LaneWorker {
+    queue: Arc<Queue>,
+    number: usize,
+}
+
+impl Worker for LaneWorker {
+    fn needs_core(&self, needs: bool) {
+        self.queue.needs_core(self.number, needs.then(Instant::now));
+    }
+}

@@ -1,0 +1,195 @@
+//! Operations on the lanes: in turn, refused and past each other.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use sparrow_call::request::Request;
+use sparrow_call::waits::waiting;
+
+use super::queue::{LANE_BYTES, PATIENCE, SHORT};
+use super::*;
+
+#[test]
+fn a_panic_becomes_an_error_and_the_worker_lives_on() {
+    let executor = Executor::new(1);
+    for lane in [Lane::Read, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long] {
+        for _ in 0..20 {
+            let (sender, receiver) = mpsc::channel();
+            executor.run(
+                lane,
+                0,
+                &CancelFlag::default(),
+                || panic!("expected by the test"),
+                Box::new(move |result| sender.send(result).unwrap()),
+            );
+            let error = receiver.recv().unwrap().unwrap_err();
+            assert_eq!(error.status(), 500);
+            assert!(error.reason().contains("expected by the test"));
+        }
+    }
+    executor.close();
+    let (sender, receiver) = mpsc::channel();
+    executor.run(
+        Lane::Read,
+        0,
+        &CancelFlag::default(),
+        || Ok(Reply::acknowledged()),
+        Box::new(move |result| sender.send(result).unwrap()),
+    );
+    assert!(receiver.recv().unwrap().is_err());
+}
+
+/// Workers that are kept busy until the sender is dropped.
+fn busy(executor: &Executor, lane: Lane, workers: usize) -> mpsc::Sender<()> {
+    let (sender, receiver) = mpsc::channel::<()>();
+    let receiver = Arc::new(Mutex::new(receiver));
+    let (begun, begins) = mpsc::channel();
+    for _ in 0..workers {
+        let (receiver, begun) = (receiver.clone(), begun.clone());
+        let wait = move || {
+            begun.send(()).unwrap();
+            let _ = receiver.lock().recv();
+            Ok(Reply::acknowledged())
+        };
+        executor.run(lane, 0, &CancelFlag::default(), wait, Box::new(|_| {}));
+    }
+    begins.iter().take(workers).for_each(drop);
+    sender
+}
+
+fn refused(executor: &Executor, lane: Lane, bytes: usize) -> bool {
+    let (sender, receiver) = mpsc::channel();
+    let done = Box::new(move |result: Result<Reply, EngineError>| {
+        let _ = sender.send(result.is_err());
+    });
+    executor.run(lane, bytes, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+    receiver.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
+}
+
+#[test]
+fn what_waits_is_bounded_in_bytes_and_in_time() {
+    let executor = Executor::new(1);
+    let held = busy(&executor, Lane::Write, 8);
+    // The largest body waits if nothing else does.
+    assert!(!refused(&executor, Lane::Write, LANE_BYTES * 2));
+    assert!(refused(&executor, Lane::Write, 1));
+    drop(held);
+    let held = busy(&executor, Lane::Read, 16);
+    assert!(!refused(&executor, Lane::Read, 1));
+    assert!(!refused(&executor, Lane::Read, 1));
+    thread::sleep(*PATIENCE.start());
+    assert!(refused(&executor, Lane::Read, 1));
+    // Health is asked meanwhile.
+    let (sender, receiver) = mpsc::channel();
+    let done = Box::new(move |result: Result<Reply, EngineError>| sender.send(result).unwrap());
+    executor.run(Lane::Health, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+    assert!(receiver.recv_timeout(Duration::from_secs(5)).unwrap().is_ok());
+    drop(held);
+}
+
+#[test]
+fn reads_run_as_the_cores_allow_and_get_past_those_that_wait_or_take_long() {
+    let executor = Executor::new(1);
+    // What takes long holds the only core for a short time only.
+    let begun = Instant::now();
+    let held = busy(&executor, Lane::Read, 1);
+    assert!(is_answered(&executor, Lane::Read));
+    assert!(begun.elapsed() >= SHORT, "one after the other");
+    // What waits for the encoder holds none.
+    let (sender, receiver) = mpsc::channel::<()>();
+    let (begins, begun) = mpsc::channel();
+    let wait = move || {
+        waiting(|| {
+            begins.send(()).unwrap();
+            let _ = receiver.recv();
+        });
+        Ok(Reply::acknowledged())
+    };
+    executor.run(Lane::Read, 0, &CancelFlag::default(), wait, Box::new(|_| {}));
+    begun.recv().unwrap();
+    let working = executor.read.state.lock().begun.iter().flatten().count();
+    assert_eq!(working, 1, "only the long one needs a core");
+    assert!(is_answered(&executor, Lane::Read));
+    drop((held, sender));
+}
+
+#[test]
+fn overload_makes_the_queue_short_until_it_is_over() {
+    let executor = Executor::new(2);
+    let held = busy(&executor, Lane::Read, 16);
+    let cancel = CancelFlag::default();
+    for _ in 0..10 {
+        executor.run(Lane::Read, 0, &cancel, || Ok(Reply::acknowledged()), Box::new(|_| {}));
+    }
+    assert!(!refused(&executor, Lane::Read, 1), "as many as come");
+    thread::sleep(*PATIENCE.start());
+    assert!(refused(&executor, Lane::Read, 1), "the first is late");
+    executor.read.state.lock().waiting.iter().for_each(|one| one.cancel.cancel());
+    assert!(!refused(&executor, Lane::Read, 1));
+    assert!(!refused(&executor, Lane::Read, 1));
+    assert!(refused(&executor, Lane::Read, 1), "only as many as are worked on at once");
+    drop(held);
+}
+
+#[test]
+fn what_nobody_waits_for_any_longer_keeps_nobody_out() {
+    let executor = Executor::new(1);
+    let held = busy(&executor, Lane::Write, 8);
+    let cancel = CancelFlag::default();
+    let (sender, receiver) = mpsc::channel();
+    let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result)));
+    executor.run(Lane::Write, LANE_BYTES * 2, &cancel, || Err(EngineError::Cancelled), done);
+    assert!(refused(&executor, Lane::Write, 1));
+    cancel.cancel();
+    assert!(!refused(&executor, Lane::Write, 1));
+    assert!(matches!(receiver.recv().unwrap(), Err(EngineError::Cancelled)));
+    drop(held);
+}
+
+#[test]
+fn long_operations_are_bounded_and_can_be_seen_and_ended_all_the_same() {
+    let executor = Executor::new(1);
+    let held = busy(&executor, Lane::Long, LONG_CAPACITY);
+    assert!(refused(&executor, Lane::Long, 0));
+    for op in ["list_tasks", "get_task", "cancel_task", "cancel_tasks", "instruments"] {
+        assert!(is_answered(&executor, lane(op, "")), "{op}");
+    }
+    assert_eq!(lane("get_task", "true"), Lane::Long, "who waits is one of them");
+    drop(held);
+}
+
+#[test]
+fn what_writes_nothing_keeps_no_write_waiting() {
+    let executor = Executor::new(1);
+    let held: Vec<_> = ["simulate_pipeline", "analyze", "cat_indices", "index_stats", "get_mapping"]
+        .map(|op| {
+            let lane = lane(op, "");
+            assert_ne!(lane, Lane::Write, "{op}");
+            lane
+        })
+        .into_iter()
+        .take(1)
+        .map(|lane| busy(&executor, lane, 2))
+        .collect();
+    assert!(is_answered(&executor, lane("index_doc", "")));
+    assert!(is_answered(&executor, lane("get_mapping", "")), "and no look at the metadata");
+    drop(held);
+}
+
+fn lane(op: &str, wait: &str) -> Lane {
+    let mut request = Request { op: op.to_owned(), ..Request::default() };
+    if !wait.is_empty() {
+        request.query.insert("wait_for_completion".to_owned(), wait.to_owned());
+    }
+    lane_of(&request)
+}
+
+/// Whether an operation is carried out while others are held.
+fn is_answered(executor: &Executor, lane: Lane) -> bool {
+    let (sender, receiver) = mpsc::channel();
+    let done = Box::new(move |result: Result<Reply, EngineError>| {
+        let _ = sender.send(result.is_ok());
+    });
+    executor.run(lane, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+    receiver.recv_timeout(Duration::from_secs(20)).unwrap_or(false)
+}

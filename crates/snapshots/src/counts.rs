@@ -1,0 +1,58 @@
+//! How often snapshots were made and restored, and how often that failed.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use serde_json::{Value, json};
+
+use sparrow_call::error::EngineError;
+
+/// Counts since the start of the server.
+#[derive(Debug, Default)]
+pub struct Counts {
+    made: AtomicU64,
+    /// Snapshots that were made and lack indices, besides those in `made`.
+    partial: AtomicU64,
+    failed: AtomicU64,
+    restored: AtomicU64,
+    restores_failed: AtomicU64,
+    deletions_failed: AtomicU64,
+}
+
+impl Counts {
+    /// Counts a snapshot by its end: whether indices are missing, or why there is none. One that was stopped has not failed.
+    pub(super) fn snapshot(&self, is_partial: Result<bool, &EngineError>) {
+        match is_partial {
+            Ok(true) => &self.partial,
+            Ok(false) => &self.made,
+            Err(EngineError::Cancelled) => return,
+            Err(_) => &self.failed,
+        }
+        .fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn restore(&self, result: &Result<(), EngineError>) {
+        match result {
+            Ok(()) => &self.restored,
+            Err(EngineError::Cancelled) => return,
+            Err(_) => &self.restores_failed,
+        }
+        .fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn failed_deletion(&self) {
+        self.deletions_failed.fetch_add(1, Relaxed);
+    }
+
+    /// As `instruments` shows them.
+    pub fn to_json(&self) -> Value {
+        let of = |count: &AtomicU64| count.load(Relaxed);
+        json!({
+            "made": of(&self.made),
+            "partial": of(&self.partial),
+            "failed": of(&self.failed),
+            "restored": of(&self.restored),
+            "restores_failed": of(&self.restores_failed),
+            "deletions_failed": of(&self.deletions_failed),
+        })
+    }
+}

@@ -1,0 +1,160 @@
+import { EngineError, type Operation, type SearchEngine } from '@sparrow-search/engine';
+
+import { refusal } from './errors.js';
+import { type Json, isObject } from './json.js';
+import { META, ownMeta } from './mappings.js';
+import { encodeExpression } from './names.js';
+import type { Transport } from './transport.js';
+
+/** A model by its name, and by the fingerprint of its weights, which is the same on every server. */
+interface Known {
+  readonly model: string;
+  readonly fingerprint: string;
+}
+
+/** A field that a request searches with a text, and the id under which it names the model that reads the text. */
+export interface Use {
+  readonly field: string;
+  readonly id: string;
+}
+
+/** How long what the cluster or the engine said of fields and models is believed. */
+const BELIEVED_MS = 5_000;
+const MOST_BELIEVED = 1_000;
+
+/**
+ * Which model filled which field of an index: written down in its mapping when documents went through a pipeline, and compared when a
+ * text is searched for. Vectors of two models have nothing to do with each other.
+ */
+export class FieldModels {
+  readonly #native: SearchEngine;
+  readonly #transport: Transport;
+  readonly #models = new Believed<Known | undefined>();
+  readonly #filled = new Believed<readonly Json[]>();
+
+  constructor(native: SearchEngine, transport: Transport) {
+    this.#native = native;
+    this.#transport = transport;
+  }
+
+  /**
+   * Writes down which models filled fields of an index. Documents are written whether or not it works.
+   *
+   * @param uses fields with the ids of models, as pipelines name them
+   */
+  async note(index: string, uses: readonly Use[]): Promise<void> {
+    const fields: Record<string, Known> = {};
+    for (const { field, id } of uses) {
+      const known = await this.#model(id);
+      if (known !== undefined) fields[field] = known;
+    }
+    if (Object.keys(fields).length === 0) return;
+    const isNoted = (await this.#filledIn(index)).every((have) =>
+      Object.entries(fields).every(([field, { fingerprint }]) => fingerprintOf(have[field]) === fingerprint),
+    );
+    if (isNoted) return;
+    const path = `/${encodeExpression(index)}/_mapping`;
+    const { status, body } = await this.#transport.json({ method: 'GET', path });
+    if (status !== 200 || !isObject(body)) return;
+    for (const [name, it] of Object.entries(body)) {
+      const mappings = isObject(it) ? it['mappings'] : undefined;
+      const own = ownMeta(mappings);
+      const meta = isObject(mappings) && isObject(mappings['_meta']) ? mappings['_meta'] : {};
+      const models = { ...(isObject(own['models']) ? own['models'] : {}), ...fields };
+      const sent = JSON.stringify({ _meta: { ...meta, [META]: { ...own, models } } });
+      await this.#transport.ask({
+        method: 'PUT',
+        path: `/${encodeURIComponent(name)}/_mapping`,
+        body: sent,
+        repeatable: true,
+      });
+    }
+    this.#filled.forget();
+  }
+
+  /** @throws {EngineError} 400 for a field that holds the output of another model than the one that is to read the text */
+  async check(expression: string, uses: readonly Use[]): Promise<void> {
+    if (uses.length === 0) return;
+    const filled = await this.#filledIn(expression);
+    for (const { field, id } of uses) {
+      const stored = filled.map((have) => have[field]).filter(isObject);
+      if (stored.length === 0) continue;
+      const asked = await this.#model(id);
+      const other = stored.find((it) => asked !== undefined && fingerprintOf(it) !== asked.fingerprint);
+      if (other === undefined) continue;
+      const name = String(other['model']);
+      throw refusal(
+        400,
+        'query_shard_exception',
+        `failed to create query: field [${field}] holds the output of model [${name}] and cannot be searched with model ` +
+          `[${id}]: their vocabularies or weights differ`,
+      );
+    }
+  }
+
+  /** What is written down in the mappings of indices, one for each that has any. */
+  #filledIn(expression: string): Promise<readonly Json[]> {
+    return this.#filled.of(expression, async () => {
+      const { status, body } = await this.#transport.json({
+        method: 'GET',
+        path: `/${encodeExpression(expression)}/_mapping`,
+        query: { ignore_unavailable: 'true', filter_path: `*.mappings._meta.${META}.models` },
+      });
+      if (status !== 200 || !isObject(body)) return [{}];
+      const found = Object.values(body).map((it) => ownMeta(isObject(it) ? it['mappings'] : undefined)['models']);
+      return found.length === 0 ? [{}] : found.map((it) => (isObject(it) ? it : {}));
+    });
+  }
+
+  /** The model behind an id: its own, or that of an inference endpoint. Others are not compared. */
+  #model(id: string): Promise<Known | undefined> {
+    return this.#models.of(id, async () => {
+      const config = await this.#first('get_trained_models', { model: id }, 'trained_model_configs');
+      if (config === undefined) {
+        const endpoint = await this.#first('get_inference', { inference_id: id }, 'endpoints');
+        const settings = endpoint?.['service_settings'];
+        const behind = isObject(settings) ? settings['model_id'] : undefined;
+        return typeof behind === 'string' && behind !== id ? this.#model(behind) : undefined;
+      }
+      const metadata = isObject(config['metadata']) ? config['metadata'] : {};
+      const { fingerprint } = metadata;
+      return typeof fingerprint === 'string' ? { model: String(config['model_id']), fingerprint } : undefined;
+    });
+  }
+
+  async #first(op: Operation, path: Readonly<Record<string, string>>, list: string): Promise<Json | undefined> {
+    try {
+      const { status, body } = await this.#native.execute({ op, path, query: {} });
+      const answer = JSON.parse(Buffer.from(body).toString()) as Record<string, unknown>;
+      const [first] = status === 200 && Array.isArray(answer[list]) ? (answer[list] as unknown[]) : [];
+      return isObject(first) ? first : undefined;
+    } catch (error) {
+      if (error instanceof EngineError) return undefined;
+      throw error;
+    }
+  }
+}
+
+function fingerprintOf(known: unknown): unknown {
+  return isObject(known) ? known['fingerprint'] : undefined;
+}
+
+/** Answers that are asked for again after a while. */
+class Believed<T> {
+  readonly #known = new Map<string, { readonly until: number; readonly answer: Promise<T> }>();
+
+  of(name: string, ask: () => Promise<T>): Promise<T> {
+    const now = Date.now();
+    const known = this.#known.get(name);
+    if (known !== undefined && known.until > now) return known.answer;
+    const answer = ask();
+    answer.catch(() => this.#known.delete(name));
+    if (this.#known.size >= MOST_BELIEVED) this.#known.clear();
+    this.#known.set(name, { until: now + BELIEVED_MS, answer });
+    return answer;
+  }
+
+  forget(): void {
+    this.#known.clear();
+  }
+}

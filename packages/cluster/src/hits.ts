@@ -1,0 +1,31 @@
+import { elements, members, rawOf, textOf, valueOf, whole } from './json.js';
+
+/** A document that a search found, in the order of sequence numbers. */
+export interface SourceHit {
+  readonly id: string;
+  readonly routing: string | undefined;
+  /** Its source as it is written; undefined where the index keeps none. */
+  readonly source: string | undefined;
+  readonly seqNo: number;
+}
+
+/** The hits of a search that is sorted by `_seq_no`, their sources as they are written: numbers keep all their digits. */
+export function sourceHits(text: string): readonly SourceHit[] {
+  const member = (of: { start: number }, name: string) => members(text, of.start).find((it) => it.name === name);
+  const hits = member(whole(text), 'hits');
+  const list = hits === undefined ? undefined : member(hits, 'hits');
+  return (list === undefined ? [] : elements(text, list.start)).map((span) => {
+    const parts = new Map(members(text, span.start).map((it) => [it.name, it]));
+    const value = (name: string): unknown => {
+      const part = parts.get(name);
+      return part === undefined ? undefined : valueOf(text, part);
+    };
+    const source = parts.get('_source');
+    return {
+      id: String(value('_id')),
+      routing: textOf(value('_routing')),
+      source: source === undefined ? undefined : rawOf(text, source),
+      seqNo: Number((value('sort') as unknown[])[0] ?? 0),
+    };
+  });
+}

@@ -1,0 +1,86 @@
+// Builds docs/ into packages/server/dist/docs/, which the server shows at /_docs: pages without a script, one style, the pictures that
+// they show. Eleventy does it; nothing is fetched.
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+import Eleventy from '@11ty/eleventy';
+import { openapi } from '@sparrow-search/server';
+
+import { BASE, addressOf } from './addresses.mjs';
+import { extend } from './markdown.mjs';
+import { MENU } from './menu.mjs';
+import { apiPage } from './api-page.mjs';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const ROOT = here('../../');
+const DOCS = join(ROOT, 'docs');
+const TARGET = here('../server/dist/docs');
+const STAGING = `${TARGET}.tmp`;
+
+/** The first heading of a page. */
+const headingOf = (text) => (/^# (.+)$/m.exec(text)?.[1] ?? '').replaceAll('`', '');
+const api = apiPage(JSON.parse(openapi()));
+const textOf = (page) => (page === 'api.md' ? api : readFileSync(join(DOCS, page), 'utf8'));
+const hrefOf = (page) => `${BASE}/${addressOf(page)}`;
+const menu = MENU.map(({ title, pages }) => ({
+  title,
+  entries: pages.map((page) => ({ title: headingOf(textOf(page)), href: hrefOf(page) })),
+}));
+
+// Eleventy takes paths from where it is started.
+process.chdir(ROOT);
+rmSync(STAGING, { recursive: true, force: true });
+const eleventy = new Eleventy('docs', 'packages/server/dist/docs.tmp', {
+  quietMode: true,
+  configPath: null,
+  config(configuration) {
+    configuration.setUseGitIgnore(false);
+    configuration.setTemplateFormats(['md']);
+    configuration.setIncludesDirectory('../packages/site/layouts');
+    configuration.setLayoutsDirectory('../packages/site/layouts');
+    configuration.amendLibrary('md', extend);
+    configuration.addTemplate('api.md', api);
+    configuration.addGlobalData('layout', 'page.njk');
+    configuration.addGlobalData('menu', menu);
+    configuration.addGlobalData('eleventyComputed', {
+      permalink: ({ page }) => `${addressOf(pageOf(page)) || 'index'}.html`,
+      here: ({ page }) => hrefOf(pageOf(page)),
+      heading: ({ page }) => headingOf(textOf(pageOf(page))),
+    });
+    return {
+      // The pages are plain Markdown: `{{field}}` stands in them for itself.
+      markdownTemplateEngine: false,
+      htmlTemplateEngine: false,
+      dir: { includes: '../packages/site/layouts', layouts: '../packages/site/layouts' },
+    };
+  },
+});
+await eleventy.write();
+
+writeFileSync(join(STAGING, 'style.css'), readFileSync(here('style.css')));
+copyPictures();
+rmSync(TARGET, { recursive: true, force: true });
+renameSync(STAGING, TARGET);
+
+function pageOf({ inputPath }) {
+  return inputPath.replace(/^(?:\.\/)?docs\//, '');
+}
+
+/** Copies the pictures that some page shows. */
+function copyPictures() {
+  const pages = readdirSync(STAGING, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.html'));
+  const shown = pages.flatMap((page) =>
+    [...readFileSync(join(STAGING, page), 'utf8').matchAll(/src="\/_docs\/([^"]+)"/g)].map(([, path]) => path),
+  );
+  for (const path of new Set(shown)) {
+    // test/documentation/links.test.ts tells the same; a server is of use without a picture.
+    if (!existsSync(join(DOCS, path))) {
+      console.warn(`the documentation shows docs/${path}, which is not there`);
+      continue;
+    }
+    mkdirSync(dirname(join(STAGING, path)), { recursive: true });
+    cpSync(join(DOCS, path), join(STAGING, path));
+  }
+}

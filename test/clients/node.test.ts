@@ -1,0 +1,127 @@
+// LangChain for JavaScript and elasticdump, unchanged, installed here beside the repository's own packages.
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { PASSAGES_FILE } from '../support/passages.js';
+import { type RunningServer, startServer } from '../support/server.js';
+
+const SCRIPTS = fileURLToPath(new URL('./node', import.meta.url));
+
+interface Ran {
+  readonly code: number | string | null;
+  readonly output: string;
+}
+
+function run(command: string, args: readonly string[], cwd: string, env: Record<string, string> = {}): Promise<Ran> {
+  return new Promise((resolve) => {
+    const options = { cwd, env: { ...process.env, NODE_OPTIONS: '', ...env }, maxBuffer: 1 << 24 };
+    execFile(command, [...args], options, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : (error.code ?? null), output: stdout + stderr });
+    });
+  });
+}
+
+/** A folder with the packages of the lock file, or why there is none. Kept until the lock file changes. */
+async function environment(): Promise<{ readonly folder: string } | { readonly missing: string }> {
+  const lock = readFileSync(join(SCRIPTS, 'package-lock.json'));
+  const pins = createHash('sha256').update(lock).digest('hex').slice(0, 12);
+  const folder = fileURLToPath(new URL(`../../node_modules/.sparrow-node-clients-${pins}`, import.meta.url));
+  const complete = join(folder, 'complete');
+  if (!existsSync(complete)) {
+    rmSync(folder, { recursive: true, force: true });
+    cpSync(SCRIPTS, folder, { recursive: true });
+    const installed = await run('npm', ['ci', '--no-progress'], folder);
+    if (installed.code !== 0)
+      return { missing: `the packages could not be installed: ${installed.output.slice(-400)}` };
+    writeFileSync(complete, '');
+  }
+  cpSync(SCRIPTS, folder, { recursive: true });
+  return { folder };
+}
+
+const found = await environment();
+if ('missing' in found) console.warn(`skipped: clients for Node.js: ${found.missing}`);
+
+describe.skipIf('missing' in found)('clients for Node.js', () => {
+  const folder = 'folder' in found ? found.folder : '';
+  let server: RunningServer;
+  let files: string;
+
+  beforeAll(async () => {
+    server = await startServer();
+    files = await mkdtemp(join(tmpdir(), 'sparrow-elasticdump-'));
+  });
+  afterAll(async () => {
+    await server.stop();
+    await rm(files, { recursive: true, force: true });
+  });
+
+  it('LangChain', async () => {
+    const env = { SPARROW_URL: server.url, SPARROW_API_KEY: server.apiKey, SPARROW_PASSAGES: PASSAGES_FILE };
+    const ran = await run(process.execPath, ['--test', 'langchain.mjs'], folder, env);
+    if (ran.code !== 0) throw new Error(ran.output);
+    expect(ran.output).toMatch(/# pass [1-9]/);
+  });
+
+  it('elasticdump copies an index into files and back, and from index to index', async () => {
+    const send = async (method: string, path: string, body?: unknown): Promise<any> => {
+      const answer = await server.request(method, path, body);
+      expect(answer.status, answer.text).toBeLessThan(300);
+      return answer.body;
+    };
+    const mappings = {
+      properties: {
+        title: { type: 'text', fields: { semantic: { type: 'semantic_text', inference_id: '.hybrid' } } },
+        n: { type: 'integer' },
+        tokens: { type: 'sparse_vector' },
+        point: { type: 'dense_vector', dims: 2 },
+      },
+    };
+    await send('PUT', '/dump-from', { mappings, settings: { 'index.refresh_interval': '5s' } });
+    const lines = Array.from({ length: 250 }, (_, n) => [
+      { index: { _id: `d${String(n)}` } },
+      { title: `Number ${String(n)} – ünïcode "quoted"`, n, tokens: { a: n + 1 }, point: [1, n] },
+    ]).flat();
+    await send('POST', '/dump-from/_bulk?refresh=true', `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
+
+    const dump = async (from: string, to: string, type: string): Promise<string> => {
+      const headers = JSON.stringify({ Authorization: `ApiKey ${server.apiKey}` });
+      const program = join(folder, 'node_modules', 'elasticdump', 'bin', 'elasticdump');
+      const options = [`--input=${from}`, `--output=${to}`, `--type=${type}`, `--headers=${headers}`, '--limit=60'];
+      const ran = await run(process.execPath, [program, ...options], files);
+      expect(ran.code, ran.output).toBe(0);
+      expect(ran.output).not.toMatch(/Error Emitted|error:/i);
+      return ran.output;
+    };
+    const index = (name: string): string => `${server.url}/${name}`;
+    for (const type of ['settings', 'mapping', 'data']) {
+      await dump(index('dump-from'), join(files, `${type}.json`), type);
+      await dump(join(files, `${type}.json`), index('dump-to'), type);
+    }
+    await dump(index('dump-from'), index('dump-copy'), 'mapping');
+    await dump(index('dump-from'), index('dump-copy'), 'data');
+    await send('POST', '/_refresh');
+
+    const all = async (name: string): Promise<unknown> =>
+      (await send('POST', `/${name}/_search`, { size: 1000, sort: ['n'] })).hits.hits.map(
+        ({ _id, _source }: { _id: string; _source: unknown }) => [_id, _source],
+      );
+    const wanted = await all('dump-from');
+    expect(wanted).toHaveLength(250);
+    const from = (await send('GET', '/dump-from/_mapping'))['dump-from'].mappings;
+    for (const name of ['dump-to', 'dump-copy']) {
+      expect(await all(name)).toEqual(wanted);
+      expect((await send('GET', `/${name}/_mapping`))[name].mappings).toEqual(from);
+      // The passages were encoded anew: the copy is found by meaning.
+      const query = { semantic: { field: 'title.semantic', query: 'number 42' } };
+      expect((await send('POST', `/${name}/_search`, { query })).hits.total.value).toBeGreaterThan(0);
+    }
+  }, 120_000);
+});

@@ -1,0 +1,61 @@
+// docs/errors.md has every type of error that the sources can answer with, and no other.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect, it } from 'vitest';
+
+import { ROOT, read } from './pages.js';
+
+/** Where answers are written. */
+const CRATES = readdirSync(join(ROOT, 'crates')).map((name) => `crates/${name}/src`);
+const PACKAGES = ['packages/server/src', 'packages/cluster/src'];
+
+function sources(): string[] {
+  return [...CRATES, ...PACKAGES].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:rs|ts)$/.test(name) && !/test/.test(name))
+      // Tests at the end of a file in Rust speak of what others answer.
+      .map((name) => readFileSync(join(ROOT, folder, name), 'utf8').replace(/#\[cfg\(test\)\]\nmod[\s\S]*$/, '')),
+  );
+}
+
+const TYPE = String.raw`["']([a-z_]+_exception|exception|too_many_nested_clauses)["']`;
+
+const page = read('docs/errors.md');
+/** Type, status, when, and what to do. */
+const rows = page
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim()),
+  );
+const documented = new Map(
+  rows.map(([type = '', status = '', ...rest]) => [type.replaceAll('`', ''), { status, rest }]),
+);
+
+it('every type that the sources name is described, and no other', () => {
+  const named = new Set(sources().flatMap((text) => [...text.matchAll(new RegExp(TYPE, 'g'))].map(([, type]) => type)));
+  expect(named.size).toBeGreaterThan(60);
+  expect([...documented.keys()].toSorted()).toEqual([...named].toSorted());
+});
+
+it('the statuses that the sources give are those of the page', () => {
+  const given = sources().flatMap((text) => [
+    ...[...text.matchAll(new RegExp(String.raw`\b([45]\d\d),\s*(?:Exception::new\(\s*)?${TYPE}`, 'g'))].map(
+      ([, status = '', type = '']) => [type, status] as const,
+    ),
+    ...[...text.matchAll(/type: '([a-z_]+)', status: (\d+)/g)].map(
+      ([, type = '', status = '']) => [type, status] as const,
+    ),
+  ]);
+  expect(given.length).toBeGreaterThan(40);
+  const missing = given.filter(([type, status]) => documented.get(type)?.status.includes(status) !== true);
+  expect(missing).toEqual([]);
+});
+
+it('every row says when, and what to do', () => {
+  expect([...documented].filter(([, { rest }]) => rest.length !== 2 || rest.some((cell) => cell === ''))).toEqual([]);
+});

@@ -1,0 +1,94 @@
+// The figures of the table in docs/limits.md are those of the sources.
+import { expect, it } from 'vitest';
+
+import { read, rowsOf } from './pages.js';
+
+const text = read('docs/limits.md');
+const section = text.slice(text.indexOf('## In one table'), text.indexOf('## Memory'));
+const rows = rowsOf(section).filter(([, limit]) => limit !== '');
+
+const ENGINE = 'crates/engine/src/';
+const SETTINGS = `${ENGINE}indices/known_settings.rs`;
+
+/** Where each figure comes from: a file, and the name of a constant or a setting in it. */
+const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> = {
+  'bytes of the name of an index': [`${ENGINE}indices/names.rs`, 'MAX_BYTES'],
+  'fields of an index': [SETTINGS, 'mapping.total_fields.limit'],
+  'levels of objects in a mapping': [SETTINGS, 'mapping.depth.limit'],
+  'dimensions of a dense vector': ['crates/mapping/src/dense.rs', 'MAX_DIMS'],
+  'bytes of a `keyword` value': ['crates/mapping/src/document/leaf.rs', 'MAX_TERM'],
+  'templates of a kind': [`${ENGINE}indices/templates/api.rs`, 'MOST'],
+  'bytes of an id': [`${ENGINE}indices/write.rs`, 'MAX_ID_BYTES'],
+  'levels of a document': ['crates/wire/src/strict_json.rs', 'MOST_LEVELS'],
+  'passages of a document': ['crates/mapping/src/passages.rs', 'MAX_PASSAGES'],
+  'tokens of a text that a model reads': ['crates/encoder/src/model/layout.rs', 'MAX_TOKENS'],
+  'bytes of a body': ['packages/server/src/config.ts', 'maxBodyBytes'],
+  'hits of a page: `from` and `size` together': [SETTINGS, 'max_result_window'],
+  'hits that are counted exactly, unless asked for more': [`${ENGINE}search/body.rs`, 'DEFAULT_TRACKED_HITS'],
+  'clauses of a query': ['crates/query/src/lib.rs', 'MAX_CLAUSES'],
+  'levels of queries in each other': ['crates/query/src/dsl/mod.rs', 'MAX_DEPTH'],
+  'values of `terms`': [SETTINGS, 'max_terms_count'],
+  'characters of a `regexp`': [SETTINGS, 'max_regex_length'],
+  'terms that the patterns of a request may look at': ['crates/types/src/work.rs', 'MOST_EFFORT'],
+  '`num_candidates` of kNN': ['crates/query/src/dsl/knn.rs', 'MAX_CANDIDATES'],
+  'levels of retrievers in each other': [`${ENGINE}search/retriever/parse.rs`, 'MAX_DEPTH'],
+  'ranked lists of a search': [`${ENGINE}search/retriever/mod.rs`, 'MAX_LISTS'],
+  'window of a fusion': [`${ENGINE}search/retriever/mod.rs`, 'MAX_WINDOW'],
+  'window of a rescore': [SETTINGS, 'max_rescore_window'],
+  'keys of a sort': ['crates/index/src/query/sorted/mod.rs', 'MAX_SORT_KEYS'],
+  'hits that `explain` names words for': [`${ENGINE}search/explain/mod.rs`, 'MAX_ATTRIBUTED'],
+  'buckets of an answer': [`${ENGINE}cluster/settings.rs`, 'search.max_buckets'],
+  'aggregations of a request': [`${ENGINE}search/aggs/parse/mod.rs`, 'MOST_AGGREGATIONS'],
+  'levels of aggregations in each other': [`${ENGINE}search/aggs/parse/mod.rs`, 'MOST_LEVELS'],
+  'bytes of the aggregations of a request': ['crates/index/src/aggregations/limits.rs', 'MOST_BYTES'],
+  'bytes of the answers of `_msearch`': [`${ENGINE}search/msearch.rs`, 'MAX_ANSWER'],
+  'open scrolls': [`${ENGINE}cluster/settings.rs`, 'search.max_open_scroll_context'],
+  'open points in time': [`${ENGINE}search/contexts.rs`, 'MAX_OPEN'],
+  'texts that wait for a model': [`${ENGINE}models/deployments.rs`, 'DEFAULT_QUEUE_CAPACITY'],
+  'models that requests make': [`${ENGINE}models/manage.rs`, 'MOST_MODELS'],
+  'separators of a `recursive` cutting': ['crates/mapping/src/chunking.rs', 'MOST_SEPARATORS'],
+  'pipelines that a document runs through': ['crates/ingest/src/effort.rs', 'MOST_PIPELINES'],
+  'bytes that a pipeline adds to a document': ['crates/ingest/src/effort.rs', 'MOST_ADDED'],
+  'jobs at once (reindexing and the like)': [`${ENGINE}jobs/tasks.rs`, 'MOST_RUNNING'],
+  'documents between two marks of a job': [`${ENGINE}jobs/by_query/plan.rs`, 'MOST_PER_CHUNK'],
+  'documents that a job with a `sort` takes': [`${ENGINE}jobs/by_query/run.rs`, 'MOST_ORDERED'],
+  'long operations at once': [`${ENGINE}executor.rs`, 'LONG_CAPACITY'],
+  'requests that wait in a lane': [`${ENGINE}executor/queue.rs`, 'LANE_CAPACITY'],
+  'snapshots of a repository': [`${ENGINE}snapshots/settings.rs`, 'DEFAULT_SNAPSHOTS'],
+  'connections at once': ['packages/server/src/server.ts', 'MAX_CONNECTIONS'],
+  'bytes of line and headers': ['packages/server/src/server.ts', 'MAX_HEADER_BYTES'],
+  'bytes of a body in YAML': ['packages/server/src/http/yaml.ts', 'MAX_BODY'],
+  'bytes of a body about keys': ['packages/server/src/application.ts', 'MAX_LOCAL_BODY'],
+  'API keys': ['packages/server/src/config.ts', 'maxApiKeys'],
+  'bytes of all API keys': ['packages/server/src/security/key-store.ts', 'MOST_BYTES'],
+  'failed attempts of an address in a minute': ['packages/server/src/security/attempts.ts', 'MOST_FAILURES'],
+};
+
+/** The value that a source gives a name: of a constant, or the default of a setting. */
+function valueOf([file, name]: readonly [string, string]): number {
+  const source = read(file);
+  const constant = new RegExp(String.raw`const ${name}(?:: \w+)? = ([\d_ *<]+);`).exec(source)?.[1];
+  const setting = new RegExp(String.raw`\(\s*"${name.replaceAll('.', String.raw`\.`)}",[^"]*"(\d+)"`).exec(source)?.[1];
+  const option = new RegExp(String.raw`\b${name}: setting\(([\d_ *]+),`).exec(source)?.[1];
+  const found = constant ?? setting ?? option;
+  if (found === undefined) throw new Error(`${file} has no ${name}`);
+  // A product or a shift of whole numbers.
+  const [left = '', bits] = found.split('<<');
+  const product = left.split('*').reduce((value, factor) => value * Number(factor.replaceAll('_', '').trim()), 1);
+  return bits === undefined ? product : product * 2 ** Number(bits.trim());
+}
+
+function shown(limit: string): number {
+  const [, number = '', unit] = /^([\d,]+)(?: (KiB|MiB))?/.exec(limit) ?? [];
+  return Number(number.replaceAll(',', '')) * (unit === 'MiB' ? 2 ** 20 : unit === 'KiB' ? 2 ** 10 : 1);
+}
+
+it('every row of the table has its source', () => {
+  expect(rows.map(([what]) => what)).toEqual(Object.keys(SOURCES));
+});
+
+it.each(rows.map(([what = '', limit = '']) => [what, limit] as const))('%s: %s', (what, limit) => {
+  const source = SOURCES[what];
+  if (source === undefined) throw new Error(`where does the figure of [${what}] come from?`);
+  expect(shown(limit)).toBe(valueOf(source));
+});

@@ -1,0 +1,111 @@
+// The documentation as the server shows it at /_docs.
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { ENDPOINTS } from '@sparrow-search/server';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+import { ROOT, pagesUnder, read } from './pages.js';
+
+const { BASE, addressOf } = (await import(new URL('../../packages/site/addresses.mjs', import.meta.url).href)) as {
+  BASE: string;
+  addressOf: (page: string) => string;
+};
+const BUILT = join(ROOT, 'packages', 'server', 'dist', 'docs');
+/** Bytes of all files together, above which they would be too much for the package. */
+const MOST_BYTES = 3_000_000;
+
+let server: RunningServer;
+const get = (path: string) => server.request('GET', path, undefined, { apiKey: null });
+const pages = pagesUnder('docs').map((page) => page.replace('docs/', ''));
+const pathOf = (page: string) => `${BASE}/${addressOf(page)}`.replace(/\/$/, '');
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+it('shows every page without a key', async () => {
+  expect(new Set(pages.map(pathOf)).size).toBe(pages.length);
+  for (const page of [...pages, 'api.md']) {
+    const { status, headers, text } = await get(pathOf(page));
+    expect([page, status, headers['content-type']]).toEqual([page, 200, 'text/html; charset=UTF-8']);
+    if (page === 'api.md') continue;
+    const heading = /^# (.+)$/m.exec(read(`docs/${page}`))?.[1]?.replaceAll('`', '') ?? '';
+    expect(text.replaceAll(/<\/?code>/g, ''), page).toContain(
+      `>${heading.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}</h1>`,
+    );
+  }
+});
+
+it('lets a browser run nothing and load nothing foreign', async () => {
+  const { headers, text } = await get('/_docs/start');
+  const policy = headers['content-security-policy'] as string;
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toMatch(/script-src|unsafe|https?:/);
+  expect(text).not.toMatch(
+    /<script|<style|\sstyle="|\son\w+="|(?:src|href)="(?:https?:)?\/\/[^"]*\.(?:js|css|woff2?)"/,
+  );
+});
+
+it('every link of a page leads to a page, a picture or a heading that is there', async () => {
+  const answers = new Map<string, string>();
+  const fetched = async (path: string): Promise<string> => {
+    const known = answers.get(path);
+    if (known !== undefined) return known;
+    const { status, text } = await get(path);
+    expect([path, status]).toEqual([path, 200]);
+    answers.set(path, text);
+    return text;
+  };
+  let links = 0;
+  for (const page of [...pages, 'api.md']) {
+    const text = await fetched(pathOf(page));
+    for (const [, link = ''] of text.matchAll(/(?:href|src)="([^"]+)"/g)) {
+      if (/^[a-z]+:/.test(link)) continue;
+      const [path = '', anchor] = link.split('#');
+      const target = path === '' ? text : await fetched(path);
+      if (anchor !== undefined)
+        expect(target.includes(`id="${decodeURIComponent(anchor)}"`), `${page}: ${link}`).toBe(true);
+      links += 1;
+    }
+  }
+  expect(links).toBeGreaterThan(1000);
+});
+
+it('knows only its own files', async () => {
+  for (const path of [
+    '/_docs/nothing',
+    '/_docs/..%2fcli',
+    '/_docs/guides/..%2f..%2fcli.js',
+    '/_docs/start.html',
+    '/_docs/style',
+  ]) {
+    const { status } = await get(path);
+    expect([path, status >= 400 && status < 500]).toEqual([path, true]);
+  }
+});
+
+it('has the same example in several languages behind tabs, one of them open', async () => {
+  const { text } = await get('/_docs/start');
+  expect(text.match(/<div class="tabs">/g)).toHaveLength(1);
+  expect(text.match(/<label for="tabs-1-\w+">/g)).toHaveLength(3);
+  expect(text.match(/type="radio"[^>]* checked/g)).toHaveLength(1);
+});
+
+it('describes every endpoint with its parameters', async () => {
+  const { text } = await get('/_docs/api');
+  const plain = text.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&');
+  const missing = ENDPOINTS.filter(({ method, path }) => method !== 'HEAD' && !plain.includes(`${method} ${path}`));
+  expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+});
+
+it('is small enough for the package', () => {
+  const files = readdirSync(BUILT, { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(BUILT, name)));
+  const bytes = files.filter((file) => file.isFile()).reduce((sum, { size }) => sum + size, 0);
+  expect(bytes).toBeGreaterThan(100_000);
+  expect(bytes).toBeLessThan(MOST_BYTES);
+});

@@ -1,0 +1,136 @@
+// Faults of a cluster while a server is over it. What answers here is no cluster: only its faults are of interest.
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { type Answering, type Fake, fakeNode } from '../support/cluster/fake.js';
+import { type RunningServer, startServer } from '../support/server.js';
+
+const begun: { fakes: Fake[]; servers: RunningServer[] } = { fakes: [], servers: [] };
+
+afterEach(async () => {
+  await Promise.all(begun.servers.splice(0).map((server) => server.kill()));
+  await Promise.all(begun.fakes.splice(0).map((fake) => fake.close()));
+});
+
+async function node(answering: Answering = () => undefined): Promise<Fake> {
+  const fake = await fakeNode(answering);
+  begun.fakes.push(fake);
+  return fake;
+}
+
+async function over(cluster: string): Promise<RunningServer> {
+  const server = await startServer({ args: ['--deploy-at-start', 'false', '--cluster', cluster] });
+  begun.servers.push(server);
+  return server;
+}
+
+const SEARCH = { query: { match_all: {} } };
+const hits = (index: string) => ({ hits: { hits: [{ _index: index, _id: '1', _score: 1 }] } });
+const error = (type: string, reason: string, status: number) => ({ status, body: { error: { type, reason }, status } });
+
+describe('over a cluster with a fault', () => {
+  it('another node is asked when one is gone, and a write that one may have done is not sent again', async () => {
+    const fakes = await Promise.all([node(), node()]);
+    const server = await over(fakes.map(({ url }) => url).join(','));
+    const [gone, left] = fakes as [Fake, Fake];
+    await gone.close();
+    for (let attempt = 0; attempt < 6; attempt += 1) {
+      expect((await server.request('POST', '/a/_search', SEARCH)).status).toBe(200);
+      expect((await server.request('PUT', `/a/_doc/${attempt}`, {})).status).toBe(200);
+    }
+    expect(left.asked.filter(({ path }) => path === '/a/_search')).toHaveLength(6);
+    await left.close();
+    const refused = await server.request('POST', '/a/_search', SEARCH);
+    expect(refused.status).toBe(503);
+    expect(refused.body.error.type).toBe('cluster_unreachable_exception');
+    expect(refused.body.error.reason).toContain(left.url);
+  });
+
+  it('a write whose connection ends without an answer is sent once and refused, a search is asked again elsewhere', async () => {
+    const drops: Answering = ({ path }) =>
+      /_update|_search$/.test(path) && !path.startsWith('/.') ? 'drop' : undefined;
+    const [first, second] = await Promise.all([node(drops), node(drops)]);
+    const server = await over(`${first.url},${second.url}`);
+    const answer = await server.request('POST', '/a/_update/1', { doc: {} });
+    expect(answer.status).toBe(503);
+    const count = (path: string) => [...first.asked, ...second.asked].filter((it) => it.path === path).length;
+    expect(count('/a/_update/1')).toBe(1);
+    expect((await server.request('POST', '/a/_search', SEARCH)).status).toBe(503);
+    expect(count('/a/_search')).toBe(2);
+  });
+
+  it('HTML in place of an answer is no answer, and is said', async () => {
+    const html = { type: 'text/html', body: '<h1>502</h1>' };
+    const fake = await node(({ path }) => (path === '/a/_search' ? html : undefined));
+    const server = await over(fake.url);
+    const answer = await server.request('POST', '/a/_search', SEARCH);
+    expect(answer.status).toBe(503);
+    expect(answer.body.error.reason).toContain('it answered with [text/html] and not with JSON');
+    expect(answer.text).not.toContain('<h1>');
+  });
+
+  it('a refusal of Sparrow’s own credentials is told apart from one of the caller, and from a block', async () => {
+    const fake = await node(({ path }) => {
+      if (path === '/secret/_search') return error('security_exception', 'no permissions for [search]', 403);
+      if (path === '/blocked/_search') return error('cluster_block_exception', 'index [blocked] blocked by: [x]', 403);
+      return path === '/open/_search' ? { body: hits('open') } : undefined;
+    });
+    const server = await over(fake.url);
+    const refused = await server.request('POST', '/secret/_search', SEARCH);
+    expect(refused.status).toBe(502);
+    expect(refused.body.error).toMatchObject({
+      type: 'cluster_access_exception',
+      caused_by: { type: 'security_exception', reason: 'no permissions for [search]' },
+    });
+    expect((await server.request('POST', '/blocked/_search', SEARCH)).body).toMatchObject({
+      status: 403,
+      error: { type: 'cluster_block_exception' },
+    });
+    const { encoded } = (
+      await server.request('POST', '/_security/api_key', {
+        name: 'k',
+        role_descriptors: { r: { indices: [{ names: ['open'], privileges: ['read'] }] } },
+      })
+    ).body;
+    const own = await server.request('POST', '/other/_search', SEARCH, { apiKey: encoded });
+    expect(own.body).toMatchObject({ status: 403, error: { type: 'security_exception' } });
+    expect((await server.request('POST', '/open/_search', SEARCH, { apiKey: encoded })).status).toBe(200);
+  });
+
+  it('a hidden index that was left half-made is completed; one that cannot be is said, and tried again', async () => {
+    let refusals = 2;
+    const fake = await node(({ method, path }) => {
+      if (method !== 'PUT' || !path.startsWith('/.sparrow-tasks')) return undefined;
+      if (path === '/.sparrow-tasks') return error('resource_already_exists_exception', 'it is there', 400);
+      refusals -= 1;
+      if (refusals < 0) return undefined;
+      return error('illegal_argument_exception', 'mapper [lease_until] cannot be changed from type [text]', 400);
+    });
+    const server = await over(fake.url);
+    const completed = fake.asked.filter(({ path }) => path === '/.sparrow-tasks/_mapping');
+    expect(completed).toHaveLength(3);
+    expect(JSON.parse(completed[0]?.body ?? '{}').properties.lease_until).toEqual({ type: 'long' });
+    expect(server.output()).toContain('mapper [lease_until] cannot be changed from type [text]');
+  });
+
+  it('what another version keeps in the hidden index is refused by its number', async () => {
+    const kept = { found: true, _seq_no: 3, _primary_term: 1, _source: { text: '{"format":9,"pipelines":{}}' } };
+    const fake = await node(({ method, path }) =>
+      method === 'GET' && path === '/.sparrow-state/_doc/pipelines' ? { body: kept } : undefined,
+    );
+    const server = await over(fake.url);
+    const answer = await server.request('PUT', '/a/_doc/1?pipeline=p', {});
+    expect(answer.status).toBe(503);
+    expect(answer.body.error).toMatchObject({ type: 'cluster_state_exception' });
+    expect(answer.body.error.reason).toContain('format version 9');
+  });
+
+  it('a full queue is passed on as it is for a direct write', async () => {
+    const fake = await node(({ path }) =>
+      path === '/a/_bulk' ? error('rejected_execution_exception', 'the queue is full', 429) : undefined,
+    );
+    const server = await over(fake.url);
+    const answer = await server.request('POST', '/a/_bulk', '{"index":{"_id":"1"}}\n{}\n');
+    expect(answer.body).toMatchObject({ status: 429, error: { type: 'rejected_execution_exception' } });
+    expect(fake.asked.filter(({ path }) => path === '/a/_bulk')).toHaveLength(1);
+  });
+});

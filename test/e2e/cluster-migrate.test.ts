@@ -1,0 +1,178 @@
+// Indices that move from a data directory into a cluster and back, by the command, with their vectors.
+import { randomBytes } from 'node:crypto';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { begin, sparrow } from '../cli/support.js';
+import { CLUSTER, NO_CLUSTER, OVER_CLUSTER } from '../support/engines.js';
+import { type RunningServer, startServer } from '../support/server.js';
+
+const MODEL = '.sparse_encoder_model_2';
+const run = randomBytes(4).toString('hex');
+const of = (name: string) => `moving-${run}-${name}`;
+const DOCUMENTS = 400;
+const THINGS = ['whale', 'volcano', 'glacier', 'bakery', 'violin', 'harbour'];
+
+type Hit = { _id: string; _score: number; _source: any; _routing?: string };
+
+async function ask(server: RunningServer, method: string, path: string, body?: unknown): Promise<any> {
+  const answer = await server.request(method, path, body);
+  expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300);
+  return answer.body;
+}
+
+async function cluster(method: string, path: string): Promise<any> {
+  return (await fetch(`${CLUSTER ?? ''}${path}`, { method })).json();
+}
+
+async function questions(server: RunningServer): Promise<Hit[][]> {
+  const all = [];
+  for (const thing of THINGS) {
+    const query = { text_expansion: { tokens: { model_id: MODEL, model_text: `a ${thing}` } } };
+    all.push((await ask(server, 'POST', `/${of('a')}/_search`, { query, size: 20 })).hits.hits as Hit[]);
+  }
+  return all;
+}
+
+/** Scores in order: equal ones may change places. */
+const scores = (answers: Hit[][]) => answers.map((hits) => hits.map(({ _score }) => _score));
+
+describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined ? ` (${NO_CLUSTER})` : ''}`, () => {
+  let data: string;
+  let before: Hit[][];
+  const migrate = (...args: string[]) => sparrow(['migrate', '--json', ...args]);
+
+  beforeAll(async () => {
+    const server = await startServer();
+    ({ data } = server);
+    await ask(server, 'PUT', `/_ingest/pipeline/${of('embed')}`, {
+      processors: [
+        { inference: { model_id: MODEL, input_output: [{ input_field: 'content', output_field: 'tokens' }] } },
+      ],
+    });
+    for (const index of ['a', 'b']) {
+      await ask(server, 'PUT', `/${of(index)}`, {
+        settings: { default_pipeline: of('embed') },
+        mappings: {
+          _meta: { mine: 1 },
+          properties: { content: { type: 'text' }, tokens: { type: 'sparse_vector' }, n: { type: 'long' } },
+        },
+        aliases: { [of(`alias-${index}`)]: { filter: { term: { n: 3 } } } },
+      });
+    }
+    const lines = Array.from({ length: DOCUMENTS }, (_, at) => {
+      const action = { _index: of('a'), _id: String(at), ...(at % 7 === 0 ? { routing: `r${at % 3}` } : {}) };
+      const content = `Document ${at} tells of a ${THINGS[at % THINGS.length] ?? ''}.`;
+      return `${JSON.stringify({ index: action })}\n{"content":"${content}","n":${at === 5 ? '9007199254740993' : at}}\n`;
+    });
+    expect((await ask(server, 'POST', '/_bulk?refresh=true', lines.join(''))).errors).toBe(false);
+    await ask(server, 'PUT', `/${of('b')}/_doc/only?refresh=true`, { content: 'one', n: 1 });
+    // Sequence numbers with gaps.
+    for (const id of ['1', '2']) await ask(server, 'DELETE', `/${of('a')}/_doc/${id}`);
+    await ask(server, 'PUT', `/${of('a')}/_doc/3?refresh=true`, { content: 'A whale once more.', n: 3 });
+    await ask(server, 'PUT', `/${of('passages')}`, { mappings: { properties: { t: { type: 'semantic_text' } } } });
+    await ask(server, 'PUT', `/${of('partial')}`, { mappings: { _source: { excludes: ['tokens'] } } });
+    before = await questions(server);
+    expect(before[0]?.length).toBeGreaterThan(10);
+    expect(await server.stop()).toBe(0);
+  }, 300_000);
+
+  afterAll(async () => {
+    for (const index of ['a', 'b']) await cluster('DELETE', `/${of(index)}`);
+  });
+
+  it('refuse what makes no sense, and what cannot be moved, before anything is', async () => {
+    const place = CLUSTER ?? '';
+    expect(await migrate('--from', data, '--to', data)).toMatchObject({ code: 2 });
+    expect((await migrate('--from', '/no/such/place', '--to', place)).stderr).toContain('there is no data directory');
+    const unreachable = await migrate('--from', data, '--to', 'http://127.0.0.1:1');
+    expect(unreachable).toMatchObject({ code: 1, stdout: '' });
+    expect(unreachable.stderr).toContain('the cluster cannot be used: no node of the cluster answers');
+    const passages = await migrate('--from', data, '--to', place, '--index', of('passages'));
+    expect(passages.code).toBe(1);
+    expect(passages.stderr).toContain('type [semantic_text] of field [t] is not available over a cluster');
+    const partial = await migrate('--from', data, '--to', place, '--index', of('*'));
+    expect(partial.stderr).toContain(`index [${of('partial')}] keeps a part of its _source only`);
+    expect((await cluster('GET', `/${of('*')}`)) as object).toEqual({});
+  }, 120_000);
+
+  it('go into a cluster, also after an interruption, with everything once and nothing encoded', async () => {
+    const args = ['--from', data, '--to', CLUSTER ?? '', '--index', of('a'), of('b'), '--shards', '2', '--batch', '5'];
+    const first = begin(['migrate', '--json', ...args]);
+    for (let there = 0; there === 0;) {
+      const { count = 0 } = await cluster('GET', `/${of('a')}/_count`).catch(() => ({}));
+      there = count;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    first.process.kill('SIGINT');
+    const interrupted = await first.ended;
+    expect(interrupted.code, interrupted.stderr).toBe(130);
+    const [{ documents }] = JSON.parse(interrupted.stdout);
+    expect(documents).toBeGreaterThan(0);
+    expect(documents).toBeLessThan(DOCUMENTS - 2);
+    const second = await migrate(...args);
+    expect(second.code, second.stderr).toBe(0);
+    expect(JSON.parse(second.stdout)).toMatchObject([
+      {
+        index: of('a'),
+        documents: DOCUMENTS - 2,
+        interrupted: false,
+        compared: { documents: 20, searches: 20, differences: [] },
+      },
+      { index: of('b'), documents: 1, compared: { differences: [] } },
+    ]);
+    const found = await cluster('GET', `/${of('a')}/_search?size=1000&version=true`);
+    expect(found.hits.hits).toHaveLength(DOCUMENTS - 2);
+    expect(found.hits.hits.filter((hit: any) => hit._version !== 1)).toEqual([]);
+
+    const server = await OVER_CLUSTER.start();
+    try {
+      const shown = (await ask(server, 'GET', `/${of('a')}`))[of('a')];
+      expect(shown.mappings._meta).toEqual({ mine: 1 });
+      expect(shown.mappings).toMatchObject({
+        properties: { content: { type: 'text' }, tokens: { type: 'sparse_vector' }, n: { type: 'long' } },
+      });
+      expect(shown.aliases[of('alias-a')].filter).toEqual({ term: { n: 3 } });
+      expect(shown.settings.index.default_pipeline).toBe(of('embed'));
+      const after = scores(await questions(server));
+      scores(before).forEach((list, question) => {
+        list.forEach((score, place) => {
+          const other = after[question]?.[place] ?? 0;
+          expect(other).toBeLessThanOrEqual(score * (1 + 1e-4));
+          expect(other).toBeGreaterThanOrEqual(score * (1 - 2 ** -8));
+        });
+      });
+      const five = await server.request('GET', `/${of('a')}/_doc/5`);
+      expect(five.text).toContain('9007199254740993');
+      // A data directory keeps no routing.
+      expect((await ask(server, 'GET', `/${of('a')}/_doc/7`))._routing).toBeUndefined();
+      // A second run has nothing to go on with.
+      expect((await migrate(...args)).stderr).toContain('is there already: delete it');
+    } finally {
+      await server.stop();
+    }
+  }, 300_000);
+
+  it('come back as they were', async () => {
+    const place = await mkdtemp(join(tmpdir(), 'sparrow-back-'));
+    const back = await migrate('--from', CLUSTER ?? '', '--to', place, '--index', of('a'), of('b'));
+    expect(back.code, back.stderr).toBe(0);
+    expect(JSON.parse(back.stdout)).toMatchObject([
+      { index: of('a'), documents: DOCUMENTS - 2, compared: { differences: [] } },
+      { index: of('b'), documents: 1 },
+    ]);
+    const server = await startServer({ data: place });
+    try {
+      expect(scores(await questions(server))).toEqual(scores(before));
+      expect((await server.request('GET', `/${of('a')}/_doc/5`)).text).toContain('9007199254740993');
+      expect((await ask(server, 'POST', `/${of('alias-a')}/_search`)).hits.hits.map((it: Hit) => it._id)).toEqual([
+        '3',
+      ]);
+    } finally {
+      await server.stop();
+    }
+  }, 300_000);
+});

@@ -1,0 +1,156 @@
+// Which package npm takes on which platform, and that the engine looks for that one.
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { platformName } from '@sparrow-search/engine';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type Manifest, type Registry, readTarballs, startRegistry } from './registry.js';
+
+interface Platform {
+  readonly name: string;
+  readonly os: string;
+  readonly cpu: string;
+  readonly libc?: string;
+  readonly triple: string;
+  readonly cross: string;
+}
+
+interface AddonFile {
+  readonly os?: string;
+  readonly cpu?: string;
+  readonly oldest?: string;
+  readonly libraries: readonly string[];
+  readonly newestGlibc: number;
+}
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const script = (name: string): Promise<unknown> =>
+  import(new URL(`../../scripts/lib/${name}.mjs`, import.meta.url).href);
+const { PLATFORMS } = (await script('platforms')) as { PLATFORMS: readonly Platform[] };
+const { platformManifest, publishedManifest } = (await script('manifests')) as {
+  platformManifest: (platform: Platform) => Manifest;
+  publishedManifest: (folder: string) => Manifest;
+};
+const { describeAddon } = (await script('addon-file')) as { describeAddon: (bytes: Buffer) => AddonFile };
+const packageOf = ({ name }: Platform): string => `@sparrow-search/engine-${name}`;
+const titled = PLATFORMS.map((platform) => [platform.name, platform] as const);
+
+let folder: string;
+let registry: Registry;
+
+// The manifests are those that are published; beside them the packages are empty, so that no addon of another platform is needed.
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sparrow-platforms-'));
+  const engine = { ...publishedManifest('engine'), dependencies: {}, peerDependencies: {}, peerDependenciesMeta: {} };
+  for (const manifest of [engine as Manifest, ...PLATFORMS.map(platformManifest)]) {
+    const name = manifest.name.split('/')[1] ?? '';
+    await mkdir(join(folder, name, 'package'), { recursive: true });
+    await writeFile(join(folder, name, 'package', 'package.json'), JSON.stringify(manifest));
+    await run('tar', ['-czf', join(folder, `${name}.tgz`), '-C', join(folder, name), 'package']);
+  }
+  registry = await startRegistry(await readTarballs(folder), []);
+  await writeFile(join(folder, 'npmrc'), '');
+}, 60_000);
+
+afterAll(async () => {
+  await registry.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The packages that npm installs with the engine for a platform. */
+async function installed(name: string, ...target: readonly string[]): Promise<string[]> {
+  const home = join(folder, `home-${name}`);
+  await mkdir(home);
+  await writeFile(join(home, 'package.json'), '{"name":"somebody","private":true}');
+  await run(
+    'npm',
+    ['install', '@sparrow-search/engine', ...target, '--no-audit', '--no-fund', '--no-update-notifier'],
+    {
+      shell: process.platform === 'win32',
+      cwd: home,
+      env: {
+        ...process.env,
+        npm_config_registry: registry.url,
+        npm_config_cache: join(folder, 'cache'),
+        npm_config_userconfig: join(folder, 'npmrc'),
+      },
+    },
+  );
+  const names = await readdir(join(home, 'node_modules', '@sparrow-search'));
+  return names.filter((one) => one !== 'engine').map((one) => `@sparrow-search/${one}`);
+}
+
+describe.each(titled)('on %s', (_, platform) => {
+  const { name, os, cpu, libc } = platform;
+
+  it('npm installs the package for it alone', async () => {
+    const target = [`--os=${os}`, `--cpu=${cpu}`, ...(libc === undefined ? [] : [`--libc=${libc}`])];
+    expect(await installed(name, ...target)).toEqual([packageOf(platform)]);
+  });
+
+  it('the engine looks for that package', () => {
+    expect(platformName({ os, cpu, usesMusl: () => libc === 'musl' })).toBe(name);
+  });
+
+  it('the addon is built for what the package says', () => {
+    const [arch, ...system] = platform.triple.split('-');
+    expect(arch).toBe(cpu === 'x64' ? 'x86_64' : 'aarch64');
+    expect(system.join('-')).toBe(
+      { glibc: 'unknown-linux-gnu', musl: 'unknown-linux-musl', darwin: 'apple-darwin', win32: 'pc-windows-msvc' }[
+        libc ?? os
+      ],
+    );
+    // zig has the headers of Windows' other C library only; Node takes either.
+    const cross = platform.cross.replace('windows-gnu', 'windows-msvc');
+    expect(cross).toBe(libc === 'glibc' ? `${platform.triple}.2.28` : platform.triple);
+  });
+});
+
+describe('a compiled addon', () => {
+  const at = (...parts: string[]): string => join(ROOT, 'node_modules', 'onnxruntime-node', 'bin', 'napi-v6', ...parts);
+  const describeFile = async (path: string): Promise<AddonFile> => describeAddon(await readFile(path));
+
+  // Real libraries of each platform: a checkout has no addons of others.
+  it.each([
+    ['linux', 'x64', 'libonnxruntime.so.1'],
+    ['linux', 'arm64', 'libonnxruntime.so.1'],
+    ['darwin', 'arm64', 'libonnxruntime.1.dylib'],
+    ['win32', 'x64', 'onnxruntime.dll'],
+    ['win32', 'arm64', 'onnxruntime.dll'],
+  ])('tells that it is for %s on %s', async (os, cpu, file) => {
+    expect(await describeFile(at(os, cpu, file))).toMatchObject({ os, cpu });
+  });
+
+  it('tells what it needs', async () => {
+    const mac = await describeFile(at('darwin', 'arm64', 'libonnxruntime.1.dylib'));
+    expect(mac.oldest).toMatch(/^\d+\.\d+$/);
+    expect(mac.libraries).toContain('/usr/lib/libSystem.B.dylib');
+    const linux = await describeFile(at('linux', 'x64', 'libonnxruntime.so.1'));
+    expect(linux.newestGlibc).toBeGreaterThan(0);
+    expect(mac.newestGlibc).toBe(0);
+  });
+
+  it('is none, if it is anything else', async () => {
+    expect((await describeFile(join(ROOT, 'README.md'))).os).toBeUndefined();
+    expect(describeAddon(Buffer.alloc(0)).os).toBeUndefined();
+  });
+});
+
+it('where there is no package, npm installs none and does not fail', async () => {
+  expect(await installed('other', '--os=freebsd', '--cpu=x64')).toEqual([]);
+  expect(await installed('old', '--os=linux', '--cpu=ia32', '--libc=glibc')).toEqual([]);
+});
+
+it('docs/platforms.md has a row for each platform', async () => {
+  const page = await readFile(join(ROOT, 'docs', 'platforms.md'), 'utf8');
+  const [, table = ''] = /^## Platforms$([\s\S]*?)^###? /m.exec(page) ?? [];
+  const rows = [...table.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name);
+  expect(rows).toEqual(PLATFORMS.map(({ name }) => name));
+});

@@ -1,0 +1,92 @@
+// What a server sees of a cluster that misbehaves: the few answers that a start needs, and whatever a test puts in their place.
+import { type IncomingMessage, type Server, createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+export interface Asked {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly body: string;
+}
+
+export interface Reply {
+  readonly status?: number;
+  readonly type?: string;
+  readonly body: unknown;
+}
+
+/** Answers a request; `drop` ends the connection without an answer, undefined is the usual answer. */
+export type Answering = (asked: Asked) => Reply | 'drop' | undefined;
+
+export interface Fake {
+  readonly url: string;
+  /** Everything that was asked, in order. */
+  readonly asked: readonly Asked[];
+  close(): Promise<void>;
+}
+
+/** Documents of Sparrow's own indices, which are kept as a cluster keeps them. */
+class Kept {
+  readonly #documents = new Map<string, { readonly source: unknown; readonly seqNo: number }>();
+
+  answer({ method, path, body }: Asked): Reply {
+    const known = this.#documents.get(path);
+    if (method === 'GET') {
+      if (known === undefined) return { status: 404, body: { found: false } };
+      return { body: { found: true, _seq_no: known.seqNo, _primary_term: 1, _source: known.source } };
+    }
+    const seqNo = (known?.seqNo ?? -1) + 1;
+    this.#documents.set(path, { source: JSON.parse(body) as unknown, seqNo });
+    return { status: known === undefined ? 201 : 200, body: { _seq_no: seqNo, _primary_term: 1 } };
+  }
+}
+
+function usual(kept: Kept, asked: Asked): Reply {
+  const { path } = asked;
+  if (path === '/') return { body: { version: { number: '2.19.1', distribution: 'opensearch' } } };
+  if (path === '/_cat/plugins') return { body: [] };
+  if (/^\/\.sparrow-\w+\/_doc\//.test(path)) return kept.answer(asked);
+  if (path.endsWith('/_search')) return { body: { hits: { total: { value: 0, relation: 'eq' }, hits: [] } } };
+  return { body: { acknowledged: true } };
+}
+
+/** Starts a node; with a certificate, over TLS. */
+export async function fakeNode(answering: Answering, tls?: { cert: string; key: string }): Promise<Fake> {
+  const asked: Asked[] = [];
+  const kept = new Kept();
+  const server: Server = (tls === undefined ? createServer() : createSecureServer(tls)) as Server;
+  server.on('request', (request: IncomingMessage, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const one = {
+        method: request.method ?? '',
+        path: (request.url ?? '').split('?')[0] ?? '',
+        body: Buffer.concat(chunks).toString(),
+      };
+      asked.push(one);
+      const reply = answering(one) ?? usual(kept, one);
+      if (reply === 'drop') {
+        request.socket.destroy();
+        return;
+      }
+      const { status = 200, type = 'application/json', body } = reply;
+      response.writeHead(status, { 'content-type': type });
+      response.end(typeof body === 'string' ? body : JSON.stringify(body));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    asked,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
