@@ -267,7 +267,7 @@ it('tasks shows jobs, waits for them, and cancels them', async () => {
 });
 
 it('snapshot makes backups and brings them back', async () => {
-  expect(await said('snapshot', 'create', 'monday', '--index', 'articles')).toMatch(/^monday: 1 indices in \d/);
+  expect(await said('snapshot', 'create', 'monday', '--index', 'articles')).toMatch(/^monday: 1 index in \d/);
   const whole = await json('snapshot', 'create');
   expect(whole.snapshot).toMatch(/^\d{8}-\d{6}$/);
   expect(await said('snapshot', 'list')).toMatch(/^monday +SUCCESS .* articles$/m);

@@ -11,7 +11,7 @@ import { type Command, Option } from 'commander';
 import { integerOption, interruptible } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { Progress } from '../progress.js';
-import { type Sink, number, terminal } from '../terminal.js';
+import { type Sink, counted, terminal } from '../terminal.js';
 
 interface Options {
   readonly from: string;
@@ -60,7 +60,7 @@ async function run(options: Options): Promise<void> {
   if (!isAddress(from) && !existsSync(from)) throw new CommandError(`there is no data directory ${from}`);
   if (batch > 10_000) throw new UsageError('--batch is 10000 at most');
   const { migrate, MigrationError } = await import('@sparrow-search/cluster');
-  const progress = new Progress(json ? { ...err, isTerminal: false } : err, 'documents');
+  const progress = new Progress(json ? { ...err, isTerminal: false } : err, 'document');
   const { signal, done } = interruptible();
   const onProgress: MigrationOptions['onProgress'] = ({ index: name, documents, total }) => {
     progress.update(documents, total === 0 ? 1 : documents / total, name);
@@ -83,7 +83,7 @@ async function run(options: Options): Promise<void> {
 }
 
 function shown(out: Sink, { index, documents, interrupted, left_out: leftOut, compared }: Migrated): string {
-  const lines = [`${index}: ${number(documents)} documents`];
+  const lines = [`${index}: ${counted(documents, 'document')}`];
   if (leftOut.length > 0) lines.push(`settings that are left out: ${leftOut.join(', ')}`);
   if (interrupted) lines.push('interrupted: run this again to go on');
   if (compared !== undefined) {
@@ -91,9 +91,9 @@ function shown(out: Sink, { index, documents, interrupted, left_out: leftOut, co
     lines.push(
       differences.length === 0
         ? out.good(
-            `the same on both sides: the count, ${number(looked)} documents, the answers to ${number(searches)} searches`,
+            `the same on both sides: the count, ${counted(looked, 'document')}, the answers to ${counted(searches, 'search', 'searches')}`,
           )
-        : out.bad(`${number(differences.length)} differences`),
+        : out.bad(counted(differences.length, 'difference')),
       ...differences.slice(0, MOST_TOLD),
     );
   }

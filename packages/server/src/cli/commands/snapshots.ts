@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 
 import { Context, type ServerOptions, withServer } from '../context.js';
 import { CommandError } from '../errors.js';
-import { duration, number, table } from '../terminal.js';
+import { counted, duration, table } from '../terminal.js';
 
 /** The repository that is used where none is named: a folder of the same name below `--repo-path` of the server. */
 const REPOSITORY = 'backups';
@@ -55,7 +55,8 @@ export function addSnapshots(program: Command): void {
     const { snapshot: made } = answer;
     context.show(
       made,
-      () => `${made.snapshot}: ${number(made.indices.length)} indices in ${duration(made.duration_in_millis)}\n`,
+      () =>
+        `${made.snapshot}: ${counted(made.indices.length, 'index', 'indices')} in ${duration(made.duration_in_millis)}\n`,
     );
     if (made.state !== 'SUCCESS') {
       throw new CommandError(

@@ -127,7 +127,7 @@ async function watchOne(context: Context, id: string): Promise<Known> {
   const { err } = context.terminal;
   const { signal, done } = interruptible();
   const { Progress } = await import('../progress.js');
-  const progress = new Progress(err, 'documents');
+  const progress = new Progress(err, 'document');
   try {
     for (;;) {
       const known = await get(context, id, signal);
