@@ -47,15 +47,15 @@ export function addEval(program: Command): void {
   withServer(
     program
       .command('eval')
-      .description('measure the quality of searches (nDCG@10, recall@100) on a collection with judgements')
+      .description('measure search quality (nDCG@10, recall@100) on a collection with relevance judgements')
       .argument(
         '<dir>',
         'corpus.jsonl(.gz) with {_id, title, text}, queries.jsonl(.gz) with {_id, text}, qrels.<split>.tsv',
       )
-      .addOption(integerOption('--queries <n>', 'so many queries only', 1))
-      .option('--no-dense', 'without the dense model, which takes longest')
-      .option('--keep', 'leave the index behind'),
-    new Option('--json [file]', 'answer in JSON, or write it to a file'),
+      .addOption(integerOption('--queries <n>', 'run only the first n queries', 1))
+      .option('--no-dense', 'leave out the dense model, which takes longest')
+      .option('--keep', 'keep the index afterwards'),
+    new Option('--json [file]', 'print the result as JSON, or write it to a file'),
   ).action(async (directory: string, options: Options) => {
     const context = new Context({ ...options, json: options.json === true });
     const { file, judgements } = readJudgements(directory);

@@ -77,18 +77,18 @@ export function addImport(program: Command): void {
   withServer(
     program
       .command('import')
-      .description('load files of documents: JSON lines, CSV, TSV; also with .gz behind')
-      .argument('<file...>', 'files; - is standard input')
-      .option('--index <name>', 'the index; the name of the file if nothing is said')
+      .description('load documents from files: JSON lines, CSV or TSV, also compressed (.gz)')
+      .argument('<file...>', 'the files; - for standard input')
+      .option('--index <name>', 'index to load them into; by default the name of the file')
       .addOption(
-        new Option('--format <format>', 'what the files are, where their names do not say it').choices(FORMATS),
+        new Option('--format <format>', 'format of the files, where their names do not tell it').choices(FORMATS),
       )
-      .option('--id <field>', 'field that holds the id; documents without one are known by their place in the file')
-      .option('--semantic <field...>', 'texts in these fields can be found by meaning as well')
-      .option('--pipeline <name>', 'ingest pipeline that documents go through')
-      .addOption(integerOption('--batch <n>', 'documents of a request', 1).default(500))
-      .option('--follow', 'wait for more at the end of the file, until Ctrl-C')
-      .option('--restart', 'begin at the start of the file, whatever was done before'),
+      .option('--id <field>', 'field with the id; documents without one are identified by their place in the file')
+      .option('--semantic <field...>', 'fields whose texts can be searched by meaning as well')
+      .option('--pipeline <name>', 'ingest pipeline to run the documents through')
+      .addOption(integerOption('--batch <n>', 'documents per request', 1).default(500))
+      .option('--follow', 'wait for more lines at the end of the file, until Ctrl-C')
+      .option('--restart', 'start at the beginning of the file, whatever was loaded before'),
   ).action(async (files: readonly string[], options: Options) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
     if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))

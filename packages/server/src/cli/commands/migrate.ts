@@ -33,21 +33,23 @@ export function addMigrate(program: Command): void {
   program
     .command('migrate')
     .description('move indices between a data directory that no server has open and a cluster')
-    .requiredOption('--from <place>', 'a data directory, or addresses of a cluster’s nodes, separated by commas')
+    .requiredOption('--from <place>', 'a data directory, or the addresses of a cluster’s nodes, separated by commas')
     .requiredOption('--to <place>', 'the other of the two')
-    .option('--index <name...>', 'which ones: names and patterns; all if nothing is said')
+    .option('--index <name...>', 'names of the indices, or patterns; by default all')
     .addOption(
-      new Option('--cluster-ca <file>', 'PEM file of who signs the cluster’s certificates').env('SPARROW_CLUSTER_CA'),
+      new Option('--cluster-ca <file>', 'PEM file of the authority that signs the cluster’s certificates').env(
+        'SPARROW_CLUSTER_CA',
+      ),
     )
     .addOption(
-      new Option('--cluster-credentials <file>', 'file with user:password or a key of the cluster').env(
+      new Option('--cluster-credentials <file>', 'file with user:password or an API key for the cluster').env(
         'SPARROW_CLUSTER_CREDENTIALS',
       ),
     )
-    .addOption(integerOption('--shards <n>', 'shards of the indices that are made; as many as they have', 1))
-    .addOption(integerOption('--batch <n>', 'documents of a request', 1).default(500))
-    .addOption(integerOption('--samples <n>', 'documents of each index that are compared at the end', 0).default(20))
-    .option('--json', 'answer in JSON')
+    .addOption(integerOption('--shards <n>', 'shards of the new indices; by default as many as the old ones have', 1))
+    .addOption(integerOption('--batch <n>', 'documents per request', 1).default(500))
+    .addOption(integerOption('--samples <n>', 'documents of each index to compare at the end', 0).default(20))
+    .option('--json', 'print the result as JSON')
     .action(run);
 }
 
