@@ -199,12 +199,22 @@ describe('privileges', () => {
     const sentence = (action: string, on: string, scope: string, list: string): string =>
       `action [${action}] is unauthorized for API key id [${key.id}] of user [owner]${on}, ` +
       `this action is granted by the ${scope} privileges [${list}]`;
-    const reason = sentence('indices:data/write/index', ' on indices [books]', 'index', 'create_doc,create,index,all');
+    const [action, on] = ['indices:data/write/index', ' on indices [books]'];
+    // It may replace a document, which `create_doc` does not allow.
+    const reason = sentence(action, on, 'index', 'create,index,write,all');
     expect(write.status).toBe(403);
     expect(await write.json()).toEqual({
       error: { root_cause: [{ type: 'security_exception', reason }], type: 'security_exception', reason },
       status: 403,
     });
+    for (const [method, path] of [
+      ['POST', '/books/_doc'],
+      ['PUT', '/books/_create/1'],
+      ['PUT', '/books/_doc/1?op_type=create'],
+    ] as const) {
+      const added = await (await as(method, path, {})).text();
+      expect(added, path).toContain(sentence(action, on, 'index', 'create_doc,create,index,write,all'));
+    }
     const info = await as('GET', '/');
     expect(info.status).toBe(403);
     expect(await info.text()).toContain(sentence('cluster:monitor/main', '', 'cluster', 'monitor,manage,all'));

@@ -76,9 +76,24 @@ it('every link of a page leads to a page, a picture or a heading that is there',
   expect(links).toBeGreaterThan(1000);
 });
 
+it('leads from the name of a Markdown file to its page', async () => {
+  for (const [path, page] of [
+    ['/_docs/start.md', '/_docs/start'],
+    ['/_docs/guides/securing-a-server.md', '/_docs/guides/securing-a-server'],
+    ['/_docs/README.md', '/_docs'],
+  ] as const) {
+    const { status, headers } = await get(path);
+    expect([path, status, headers['location']]).toEqual([path, 301, page]);
+    expect((await get(page)).status).toBe(200);
+  }
+});
+
 it('knows only its own files', async () => {
   for (const path of [
     '/_docs/nothing',
+    '/_docs/nothing.md',
+    '/_docs/.md',
+    '/_docs/style.css.md',
     '/_docs/..%2fcli',
     '/_docs/guides/..%2f..%2fcli.js',
     '/_docs/start.html',

@@ -124,6 +124,49 @@ describe('over a cluster with a fault', () => {
     expect(answer.body.error.reason).toContain('format version 9');
   });
 
+  it('an answer that is too long is refused by its length, or where it becomes too long, and the next one is read', async () => {
+    const fake = await node(({ path }) => {
+      if (path === '/said/_search') return { body: '{', length: 300 * 1024 * 1024 };
+      if (path === '/unsaid/_search' || path === '/unsaid/_update/1') return { body: ' '.repeat(1 << 20), times: 300 };
+      return undefined;
+    });
+    const server = await over(fake.url);
+    for (const [path, body] of [
+      ['/said/_search', SEARCH],
+      ['/unsaid/_search', SEARCH],
+      ['/unsaid/_update/1', { doc: {} }],
+    ] as const) {
+      const { status, body: answer } = await server.request('POST', path, body);
+      expect([path, status, answer.error.type]).toEqual([path, 502, 'cluster_answer_exception']);
+      expect(answer.error.reason).toContain('answered with more than [268435456] bytes');
+      expect(answer.error.reason.includes('it may have carried out the request')).toBe(path.includes('_update'));
+      // It is not asked again.
+      expect(fake.asked.filter((it) => it.path === path)).toHaveLength(1);
+    }
+    expect((await server.request('POST', '/a/_search', SEARCH)).status).toBe(200);
+  });
+
+  it('a bulk of too many actions, or with an action that is too long, is refused and never sent', async () => {
+    const fake = await node();
+    const server = await over(fake.url);
+    const send = (text: string) => server.request('POST', '/a/_bulk', text);
+    const many = await send('{"delete":{"_id":"1"}}\n'.repeat(250_001));
+    expect([many.status, many.body.error]).toMatchObject([
+      413,
+      {
+        type: 'content_too_long_exception',
+        reason: 'a bulk request over a cluster may have at most [250000] actions: send it in parts',
+      },
+    ]);
+    const long = await send(`{"index":{${'"_id":"1",'.repeat(10_000)}"_id":"1"}}\n{}\n`);
+    expect([long.status, long.body.error]).toMatchObject([
+      400,
+      { reason: 'Malformed action/metadata line [1], it is longer than [65536] characters' },
+    ]);
+    expect((await send('\n'.repeat(1_000_000))).status).toBe(400);
+    expect(fake.asked.filter(({ path }) => path === '/a/_bulk')).toEqual([]);
+  });
+
   it('a full queue is passed on as it is for a direct write', async () => {
     const fake = await node(({ path }) =>
       path === '/a/_bulk' ? error('rejected_execution_exception', 'the queue is full', 429) : undefined,

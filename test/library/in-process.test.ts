@@ -181,6 +181,15 @@ describe("Elastic's client", () => {
     await expect(slow).rejects.toBeInstanceOf(errors.TimeoutError);
   });
 
+  it.each([2 ** 31, 2 ** 40, Infinity])('takes a timeout of %d ms, which is more than a timer can', async (timeout) => {
+    const input = Array.from({ length: 20 }, (_, n) => `${'a text that takes its time '.repeat(40)} ${String(n)}`);
+    const read = await client.inference.inference(
+      { inference_id: '.elser-2-elasticsearch', input },
+      { requestTimeout: timeout, maxRetries: 0 },
+    );
+    expect(read.sparse_embedding).toHaveLength(20);
+  });
+
   it('goes on when another client is closed, and takes a key', async () => {
     const made = await client.security.createApiKey({
       name: 'volumes',

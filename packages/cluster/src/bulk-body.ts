@@ -4,6 +4,12 @@ import type { Given, Outcome } from './pipelines.js';
 
 export type BulkKind = 'index' | 'create' | 'update' | 'delete';
 
+/** Most writes of one request: each takes some hundred bytes of memory beside its lines. */
+const MOST_ITEMS = 250_000;
+
+/** Longest line that says what to do: an id has 512 bytes at most. */
+const LONGEST_ACTION = 64 * 1024;
+
 const KINDS: ReadonlySet<string> = new Set<BulkKind>(['index', 'create', 'update', 'delete']);
 
 /** One write of a bulk request. */
@@ -94,31 +100,55 @@ export class BulkBody {
 
   /**
    * @param index where writes go that name no index
-   * @throws {EngineError} 400 for what is no sequence of actions
+   * @throws {EngineError} 400 for what is no sequence of actions, 413 for too many of them
    */
   constructor(text: string, index: string | undefined) {
     if (text.trim() === '') throw refusal(400, 'parse_exception', 'request body is required');
     if (!text.endsWith('\n')) throw illegal('The bulk request must be terminated by a newline [\\n]');
-    const lines = text.split('\n');
+    const lines = new Lines(text);
     const items: BulkItem[] = [];
-    for (let at = 0; at < lines.length; at += 1) {
-      const line = lines[at] ?? '';
+    for (let line = lines.next(); line !== undefined; line = lines.next()) {
       if (line.trim() === '') continue;
-      const { kind, found } = action(line, at + 1);
-      const target = targetOf(line, found, at + 1) ?? index;
+      if (items.length === MOST_ITEMS) {
+        const reason = `a bulk request over a cluster may have at most [${String(MOST_ITEMS)}] actions: send it in parts`;
+        throw refusal(413, 'content_too_long_exception', reason);
+      }
+      const { number } = lines;
+      const { kind, found } = action(line, number);
+      const target = targetOf(line, found, number) ?? index;
       if (target === undefined || target === '') {
         throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: index is missing;');
       }
       let source = '';
       if (kind !== 'delete') {
-        at += 1;
-        source = lines[at] ?? '';
+        source = lines.next() ?? '';
         if (source.trim() === '')
-          throw illegal(`Malformed action/metadata line [${String(at)}], expected a document behind it`);
+          throw illegal(`Malformed action/metadata line [${String(number)}], expected a document behind it`);
       }
       items.push(new BulkItem(items.length, kind, line, found, source, target));
     }
     this.items = items;
+  }
+}
+
+/** The lines of a text that ends with a line break, one after the other: all of them at once would be a list as long as the text. */
+class Lines {
+  /** Of the line that was read last, from 1. */
+  number = 0;
+  readonly #text: string;
+  #from = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  next(): string | undefined {
+    const end = this.#text.indexOf('\n', this.#from);
+    if (end < 0) return undefined;
+    const line = this.#text.slice(this.#from, end);
+    this.#from = end + 1;
+    this.number += 1;
+    return line;
   }
 }
 
@@ -134,6 +164,7 @@ function targetOf(line: string, found: readonly Member[], number: number): strin
 
 function action(line: string, number: number): { readonly kind: BulkKind; readonly found: readonly Member[] } {
   const malformed = (what: string): Error => illegal(`Malformed action/metadata line [${String(number)}], ${what}`);
+  if (line.length > LONGEST_ACTION) throw malformed(`it is longer than [${String(LONGEST_ACTION)}] characters`);
   let value: unknown;
   try {
     value = JSON.parse(line);

@@ -193,7 +193,9 @@ async function throughPipelines(
         );
       continue;
     }
-    groups.set(pipeline, [...(groups.get(pipeline) ?? []), item]);
+    const group = groups.get(pipeline);
+    if (group === undefined) groups.set(pipeline, [item]);
+    else group.push(item);
   }
   for (const [pipeline, items] of groups) {
     const outcomes = await run(context, pipeline, items, cancel);

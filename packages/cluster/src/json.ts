@@ -1,4 +1,6 @@
-import { unparsable } from './errors.js';
+import { constants } from 'node:buffer';
+
+import { refusal, unparsable } from './errors.js';
 
 /** Anything read from JSON that is an object. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -24,9 +26,13 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
 /**
  * The text of a body.
  *
- * @throws {EngineError} 400 when it is no UTF-8
+ * @throws {EngineError} 400 when it is no UTF-8, 413 when no text can be so long
  */
 export function decode(body: Uint8Array): string {
+  if (body.length > constants.MAX_STRING_LENGTH) {
+    const most = String(constants.MAX_STRING_LENGTH);
+    throw refusal(413, 'content_too_long_exception', `a body over a cluster may have at most [${most}] bytes`);
+  }
   try {
     return UTF8.decode(body);
   } catch {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 
 import { EngineError } from '@sparrow-search/engine';
 import { Pool, errors } from 'undici';
@@ -44,6 +45,9 @@ const CONNECTIONS = 64;
 
 const CONNECT_MS = 5_000;
 
+/** Longest answer that is read: all of it is in memory, and a string of it has to be possible. */
+export const MOST_ANSWER = 256 * 1024 * 1024;
+
 /** A node that did not answer is asked again after this, unless no other one does. */
 const REST_MS = 5_000;
 
@@ -85,7 +89,8 @@ export class Transport {
   /**
    * Asks a node, another one if it does not answer.
    *
-   * @throws {EngineError} 503 when no node answers, 502 when what answers is no such cluster or turns Sparrow's credentials away
+   * @throws {EngineError} 503 when no node answers, 502 when what answers is no such cluster, turns Sparrow's credentials away or
+   *   answers with more than can be read
    */
   async ask(asked: Asked): Promise<Answered> {
     const failures: string[] = [];
@@ -129,7 +134,8 @@ export class Transport {
     return turned.sort((a, b) => Number(a.restsUntil > now) - Number(b.restsUntil > now));
   }
 
-  async #askNode({ pool }: Node, { method, path, query, body, ndjson, signal }: Asked): Promise<Answered> {
+  async #askNode({ url, pool }: Node, asked: Asked): Promise<Answered> {
+    const { method, path, query, body, ndjson, signal } = asked;
     const headers: Record<string, string> = { accept: 'application/json' };
     if (path.startsWith('/_cat/') && query?.['format'] !== 'json') headers['accept'] = 'text/plain';
     if (this.#authorization !== undefined) headers['authorization'] = this.#authorization;
@@ -142,10 +148,30 @@ export class Transport {
       ...(body === undefined ? {} : { body }),
       ...(signal === undefined ? {} : { signal }),
     });
-    const bytes = Buffer.from(await reply.body.arrayBuffer());
+    // A HEAD is answered with the length of what is not sent.
+    const announced = method === 'HEAD' ? 0 : Number(reply.headers['content-length'] ?? 0);
+    const bytes = await whole(reply.body, announced, () => tooLong(url, asked));
     const type = String(reply.headers['content-type'] ?? '');
     return { status: reply.statusCode, body: bytes, text: bytes.length > 0 && kindOf(type) };
   }
+}
+
+/** Reads an answer; of one that is too long nothing more is read, which ends its connection. */
+async function whole(body: Readable, announced: number, refused: () => Error): Promise<Buffer> {
+  // What is not read to its end fails, and nobody waits for that.
+  body.on('error', () => undefined);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  if (announced <= MOST_ANSWER) {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > MOST_ANSWER) break;
+      chunks.push(chunk);
+    }
+    if (length <= MOST_ANSWER) return Buffer.concat(chunks, length);
+  }
+  body.destroy();
+  throw refused();
 }
 
 /** Settings of the cluster that cannot be used. */
@@ -193,6 +219,15 @@ function neverSent(error: unknown): boolean {
 
 function gone(failures: readonly string[]): EngineError {
   return refusal(503, 'cluster_unreachable_exception', `no node of the cluster answers: ${failures.join('; ')}`);
+}
+
+function tooLong(url: string, asked: Asked): EngineError {
+  const done = isRepeatable(asked) ? '' : '; it may have carried out the request';
+  return refusal(
+    502,
+    'cluster_answer_exception',
+    `the cluster at ${url} answered with more than [${String(MOST_ANSWER)}] bytes, which is more than Sparrow reads: ask for less at once${done}`,
+  );
 }
 
 export function cancelled(): EngineError {

@@ -306,7 +306,7 @@ async function handle(
   }
   checkQuery(exchange, endpoint, query);
   // Before the body is read: who may do nothing with it does not make the server take it.
-  admit(caller, endpoint, path);
+  admit(caller, endpoint, path, query);
   // What is not the engine's is read on the event loop.
   const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
   const op = 'engine' in endpoint.handler ? endpoint.handler.engine : '';
@@ -315,7 +315,7 @@ async function handle(
     const reading = readChecked(exchange, endpoint, query, most, hold);
     const body = await (place?.whileReading(reading) ?? reading);
     const holder = stillHolding(services.keys, caller, Date.now());
-    if (holder !== caller) admit(holder, endpoint, path);
+    if (holder !== caller) admit(holder, endpoint, path, query);
     const answer = await carryOut(call(endpoint, holder, body));
     if (isRejected(answer)) admission.refused(op);
     return answer;

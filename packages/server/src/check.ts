@@ -8,6 +8,7 @@ import {
   repairData,
 } from '@sparrow-search/engine';
 
+import { counted } from './cli/terminal.js';
 import { checkIdentity } from './identity.js';
 import { KeyStore } from './security/key-store.js';
 
@@ -75,8 +76,8 @@ async function ownProblems(data: string): Promise<Problem[]> {
 function describeReport({ data, indices, problems }: Report): string {
   const damaged = indices.filter((index) => index.damaged).length;
   const lines = problems.map(({ file, reason, affected }) => `${file}: ${reason} (${affected})\n`);
-  const found = problems.length === 0 ? 'no damage' : `${String(problems.length)} damaged files`;
-  return `${lines.join('')}${data}: ${String(indices.length)} indices, ${String(damaged)} of them damaged; ${found}\n`;
+  const found = problems.length === 0 ? 'no damage' : counted(problems.length, 'damaged file');
+  return `${lines.join('')}${data}: ${counted(indices.length, 'index', 'indices')}, ${String(damaged)} damaged; ${found}\n`;
 }
 
 function describeRepository({ repository, snapshots, blobs, bytes, unneeded, problems }: RepositoryReport): string {
@@ -87,9 +88,9 @@ function describeRepository({ repository, snapshots, blobs, bytes, unneeded, pro
   const damaged = snapshots.filter((snapshot) => snapshot.damaged).length;
   const partial = snapshots.filter(({ state }) => state === 'PARTIAL').length;
   const counts = [
-    `${String(snapshots.length)} snapshots, ${String(damaged)} of them damaged, ${String(partial)} made without some of their indices`,
-    `${String(blobs)} files with ${String(bytes)} bytes are whole, ${String(unneeded)} files belong to no snapshot`,
-    problems.length === 0 ? 'no damage' : `${String(problems.length)} damaged or missing files`,
+    `${counted(snapshots.length, 'snapshot')}, ${String(damaged)} damaged, ${String(partial)} made without some of their indices`,
+    `${counted(blobs, 'file')} with ${counted(bytes, 'byte')} ${blobs === 1 ? 'is' : 'are'} whole, ${counted(unneeded, 'file')} ${unneeded === 1 ? 'belongs' : 'belong'} to no snapshot`,
+    problems.length === 0 ? 'no damage' : counted(problems.length, 'damaged or missing file'),
   ];
   return `${lines.join('')}${repository}: ${counts.join('; ')}\n`;
 }
@@ -102,19 +103,19 @@ function describeRepair({ found, into, indices, left_out: leftOut }: Repair): st
       const count = lost === undefined ? 'an unknown number' : String(lost);
       const which = ids.length === 0 ? '' : ` (${ids.join(', ')})`;
       const rest = notes.map((note) => `; ${note}`).join('');
-      return `index [${name}]: ${whole ? 'copied whole, ' : ''}${String(kept)} documents kept, ${count} lost${which}${rest}`;
+      return `index [${name}]: ${whole ? 'copied whole, ' : ''}${counted(kept, 'document')} kept, ${count} lost${which}${rest}`;
     }),
-    `${into}: ${counted(indices)}`,
+    `${into}: ${totals(indices)}`,
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function counted(indices: Repair['indices']): string {
+function totals(indices: Repair['indices']): string {
   const whole = indices.filter((index) => index.whole).length;
   // Without its mapping nothing of an index can be kept.
   const leftOut = indices.filter((index) => !index.whole && index.lost === undefined && index.kept === 0).length;
   const repaired = indices.length - whole - leftOut;
-  return `${String(whole)} indices copied whole, ${String(repaired)} repaired as far as possible, ${String(leftOut)} left out`;
+  return `${counted(whole, 'index', 'indices')} copied whole, ${String(repaired)} repaired as far as possible, ${String(leftOut)} left out`;
 }
 
 function line(value: object): string {

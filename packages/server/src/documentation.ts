@@ -28,13 +28,18 @@ const POLICY = [
 let files: ReadonlyMap<string, string> | undefined;
 
 /**
- * A page or picture of the documentation. `address` is what follows `/_docs/`, and is only ever looked up.
+ * A page or picture of the documentation. `address` is what follows `/_docs/`, and is only ever looked up. The name of a page's
+ * Markdown file, as links in the repository have it, leads to the page.
  *
  * @throws {RoutingError} 404 if there is none
  */
 export function documentation(address: string): Answer {
   files ??= list();
   const name = files.get(address);
+  const page = address.replace(/(?:^|\/)README\.md$|(?<=[^/])\.md$/, '');
+  if (name === undefined && page !== address && files.get(page)?.endsWith('.html') === true) {
+    return { status: 301, body: null, headers: [['Location', page === '' ? '/_docs' : `/_docs/${page}`]] };
+  }
   if (name === undefined) throw new RoutingError(404, `no page [${address}] in the documentation: see /_docs`);
   return {
     status: 200,

@@ -2,6 +2,7 @@
 import { type IncomingMessage, type Server, createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 
 export interface Asked {
   readonly method: string;
@@ -14,6 +15,10 @@ export interface Reply {
   readonly status?: number;
   readonly type?: string;
   readonly body: unknown;
+  /** How long it says it is, of which only `body` comes and never the rest. */
+  readonly length?: number;
+  /** How many times `body` comes, one after the other. */
+  readonly times?: number;
 }
 
 /** Answers a request; `drop` ends the connection without an answer, undefined is the usual answer. */
@@ -71,9 +76,15 @@ export async function fakeNode(answering: Answering, tls?: { cert: string; key: 
         request.socket.destroy();
         return;
       }
-      const { status = 200, type = 'application/json', body } = reply;
-      response.writeHead(status, { 'content-type': type });
-      response.end(typeof body === 'string' ? body : JSON.stringify(body));
+      const { status = 200, type = 'application/json', body, length, times } = reply;
+      response.writeHead(status, {
+        'content-type': type,
+        ...(length === undefined ? {} : { 'content-length': String(length) }),
+      });
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      if (length !== undefined) response.write(text);
+      else if (times === undefined) response.end(text);
+      else Readable.from(Array<string>(times).fill(text)).pipe(response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

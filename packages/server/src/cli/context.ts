@@ -38,7 +38,7 @@ export class Context {
 }
 
 /** Gives a command the options that say where the server is and who asks. */
-export function withServer(command: Command, json = new Option('--json', 'answer in JSON')): Command {
+export function withServer(command: Command, json = new Option('--json', 'print the result as JSON')): Command {
   return command
     .option('--url <url>', 'address of the server (SPARROW_URL, http://127.0.0.1:9200)')
     .option('--key <key>', 'API key (SPARROW_API_KEY, SPARROW_API_KEY_FILE, or owner.key of the data directory)')
@@ -50,7 +50,7 @@ export function withServer(command: Command, json = new Option('--json', 'answer
 export function integerOption(flags: string, description: string, min: number): Option {
   return new Option(flags, description).argParser((value: string) => {
     const parsed = /^\d+$/.test(value) ? Number(value) : NaN;
-    if (!(parsed >= min)) throw new InvalidArgumentError(`it must be a whole number from ${String(min)} on.`);
+    if (!(parsed >= min)) throw new InvalidArgumentError(`it must be a whole number, at least ${String(min)}.`);
     return parsed;
   });
 }

@@ -23,15 +23,15 @@ function program(): Command {
   const sparrow = new Command('sparrow')
     .description('Sparrow: a semantic search server')
     .usage('[command] [options]')
-    .version(VERSION, '-v, --version', 'the version')
-    .helpOption('-h, --help', 'this, or what a command takes')
+    .version(VERSION, '-v, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help, or that of a command')
     .showSuggestionAfterError(true)
     .exitOverride()
     .configureOutput({
       // Said at the end, as all errors are.
       writeErr: () => undefined,
     });
-  sparrow.command('serve').description('serve; what happens without a command').helpOption(false);
+  sparrow.command('serve').description('start the server, as happens without a command').helpOption(false);
   addImport(sparrow);
   addSearch(sparrow);
   addEval(sparrow);
@@ -44,15 +44,13 @@ function program(): Command {
   addMigrate(sparrow);
   sparrow
     .command('completion')
-    .description('a script that completes the command line: `source <(sparrow completion bash)`')
+    .description('print a script for completion: `source <(sparrow completion bash)`')
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell: (typeof SHELLS)[number]) => {
       const settings = describeSettings().flatMap(({ flag, help }) =>
         flag === undefined ? [] : [{ text: flag, what: help }],
       );
-      process.stdout.write(
-        completion(sparrow, shell, [...settings, { text: '--config', what: 'a file with settings' }]),
-      );
+      process.stdout.write(completion(sparrow, shell, [...settings, { text: '--config', what: 'file with settings' }]));
     });
   for (const command of everyCommand(sparrow)) {
     command
@@ -98,7 +96,7 @@ function refuseUnknown(sparrow: Command, [word, next]: readonly string[]): void 
 
 /** What `sparrow --help` says. */
 export function help(): string {
-  return `${program().helpInformation()}\nTo serve, with or without the word:\n\n${usage()}`;
+  return `${program().helpInformation()}\nTo start the server, with or without the word serve:\n\n${usage()}`;
 }
 
 /** Commander's sentence as one of ours: with what was probably meant. */

@@ -1,4 +1,4 @@
-import { type Sink, duration, number } from './terminal.js';
+import { type Sink, counted, duration, number } from './terminal.js';
 
 const BAR_WIDTH = 24;
 const REDRAW_MS = 80;
@@ -10,14 +10,14 @@ const CLEAR = '\r\u001b[2K';
 /** How far something has come: a bar with rate and time left on a terminal, nothing elsewhere. */
 export class Progress {
   readonly #sink: Sink;
-  readonly #what: string;
+  readonly #counted: (value: number) => string;
   readonly #recent: { at: number; done: number }[] = [];
   #shown = -Infinity;
 
-  /** @param what is counted, such as `documents` */
-  constructor(sink: Sink, what: string) {
+  /** @param one what is counted, such as `document`; `many` is what several are called */
+  constructor(sink: Sink, one: string, many?: string) {
     this.#sink = sink;
-    this.#what = what;
+    this.#counted = (value) => counted(value, one, many);
   }
 
   /**
@@ -52,7 +52,7 @@ export class Progress {
       share === undefined
         ? ''
         : `${accent('━'.repeat(filled))}${dim('─'.repeat(BAR_WIDTH - filled))} ${String(Math.floor(share * 100)).padStart(3)}%  `;
-    const figures = [`${number(done)} ${this.#what}`, rate > 0 ? `${number(rate)}/s` : '', left, note];
+    const figures = [this.#counted(done), rate > 0 ? `${number(rate)}/s` : '', left, note];
     this.#sink.steer(CLEAR);
     this.#sink.write(`${bar}${figures.filter((text) => text !== '').join('  ')}`);
   }

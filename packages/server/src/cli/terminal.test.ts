@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { harmless } from './terminal.js';
+import { counted, harmless } from './terminal.js';
 
 describe('what is written to a terminal', () => {
   it.each([
@@ -18,4 +18,11 @@ describe('what is written to a terminal', () => {
     const text = '\u001b[1mbold\u001b[0m\n\tnaïve 東京 🙂';
     expect(harmless(text)).toBe(text);
   });
+});
+
+it('names one thing in the singular, and all other numbers of them in the plural', () => {
+  expect([0, 1, 2, 2000].map((value) => counted(value, 'document'))).toEqual([
+    ...['0 documents', '1 document', '2 documents', '2,000 documents'],
+  ]);
+  expect([1, 0].map((value) => counted(value, 'index', 'indices'))).toEqual(['1 index', '0 indices']);
 });

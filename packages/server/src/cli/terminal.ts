@@ -75,6 +75,11 @@ export function number(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
+/** A number of things: `1 document`, `2,000 documents`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${number(value)} ${value === 1 ? one : many}`;
+}
+
 export function bytes(value: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   const power = Math.min(units.length - 1, value < 1 ? 0 : Math.floor(Math.log10(value) / 3));

@@ -13,6 +13,9 @@ import type { Sparrow } from '@sparrow-search/engine';
 
 import { Rest, type RestResponse } from './rest.js';
 
+/** The longest time that a timer takes: it ends at once with a longer one. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** Bodies that the client takes as bytes. */
 const BINARY = /arrow|mapbox/;
 
@@ -57,7 +60,7 @@ export function connectionTo(sparrow: Pick<Sparrow, 'engine' | 'data'>): typeof 
       options: ConnectionRequestOptions,
     ): Promise<RestResponse> {
       const timeout = new AbortController();
-      const ms = options.timeout ?? this.timeout;
+      const ms = Math.min(options.timeout ?? this.timeout, LONGEST_MS);
       const timer = setTimeout(() => {
         timeout.abort();
       }, ms);

@@ -200,11 +200,15 @@ export const ACTIONS = {
   'indices:admin/mappings/fields/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:data/read/get': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/mget': { scope: 'index', privileges: ['read', 'all'] },
-  'indices:data/write/index': { scope: 'index', privileges: ['create_doc', 'create', 'index', 'all'] },
+  /** Any write of a whole document; which one decides what of the next two is needed. */
+  'indices:data/write/index': { scope: 'index', privileges: ['create_doc', 'create', 'index', 'write', 'all'] },
   /** Adding a document that is not there yet. */
-  'indices:data/write/index:op_type/create': { scope: 'index', privileges: ['create_doc', 'create', 'index', 'all'] },
+  'indices:data/write/index:op_type/create': {
+    scope: 'index',
+    privileges: ['create_doc', 'create', 'index', 'write', 'all'],
+  },
   /** Writing a document whether it is there or not. */
-  'indices:data/write/index:op_type/index': { scope: 'index', privileges: ['create', 'index', 'all'] },
+  'indices:data/write/index:op_type/index': { scope: 'index', privileges: ['create', 'index', 'write', 'all'] },
   'indices:data/write/update': { scope: 'index', privileges: ['index', 'write', 'all'] },
   'indices:data/write/delete': { scope: 'index', privileges: ['delete', 'write', 'all'] },
   'indices:data/write/bulk': {

@@ -6,6 +6,8 @@ import { ACTIONS, type Action, COMPOSITE, INDEX_ACTIONS, grants } from './action
 import type { ApiKey } from './key-store.js';
 import type { Roles } from './roles.js';
 
+type Texts = Readonly<Record<string, string>>;
+
 /** What follows from the roles of a key. */
 interface Known {
   readonly everyIndex: boolean;
@@ -23,19 +25,28 @@ const known = new WeakMap<ApiKey, Known>();
  * one of indices on any index at all. Which indices these are is checked by the engine, where it parses their names.
  *
  * @param path the parameters in the path
+ * @param query those behind it
  * @throws {HttpError} 403 with the documented sentence
  */
-export function admit(key: ApiKey, { action }: Endpoint, path: Readonly<Record<string, string>>): void {
+export function admit(key: ApiKey, endpoint: Endpoint, path: Texts, query: Texts): void {
+  const { action } = endpoint;
   if (action === null || action === 'public') return;
   const { admitted } = knownOf(key);
   if (admitted.has(action)) return;
   if (ACTIONS[action].scope === 'cluster') {
-    if (!holdsOnCluster(key, (held) => grants(held, action))) throw forbidden(key, action, '');
+    if (!holdsOnCluster(key, (held) => grants(held, action))) throw forbidden(key, action, action, '');
   } else if (patterns(key, action).some((list) => list.length === 0)) {
     const asked = path['index'] ?? path['name'] ?? '*';
-    throw forbidden(key, action, COMPOSITE.has(action) ? '' : ` on indices [${asked}]`);
+    const needed = replaces(endpoint, path, query) ? 'indices:data/write/index:op_type/index' : action;
+    throw forbidden(key, action, needed, COMPOSITE.has(action) ? '' : ` on indices [${asked}]`);
   }
   admitted.add(action);
+}
+
+/** Whether a request writes a document that may be there already, which takes more than adding one. */
+function replaces({ handler }: Endpoint, path: Texts, query: Texts): boolean {
+  const isIndexing = 'engine' in handler && handler.engine === 'index_doc';
+  return isIndexing && path['id'] !== undefined && query['op_type']?.toLowerCase() !== 'create';
 }
 
 /** What a request of this key brings along for the engine to check names by; nothing for a key that may do everything there. */
@@ -124,9 +135,9 @@ function holdsEveryIndex(key: ApiKey): boolean {
   );
 }
 
-/** The documented sentence of a 403; `on` names the indices. */
-function forbidden(key: ApiKey, action: Action, on: string): HttpError {
-  const { scope, privileges } = ACTIONS[action];
+/** The documented sentence of a 403; the privileges are those for `needed`, `on` names the indices. */
+function forbidden(key: ApiKey, action: Action, needed: Action, on: string): HttpError {
+  const { scope, privileges } = ACTIONS[needed];
   return new HttpError(
     'forbidden',
     `action [${action}] is unauthorized for API key id [${key.id}] of user [${key.username}]${on}, ` +

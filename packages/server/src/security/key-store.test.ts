@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { seal } from '../sealed-file.js';
 import { type ApiKey, KeyStore, type NewKey } from './key-store.js';
+import type { KeyText } from './key-text.js';
 
 const NOW = Date.now();
 
@@ -44,6 +45,64 @@ describe('a key that asks for a change', () => {
     await expect(keys.create(named('of what it was'), NOW, other)).rejects.toMatchObject({ status: 401 });
     expect(keys.current(other, NOW)).toMatchObject({ metadata: { a: 1 } });
     expect(keys.current(first, NOW)).toBeUndefined();
+  });
+});
+
+/** A text that several stores have in common, as over a cluster: `server()` is how one of them reaches it. */
+function inCommon(): { readonly server: () => KeyText } {
+  let text: string | undefined;
+  let version = 0;
+  const server = (): KeyText => {
+    let last = 0;
+    return {
+      path: 'the common list',
+      isShared: true,
+      read: () => {
+        last = version;
+        return Promise.resolve(text);
+      },
+      isCurrent: () => Promise.resolve(last === version),
+      replace: async (pieces) => {
+        const all: Uint8Array[] = [];
+        for await (const piece of pieces) all.push(piece);
+        if (last !== version) return false;
+        text = Buffer.concat(all).toString();
+        last = version += 1;
+        return true;
+      },
+    };
+  };
+  return { server };
+}
+
+describe('keys that several servers have in common', () => {
+  it('have an owner key that stays what it is when another server is started with the same', async () => {
+    const common = inCommon();
+    const one = await KeyStore.open(data, {}, common.server());
+    // It looks when nobody has set a key, and sets its own when the other is already in use.
+    const two = await KeyStore.open(data, {}, common.server());
+    await one.setOwner(data, 'mine', 'secret', NOW);
+    const caller = one.verify('mine', 'secret', NOW);
+    await two.setOwner(data, 'mine', 'secret', NOW + 1);
+    await expect(one.create(named('k'), NOW, caller)).resolves.toMatchObject({ key: { name: 'k' } });
+    await one.refresh();
+    await two.refresh();
+    expect(one.owner()).toBe(caller);
+    expect(two.owner()).toEqual(caller);
+  });
+
+  it('have the owner key that was set last, and no other', async () => {
+    const common = inCommon();
+    const one = await KeyStore.open(data, {}, common.server());
+    const two = await KeyStore.open(data, {}, common.server());
+    await one.setOwner(data, 'mine', 'secret', NOW);
+    await two.setOwner(data, 'theirs', 'another', NOW);
+    await one.refresh();
+    for (const store of [one, two]) {
+      expect(store.all()).toMatchObject([{ id: 'theirs', owner: true }]);
+      expect(store.verify('mine', 'secret', NOW)).toBeUndefined();
+      expect(store.verify('theirs', 'another', NOW)).toBeDefined();
+    }
   });
 });
 

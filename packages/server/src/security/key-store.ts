@@ -178,8 +178,7 @@ export class KeyStore {
 
   /** The owner key that is in force, if one was made. */
   owner(): ApiKey | undefined {
-    for (const key of this.#keys.values()) if (key.owner && !key.invalidated) return key;
-    return undefined;
+    return ownerAmong(this.#keys);
   }
 
   /**
@@ -239,18 +238,20 @@ export class KeyStore {
     return issued;
   }
 
-  /** Makes `id:secret` the owner key in place of the one before. Nothing is written if it is already. */
+  /**
+   * Makes `id:secret` the owner key in place of the one before. Nothing is written if it is already, also where another server made
+   * it so since this one looked: a key written anew is another key to requests under way.
+   */
   async setOwner(data: string, id: string, secret: string, now: number): Promise<void> {
-    const current = this.owner();
-    if (current?.id !== id || current.hash !== sha256(secret)) {
-      await this.#change(
-        (keys) => {
-          if (current !== undefined) keys.delete(current.id);
-          keys.set(issue(id, secret, ownerFields(), now).key);
-        },
-        { now },
-      );
-    }
+    await this.#change(
+      (keys) => {
+        const current = ownerAmong(keys);
+        if (current?.id === id && current.hash === sha256(secret)) return;
+        if (current !== undefined) keys.delete(current.id);
+        keys.set(issue(id, secret, ownerFields(), now).key);
+      },
+      { now },
+    );
     // The file held the key before; the person who sets the key keeps it.
     await rm(KeyStore.ownerKeyFile(data), { force: true });
   }
@@ -423,6 +424,11 @@ async function isSame(keys: KeyList, others: KeyList): Promise<boolean> {
     if (turns.isOver) await turns.next();
   }
   return true;
+}
+
+function ownerAmong(keys: KeyList): ApiKey | undefined {
+  for (const key of keys.values()) if (key.owner && !key.invalidated) return key;
+  return undefined;
 }
 
 function changedMeanwhile(): HttpError {

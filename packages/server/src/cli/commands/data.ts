@@ -9,12 +9,10 @@ import { UsageError } from '../errors.js';
 export function addData(program: Command): void {
   program
     .command('check')
-    .description(
-      'which files of a data directory, which no server may have open, or of a snapshot repository are damaged?',
-    )
+    .description('find damaged files in a data directory that no server has open, or in a snapshot repository')
     .argument('[data]', 'the data directory')
-    .option('--repository <dir>', 'a snapshot repository instead, which a server may have in use')
-    .option('--json', 'answer in JSON')
+    .option('--repository <dir>', 'check a snapshot repository instead; servers may be using it')
+    .option('--json', 'print the result as JSON')
     .action(async (data: string | undefined, options: { repository?: string; json?: boolean }) => {
       const { repository, json = false } = options;
       if (data !== undefined && repository === undefined) say(await checkDirectory(data, json));
@@ -23,10 +21,10 @@ export function addData(program: Command): void {
     });
   program
     .command('repair')
-    .description('keep in a new directory what can be kept of a damaged one, which stays as it is')
+    .description('save what can be saved of a damaged data directory in a new one; the old one stays as it is')
     .argument('<data>', 'the data directory')
-    .requiredOption('--into <dir>', 'the new one')
-    .option('--json', 'answer in JSON')
+    .requiredOption('--into <dir>', 'the new data directory')
+    .option('--json', 'print the result as JSON')
     .action(async (data: string, { into, json = false }: { into: string; json?: boolean }) => {
       say(await repairDirectory(data, into, json));
     });

@@ -10,7 +10,7 @@ import { Context, type ServerOptions, integerOption, withServer } from '../conte
 import { CommandError } from '../errors.js';
 import { Progress } from '../progress.js';
 import { ndcg, recall } from '../ranking-metrics.js';
-import { number, table } from '../terminal.js';
+import { counted, table } from '../terminal.js';
 
 const INDEX = 'sparrow-eval';
 const PIPELINE = 'sparrow-eval';
@@ -47,15 +47,15 @@ export function addEval(program: Command): void {
   withServer(
     program
       .command('eval')
-      .description('measure the quality of searches (nDCG@10, recall@100) on a collection with judgements')
+      .description('measure search quality (nDCG@10, recall@100) on a collection with relevance judgements')
       .argument(
         '<dir>',
         'corpus.jsonl(.gz) with {_id, title, text}, queries.jsonl(.gz) with {_id, text}, qrels.<split>.tsv',
       )
-      .addOption(integerOption('--queries <n>', 'so many queries only', 1))
-      .option('--no-dense', 'without the dense model, which takes longest')
-      .option('--keep', 'leave the index behind'),
-    new Option('--json [file]', 'answer in JSON, or write it to a file'),
+      .addOption(integerOption('--queries <n>', 'run only the first n queries', 1))
+      .option('--no-dense', 'leave out the dense model, which takes longest')
+      .option('--keep', 'keep the index afterwards'),
+    new Option('--json [file]', 'print the result as JSON, or write it to a file'),
   ).action(async (directory: string, options: Options) => {
     const context = new Context({ ...options, json: options.json === true });
     const { file, judgements } = readJudgements(directory);
@@ -82,7 +82,7 @@ export function addEval(program: Command): void {
     context.show(report, (out) => {
       const heading = ['search', 'nDCG@10', 'recall@100', 'p50 ms'] as const;
       const rows = measured.map((one) => heading.map((name) => String(one[name])));
-      return `${number(documents)} documents in ${seconds.toFixed(1)} s, ${number(count)} queries\n${table(out, heading, rows, 'nDCG@10 recall@100')}`;
+      return `${counted(documents, 'document')} in ${seconds.toFixed(1)} s, ${counted(count, 'query', 'queries')}\n${table(out, heading, rows, 'nDCG@10 recall@100')}`;
     });
   });
 }
@@ -158,7 +158,7 @@ function inference(model: string, output: string): object {
 }
 
 async function load({ sparrow, terminal, isJson }: Context, directory: string): Promise<number> {
-  const progress = new Progress(terminal.err, 'documents');
+  const progress = new Progress(terminal.err, 'document');
   async function* source(): AsyncGenerator<Row & { body: string }> {
     for await (const row of rows(directory, 'corpus.jsonl')) {
       const { title = '', text } = row;
@@ -207,7 +207,7 @@ async function evaluate(
   judgements: Judgements,
   { dense, queries = Infinity }: Options,
 ): Promise<{ readonly count: number; readonly measured: readonly Measured[] }> {
-  const progress = new Progress(terminal.err, 'queries');
+  const progress = new Progress(terminal.err, 'query', 'queries');
   const ways = Object.entries(searches(dense)).map(([name, request]) => ({
     name,
     request,

@@ -11,7 +11,7 @@ import { Context, type ServerOptions, integerOption, interruptible, withServer }
 import { CommandError, UsageError } from '../errors.js';
 import { Progress } from '../progress.js';
 import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
-import { duration, number } from '../terminal.js';
+import { counted, duration, number } from '../terminal.js';
 
 interface Options extends ServerOptions {
   readonly index?: string;
@@ -77,18 +77,18 @@ export function addImport(program: Command): void {
   withServer(
     program
       .command('import')
-      .description('load files of documents: JSON lines, CSV, TSV; also with .gz behind')
-      .argument('<file...>', 'files; - is standard input')
-      .option('--index <name>', 'the index; the name of the file if nothing is said')
+      .description('load documents from files: JSON lines, CSV or TSV, also compressed (.gz)')
+      .argument('<file...>', 'the files; - for standard input')
+      .option('--index <name>', 'index to load them into; by default the name of the file')
       .addOption(
-        new Option('--format <format>', 'what the files are, where their names do not say it').choices(FORMATS),
+        new Option('--format <format>', 'format of the files, where their names do not tell it').choices(FORMATS),
       )
-      .option('--id <field>', 'field that holds the id; documents without one are known by their place in the file')
-      .option('--semantic <field...>', 'texts in these fields can be found by meaning as well')
-      .option('--pipeline <name>', 'ingest pipeline that documents go through')
-      .addOption(integerOption('--batch <n>', 'documents of a request', 1).default(500))
-      .option('--follow', 'wait for more at the end of the file, until Ctrl-C')
-      .option('--restart', 'begin at the start of the file, whatever was done before'),
+      .option('--id <field>', 'field with the id; documents without one are identified by their place in the file')
+      .option('--semantic <field...>', 'fields whose texts can be searched by meaning as well')
+      .option('--pipeline <name>', 'ingest pipeline to run the documents through')
+      .addOption(integerOption('--batch <n>', 'documents per request', 1).default(500))
+      .option('--follow', 'wait for more lines at the end of the file, until Ctrl-C')
+      .option('--restart', 'start at the beginning of the file, whatever was loaded before'),
   ).action(async (files: readonly string[], options: Options) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
     if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))
@@ -106,12 +106,12 @@ export function addImport(program: Command): void {
         .map(({ file, index, written, rejected, skipped, truncated_texts: cut, ms, interrupted }) => {
           const more = [
             rejected > 0 ? out.bad(`${number(rejected)} rejected`) : '',
-            skipped > 0 ? `${number(skipped)} were there already` : '',
-            cut > 0 ? `of ${number(cut)} texts the model did not read the end` : '',
+            skipped > 0 ? `${number(skipped)} ${skipped === 1 ? 'was' : 'were'} there already` : '',
+            cut > 0 ? `the model did not read the end of ${counted(cut, 'text')}` : '',
             interrupted && options.follow !== true ? 'interrupted: run this again to go on' : '',
           ].filter((text) => text !== '');
           const rate = written === 0 ? '' : ` (${number((1000 * written) / Math.max(1, ms))}/s)`;
-          return `${file}: ${number(written)} documents in [${index}] in ${duration(ms)}${rate}${more.map((text) => `, ${text}`).join('')}\n`;
+          return `${file}: ${counted(written, 'document')} in [${index}] in ${duration(ms)}${rate}${more.map((text) => `, ${text}`).join('')}\n`;
         })
         .join(''),
     );
@@ -161,7 +161,7 @@ class Import {
     this.#index = context.sparrow.index<Item>(index);
     this.#progress = new Progress(
       context.isJson ? { ...context.terminal.err, isTerminal: false } : context.terminal.err,
-      'documents',
+      'document',
     );
   }
 
@@ -261,7 +261,9 @@ class Import {
       await save(false).catch(() => undefined);
       const what = error instanceof Error ? error.message : String(error);
       const done_ =
-        hold.records > 0 ? `; ${number(hold.records)} documents of it are done, run this again to go on` : '';
+        hold.records > 0
+          ? `; ${counted(hold.records, 'document')} of it ${hold.records === 1 ? 'is' : 'are'} done, run this again to go on`
+          : '';
       if (error instanceof CommandError || error instanceof SparrowError) {
         throw new CommandError(`${this.#file}: ${what}${done_}`, { cause: error });
       }

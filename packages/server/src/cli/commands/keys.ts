@@ -30,17 +30,17 @@ interface NewOptions extends ServerOptions {
 
 /** `sparrow key`: makes API keys, lists and ends them. */
 export function addKeys(program: Command): void {
-  const key = program.command('key').description('API keys: new, list, revoke, reset-owner');
+  const key = program.command('key').description('make, list and revoke API keys; replace a lost owner key');
 
   withServer(
     key
       .command('new')
-      .description('make a key, and show it this once')
-      .argument('<name>', 'what it is for')
-      .option('--index <pattern...>', 'indices that it may use, such as articles or news-*')
-      .option('--can <privilege...>', 'what it may do to them: read, write, create_doc, manage, all, … (read)')
-      .option('--cluster <privilege...>', 'what it may do besides: monitor, manage_ingest_pipelines, …')
-      .option('--expires <time>', 'when it ends, such as 90d'),
+      .description('make a key and show it, this one time')
+      .argument('<name>', 'name of the key, such as what it is for')
+      .option('--index <pattern...>', 'indices it may use, such as articles or news-*')
+      .option('--can <privilege...>', 'what it may do with them: read (the default), write, create_doc, manage, all, …')
+      .option('--cluster <privilege...>', 'what it may do besides, such as monitor or manage_ingest_pipelines')
+      .option('--expires <time>', 'how long it is valid, such as 90d'),
   ).action(async (name: string, options: NewOptions) => {
     const { index: names, can: privileges, cluster, expires: expiration } = options;
     if (privileges !== undefined && names === undefined) throw new UsageError('--can needs --index');
@@ -62,7 +62,10 @@ export function addKeys(program: Command): void {
   });
 
   withServer(
-    key.command('list').description('the keys that hold').option('--all', 'those that have ended as well'),
+    key
+      .command('list')
+      .description('list the valid keys')
+      .option('--all', 'also those that have expired or were revoked'),
   ).action(async (options: ServerOptions & { all?: boolean }) => {
     const context = new Context(options);
     const { api_keys: keys } = await context.remote.request<{ api_keys: readonly Key[] }>('GET', KEYS);
@@ -88,9 +91,9 @@ export function addKeys(program: Command): void {
   withServer(
     key
       .command('revoke')
-      .description('end keys at once')
-      .argument('<key...>', 'ids of keys, or names with --name')
-      .option('--name', 'these are names'),
+      .description('revoke keys, with immediate effect')
+      .argument('<key...>', 'ids of the keys; with --name, their names')
+      .option('--name', 'take the arguments as names'),
   ).action(async (given: readonly string[], options: ServerOptions & { name?: boolean }) => {
     const context = new Context(options);
     const bodies = options.name === true ? given.map((name) => ({ name })) : [{ ids: given }];
@@ -105,9 +108,9 @@ export function addKeys(program: Command): void {
 
   key
     .command('reset-owner')
-    .description('make a new owner key, in place of one that is lost; no server may run on the data')
+    .description('make a new owner key in place of a lost one; no server may have the data directory open')
     .option('--data <dir>', 'the data directory (SPARROW_DATA, ./data)')
-    .option('--json', 'answer in JSON')
+    .option('--json', 'print the result as JSON')
     .action(async ({ data: given, json }: { data?: string; json?: boolean }) => {
       const data = resolve(given ?? dataOf(process.env));
       const issued = await resetOwner(data);

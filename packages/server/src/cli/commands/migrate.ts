@@ -11,7 +11,7 @@ import { type Command, Option } from 'commander';
 import { integerOption, interruptible } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { Progress } from '../progress.js';
-import { type Sink, number, terminal } from '../terminal.js';
+import { type Sink, counted, terminal } from '../terminal.js';
 
 interface Options {
   readonly from: string;
@@ -33,21 +33,23 @@ export function addMigrate(program: Command): void {
   program
     .command('migrate')
     .description('move indices between a data directory that no server has open and a cluster')
-    .requiredOption('--from <place>', 'a data directory, or addresses of a cluster’s nodes, separated by commas')
+    .requiredOption('--from <place>', 'a data directory, or the addresses of a cluster’s nodes, separated by commas')
     .requiredOption('--to <place>', 'the other of the two')
-    .option('--index <name...>', 'which ones: names and patterns; all if nothing is said')
+    .option('--index <name...>', 'names of the indices, or patterns; by default all')
     .addOption(
-      new Option('--cluster-ca <file>', 'PEM file of who signs the cluster’s certificates').env('SPARROW_CLUSTER_CA'),
+      new Option('--cluster-ca <file>', 'PEM file of the authority that signs the cluster’s certificates').env(
+        'SPARROW_CLUSTER_CA',
+      ),
     )
     .addOption(
-      new Option('--cluster-credentials <file>', 'file with user:password or a key of the cluster').env(
+      new Option('--cluster-credentials <file>', 'file with user:password or an API key for the cluster').env(
         'SPARROW_CLUSTER_CREDENTIALS',
       ),
     )
-    .addOption(integerOption('--shards <n>', 'shards of the indices that are made; as many as they have', 1))
-    .addOption(integerOption('--batch <n>', 'documents of a request', 1).default(500))
-    .addOption(integerOption('--samples <n>', 'documents of each index that are compared at the end', 0).default(20))
-    .option('--json', 'answer in JSON')
+    .addOption(integerOption('--shards <n>', 'shards of the new indices; by default as many as the old ones have', 1))
+    .addOption(integerOption('--batch <n>', 'documents per request', 1).default(500))
+    .addOption(integerOption('--samples <n>', 'documents of each index to compare at the end', 0).default(20))
+    .option('--json', 'print the result as JSON')
     .action(run);
 }
 
@@ -60,7 +62,7 @@ async function run(options: Options): Promise<void> {
   if (!isAddress(from) && !existsSync(from)) throw new CommandError(`there is no data directory ${from}`);
   if (batch > 10_000) throw new UsageError('--batch is 10000 at most');
   const { migrate, MigrationError } = await import('@sparrow-search/cluster');
-  const progress = new Progress(json ? { ...err, isTerminal: false } : err, 'documents');
+  const progress = new Progress(json ? { ...err, isTerminal: false } : err, 'document');
   const { signal, done } = interruptible();
   const onProgress: MigrationOptions['onProgress'] = ({ index: name, documents, total }) => {
     progress.update(documents, total === 0 ? 1 : documents / total, name);
@@ -83,7 +85,7 @@ async function run(options: Options): Promise<void> {
 }
 
 function shown(out: Sink, { index, documents, interrupted, left_out: leftOut, compared }: Migrated): string {
-  const lines = [`${index}: ${number(documents)} documents`];
+  const lines = [`${index}: ${counted(documents, 'document')}`];
   if (leftOut.length > 0) lines.push(`settings that are left out: ${leftOut.join(', ')}`);
   if (interrupted) lines.push('interrupted: run this again to go on');
   if (compared !== undefined) {
@@ -91,9 +93,9 @@ function shown(out: Sink, { index, documents, interrupted, left_out: leftOut, co
     lines.push(
       differences.length === 0
         ? out.good(
-            `the same on both sides: the count, ${number(looked)} documents, the answers to ${number(searches)} searches`,
+            `the same on both sides: the count, ${counted(looked, 'document')}, the answers to ${counted(searches, 'search', 'searches')}`,
           )
-        : out.bad(`${number(differences.length)} differences`),
+        : out.bad(counted(differences.length, 'difference')),
       ...differences.slice(0, MOST_TOLD),
     );
   }

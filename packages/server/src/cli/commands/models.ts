@@ -30,9 +30,9 @@ const MODELS = '/_ml/trained_models';
 
 /** `sparrow models`: which models there are, and which are at work. */
 export function addModels(program: Command): void {
-  const models = program.command('models').description('the models of a server: list, start, stop');
+  const models = program.command('models').description('list, start and stop models');
 
-  withServer(models.command('list', { isDefault: true }).description('all models, and their deployments')).action(
+  withServer(models.command('list', { isDefault: true }).description('list all models and their deployments')).action(
     async (options: ServerOptions) => {
       const context = new Context(options);
       const { remote } = context;
@@ -74,9 +74,9 @@ export function addModels(program: Command): void {
   withServer(
     models
       .command('start')
-      .description('put a model to work')
+      .description('deploy a model')
       .argument('<model>', 'id of the model')
-      .addOption(integerOption('--workers <n>', 'texts that are encoded at once', 1)),
+      .addOption(integerOption('--workers <n>', 'texts to encode at the same time', 1)),
   ).action(async (model: string, options: ServerOptions & { workers?: number }) => {
     const context = new Context(options);
     const query = { wait_for: 'started', number_of_allocations: options.workers };
@@ -89,9 +89,9 @@ export function addModels(program: Command): void {
   withServer(
     models
       .command('stop')
-      .description('let a model rest')
-      .argument('<deployment>', 'id of the model, or of the deployment')
-      .option('--force', 'also if pipelines or endpoints use it'),
+      .description('stop a deployment')
+      .argument('<deployment>', 'id of the deployment, or of its model')
+      .option('--force', 'even if pipelines or endpoints use it'),
   ).action(async (deployment: string, options: ServerOptions & { force?: boolean }) => {
     const context = new Context(options);
     const path = `${MODELS}/${encodeURIComponent(deployment)}/deployment/_stop`;

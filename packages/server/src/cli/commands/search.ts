@@ -46,15 +46,15 @@ export function addSearch(program: Command): void {
     program
       .command('search')
       .description('ask an index a question')
-      .argument('[question...]', 'what is looked for')
-      .requiredOption('--index <name>', 'the index, or several with commas')
+      .argument('[question...]', 'what to search for')
+      .requiredOption('--index <name>', 'the index, or several separated by commas')
       .addOption(
-        new Option('--by <way>', 'how it is looked for; hybrid if the index has fields for both').choices(WAYS),
+        new Option('--by <way>', 'how to search; by default hybrid, if the index has fields for both').choices(WAYS),
       )
-      .option('--field <name...>', 'look in these fields alone')
-      .option('--model <id>', 'model of sparse_vector fields', '.sparse_encoder_model_2')
-      .addOption(integerOption('--size <n>', 'how many hits', 0).default(10))
-      .option('--body <json>', 'a whole request in place of a question, or @FILE with one'),
+      .option('--field <name...>', 'search these fields only')
+      .option('--model <id>', 'model for sparse_vector fields', '.sparse_encoder_model_2')
+      .addOption(integerOption('--size <n>', 'number of hits', 0).default(10))
+      .option('--body <json>', 'a whole request body instead of a question, or @FILE to read one'),
   ).action(async (words: readonly string[], options: Options) => {
     const question = words.join(' ');
     if ((question === '') === (options.body === undefined))

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 
 import { Context, type ServerOptions, withServer } from '../context.js';
 import { CommandError } from '../errors.js';
-import { duration, number, table } from '../terminal.js';
+import { counted, duration, table } from '../terminal.js';
 
 /** The repository that is used where none is named: a folder of the same name below `--repo-path` of the server. */
 const REPOSITORY = 'backups';
@@ -31,16 +31,16 @@ interface RestoreOptions extends CreateOptions {
 
 /** `sparrow snapshot`: backups. */
 export function addSnapshots(program: Command): void {
-  const snapshot = program.command('snapshot').description('backups: create, list, restore, delete');
+  const snapshot = program.command('snapshot').description('create, list, restore and delete backups');
   const about = (command: Command): Command =>
-    withServer(command).option('--repository <name>', 'repository of type fs', REPOSITORY);
+    withServer(command).option('--repository <name>', 'snapshot repository, of type fs', REPOSITORY);
 
   about(
     snapshot
       .command('create')
-      .description('back up all indices, settings, keys and uploaded models, or some indices alone')
-      .argument('[name]', 'its name; the time of today if nothing is said')
-      .option('--index <pattern...>', 'these indices alone'),
+      .description('back up all indices, settings, keys and uploaded models, or only some indices')
+      .argument('[name]', 'name of the snapshot; by default the current date and time')
+      .option('--index <pattern...>', 'only these indices'),
   ).action(async (given: string | undefined, options: CreateOptions) => {
     const context = new Context(options);
     const { repository, index } = options;
@@ -55,7 +55,8 @@ export function addSnapshots(program: Command): void {
     const { snapshot: made } = answer;
     context.show(
       made,
-      () => `${made.snapshot}: ${number(made.indices.length)} indices in ${duration(made.duration_in_millis)}\n`,
+      () =>
+        `${made.snapshot}: ${counted(made.indices.length, 'index', 'indices')} in ${duration(made.duration_in_millis)}\n`,
     );
     if (made.state !== 'SUCCESS') {
       throw new CommandError(
@@ -64,7 +65,7 @@ export function addSnapshots(program: Command): void {
     }
   });
 
-  about(snapshot.command('list', { isDefault: true }).description('the snapshots of a repository')).action(
+  about(snapshot.command('list', { isDefault: true }).description('list the snapshots of a repository')).action(
     async (options: RepositoryOptions) => {
       const context = new Context(options);
       const path = pathOf(options.repository, '_all');
@@ -87,11 +88,11 @@ export function addSnapshots(program: Command): void {
   about(
     snapshot
       .command('restore')
-      .description('bring indices back')
-      .argument('<name>', 'the snapshot')
-      .option('--index <pattern...>', 'these indices alone')
-      .option('--suffix <text>', 'bring them back under their names with this behind')
-      .option('--everything', 'settings, keys and uploaded models as well'),
+      .description('restore indices')
+      .argument('<name>', 'name of the snapshot')
+      .option('--index <pattern...>', 'only these indices')
+      .option('--suffix <text>', 'append this to the names of the restored indices')
+      .option('--everything', 'restore settings, keys and uploaded models as well'),
   ).action(async (name: string, options: RestoreOptions) => {
     const context = new Context(options);
     const { repository, index, suffix, everything } = options;
@@ -111,7 +112,7 @@ export function addSnapshots(program: Command): void {
     context.show(answer.snapshot, () => `restored: ${indices.join(', ') || 'no index'}\n`);
   });
 
-  about(snapshot.command('delete').description('delete a snapshot').argument('<name>', 'the snapshot')).action(
+  about(snapshot.command('delete').description('delete a snapshot').argument('<name>', 'name of the snapshot')).action(
     async (name: string, options: RepositoryOptions) => {
       const context = new Context(options);
       const answer = await context.remote.request('DELETE', pathOf(options.repository, name));

@@ -22,7 +22,7 @@ interface CatIndex {
 
 /** `sparrow status`: whether a server serves, what it holds, and what it takes. */
 export function addStatus(program: Command): void {
-  withServer(program.command('status').description('is the server ready, and what does it hold?')).action(
+  withServer(program.command('status').description('show whether the server is ready, and what it holds')).action(
     async (options: ServerOptions) => {
       const context = new Context(options);
       const { remote } = context;

@@ -38,13 +38,13 @@ const POLL_MS = 500;
 
 /** `sparrow tasks`: what the server is doing that takes its time. */
 export function addTasks(program: Command): void {
-  const tasks = program.command('tasks').description('jobs of a server, such as a reindex: list, show, cancel');
+  const tasks = program.command('tasks').description('list, show and cancel jobs, such as a reindex');
 
   withServer(
     tasks
       .command('list', { isDefault: true })
-      .description('the jobs that run')
-      .option('--watch', 'show them anew until Ctrl-C'),
+      .description('list the running jobs')
+      .option('--watch', 'keep refreshing the list, until Ctrl-C'),
   ).action(async (options: ServerOptions & { watch?: boolean }) => {
     const context = new Context(options);
     if (options.watch !== true) {
@@ -58,9 +58,9 @@ export function addTasks(program: Command): void {
   withServer(
     tasks
       .command('show')
-      .description('one job: how far it is, or what it came to')
-      .argument('<task>', 'its id')
-      .option('--watch', 'wait for its end'),
+      .description('show how far a job is, or its result')
+      .argument('<task>', 'id of the job')
+      .option('--watch', 'wait until it ends'),
   ).action(async (id: string, options: ServerOptions & { watch?: boolean }) => {
     const context = new Context(options);
     const known = options.watch === true ? await watchOne(context, id) : await get(context, id);
@@ -68,7 +68,7 @@ export function addTasks(program: Command): void {
     if (known.error !== undefined) throw new CommandError(`the task failed: ${known.error.reason}`);
   });
 
-  withServer(tasks.command('cancel').description('ask a job to stop').argument('<task>', 'its id')).action(
+  withServer(tasks.command('cancel').description('ask a job to stop').argument('<task>', 'id of the job')).action(
     async (id: string, options: ServerOptions) => {
       const context = new Context(options);
       const answer = await context.remote.request<{
@@ -127,7 +127,7 @@ async function watchOne(context: Context, id: string): Promise<Known> {
   const { err } = context.terminal;
   const { signal, done } = interruptible();
   const { Progress } = await import('../progress.js');
-  const progress = new Progress(err, 'documents');
+  const progress = new Progress(err, 'document');
   try {
     for (;;) {
       const known = await get(context, id, signal);

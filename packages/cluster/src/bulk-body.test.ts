@@ -1,0 +1,33 @@
+import { EngineError } from '@sparrow-search/engine';
+import { describe, expect, it } from 'vitest';
+
+import { BulkBody } from './bulk-body.js';
+
+function refusalOf(text: string): string {
+  try {
+    new BulkBody(text, 'b');
+  } catch (error) {
+    if (error instanceof EngineError) return Buffer.from(error.body).toString();
+  }
+  return '';
+}
+
+describe('the lines of a bulk request', () => {
+  it('are read with blank ones between actions, and of Windows', () => {
+    const text = '\n{"index":{"_id":"1"}}\r\n{"a":1}\r\n\n{"delete":{"_index":"c","_id":"2"}}\n';
+    const { items } = new BulkBody(text, 'b');
+    expect(items.map(({ kind, id, index, source }) => [kind, id, index, source.trim()])).toEqual([
+      ['index', '1', 'b', '{"a":1}'],
+      ['delete', '2', 'c', ''],
+    ]);
+  });
+
+  it.each([
+    ['\n\n{"index":{}}\n{}\n{"flush":{}}\n', 'line [5], expected field'],
+    ['{"index":{}}\n', 'line [1], expected a document behind it'],
+    ['{"index":{}}\n{}\n{"index":{}}\n\n{}\n', 'line [3], expected a document behind it'],
+    ['{"index":{}}\n{}', 'must be terminated by a newline'],
+  ])('are named by their number where they are wrong: %j', (text, reason) => {
+    expect(refusalOf(text)).toContain(reason);
+  });
+});
