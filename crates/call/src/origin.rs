@@ -44,7 +44,9 @@ pub fn enter(origin: Option<Arc<Origin>>) -> Entered {
 /// Gathers the name of an index for the request that this thread works for, if anybody wants to know its names.
 pub fn note(index: &str) {
     let _ = CURRENT.try_with(|current| {
-        current.borrow().as_deref().and_then(|origin| origin.named.as_ref()).map(|named| named.add(index));
+        if let Some(named) = current.borrow().as_deref().and_then(|origin| origin.named.as_ref()) {
+            named.add(index);
+        }
     });
 }
 

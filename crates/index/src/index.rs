@@ -134,7 +134,7 @@ impl SparrowIndex {
             return Err(IndexError::Corrupt { path: dir.join(META), reason: "it is missing".to_owned() });
         }
         let index = Index::open(directory.clone())?;
-        let payload = read_payload(dir, index.load_metas()?.payload.as_deref())?;
+        let payload = Payload::decode(dir, index.load_metas()?.payload.as_deref())?;
         let format = payload.format().ok_or_else(|| IndexError::Corrupt {
             path: dir.join(META),
             reason: format!(
@@ -174,7 +174,7 @@ impl SparrowIndex {
         let meta = fs::read(&path).map_err(IndexError::io(&path))?;
         let meta: serde_json::Value = serde_json::from_slice(&meta)
             .map_err(|error| IndexError::Corrupt { path: path.clone(), reason: error.to_string() })?;
-        let payload = read_payload(dir, meta["payload"].as_str())?;
+        let payload = Payload::decode(dir, meta["payload"].as_str())?;
         payload.format().ok_or_else(|| IndexError::Corrupt {
             path,
             reason: format!(
@@ -492,11 +492,4 @@ impl SparrowIndex {
     pub(crate) fn lock_writer(&self) -> parking_lot::MutexGuard<'_, Writer> {
         self.writer.lock()
     }
-}
-
-fn read_payload(dir: &Path, payload: Option<&str>) -> Result<Payload, IndexError> {
-    serde_json::from_str(payload.unwrap_or_default()).map_err(|error| IndexError::Corrupt {
-        path: dir.join(META),
-        reason: format!("commit payload: {error}"),
-    })
 }

@@ -1,6 +1,7 @@
 //! The mutable side of an index: tantivy's writer and reader, commits and rollback.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,14 @@ pub(crate) struct Payload {
 }
 
 impl Payload {
+    /// Reads it from the commit of the index in `dir`.
+    pub fn decode(dir: &Path, payload: Option<&str>) -> Result<Self, IndexError> {
+        serde_json::from_str(payload.unwrap_or_default()).map_err(|error| IndexError::Corrupt {
+            path: dir.join(sparrow_segments::manifest::META),
+            reason: format!("commit payload: {error}"),
+        })
+    }
+
     /// As a commit has it.
     pub fn encode(&self) -> Result<String, IndexError> {
         serde_json::to_string(self).map_err(|error| IndexError::Corrupt {

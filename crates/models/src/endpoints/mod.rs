@@ -47,7 +47,6 @@ fn not_loaded(id: &str, kept: &Unusable) -> EngineError {
 /// What an endpoint makes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::enum_variant_names, reason = "the names of the interface, which stores and requests hold")]
 pub enum TaskType {
     /// Token weights.
     SparseEmbedding,
