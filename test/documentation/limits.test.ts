@@ -69,7 +69,7 @@ function valueOf([file, name]: readonly [string, string]): number {
   const source = read(file);
   const constant = new RegExp(String.raw`const ${name}(?:: \w+)? = ([\d_ *<]+);`).exec(source)?.[1];
   const setting = new RegExp(String.raw`\(\s*"${name.replaceAll('.', String.raw`\.`)}",[^"]*"(\d+)"`).exec(source)?.[1];
-  const option = new RegExp(String.raw`\b${name}: setting\(([\d_ *]+),`).exec(source)?.[1];
+  const option = new RegExp(String.raw`\b${name}: setting\(\s*([\d_ *]+),`).exec(source)?.[1];
   const found = constant ?? setting ?? option;
   if (found === undefined) throw new Error(`${file} has no ${name}`);
   // A product or a shift of whole numbers.

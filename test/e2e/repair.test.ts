@@ -89,6 +89,6 @@ it('names damaged files of a snapshot repository and the snapshots that need the
   expect(affected.length).toBeGreaterThan(0);
   const text = await said('check', '--repository', repository);
   expect(text).toContain(`${problem.file as string}: ${problem.reason as string} (snapshot [${affected[0] as string}]`);
-  expect(text).toMatch(/1 damaged or missing files\n$/);
+  expect(text).toMatch(/1 damaged or missing file\n$/);
   await server.stop();
 });
