@@ -59,7 +59,7 @@ impl Request {
         self.caller.to_given(self.action)
     }
 
-    /// Its identifiers, for logs and tasks; none if it has none and nobody wants the names of its indices.
+    /// The identifiers of the request, for logs and tasks; `None` if it has none and nobody wants the names of its indices.
     pub fn origin(&self) -> Option<Arc<Origin>> {
         let Self { request_id, trace_id, opaque_id, named, .. } = self;
         (request_id.is_some() || trace_id.is_some() || opaque_id.is_some() || named.is_some()).then(|| {

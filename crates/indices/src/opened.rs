@@ -32,7 +32,7 @@ pub struct Opened {
     pub at: Instant,
     /// Files that were there.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the files that were there.
     pub bytes: u64,
     /// What brought it, if that was a restore in this process.
     pub restored: Option<RestoredFrom>,

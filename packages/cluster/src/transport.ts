@@ -158,7 +158,7 @@ export class Transport {
 
 /** Reads an answer; of one that is too long nothing more is read, which ends its connection. */
 async function whole(body: Readable, announced: number, refused: () => Error): Promise<Buffer> {
-  // What is not read to its end fails, and nobody waits for that.
+  // An answer that is destroyed before its end emits an error, which nobody else listens for: unheard, it would end the process.
   body.on('error', () => undefined);
   const chunks: Buffer[] = [];
   let length = 0;

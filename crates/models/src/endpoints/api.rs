@@ -239,12 +239,7 @@ pub(super) fn existing(service: &ModelService, id: &str) -> Result<Arc<Endpoint>
 }
 
 fn match_task(requested: &str, actual: TaskType) -> Result<(), EngineError> {
-    let matches = match settings::task_type(requested) {
-        Ok(requested) => requested.is_none_or(|task| task == actual),
-        Err(error) if error.reason().starts_with("Unknown") => return Err(error),
-        Err(_) => false,
-    };
-    if matches {
+    if settings::allows(requested, actual)? {
         return Ok(());
     }
     Err(status(

@@ -172,12 +172,7 @@ fn read(body: &[u8]) -> Result<Asked, EngineError> {
 }
 
 fn match_task(requested: &str, actual: TaskType) -> Result<(), EngineError> {
-    let matches = match settings::task_type(requested) {
-        Ok(requested) => requested.is_none_or(|task| task == actual),
-        Err(error) if error.reason().starts_with("Unknown") => return Err(error),
-        Err(_) => false,
-    };
-    if matches {
+    if settings::allows(requested, actual)? {
         return Ok(());
     }
     Err(status(

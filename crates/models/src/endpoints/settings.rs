@@ -71,6 +71,19 @@ pub(super) fn task_type(name: &str) -> Result<Option<TaskType>, EngineError> {
     }
 }
 
+/// Whether the type of a task in a path allows an endpoint of this type: it is the same, or none is asked for. One that is not served
+/// allows none.
+///
+/// # Errors
+/// Status 400 for a type that is unknown.
+pub(super) fn allows(requested: &str, actual: TaskType) -> Result<bool, EngineError> {
+    match task_type(requested) {
+        Ok(requested) => Ok(requested.is_none_or(|task| task == actual)),
+        Err(error) if error.reason().starts_with("Unknown") => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
 /// Reads the body of a `PUT`: an endpoint that could be, with a model that is there.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ describe('a secret', () => {
 
   it('of 128 random bits is strong, however it is written', () => {
     for (let round = 0; round < 200; round += 1) {
-      // The same in each run: one of 300,000 random ones has, in Base64, only digits and letters of one case.
+      // Fixed bytes: about one in 300,000 random secrets has only digits and letters of one case in Base64, and counts as weak.
       const bytes = createHash('sha256').update(String(round)).digest().subarray(0, 16);
       for (const form of ['hex', 'base64', 'base64url'] as const)
         expect(isStrong(bytes.toString(form)), form).toBe(true);
