@@ -97,38 +97,24 @@ pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
     let met = (any || none) && conditions.iter().all(|one| !one.least || one.holds);
     let rolls = met && !dry_run;
     if rolls {
-        let planned = node.indices.planned(&provided, &given)?;
-        node.indices.create(planned, making)?;
-        let swapped = node.indices.change_aliases(|names| {
+        let mut planned = node.indices.planned(&provided, &given)?;
+        planned.aliases.insert(alias.to_owned(), spec.clone());
+        node.indices.create_and_change(planned, making, &|names| {
             // Somebody else may have rolled it over, or taken it away, since the conditions were judged.
             if !matches!(names.write_index(alias), Ok(Some(index)) if index == old) {
                 let reason =
                     format!("rollover target [{alias}] does not point to write index [{old}] any longer");
                 return Err(EngineError::illegal_argument(reason));
             }
-            let mut changes = Vec::new();
-            if spec.is_write_index == Some(true) {
-                let before = AliasSpec { is_write_index: Some(false), ..spec.clone() };
-                changes.push(AliasChange::Add { index: old.clone(), alias: alias.to_owned(), spec: before });
-            } else {
-                changes.push(AliasChange::Remove {
-                    index: old.clone(),
-                    alias: alias.to_owned(),
-                    must_exist: true,
-                });
-            }
-            changes.push(AliasChange::Add {
-                index: new.clone(),
-                alias: alias.to_owned(),
-                spec: spec.clone(),
-            });
-            Ok((changes, ()))
-        });
-        if let Err(error) = swapped {
-            // The alias still writes to the old index; a new one that nobody uses would be in the way of the next try.
-            node.indices.delete(&new)?;
-            return Err(error);
-        }
+            let (index, alias) = (old.clone(), alias.to_owned());
+            Ok(vec![match spec.is_write_index {
+                Some(true) => {
+                    let spec = AliasSpec { is_write_index: Some(false), ..spec.clone() };
+                    AliasChange::Add { index, alias, spec }
+                }
+                _ => AliasChange::Remove { index, alias, must_exist: true },
+            }])
+        })?;
     }
     let shown: Map<String, Value> = conditions.into_iter().map(|one| (one.text, one.holds.into())).collect();
     Ok(Reply::ok(&json!({

@@ -190,6 +190,16 @@ pub fn exists(path: impl AsRef<Path>) -> bool {
     path.as_ref().exists()
 }
 
+/// Makes the content of a file durable that nobody has open for writing.
+///
+/// # Errors
+/// When the file cannot be opened or the disk refuses.
+pub fn sync_data(path: impl AsRef<Path>) -> io::Result<()> {
+    // Windows only syncs what is open for writing.
+    let file = if cfg!(windows) { File::append(path)? } else { File::open(path)? };
+    file.sync_data()
+}
+
 /// Makes the names in a folder durable: entries that were created, renamed and removed.
 ///
 /// # Errors

@@ -85,9 +85,7 @@ impl SparrowIndex {
             let segment = path.to_str().and_then(segment_of).unwrap_or_default();
             if kept_names.iter().any(|name| name == segment) {
                 fs::copy(from.join(path), to.join(path)).map_err(IndexError::io(path))?;
-                fs::File::open(to.join(path))
-                    .and_then(|file| file.sync_all())
-                    .map_err(IndexError::io(path))?;
+                fs::sync_data(to.join(path)).map_err(IndexError::io(path))?;
                 copied.insert(path.clone(), *sum);
             }
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sparrow_files::{self as fs, File};
+use sparrow_files as fs;
 use sparrow_postings::{Format, MergeSource, merge_postings};
 use tantivy::directory::{ManagedDirectory, OwnedBytes, TerminatingWrite};
 use tantivy::schema::Schema;
@@ -220,7 +220,7 @@ fn write_durably(
     meta: &serde_json::Value,
 ) -> io::Result<()> {
     for name in sums.keys() {
-        File::open(target.join(name))?.sync_data()?;
+        fs::sync_data(target.join(name))?;
     }
     fs::sync_dir(target)?;
     let names: BTreeSet<&Path> = sums.keys().map(PathBuf::as_path).chain([Path::new(META)]).collect();

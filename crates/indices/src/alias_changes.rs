@@ -31,7 +31,6 @@ impl Indices {
         let before = self.names();
         let (changes, result) = plan(&before)?;
         let mut after = IndexNames::clone(&before);
-        let mut touched = BTreeSet::new();
         let mut removed = Vec::new();
         // Indices go first, so that an alias can take the name of one.
         for change in &changes {
@@ -40,29 +39,7 @@ impl Indices {
                 removed.push(index.clone());
             }
         }
-        for change in changes {
-            match change {
-                AliasChange::RemoveIndex { .. } => {}
-                AliasChange::Add { index, alias, spec } => {
-                    if after.uuid(&index).is_none() {
-                        return Err(EngineError::IndexNotFound { name: index });
-                    }
-                    touched.insert(alias.clone());
-                    after.aliases.entry(alias).or_default().insert(index, Arc::new(spec));
-                }
-                AliasChange::Remove { index, alias, must_exist } => {
-                    let indices = after.aliases.get_mut(&alias);
-                    let found = indices.is_some_and(|indices| indices.remove(&index).is_some());
-                    if !found && must_exist {
-                        return Err(EngineError::resource_not_found(format!(
-                            "required alias [{alias}] does not exist"
-                        )));
-                    }
-                    touched.insert(alias);
-                }
-            }
-        }
-        after.aliases.retain(|_, indices| !indices.is_empty());
+        let touched = after.change(changes)?;
         for alias in &touched {
             check(&after, alias)?;
         }
@@ -100,6 +77,40 @@ impl Indices {
             }
         }
         Ok(result)
+    }
+}
+
+impl IndexNames {
+    /// Makes the changes to aliases; says which aliases they are about. Indices that are to be removed are not.
+    ///
+    /// # Errors
+    /// When an index or an alias is not there that has to be.
+    pub(super) fn change(&mut self, changes: Vec<AliasChange>) -> Result<BTreeSet<String>, EngineError> {
+        let mut touched = BTreeSet::new();
+        for change in changes {
+            match change {
+                AliasChange::RemoveIndex { .. } => {}
+                AliasChange::Add { index, alias, spec } => {
+                    if self.uuid(&index).is_none() {
+                        return Err(EngineError::IndexNotFound { name: index });
+                    }
+                    touched.insert(alias.clone());
+                    self.aliases.entry(alias).or_default().insert(index, Arc::new(spec));
+                }
+                AliasChange::Remove { index, alias, must_exist } => {
+                    let indices = self.aliases.get_mut(&alias);
+                    let found = indices.is_some_and(|indices| indices.remove(&index).is_some());
+                    if !found && must_exist {
+                        return Err(EngineError::resource_not_found(format!(
+                            "required alias [{alias}] does not exist"
+                        )));
+                    }
+                    touched.insert(alias);
+                }
+            }
+        }
+        self.aliases.retain(|_, indices| !indices.is_empty());
+        Ok(touched)
     }
 }
 

@@ -210,6 +210,8 @@ fn switch(key: &str, value: &Value) -> Result<Option<bool>, EngineError> {
 pub(super) struct Stored {
     /// Index uuid → its aliases.
     pub(super) by_index: BTreeMap<String, OfIndex>,
+    /// Uuid of an index that is being made → what it changes in the aliases of others: that is in force as soon as it exists.
+    pub(super) with: BTreeMap<String, BTreeMap<String, OfIndex>>,
     /// Uuids of indices that went in the same step, whose own files may not be gone yet.
     pub(super) removed: BTreeSet<String>,
 }
@@ -223,20 +225,18 @@ impl Stored {
             EngineError::from(stores::damaged(data, STORE, format!("[{what}] is not what was written")))
         };
         let mut stored = Self::default();
-        match value.shift_remove("by_index") {
+        stored.by_index = match value.shift_remove("by_index") {
+            None => BTreeMap::new(),
+            Some(indices) => parse_indices(indices).map_err(|what| damaged(&what))?,
+        };
+        match value.shift_remove("with") {
             None => {}
-            Some(Value::Object(indices)) => {
-                for (uuid, aliases) in indices {
-                    let Value::Object(aliases) = aliases else { return Err(damaged(&uuid)) };
-                    let mut own = OfIndex::new();
-                    for (name, spec) in aliases {
-                        let spec = AliasSpec::from_json(&spec).ok_or_else(|| damaged(&name))?;
-                        own.insert(name, Arc::new(spec));
-                    }
-                    stored.by_index.insert(uuid, own);
+            Some(Value::Object(members)) => {
+                for (uuid, indices) in members {
+                    stored.with.insert(uuid, parse_indices(indices).map_err(|what| damaged(&what))?);
                 }
             }
-            Some(_) => return Err(damaged("by_index")),
+            Some(_) => return Err(damaged("with")),
         }
         match value.shift_remove("removed") {
             None => {}
@@ -259,15 +259,45 @@ impl Stored {
     /// # Errors
     /// When it cannot be written; the old one is then still there.
     pub(super) fn save(&self, data: &DataDir) -> Result<(), EngineError> {
-        let by_index: Map<String, Value> = self
-            .by_index
-            .iter()
-            .filter(|(_, aliases)| !aliases.is_empty())
-            .map(|(uuid, aliases)| {
-                let aliases = aliases.iter().map(|(name, spec)| (name.clone(), spec.to_json()));
-                (uuid.clone(), Value::Object(aliases.collect()))
-            })
-            .collect();
-        Ok(data.write_json(STORE, &json!({"by_index": by_index, "removed": self.removed}))?)
+        let mut members = json!({"by_index": indices_json(&self.by_index), "removed": self.removed});
+        let with = self.with.iter().filter(|(_, others)| !others.is_empty());
+        let with: Map<String, Value> =
+            with.map(|(uuid, others)| (uuid.clone(), indices_json(others))).collect();
+        if !with.is_empty() {
+            members["with"] = with.into();
+        }
+        Ok(data.write_json(STORE, &members)?)
     }
+
+    /// The aliases of each index by its uuid, where these indices exist.
+    pub(super) fn in_force(self, known: &[String]) -> BTreeMap<String, OfIndex> {
+        let mut by_index = self.by_index;
+        let with = self.with.into_iter().filter(|(uuid, _)| known.contains(uuid));
+        by_index.extend(with.flat_map(|(_, others)| others));
+        by_index
+    }
+}
+
+/// Reads index uuid → its aliases; says what is not as it was written.
+fn parse_indices(value: Value) -> Result<BTreeMap<String, OfIndex>, String> {
+    let Value::Object(indices) = value else { return Err("by_index".to_owned()) };
+    let mut by_index = BTreeMap::new();
+    for (uuid, aliases) in indices {
+        let Value::Object(aliases) = aliases else { return Err(uuid) };
+        let mut own = OfIndex::new();
+        for (name, spec) in aliases {
+            let Some(spec) = AliasSpec::from_json(&spec) else { return Err(name) };
+            own.insert(name, Arc::new(spec));
+        }
+        by_index.insert(uuid, own);
+    }
+    Ok(by_index)
+}
+
+/// As [`parse_indices`] reads it. An index whose aliases are all gone is told from one that nothing is known of.
+fn indices_json(by_index: &BTreeMap<String, OfIndex>) -> Value {
+    let of = |aliases: &OfIndex| -> Map<String, Value> {
+        aliases.iter().map(|(name, spec)| (name.clone(), spec.to_json())).collect()
+    };
+    Value::Object(by_index.iter().map(|(uuid, aliases)| (uuid.clone(), of(aliases).into())).collect())
 }

@@ -202,9 +202,9 @@ impl IndexHandle {
             _ if self.shard.is_closed() => EngineError::IndexNotFound { name: self.name.clone() },
             ShardError::Closed => EngineError::IndexNotFound { name: self.name.clone() },
             ShardError::Cancelled => EngineError::Cancelled,
+            error if error.is_disk_full() => blocks::flooded(&self.name),
             ShardError::Index(error) => error.into(),
             ShardError::Storage(error) => error.into(),
-            error if error.is_disk_full() => blocks::flooded(&self.name),
             ShardError::ReadOnly { reason, .. } => StorageError::Poisoned { reason }.into(),
             other => EngineError::internal(other.to_string()),
         }

@@ -11,6 +11,7 @@ pub mod claim;
 pub mod cluster_settings;
 mod copy;
 pub mod counters;
+mod create;
 pub mod date_math;
 mod disk;
 mod doubts;
@@ -42,20 +43,21 @@ mod upgrade;
 mod watermark;
 mod write;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use sparrow_index::{FilterCacheStats, Format, IndexOptions, SparrowIndex};
-use sparrow_mapping::{Mapping, SemanticText};
+use sparrow_index::{FilterCacheStats, Format, IndexOptions};
+use sparrow_mapping::SemanticText;
 use sparrow_shard::{Shard, ShardError, ShardOptions};
 use sparrow_storage::{DataDir, StorageError, durable};
 
 use self::alias_store::AliasStore;
-use self::aliases::{AliasSpec, Stored};
+use self::aliases::Stored;
 pub use self::cluster_settings::ClusterSettings;
+pub use self::create::CreateIndex;
 pub use self::date_math::resolve as concrete_name;
 use self::disk::{DiskWatch, Flooded};
 pub use self::handle::{IndexHandle, StoredDocument, remove_folder};
@@ -241,7 +243,7 @@ impl Indices {
                 names.broken.insert(name, Arc::new(broken));
             }
         }
-        for (uuid, aliases) in stored.by_index {
+        for (uuid, aliases) in stored.in_force(&known) {
             let of = |name: &&String| names.uuid(name) == Some(uuid.as_str());
             let Some(index) = names.indices.keys().chain(names.broken.keys()).find(of).cloned() else {
                 continue;
@@ -399,89 +401,6 @@ impl Indices {
         }
     }
 
-    /// Creates an index with its aliases; durable when this returns. The right is one to the name: whoever lets a
-    /// request give aliases checks those.
-    ///
-    /// # Errors
-    /// 403; [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of
-    /// the disk.
-    pub fn create(&self, wanted: CreateIndex, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
-        let name = date_math::resolve(&wanted.provided_name)?;
-        right.check([name.as_str()])?;
-        names::check(&name)?;
-        let _one = self.admin.lock();
-        self.leftovers.clear(&self.data)?;
-        let before = self.names();
-        if let Some(uuid) = before.uuid(&name) {
-            return Err(EngineError::IndexAlreadyExists { name, uuid: uuid.to_owned() });
-        }
-        if before.aliases.contains_key(&name) {
-            let problem = "already exists as alias".to_owned();
-            return Err(EngineError::InvalidIndexName { name, problem });
-        }
-        self.cluster.check_shards(before.open_indices(), 1)?;
-        let options = self.options(&name, &wanted.settings)?;
-        wanted.mapping.check_analyzers(&options.analysis)?;
-        wanted.mapping.check_similarities(|name| wanted.settings.defines_similarity(name))?;
-        let metadata = Metadata {
-            name: name.clone(),
-            uuid: new_uuid(),
-            creation_millis: now_millis(),
-            folder: FIRST_FOLDER.to_owned(),
-            closed: false,
-            provided_name: Some(wanted.provided_name),
-            settings: wanted.settings,
-            mapping: wanted.mapping,
-            field_models: BTreeMap::new(),
-            replaces: None,
-        };
-        let mut aliases = before.aliases.clone();
-        for (alias, spec) in wanted.aliases {
-            aliases.entry(date_math::resolve(&alias)?).or_default().insert(name.clone(), Arc::new(spec));
-        }
-        let after = IndexNames { aliases, ..IndexNames::clone(&before) };
-        for alias in after.aliases_of(&name).keys() {
-            if *alias == name {
-                let problem = "an index or data stream exists with the same name as the alias";
-                return Err(names::invalid_alias(alias, problem));
-            }
-            alias_changes::check(&after, alias)?;
-        }
-        let root = self.data.index_dir(&metadata.uuid);
-        durable::create_dir_all(&root)?;
-        let index = SparrowIndex::create(&root.join(FIRST_FOLDER), &metadata.mapping, &options)?;
-        let uuid = metadata.uuid.clone();
-        let metadata: SharedMetadata = Arc::new(RwLock::new(Arc::new(metadata)));
-        let shard = Shard::create(shard_options(root.clone(), options, &metadata), index).map_err(opening)?;
-        durable::sync_dir(&root)?;
-        let own = after.aliases_of(&name);
-        if !own.is_empty() {
-            // Aliases of an index that is not there count for nothing, so they can come first.
-            let mut stored = self.aliases.of(&before);
-            stored.by_index.insert(uuid.clone(), own);
-            if let Err(error) = self.aliases.save(&stored) {
-                shard.close();
-                drop(shard);
-                handle::remove_folder(&root);
-                return Err(error);
-            }
-        }
-        // The index exists from here on; a crash before leaves a folder that the next start removes.
-        if let Err(error) = metadata.read().save(&self.data) {
-            shard.close();
-            drop(shard);
-            self.leftovers.add(&self.data, &uuid);
-            return Err(error);
-        }
-        claim::mark(&root);
-        let handle = Arc::new(self.handle(metadata, shard, Opened::created()));
-        self.registry.change(|names| {
-            names.indices.insert(name, handle.clone());
-            names.aliases = after.aliases;
-        });
-        Ok(handle)
-    }
-
     /// Deletes an index, with its part in aliases.
     ///
     /// # Errors
@@ -563,15 +482,6 @@ fn opening(error: ShardError) -> EngineError {
         ShardError::Storage(error) => error.into(),
         other => EngineError::internal(other.to_string()),
     }
-}
-
-/// An index to be made.
-pub struct CreateIndex {
-    /// Name of the index as the request gave it.
-    pub provided_name: String,
-    pub settings: Settings,
-    pub mapping: Mapping,
-    pub aliases: BTreeMap<String, AliasSpec>,
 }
 
 /// Milliseconds since the epoch.

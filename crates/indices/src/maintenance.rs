@@ -233,7 +233,9 @@ fn flush_is_due(handle: &IndexHandle, threshold: u64) -> bool {
 
 fn sync_is_due(handle: &IndexHandle) -> bool {
     let settings = handle.settings();
-    settings.is_async() && handle.background.synced.lock().elapsed() >= settings.sync_interval()
+    settings.is_async()
+        && handle.shard.has_unsynced()
+        && handle.background.synced.lock().elapsed() >= settings.sync_interval()
 }
 
 impl IndexHandle {

@@ -181,16 +181,18 @@ impl Indices {
             after.indices.insert(arrival.name.clone(), handle.clone());
             installed.push((metadata, handle));
         }
-        for alias in
-            after.aliases.keys().filter(|alias| after.aliases.get(*alias) != before.aliases.get(*alias))
-        {
-            alias_changes::check(&after, alias)?;
-        }
         // Aliases of indices that are not there count for nothing, so they can come first; those of the old ones stay
         // until they are gone.
         let mut stored = self.aliases.of(&before);
         stored.by_index.extend(self.aliases.of(&after).by_index);
-        self.aliases.save(&stored)?;
+        let mut changed =
+            after.aliases.keys().filter(|alias| after.aliases.get(*alias) != before.aliases.get(*alias));
+        let named = changed.try_for_each(|alias| alias_changes::check(&after, alias));
+        if let Err(error) = named.and_then(|()| self.aliases.save(&stored)) {
+            // Nothing works on files that are about to go.
+            installed.iter().for_each(|(_, handle)| handle.shard.close());
+            return Err(error);
+        }
         for (at, (metadata, _)) in installed.iter().enumerate() {
             if let Err(error) = metadata.save(&self.data) {
                 for ((saved, handle), arrival) in installed[..=at].iter().zip(&mut arrivals) {

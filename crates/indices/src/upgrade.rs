@@ -3,7 +3,8 @@
 //!
 //! The folder that lost is removed at the next start, if not before.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use sparrow_index::{Format, RewriteProgress, RewriteStats};
 use sparrow_shard::ShardError;
@@ -12,6 +13,9 @@ use sparrow_storage::durable;
 use super::Indices;
 use super::handle::{IndexHandle, remove_folder};
 use sparrow_call::error::EngineError;
+
+/// How often an upgrade that waits for another one looks whether it is cancelled.
+const CANCEL_EVERY: Duration = Duration::from_millis(50);
 
 impl Indices {
     /// Rewrites an index in the current format. `None` when it has that already.
@@ -25,7 +29,14 @@ impl Indices {
         cancel: &AtomicBool,
     ) -> Result<Option<RewriteStats>, EngineError> {
         // Another upgrade may have been faster: what counts is the format under the lock.
-        let _one = self.upgrading.lock();
+        let _one = loop {
+            if let Some(turn) = self.upgrading.try_lock_for(CANCEL_EVERY) {
+                break turn;
+            }
+            if cancel.load(Relaxed) {
+                return Err(EngineError::Cancelled);
+            }
+        };
         if !handle.needs_upgrade() {
             return Ok(None);
         }

@@ -156,9 +156,8 @@ impl LazyDirectory {
 
     /// Bytes of files that wait for the next flush to be removed.
     pub fn garbage_bytes(&self) -> u64 {
-        let deleted: Vec<PathBuf> = self.shared.state.lock().deleted.iter().cloned().collect();
-        let length = |path: &PathBuf| fs::metadata(self.shared.root.join(path)).map_or(0, |file| file.len());
-        deleted.iter().map(length).sum()
+        let state = self.shared.state.lock();
+        state.deleted.iter().filter_map(|path| state.sums.get(path)).map(|sum| sum.bytes).sum()
     }
 
     /// Counts the commits and finished merges of this process.
@@ -204,7 +203,7 @@ impl LazyDirectory {
     fn replace_files(&self, pairs: &[(PathBuf, PathBuf)]) -> io::Result<()> {
         let root = &self.shared.root;
         for (replacement, _) in pairs {
-            File::open(root.join(replacement))?.sync_data()?;
+            fs::sync_data(root.join(replacement))?;
         }
         let widened = {
             let mut state = self.shared.state.lock();
@@ -258,11 +257,17 @@ impl LazyDirectory {
         };
         self.forget_unmapped();
         let _removal = self.shared.removal.lock();
-        let mut state = self.shared.state.lock();
-        state.durable = written.or(state.durable.take());
-        let State { recreated, sums, .. } = &mut *state;
-        for path in taken.deleted.difference(recreated) {
-            sums.remove(path);
+        {
+            let mut state = self.shared.state.lock();
+            state.durable = written.or(state.durable.take());
+        }
+        for path in &taken.deleted {
+            // For each file anew: whoever reads or writes another one waits for no longer than for one of them.
+            let mut state = self.shared.state.lock();
+            if state.recreated.contains(path) {
+                continue;
+            }
+            state.sums.remove(path);
             match fs::remove_file(self.shared.root.join(path)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     tracing::warn!(path = %path.display(), %error, "could not remove an old segment file");
@@ -324,7 +329,7 @@ impl LazyDirectory {
     /// Gives the commit point and its list of files, if it was written.
     fn sync(&self, taken: &Taken) -> io::Result<Option<(Manifest, Vec<u8>)>> {
         for path in taken.unsynced.difference(&taken.deleted) {
-            File::open(self.shared.root.join(path))?.sync_data()?;
+            fs::sync_data(self.shared.root.join(path))?;
         }
         fs::sync_dir(&self.shared.root)?;
         // The list of managed files first: it may name too much, never too little.

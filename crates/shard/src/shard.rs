@@ -240,9 +240,9 @@ impl Shard {
         self.folder_is_uncertain.store(false, Ordering::SeqCst);
     }
 
-    /// Bytes of sources that are held for reads by id until the next refresh.
+    /// Bytes that are held for reads by id until the next refresh.
     pub fn unrefreshed_bytes(&self) -> usize {
-        self.versions.lock().source_bytes()
+        self.versions.lock().bytes()
     }
 
     /// Sets how long the versions of deleted documents are remembered.
@@ -302,6 +302,11 @@ impl Shard {
     /// When the disk refuses; the shard is read-only then.
     pub fn sync_log(&self) -> Result<(), ShardError> {
         self.wal.sync_all().map_err(|error| self.log_failed(error.into()))
+    }
+
+    /// Whether the log holds writes that are not durable yet.
+    pub fn has_unsynced(&self) -> bool {
+        self.wal.has_unsynced()
     }
 
     /// Waits until a logged write is durable.

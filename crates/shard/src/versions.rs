@@ -17,14 +17,25 @@ pub struct LiveVersion {
     pub source: Option<Arc<[u8]>>,
 }
 
+impl LiveVersion {
+    fn bytes(&self) -> usize {
+        self.source.as_ref().map_or(0, |source| source.len())
+    }
+}
+
+/// Bytes that a document takes besides its id and source: a place of the hash table, and one in the list of deletions or the
+/// reference count of its source.
+const ENTRY_BYTES: usize = 2 * (size_of::<(String, LiveVersion)>() + 16);
+
 /// Versions since the last refresh, those that a refresh is just making visible, and recent deletions.
 #[derive(Debug, Default)]
 pub struct LiveVersions {
     current: FxHashMap<String, LiveVersion>,
     refreshing: FxHashMap<String, LiveVersion>,
     tombstones: FxHashMap<String, (LiveVersion, Instant)>,
-    source_bytes: usize,
-    /// Bytes of the sources that a running refresh is making visible.
+    /// Bytes that `current` takes.
+    current_bytes: usize,
+    /// Bytes that a running refresh is making visible.
     refreshing_bytes: usize,
     /// How long the version of a deleted document is remembered (`index.gc_deletes`).
     tombstone_lifetime: Option<Duration>,
@@ -45,7 +56,7 @@ impl LiveVersions {
         self.current = FxHashMap::default();
         self.refreshing = FxHashMap::default();
         self.tombstones = FxHashMap::default();
-        self.source_bytes = 0;
+        self.current_bytes = 0;
         self.refreshing_bytes = 0;
     }
 
@@ -57,21 +68,22 @@ impl LiveVersions {
     }
 
     pub fn insert(&mut self, id: String, version: LiveVersion) {
-        match &version.source {
-            Some(source) => {
-                self.source_bytes += source.len() + id.len();
-                self.tombstones.remove(&id);
-            }
-            None => {
-                self.tombstones.insert(id.clone(), (version.clone(), Instant::now()));
-            }
+        if version.source.is_some() {
+            self.tombstones.remove(&id);
+        } else {
+            self.tombstones.insert(id.clone(), (version.clone(), Instant::now()));
         }
-        self.current.insert(id, version);
+        let (id_bytes, bytes) = (id.len(), version.bytes());
+        self.current_bytes += bytes;
+        match self.current.insert(id, version) {
+            Some(replaced) => self.current_bytes -= replaced.bytes(),
+            None => self.current_bytes += id_bytes + ENTRY_BYTES,
+        }
     }
 
-    /// Bytes of sources held since the last refresh that succeeded or runs.
-    pub fn source_bytes(&self) -> usize {
-        self.source_bytes
+    /// Bytes held since the last refresh that succeeded or runs: sources, ids, and what each entry takes besides, deletions too.
+    pub fn bytes(&self) -> usize {
+        self.current_bytes
     }
 
     /// A refresh begins: what is here now will be in the snapshot when it ends.
@@ -79,12 +91,12 @@ impl LiveVersions {
         // After a failed refresh the earlier half is still needed.
         let current = std::mem::take(&mut self.current);
         self.refreshing.extend(current);
-        self.refreshing_bytes += std::mem::take(&mut self.source_bytes);
+        self.refreshing_bytes += std::mem::take(&mut self.current_bytes);
     }
 
     /// A refresh failed: what it was to show is still held, and counts again.
     pub fn keep_refreshing(&mut self) {
-        self.source_bytes += std::mem::take(&mut self.refreshing_bytes);
+        self.current_bytes += std::mem::take(&mut self.refreshing_bytes);
     }
 
     /// The snapshot shows what was here when the refresh began.
@@ -120,5 +132,24 @@ mod tests {
         versions.start_refresh();
         versions.finish_refresh();
         assert!(versions.get("a").is_none());
+    }
+
+    #[test]
+    fn deletions_take_bytes_and_what_is_replaced_gives_them_back() {
+        let mut versions = LiveVersions::default();
+        versions.insert("a".into(), version(1, false));
+        let one = versions.bytes();
+        versions.insert("a".into(), version(2, false));
+        assert_eq!(versions.bytes(), one, "a source that was replaced is held no longer");
+        versions.insert("a".into(), version(3, true));
+        assert_eq!(versions.bytes(), one - 2);
+        for number in 0..1000 {
+            versions.insert(format!("deleted-{number}"), version(4, true));
+        }
+        assert!(versions.bytes() > 1000 * "deleted-0".len());
+        versions.start_refresh();
+        assert_eq!(versions.bytes(), 0);
+        versions.keep_refreshing();
+        assert!(versions.bytes() > 1000 * "deleted-0".len(), "a refresh that failed holds them still");
     }
 }

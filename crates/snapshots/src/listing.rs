@@ -269,11 +269,9 @@ fn find(
         let failed = service.snapshots.failed.of(&name, &repository.path, &listing.infos);
         let mut all: Vec<ListedSnapshot> =
             listing.infos.into_iter().map(|info| ListedSnapshot::made(&name, info)).collect();
-        for creation in &creations {
-            if !all.iter().any(|it| it.info.snapshot == creation.snapshot) {
-                all.push(ListedSnapshot::running(creation));
-            }
-        }
+        // One whose last file is written goes on being made until it is counted and can be deleted.
+        all.retain(|it| !creations.iter().any(|creation| creation.snapshot == it.info.snapshot));
+        all.extend(creations.iter().map(|creation| ListedSnapshot::running(creation)));
         for failed in &failed {
             if !all.iter().any(|it| it.info.snapshot == failed.snapshot) {
                 all.push(ListedSnapshot::failed(failed));

@@ -47,6 +47,9 @@ const KEEP_ALIVE = '10m';
 const RETRIES = 10;
 const FIRST_RETRY_MS = 200;
 
+/** How often a copy that waits looks whether it is to go on, in milliseconds. */
+const LOOK_MS = 2_000;
+
 /** The shards that a copy reads, in a fixed order. */
 export async function shardsOf(transport: Transport, expression: string): Promise<readonly ShardProgress[]> {
   const path = `/${encodeExpression(expression)}/_search_shards`;
@@ -106,7 +109,7 @@ export async function copy(
         progress = { ...written, shards };
         if (!(await setDown(progress)) || progress.failures.length > 0) return progress;
         if (ended) break;
-        await pace(plan, page.length, started);
+        if (!(await paced(plan, page.length, started, () => setDown(progress)))) return progress;
       }
     } finally {
       await closeView(context, view);
@@ -259,7 +262,18 @@ function itemsOf(body: Buffer): readonly Item[] {
   return items.flatMap((it) => Object.values(it)).filter((it): it is Item => isObject(it));
 }
 
-async function pace({ perSecond }: CopyPlan, documents: number, started: number): Promise<void> {
-  if (perSecond === 0) return;
-  await sleep(Math.max(0, started + (documents / perSecond) * 1000 - Date.now()));
+/** Waits as long as the rate wants it; says whether to go on, which is asked often enough for a task that is cancelled to end soon. */
+async function paced(
+  { perSecond }: CopyPlan,
+  documents: number,
+  started: number,
+  goesOn: () => Promise<boolean>,
+): Promise<boolean> {
+  const end = perSecond === 0 ? started : started + (documents / perSecond) * 1000;
+  for (;;) {
+    const left = end - Date.now();
+    if (left <= 0) return true;
+    await sleep(Math.min(left, LOOK_MS));
+    if (left > LOOK_MS && !(await goesOn())) return false;
+  }
 }

@@ -358,7 +358,17 @@ function given(pipeline: unknown): string | undefined {
 
 /** Whether an update may add the document that it is for. */
 function adds(body: string): boolean {
-  return /"(?:upsert|doc_as_upsert|scripted_upsert)"/.test(body);
+  // Few do, and most bodies need not be read to know it: a name with escapes is still that name.
+  if (!/upsert|\\u/.test(body)) return false;
+  try {
+    const update: unknown = JSON.parse(body);
+    return (
+      isObject(update) && ['upsert', 'doc_as_upsert', 'scripted_upsert'].some((name) => Object.hasOwn(update, name))
+    );
+  } catch {
+    // The cluster says what is wrong with it.
+    return false;
+  }
 }
 
 async function send(

@@ -56,6 +56,21 @@ impl World {
             let found = of.first().copied();
             assert!(possible.contains(&found), "{context}: the alias is on {found:?}, possible {possible:?}");
         }
+        if let Some(possible) = self.facts.get("rolled") {
+            let aliases = node.ok("get_alias", "", "", "");
+            let first_is_there = aliases["full-000001"].is_object();
+            let is_writer = |index: &&str| aliases[*index]["aliases"]["rolled"]["is_write_index"] == true;
+            let writers: Vec<&str> = ["full-000001", "full-000002"].into_iter().filter(is_writer).collect();
+            assert_eq!(writers.len(), usize::from(first_is_there), "{context}: {aliases}");
+            let found = writers.first().copied();
+            assert!(possible.contains(&found), "{context}: writes go to {found:?}, possible {possible:?}");
+            // The new index comes with the change of the alias, or not at all.
+            assert_eq!(
+                aliases["full-000002"].is_object(),
+                found == Some("full-000002"),
+                "{context}: {aliases}"
+            );
+        }
         let certain = |fact: &str| self.facts.get(fact).filter(|possible| !possible.contains(&None));
         if let Some(possible) = certain("setting a") {
             let settings = node.ok("get_settings", "index=a", "", "");

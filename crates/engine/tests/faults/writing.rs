@@ -81,6 +81,20 @@ pub const STEPS: &[Step] = &[
         facts: &[("index d", "there")],
         ..step("write to d after that", "index_doc", "index=d&id=2", "", r#"{"n":2}"#)
     },
+    Step {
+        facts: &[("index full-000001", "there"), ("rolled", "full-000001")],
+        ..step(
+            "create what is rolled over",
+            "create_index",
+            "index=full-000001",
+            "",
+            r#"{"settings":{"refresh_interval":"-1"},"aliases":{"rolled":{"is_write_index":true}}}"#,
+        )
+    },
+    Step {
+        facts: &[("index full-000002", "there"), ("rolled", "full-000002")],
+        ..step("roll over", "rollover", "index=rolled", "", "")
+    },
     step("flush again", "flush", "index=a", "", ""),
     Step {
         documents: &[("a/6", Some(6))],

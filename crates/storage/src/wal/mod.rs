@@ -12,7 +12,7 @@ mod replay;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use sparrow_files::{self as fs, File};
 
 use self::mark::{Mark, SyncMarkFile};
@@ -54,7 +54,10 @@ struct State {
     durable: Lsn,
     /// Bytes in older files that are still kept.
     older_bytes: u64,
-    syncing: bool,
+    /// Whether somebody works on the file without the lock: syncs it, begins the next one, or brings the log back.
+    busy: bool,
+    /// Whether that is beginning the next one.
+    rolling: bool,
     poisoned: Option<String>,
     /// Whether an attempt to reopen the log has taken the unsynced records of the file over into the buffer.
     collected: bool,
@@ -122,7 +125,8 @@ impl Wal {
                 appended: 0,
                 durable: 0,
                 older_bytes,
-                syncing: false,
+                busy: false,
+                rolling: false,
                 poisoned: begun.poisoned,
                 collected: false,
                 lost: Vec::new(),
@@ -144,11 +148,12 @@ impl Wal {
         }
         let mut state = self.state.lock();
         state.check_open()?;
-        let durable_bytes = state.durable_bytes;
+        // What is appended while the next file is begun goes into that one.
+        let durable_bytes = if state.rolling { FILE_HEADER as u64 } else { state.durable_bytes };
         record::frame(&mut state.buffer, durable_bytes, payload);
         state.appended += 1;
-        // While a sync runs, the buffer waits for the next one, so that the file has one writer.
-        if state.buffer.len() >= WRITE_THRESHOLD && !state.syncing {
+        // While somebody else works on the file, the buffer waits, so that the file has one writer.
+        if state.buffer.len() >= WRITE_THRESHOLD && !state.busy {
             state.write_buffer()?;
         }
         Ok(state.appended)
@@ -170,7 +175,7 @@ impl Wal {
                 return Ok(());
             }
             state.check_open()?;
-            if state.syncing {
+            if state.busy {
                 self.synced.wait(&mut state);
                 continue;
             }
@@ -178,12 +183,12 @@ impl Wal {
             let (file, path) = (state.file.clone(), state.path.clone());
             let (target, bytes) = (state.appended, state.written);
             let mark = Mark { generation: state.generation, bytes };
-            state.syncing = true;
+            state.busy = true;
             // Appends go on while the disk works.
-            let result = parking_lot::MutexGuard::unlocked(&mut state, || {
+            let result = MutexGuard::unlocked(&mut state, || {
                 file.sync_data().inspect(|()| self.marks.lock().note(mark))
             });
-            state.syncing = false;
+            state.busy = false;
             match result {
                 Ok(()) => {
                     state.durable = target;
@@ -224,10 +229,20 @@ impl Wal {
             self.sync_all()?;
             let mut state = self.state.lock();
             state.check_open()?;
-            if state.syncing || state.durable < state.appended {
+            if state.busy {
+                self.synced.wait(&mut state);
                 continue;
             }
-            state.next_file(&self.directory)?;
+            if state.durable < state.appended {
+                continue;
+            }
+            let generation = state.generation;
+            (state.busy, state.rolling) = (true, true);
+            // Appends go on while the disk works.
+            let begun = MutexGuard::unlocked(&mut state, || next_file(&self.directory, generation));
+            (state.busy, state.rolling) = (false, false);
+            self.synced.notify_all();
+            state.go_on_in(begun?);
             return Ok(state.generation);
         }
     }
@@ -240,43 +255,39 @@ impl Wal {
     /// [`StorageError::Io`] when the disk still refuses; the log is then as closed as before.
     pub fn reopen(&self, keep_unsynced: bool) -> Result<(), StorageError> {
         let mut state = self.state.lock();
-        while state.syncing {
+        while state.busy {
             self.synced.wait(&mut state);
         }
         if state.poisoned.is_none() {
             return Ok(());
         }
-        if keep_unsynced && !state.collected {
-            let mut unsynced = Vec::new();
-            // What lies behind `written` is a part of the buffer, from a write that failed.
-            replay::records_between(&state.path, state.durable_bytes..state.written, &mut unsynced)?;
-            record::payloads(&state.buffer, &mut unsynced);
-            let mut again = Vec::new();
-            unsynced.iter().for_each(|payload| record::frame(&mut again, FILE_HEADER as u64, payload));
-            // Also for the next attempt, if this one fails: the file is about to be cut.
-            (state.buffer, state.collected) = (again, true);
+        let mut failed = Failed {
+            path: state.path.clone(),
+            generation: state.generation,
+            durable_bytes: state.durable_bytes,
+            written: state.written,
+            buffer: std::mem::take(&mut state.buffer),
+            collected: state.collected,
+            begun: None,
+        };
+        state.busy = true;
+        // Nothing is appended to a log that is closed for writes, but others ask about it.
+        let attempt = MutexGuard::unlocked(&mut state, || failed.reopen(&self.directory, keep_unsynced));
+        state.busy = false;
+        self.synced.notify_all();
+        // Also for the next attempt, if this one failed.
+        (state.buffer, state.collected, state.written) = (failed.buffer, failed.collected, failed.written);
+        if let Some(begun) = failed.begun {
+            state.go_on_in(begun);
         }
-        let file = File::append(&state.path).map_err(StorageError::io("open", &state.path))?;
-        file.set_len(state.durable_bytes)
-            .and_then(|()| file.sync_all())
-            .map_err(StorageError::io("truncate", &state.path))?;
-        state.written = state.durable_bytes;
-        state.next_file(&self.directory)?;
-        if keep_unsynced {
-            (&*state.file)
-                .write_all(&state.buffer)
-                .and_then(|()| state.file.sync_data())
-                .map_err(StorageError::io("write", &state.path))?;
-            state.written += state.buffer.len() as u64;
-            state.durable_bytes = state.written;
-        } else {
+        attempt?;
+        if !keep_unsynced {
             state.note_lost();
         }
         state.buffer = Vec::new();
         state.collected = false;
         state.durable = state.appended;
         state.poisoned = None;
-        self.synced.notify_all();
         Ok(())
     }
 
@@ -329,6 +340,12 @@ impl Wal {
         state.written + state.buffer.len() as u64
     }
 
+    /// Whether records were appended that are not durable yet.
+    pub fn has_unsynced(&self) -> bool {
+        let state = self.state.lock();
+        state.durable < state.appended
+    }
+
     /// Whether an earlier failure closed the log for writes.
     pub fn is_poisoned(&self) -> bool {
         self.state.lock().poisoned.is_some()
@@ -353,18 +370,13 @@ impl State {
     }
 
     /// Continues in a new file; the current one has to be synced.
-    fn next_file(&mut self, directory: &Path) -> Result<(), StorageError> {
-        // A file of an attempt that failed may be in the way.
-        let highest = log_files(directory)?.last().map_or(self.generation, |(generation, _)| *generation);
-        let generation = highest.max(self.generation) + 1;
-        let (file, path) = create_file(directory, generation)?;
+    fn go_on_in(&mut self, begun: Begun) {
         self.older_bytes += self.written;
-        self.file = std::sync::Arc::new(file);
-        self.path = path;
-        self.generation = generation;
-        self.written = FILE_HEADER as u64;
-        self.durable_bytes = FILE_HEADER as u64;
-        Ok(())
+        self.file = std::sync::Arc::new(begun.file);
+        self.path = begun.path;
+        self.generation = begun.generation;
+        self.written = begun.bytes;
+        self.durable_bytes = begun.bytes;
     }
 
     fn write_buffer(&mut self) -> Result<(), StorageError> {
@@ -382,6 +394,57 @@ impl State {
         self.buffer.shrink_to(4 * WRITE_THRESHOLD);
         Ok(())
     }
+}
+
+/// A log that a failure closed for writes, on its way back.
+struct Failed {
+    path: PathBuf,
+    generation: Generation,
+    durable_bytes: u64,
+    written: u64,
+    buffer: Vec<u8>,
+    collected: bool,
+    /// The file that takes over, as soon as it is there.
+    begun: Option<Begun>,
+}
+
+impl Failed {
+    /// Cuts the file and begins another one, with the unsynced records in it if they are kept.
+    fn reopen(&mut self, directory: &Path, keep_unsynced: bool) -> Result<(), StorageError> {
+        if keep_unsynced && !self.collected {
+            let mut unsynced = Vec::new();
+            // What lies behind `written` is a part of the buffer, from a write that failed.
+            replay::records_between(&self.path, self.durable_bytes..self.written, &mut unsynced)?;
+            record::payloads(&self.buffer, &mut unsynced);
+            let mut again = Vec::new();
+            unsynced.iter().for_each(|payload| record::frame(&mut again, FILE_HEADER as u64, payload));
+            // The file is about to be cut.
+            (self.buffer, self.collected) = (again, true);
+        }
+        let file = File::append(&self.path).map_err(StorageError::io("open", &self.path))?;
+        file.set_len(self.durable_bytes)
+            .and_then(|()| file.sync_all())
+            .map_err(StorageError::io("truncate", &self.path))?;
+        self.written = self.durable_bytes;
+        let begun = self.begun.insert(next_file(directory, self.generation)?);
+        if keep_unsynced {
+            (&begun.file)
+                .write_all(&self.buffer)
+                .and_then(|()| begun.file.sync_data())
+                .map_err(StorageError::io("write", &begun.path))?;
+            begun.bytes += self.buffer.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Begins the file behind one of this number.
+fn next_file(directory: &Path, generation: Generation) -> Result<Begun, StorageError> {
+    // A file of an attempt that failed may be in the way.
+    let highest = log_files(directory)?.last().map_or(generation, |(generation, _)| *generation);
+    let generation = highest.max(generation) + 1;
+    let (file, path) = create_file(directory, generation)?;
+    Ok(Begun { file, path, generation, bytes: FILE_HEADER as u64, poisoned: None })
 }
 
 fn path_of(directory: &Path, generation: Generation) -> PathBuf {

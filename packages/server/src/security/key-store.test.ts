@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { seal } from '../sealed-file.js';
+import { seal, sealPieces } from '../sealed-file.js';
 import { type ApiKey, KeyStore, type NewKey } from './key-store.js';
-import type { KeyText } from './key-text.js';
+import { type KeyText, keysInFile } from './key-text.js';
 
 const NOW = Date.now();
 
@@ -164,6 +164,37 @@ describe('keys from elsewhere', () => {
 });
 
 describe('a store that the disk does not take', () => {
+  it('says that there is no space in the shape of a blocked write', async () => {
+    const full = (): Promise<boolean> => Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
+    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+    const keys = await KeyStore.open(data, {}, { ...file, replace: full });
+    const refused = keys.create(named('refused'), NOW);
+    await expect(refused).rejects.toMatchObject({ status: 429, type: 'cluster_block_exception' });
+  });
+
+  it('writes what is in force over a refused change that may be in place all the same, as soon as it can', async () => {
+    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+    let isRefusing = false;
+    const text: KeyText = {
+      ...file,
+      replace: async (pieces) => {
+        const isNew = await file.replace(pieces);
+        // Only the folder is not synced of the first; the second does not even get as far.
+        if (isRefusing) throw new Error('the disk refuses');
+        return isNew;
+      },
+    };
+    const keys = await KeyStore.open(data, {}, text);
+    await keys.create(named('kept'), NOW);
+    isRefusing = true;
+    await expect(keys.create(named('refused'), NOW)).rejects.toThrow('the disk refuses');
+    expect(names(keys.all())).toEqual(['kept']);
+    await file.replace(sealPieces(['{"format":1,"keys":[', ']']));
+    expect(names((await KeyStore.open(data)).all())).toEqual([]);
+    isRefusing = false;
+    await expect.poll(async () => names((await KeyStore.open(data)).all()), { timeout: 5_000 }).toEqual(['kept']);
+  });
+
   it('stays what it was, in memory and on the disk, and says so', async () => {
     const keys = await KeyStore.open(data);
     const { key, secret } = await keys.create(named('one'), NOW);

@@ -2,19 +2,16 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { StoredFileError, parseStored, replaceFile } from '../durable-file.js';
+import { replaceFile } from '../durable-file.js';
 import { HttpError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { sealPieces } from '../sealed-file.js';
 import { Turns } from '../turns.js';
+import { parseFile, parseSnapshot, textsOf } from './key-file.js';
 import { KeyList } from './key-list.js';
 import { type KeyText, keysInFile } from './key-text.js';
-import { isObject } from './request-body.js';
-import { OWNER_ROLES, type Roles, isRoles } from './roles.js';
+import { OWNER_ROLES, type Roles } from './roles.js';
 import { unauthenticated } from './unauthenticated.js';
-
-/** Version of the file's layout; an unknown one is refused rather than guessed at. */
-const FORMAT = 1;
 
 /** How long a key is kept after its end, so that one can look it up: as long as in Elasticsearch. */
 const RETENTION_MS = 7 * 86_400_000;
@@ -28,6 +25,9 @@ const SHARE_OF_OTHERS = 0.9;
 /** How often keys are looked at that other servers change, and how often a change is tried that they come in between of. */
 const LOOK_MS = 1_000;
 const TRIES = 10;
+
+/** How long to wait before the file is written again that a disk has refused. */
+const PUT_BACK_MS = 1_000;
 
 /** The user that every key belongs to: keys are Sparrow's only identities. */
 export const OWNER = 'owner';
@@ -101,6 +101,8 @@ export class KeyStore {
   readonly #room: Room;
   #changes: Promise<unknown> = Promise.resolve();
   #refreshing: Promise<void> | undefined;
+  /** Whether the file may hold a change that was refused. */
+  #isUncertain = false;
 
   private constructor(text: KeyText, keys: readonly ApiKey[], room: Room) {
     this.#text = text;
@@ -357,7 +359,8 @@ export class KeyStore {
    *
    * @param plan changes a copy of the keys as they are then
    * @param by the key whose rights `plan` was made with: changed meanwhile, it is not carried out
-   * @throws what `plan` throws, or why the file cannot be written; the keys are then what they were
+   * @throws what `plan` throws; {HttpError} 429 when there is no space; why else the file cannot be written. The keys are then what they
+   * were
    */
   #change<T>(
     plan: (keys: KeyList) => T | Promise<T>,
@@ -369,20 +372,31 @@ export class KeyStore {
       if (by !== undefined && before.get(by.id) !== by) throw changedMeanwhile();
       const after = await copy(before, (key) => endOf(key) + RETENTION_MS > now);
       const result = await plan(after);
-      if (await isSame(after, before)) return result;
+      if (await isSame(after, before)) {
+        if (this.#isUncertain) await this.#putBack();
+        return result;
+      }
       let isWritten: boolean;
       try {
         isWritten = await this.#write(after);
       } catch (error) {
         // The new file may be in place all the same, if only its folder could not be synced.
-        if (!this.#text.isShared) await this.#write(before).catch(() => undefined);
-        throw error;
+        if (!this.#text.isShared) {
+          this.#isUncertain = true;
+          await this.#putBack().catch(() => {
+            this.#putBackLater();
+          });
+        }
+        throw isDiskFull(error)
+          ? new HttpError('disk_full', 'API keys cannot be changed: no space is left where they are stored')
+          : error;
       }
       if (!isWritten) {
         if (attempt < TRIES) return change(attempt + 1);
         throw new HttpError('rejected', 'the API keys were changed by other servers again and again: try once more');
       }
       this.#keys = after;
+      this.#isUncertain = false;
       return result;
     };
     const made = this.#changes.then(() => change());
@@ -391,19 +405,36 @@ export class KeyStore {
     return made;
   }
 
+  /**
+   * Writes the keys in force over a change that was refused, which the next start would take over.
+   *
+   * @throws why the file cannot be written
+   */
+  async #putBack(): Promise<void> {
+    await this.#write(this.#keys);
+    this.#isUncertain = false;
+  }
+
+  #putBackLater(): void {
+    const again = async (): Promise<void> => {
+      if (this.#isUncertain) await this.#putBack();
+    };
+    const timer = setTimeout(() => {
+      this.#changes = this.#changes.then(again).catch(() => {
+        this.#putBackLater();
+      });
+    }, PUT_BACK_MS);
+    timer.unref();
+  }
+
   #write(keys: KeyList): Promise<boolean> {
     return this.#text.replace(sealPieces(textsOf(keys)));
   }
 }
 
-/** The JSON of a file with some keys, without its closing brace. */
-function* textsOf(keys: KeyList): Generator<string> {
-  let before = `{"format":${String(FORMAT)},"keys":[`;
-  for (const key of keys.values()) {
-    yield before + JSON.stringify(key);
-    before = ',';
-  }
-  yield keys.size === 0 ? `${before}]` : ']';
+/** Whether an error says that the disk is full, or a quota used up. */
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 }
 
 async function copy(keys: KeyList, isKept: (key: ApiKey) => boolean): Promise<KeyList> {
@@ -460,44 +491,6 @@ export function decodeKey(encoded: string): { id: string; secret: string } | und
 
 function ownerFields(): NewKey & { owner: boolean } {
   return { name: OWNER, owner: true, roles: OWNER_ROLES, roleDescriptors: {}, metadata: {} };
-}
-
-function parseFile(path: string, text: string): readonly ApiKey[] {
-  const loss = 'with a new owner key and no others';
-  const { keys } = parseStored(path, text, { format: FORMAT, members: ['format', 'keys'], loss });
-  if (!Array.isArray(keys) || !keys.every(isKey)) {
-    throw StoredFileError.damaged(path, '[keys] is not a list of keys', loss);
-  }
-  return keys;
-}
-
-function parseSnapshot(text: string): readonly ApiKey[] {
-  try {
-    return parseFile('security/api_keys.json', text);
-  } catch (error) {
-    if (!(error instanceof StoredFileError)) throw error;
-    throw new HttpError('illegal_argument', `the API keys of the snapshot cannot be read: ${error.message}`);
-  }
-}
-
-/** Whether something has what decides about a caller. */
-function isKey(key: unknown): key is ApiKey {
-  if (typeof key !== 'object' || key === null) return false;
-  const { id, name, hash, owner, invalidated, roles, limitedBy, expiration, roleDescriptors, metadata } =
-    key as Partial<Record<keyof ApiKey, unknown>>;
-  return (
-    typeof id === 'string' &&
-    typeof name === 'string' &&
-    typeof hash === 'string' &&
-    /^[0-9a-f]{64}$/.test(hash) &&
-    typeof owner === 'boolean' &&
-    typeof invalidated === 'boolean' &&
-    isRoles(roles) &&
-    (limitedBy === undefined || (Array.isArray(limitedBy) && limitedBy.every(isRoles))) &&
-    isObject(roleDescriptors) &&
-    isObject(metadata) &&
-    (expiration === undefined || typeof expiration === 'number')
-  );
 }
 
 /** 22 characters, 128 random bits. */

@@ -1,0 +1,158 @@
+//! Making an index, and what changes with it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use sparrow_index::{IndexOptions, SparrowIndex};
+use sparrow_mapping::Mapping;
+use sparrow_shard::Shard;
+use sparrow_storage::durable;
+
+use super::alias_changes::AliasChange;
+use super::aliases::{AliasSpec, OfIndex};
+use super::handle::SharedMetadata;
+use super::opened::Opened;
+use super::registry::IndexNames;
+use super::{
+    FIRST_FOLDER, IndexHandle, Indices, Metadata, Settings, alias_changes, claim, date_math, handle, names,
+    new_uuid, now_millis, opening, shard_options,
+};
+use sparrow_call::error::EngineError;
+use sparrow_call::rights::Right;
+
+/// An index to be made.
+pub struct CreateIndex {
+    /// Name of the index as the request gave it.
+    pub provided_name: String,
+    pub settings: Settings,
+    pub mapping: Mapping,
+    pub aliases: BTreeMap<String, AliasSpec>,
+}
+
+/// The changes to aliases of other indices that come into force with a new one, found in the names of the moment.
+type Plan<'a> = &'a dyn Fn(&IndexNames) -> Result<Vec<AliasChange>, EngineError>;
+
+impl Indices {
+    /// Creates an index with its aliases; durable when this returns. The right is one to the name: whoever lets a
+    /// request give aliases checks those.
+    ///
+    /// # Errors
+    /// 403; [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of
+    /// the disk.
+    pub fn create(&self, wanted: CreateIndex, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
+        self.create_and_change(wanted, right, &|_| Ok(Vec::new()))
+    }
+
+    /// Creates an index, and changes aliases of others with it: after a crash both have happened or neither.
+    ///
+    /// # Errors
+    /// As [`Indices::create`]; what `plan` says.
+    pub fn create_and_change(
+        &self,
+        wanted: CreateIndex,
+        right: Right<'_>,
+        plan: Plan<'_>,
+    ) -> Result<Arc<IndexHandle>, EngineError> {
+        let name = date_math::resolve(&wanted.provided_name)?;
+        right.check([name.as_str()])?;
+        names::check(&name)?;
+        let _one = self.admin.lock();
+        self.leftovers.clear(&self.data)?;
+        let before = self.names();
+        before.check_free(&name)?;
+        self.cluster.check_shards(before.open_indices(), 1)?;
+        let options = self.options(&name, &wanted.settings)?;
+        wanted.mapping.check_analyzers(&options.analysis)?;
+        wanted.mapping.check_similarities(|name| wanted.settings.defines_similarity(name))?;
+        let metadata = Metadata {
+            name: name.clone(),
+            uuid: new_uuid(),
+            creation_millis: now_millis(),
+            folder: FIRST_FOLDER.to_owned(),
+            closed: false,
+            provided_name: Some(wanted.provided_name),
+            settings: wanted.settings,
+            mapping: wanted.mapping,
+            field_models: BTreeMap::new(),
+            replaces: None,
+        };
+        let mut after = IndexNames::clone(&before);
+        let changed = after.change(plan(&before)?)?;
+        for (alias, spec) in wanted.aliases {
+            let alias = date_math::resolve(&alias)?;
+            after.aliases.entry(alias).or_default().insert(name.clone(), Arc::new(spec));
+        }
+        let own = after.aliases_of(&name);
+        for alias in own.keys().chain(&changed) {
+            if *alias == name {
+                let problem = "an index or data stream exists with the same name as the alias";
+                return Err(names::invalid_alias(alias, problem));
+            }
+            alias_changes::check(&after, alias)?;
+        }
+        let uuid = metadata.uuid.clone();
+        let root = self.data.index_dir(&uuid);
+        let metadata: SharedMetadata = Arc::new(RwLock::new(Arc::new(metadata)));
+        let shard = made(&root, options, &metadata).inspect_err(|_| handle::remove_folder(&root))?;
+        let others = after.changed_since(&before, &uuid);
+        if !own.is_empty() || !others.is_empty() {
+            // Aliases of an index that is not there count for nothing, and neither does what comes with it, so they can come first.
+            let mut stored = self.aliases.of(&before);
+            stored.by_index.insert(uuid.clone(), own);
+            stored.with.insert(uuid.clone(), others.clone());
+            if let Err(error) = self.aliases.save(&stored) {
+                shard.close();
+                drop(shard);
+                handle::remove_folder(&root);
+                return Err(error);
+            }
+        }
+        // The index exists from here on; a crash before leaves a folder that the next start removes.
+        if let Err(error) = metadata.read().save(&self.data) {
+            shard.close();
+            drop(shard);
+            self.leftovers.add(&self.data, &uuid);
+            return Err(error);
+        }
+        claim::mark(&root);
+        let handle = Arc::new(self.handle(metadata, shard, Opened::created()));
+        self.registry.change(|names| {
+            names.indices.insert(name, handle.clone());
+            names.aliases = after.aliases;
+        });
+        if !others.is_empty()
+            && let Err(error) = self.aliases.save(&self.aliases.of(&self.names()))
+        {
+            // What is there means the same as long as the index exists, and every other change writes it anew.
+            tracing::warn!(index = handle.name, %error, "the store of aliases is left as it was before the index was made");
+        }
+        Ok(handle)
+    }
+}
+
+/// A shard without documents, in a folder of its own.
+fn made(root: &Path, options: IndexOptions, metadata: &SharedMetadata) -> Result<Shard, EngineError> {
+    durable::create_dir_all(root)?;
+    let index = SparrowIndex::create(&root.join(FIRST_FOLDER), &metadata.read().mapping, &options)?;
+    let shard =
+        Shard::create(shard_options(root.to_path_buf(), options, metadata), index).map_err(opening)?;
+    if let Err(error) = durable::sync_dir(root) {
+        shard.close();
+        return Err(error.into());
+    }
+    Ok(shard)
+}
+
+impl IndexNames {
+    /// Aliases of each index by its uuid, for those where they are not what they were.
+    fn changed_since(&self, before: &Self, new: &str) -> BTreeMap<String, OfIndex> {
+        let touched = self.indices.keys().chain(self.broken.keys());
+        let changed = touched.filter(|index| self.aliases_of(index) != before.aliases_of(index));
+        changed
+            .filter_map(|index| Some((self.uuid(index)?.to_owned(), self.aliases_of(index))))
+            .filter(|(uuid, _)| uuid != new)
+            .collect()
+    }
+}
