@@ -21,10 +21,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ),
     ("crates/index/src/query/compile.rs", "one match over all kinds of queries"),
     ("crates/index/src/writer.rs", "one state: a buffer, its commits and what went wrong with them"),
-    (
-        "crates/indices/src/lib.rs",
-        "opening, creating and deleting indices: one protocol over names, metadata and folders",
-    ),
     ("crates/ingest/src/error.rs", "one table of errors with their words"),
     ("crates/search/src/body.rs", "one table of the keys of a search"),
     ("crates/shard/src/shard.rs", "one state machine"),

@@ -11,6 +11,7 @@ use sparrow_call::error::EngineError;
 use sparrow_indices::{self as indices, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
 use sparrow_models::Purpose;
+use sparrow_types::work::{self, Work};
 
 /// The name that keeps the pipeline of an index from running.
 pub(super) const NO_PIPELINE: &str = "_none";
@@ -22,8 +23,11 @@ pub(super) struct Batch {
 }
 
 impl Slice<'_> {
-    /// Reads documents and sends them through their pipelines; runs on a thread of its own.
+    /// Reads documents and sends them through their pipelines; runs on a thread of its own. Each chunk has the limits of a request, so
+    /// that pipelines which make much of little, or take long, are stopped as in a bulk.
     pub(super) fn prepare(&self, positions: &[Position]) -> Result<Batch, EngineError> {
+        let cancel = Arc::clone(self.context.cancel_flag());
+        let _limits = work::enter(Some(Work::new(cancel, Arc::clone(&self.service.memory))));
         let mut batch = match &self.spec.operation {
             Operation::Delete => return self.prepare_deletions(positions),
             Operation::Update { pipeline } => self.prepare_updates(positions, pipeline.as_deref())?,

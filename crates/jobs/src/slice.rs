@@ -156,18 +156,20 @@ impl Slice<'_> {
                         break;
                     }
                     let Some(chunk) = waiting.next() else { break };
-                    let batch = self.prepare(&positions[chunk.range.clone()])?;
+                    let batch = self.prepare(&positions[chunk.range.clone()]);
                     (chunk, batch)
                 } else {
                     let Some((chunk, thread)) = ahead.pop_front() else { break };
                     let batch = thread
                         .join()
-                        .map_err(|_| EngineError::internal("reading a part of the documents panicked"))??;
+                        .map_err(|_| EngineError::internal("reading a part of the documents panicked"))?;
                     (chunk, batch)
                 };
+                // What was stopped in the middle is no failure: a job that goes on after a restart reads it again.
                 if self.context.is_cancelled() {
                     break;
                 }
+                let batch = batch?;
                 batch_documents += chunk.range.len();
                 self.counters.update(|counters| counters.truncated_texts += batch.truncated);
                 self.write(batch.documents, floor.take())?;
