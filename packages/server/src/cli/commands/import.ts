@@ -358,7 +358,7 @@ class Import {
     const inference_id = ENDPOINTS[vectors ?? 'hybrid'];
     const properties: Properties = {
       ...columnProperties(this.#types),
-      ...Object.fromEntries(
+      ...Object.fromEntries<Properties[string]>(
         semantic.flatMap((field) => [
           [field, { type: 'text', copy_to: semanticField(field) }],
           [semanticField(field), { type: 'semantic_text', inference_id }],
