@@ -143,7 +143,12 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
     const local = 'local' in handler ? handler.local : undefined;
     return {
       200: done,
-      ...(local === 'documentation' ? { 404: { description: 'There is no such page.' } } : {}),
+      ...(local === 'documentation'
+        ? {
+            301: { description: 'The name of a Markdown file leads to its page.' },
+            404: { description: 'There is no such page.' },
+          }
+        : {}),
       ...(local === 'health' ? { 503: { description: 'The engine is not open yet.' } } : {}),
     };
   }
@@ -156,6 +161,7 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
   return {
     200: done,
     201: { ...done, description: 'It was created.' },
+    ...(name === 'info' ? { 303: { description: 'A browser is led to the console.' } } : {}),
     400: refused('BadRequest'),
     401: refused('Unauthenticated'),
     403: refused('Forbidden'),
