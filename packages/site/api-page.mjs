@@ -2,6 +2,8 @@
 
 /** Rows of a table, above which an answer is only begun: statistics have hundreds. */
 const MOST_ROWS = 60;
+/** Parameters of every endpoint: they stand at the top. */
+const COMMON = new Set(['filter_path', 'format', 'human', 'pretty', 'error_trace']);
 
 /** Markdown of the page. */
 export function apiPage(document) {
@@ -11,7 +13,7 @@ export function apiPage(document) {
       .map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
   );
   const tags = [...new Set(operations.flatMap((operation) => operation.tags))].sort();
-  const common = Object.values(document.components.parameters);
+  const common = [...COMMON].map((name) => document.components.parameters[name]);
   return [
     '# Every endpoint',
     '',
@@ -32,26 +34,81 @@ export function apiPage(document) {
         document,
       ),
     ]),
+    ...schemas(document),
   ].join('\n');
 }
+
+/** Objects that requests and answers are made of, each with its members. */
+function schemas(document) {
+  return [
+    '## Types',
+    '',
+    'What requests and answers are made of. A member in bold is always there.',
+    '',
+    ...Object.entries(document.components.schemas).flatMap(([name, schema]) => [
+      `### ${name}`,
+      '',
+      ...(schema.description === undefined ? [] : [schema.description, '']),
+      ...shapeOf(schema, document),
+    ]),
+  ];
+}
+
+/** Members of an object; forms of what has several. */
+function shapeOf(schema, document) {
+  if (schema.anyOf !== undefined && schema.anyOf.every(({ properties }) => properties !== undefined)) {
+    return schema.anyOf.flatMap((form) => [
+      `**${typeOf(form.properties.type ?? {})}** ${form.description ?? ''}`,
+      '',
+      ...members(form, document),
+    ]);
+  }
+  if (schema.properties === undefined) return [`${typeOf(schema)}`, ''];
+  const others = schema.additionalProperties;
+  const more = typeof others === 'object' ? [`Any other name: ${typeOf(others)}`, ''] : [];
+  return [...members(schema, document), ...more];
+}
+
+function members({ properties = {}, required = [] }) {
+  const rows = Object.entries(properties).map(([name, part]) => [
+    required.includes(name) ? `**\`${name}\`**` : `\`${name}\``,
+    typeOf(part),
+    [part.description, presetOf(part)].filter(Boolean).join('; '),
+  ]);
+  return rows.length === 0 ? ['No members.', ''] : table(['member', 'type', 'what'], rows);
+}
+
+const presetOf = ({ default: preset }) => (preset === undefined ? '' : `default \`${JSON.stringify(preset)}\``);
 
 /** Forms of the same operation stand together, such as `GET /_search` and `POST /{index}/_search`. */
 function families(operations, document) {
   const bySummary = Map.groupBy === undefined ? grouped(operations) : Map.groupBy(operations, ({ summary }) => summary);
   return [...bySummary].flatMap(([summary, forms]) => {
     const parameters = new Map(
-      forms.flatMap((form) => form.parameters.filter(({ name }) => name !== undefined).map((it) => [it.name, it])),
+      forms
+        .flatMap((form) => form.parameters.map((it) => resolved(it, document)))
+        .filter(
+          ({ name, description }) =>
+            description !== document.components.parameters[name]?.description || !COMMON.has(name),
+        )
+        .map((it) => [it.name, it]),
     );
     const [form] = forms.filter(({ requestBody }) => requestBody !== undefined).concat(forms);
     const shown = forms.filter(({ method }) => method !== 'HEAD' || forms.every((it) => it.method === 'HEAD'));
     return [
       `### ${summary}`,
       '',
+      form.description,
+      '',
       ...shown.map(({ method, path }) => `- \`${method} ${path}\`${isOpen(form) ? ' (no key needed)' : ''}`),
       '',
       ...section(
         'Parameters',
-        [...parameters.values()].map(({ name, schema }) => [`\`${name}\``, typeOf(schema)]),
+        [...parameters.values()].map(({ name, schema, description }) => [
+          `\`${name}\``,
+          typeOf(schema),
+          [description, presetOf(schema)].filter(Boolean).join(' '),
+        ]),
       ),
       ...body(form, document),
       ...answer(form, document),
@@ -70,34 +127,43 @@ const isOpen = ({ security }) => Array.isArray(security) && security.length === 
 function body({ requestBody }, document) {
   if (requestBody === undefined) return [];
   const [type, { schema }] = Object.entries(requestBody.content)[0];
-  const members = membersOf(schema, document);
-  if (members.length > 0) return section('Request, in JSON', members);
-  return [`**Request:** \`${type}\``, ''];
+  if (schema.contentSchema !== undefined) {
+    return [`**Request:** \`${type}\`, each line of: ${typeOf(schema.contentSchema)}`, ''];
+  }
+  return described('Request', schema, document);
 }
 
 function answer({ responses }, document) {
   const content = Object.entries(responses[200]?.content ?? {});
   if (content.length === 0) return [];
-  const [type, { schema }] = content.find(([name]) => name === 'application/json') ?? content[0];
-  const members = membersOf(schema, document);
-  if (members.length > 0) return section('Answer', members);
-  return [`**Answer:** ${content.map(([name]) => `\`${name}\``).join(', ') || `\`${type}\``}`, ''];
+  const json = content.find(([name]) => name === 'application/json');
+  if (json !== undefined && Object.keys(json[1].schema).length > 0)
+    return described('Answer', json[1].schema, document);
+  return [`**Answer:** ${content.map(([name]) => `\`${name}\``).join(', ')}`, ''];
 }
 
-/** Members of an object with their types, those of objects inside of it behind a point. */
+/** A type of the list below is named; what is only here is spelled out. */
+function described(title, schema, document) {
+  if (schema.properties === undefined) {
+    const members = membersOf(schema, document);
+    const isShort = schema.$ref !== undefined || members.length === 0 || JSON.stringify(schema).includes('$ref');
+    return isShort ? [`**${title}:** ${typeOf(schema)}`, ''] : section(title, members);
+  }
+  return section(title, membersOf(schema, document));
+}
+
+/** Members of an object with their types, those of objects inside of it behind a point; types of the list are only named. */
 function membersOf(schema, document, before = '') {
-  const { properties, items, additionalProperties } = resolved(schema, document);
-  if (items !== undefined && before !== '') return membersOf(items, document, `${before}[]`);
-  if (items !== undefined) return membersOf(items, document, '[]');
+  const { properties, items, additionalProperties } = schema;
+  if (items !== undefined) return membersOf(items, document, before === '' ? '[]' : `${before}[]`);
   if (typeof additionalProperties === 'object') {
     const path = before === '' ? '*' : `${before}.*`;
-    const described = resolved(additionalProperties, document);
-    return [[`\`${path}\``, typeOf(described)], ...membersOf(described, document, path)];
+    return [[`\`${path}\``, typeOf(additionalProperties), ''], ...membersOf(additionalProperties, document, path)];
   }
   return Object.entries(properties ?? {}).flatMap(([name, part]) => {
     const path = before === '' ? name : `${before}.${name}`;
-    const described = resolved(part, document);
-    return [[`\`${path}\``, typeOf(described)], ...membersOf(described, document, path)];
+    const what = [part.description, presetOf(part)].filter(Boolean).join('; ');
+    return [[`\`${path}\``, typeOf(part), what], ...membersOf(part, document, path)];
   });
 }
 
@@ -110,12 +176,17 @@ function resolved(schema, document) {
 }
 
 function typeOf(schema) {
-  const { type, enum: values, pattern, format, items, additionalProperties } = schema;
+  const { $ref, anyOf, type, enum: values, pattern, format, items, additionalProperties } = schema;
+  if ($ref !== undefined) {
+    const name = $ref.split('/').at(-1);
+    return `[${name}](#${name.toLowerCase()})`;
+  }
+  if (anyOf !== undefined) return [...new Set(anyOf.map(typeOf))].join(' or ');
   if (values !== undefined) return values.map((value) => `\`${value}\``).join(', ');
   if (pattern !== undefined) return 'time, such as `30s`';
   const name = Array.isArray(type) ? type.join(' or ') : (type ?? 'anything');
   if (items !== undefined) return `list of ${typeOf(items)}`;
-  if (additionalProperties !== undefined) return 'object by name';
+  if (typeof additionalProperties === 'object') return `by name: ${typeOf(additionalProperties)}`;
   return format === undefined ? name : `${name} (${format})`;
 }
 
@@ -123,7 +194,7 @@ function section(title, rows) {
   if (rows.length === 0) return [];
   const left = rows.length - MOST_ROWS;
   const more = left > 0 ? [`And ${left} more, in \`/_openapi.json\`.`, ''] : [];
-  return [`**${title}**`, '', ...table(['name', 'type'], rows.slice(0, MOST_ROWS)), ...more];
+  return [`**${title}**`, '', ...table(['name', 'type', 'what'], rows.slice(0, MOST_ROWS)), ...more];
 }
 
 function table(head, rows) {

@@ -1,5 +1,6 @@
 // Markdown as this site needs it: anchors as on GitHub, links between pages, the same example in several languages behind tabs.
 import { linkFrom, uniqueAnchors } from './addresses.mjs';
+import { translated } from './languages.mjs';
 
 const LANGUAGES = new Map([
   ['sh', 'curl'],
@@ -69,6 +70,7 @@ function tabs(state) {
     result.push(token);
   };
   const flush = () => {
+    group = inAllLanguages(group, state.Token);
     const languages = [...new Set(group.map(({ info }) => info.split(' ')[0]).filter((name) => LANGUAGES.has(name)))];
     if (languages.length < 2) {
       result.push(...group);
@@ -100,6 +102,21 @@ function tabs(state) {
   }
   flush();
   state.tokens = result;
+}
+
+/** Adds the other languages to blocks that are there for the shell alone, where that can be done for all of them. */
+function inAllLanguages(group, Token) {
+  const blocks = group.filter(({ info }) => LANGUAGES.has(info.split(' ')[0]) && !info.endsWith(' answer'));
+  const others = blocks.map(({ info, content }) => (info === 'sh' ? translated(content) : undefined));
+  if (others.length === 0 || others.includes(undefined)) return group;
+  return group.flatMap((block) => {
+    const found = others[blocks.indexOf(block)];
+    if (found === undefined) return [block];
+    const more = ['js', 'python'].map((info) =>
+      Object.assign(new Token('fence', 'code', 0), { info, content: found[info] }),
+    );
+    return [block, ...more];
+  });
 }
 
 /** The blocks of a group in one language, each with the answer that comes next. */

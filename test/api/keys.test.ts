@@ -60,6 +60,33 @@ describe('requests without a valid key', () => {
     }
     expect(engine.asked).toEqual([]);
   });
+
+  it.each([
+    ['Bearer abc', ', and not [Bearer]'],
+    ['basic abc', ', and not [Basic]'],
+    ['secret', ''],
+    ['ApiKey !', ''],
+  ])('like [%s] are told how a key is sent', async (authorization, more) => {
+    const { app } = await fakeApp();
+    const response = await app.request('/books', { headers: { authorization } });
+    const { error } = (await response.json()) as { error: { reason: string } };
+    expect(error.reason).toBe(
+      'unable to authenticate with provided credentials and anonymous access is not allowed for this request: ' +
+        `[ApiKey <key>] is expected in the header [Authorization], with base64 of [id:api_key] as the key${more}`,
+    );
+  });
+
+  it('that look like a key, but are none, are not told whether its id is known', async () => {
+    const { app, owner } = await fakeApp();
+    const reasons = await Promise.all(
+      [`${owner.key.id}:wrong`, 'nobody:wrong'].map(async (key) => {
+        const authorization = `ApiKey ${Buffer.from(key).toString('base64')}`;
+        return (await app.request('/books', { headers: { authorization } })).json();
+      }),
+    );
+    expect(reasons[0]).toEqual(reasons[1]);
+    expect(JSON.stringify(reasons[0])).not.toContain('is expected');
+  });
 });
 
 describe('the life of a key', () => {

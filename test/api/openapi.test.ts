@@ -1,8 +1,12 @@
 // The document at /_openapi.json: it is valid, it is the route table, and every operation in it does what it says.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { ENDPOINTS, parameter } from '@sparrow-search/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { undocumented } from '../support/documented.js';
 import { BODIES, operationOf, pathOf, populate } from '../support/examples.js';
 import { REFUSED_EXAMPLES } from '../support/refused-examples.js';
 import { type RunningServer, startServer } from '../support/server.js';
@@ -11,9 +15,17 @@ interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly security?: readonly unknown[];
-  readonly parameters: readonly { readonly name?: string; readonly $ref?: string; readonly schema?: Schema }[];
+  readonly description: string;
+  readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> };
   readonly responses: Readonly<Record<string, unknown>>;
+}
+
+interface Parameter {
+  readonly name?: string;
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly schema?: Schema;
 }
 
 interface Schema {
@@ -27,7 +39,10 @@ const REFUSED = new Map(
 );
 
 let server: RunningServer;
-let document: { paths: Record<string, Record<string, Operation>>; components: { responses: object } };
+let document: {
+  paths: Record<string, Record<string, Operation>>;
+  components: { responses: object; parameters: Record<string, Parameter>; schemas: Record<string, any> };
+};
 
 beforeAll(async () => {
   server = await startServer({ args: ['--deploy-at-start', 'false'] });
@@ -58,6 +73,14 @@ const SAMPLES: Readonly<Record<string, string>> = {
   cache_size: '1mb',
 };
 
+/** Parameters of every endpoint, which other tests try. */
+const COMMON = new Set(['pretty', 'human', 'error_trace', 'filter_path']);
+
+function resolved(parameter: Parameter): Parameter {
+  const name = parameter.$ref?.split('/').at(-1);
+  return name === undefined ? parameter : (document.components.parameters[name] ?? parameter);
+}
+
 function sample(name: string, schema: Schema | undefined): string {
   const value = SAMPLES[name] ?? schema?.enum?.[0];
   if (value !== undefined) return value;
@@ -83,6 +106,52 @@ describe('the OpenAPI document', () => {
     expect([...new Set(untyped)]).toEqual([]);
   });
 
+  it('says what every operation and parameter does', () => {
+    for (const item of Object.values(document.paths)) {
+      for (const [method, { operationId, description, parameters }] of Object.entries(item)) {
+        if (method === 'parameters') continue;
+        expect(description, operationId).toMatch(/[.?]$/);
+        for (const parameter of parameters) {
+          const { name, description: about } = resolved(parameter);
+          expect(about, `${operationId}: ${String(name)}`).toMatch(/\.$/);
+        }
+      }
+    }
+  });
+
+  // The engine's own lists of names: what is added there is to be documented.
+  it.each([
+    ['Query', 'crates/query/src/dsl/mod.rs', /const QUERIES: &\[&str\] = &\[([^\]]*)\]/],
+    ['Aggregation', 'crates/search/src/aggs/parse/mod.rs', /const TYPES: &\[&str\] = &\[([^\]]*)\]/],
+    ['Retriever', 'crates/search/src/retriever/parse.rs', /match [^{]*name[^{]*\{((?:\s*"\w+" => \w+\([^\n]*\n)+)/],
+    ['Processor', 'crates/ingest/src/processors/mod.rs', /("append" => [^]*?)\n\s*(?:_|other|unknown|name) ?=>/],
+  ])('has all names of a %s', (schema, file, pattern) => {
+    const source = readFileSync(fileURLToPath(new URL(`../../${file}`, import.meta.url)), 'utf8');
+    const names = [...(pattern.exec(source)?.[1] ?? '').matchAll(/^\s*"(\w+)"(?:,| =>)|^"(\w+)" =>/gm)].map(
+      ([, a, b]) => a ?? b,
+    );
+    expect(names.length).toBeGreaterThan(3);
+    const { properties } = document.components.schemas[schema];
+    const own = Object.keys(properties).filter((name) => !['aggs', 'aggregations', 'meta'].includes(name));
+    expect(own.toSorted()).toEqual(names.toSorted());
+  });
+
+  it('is no wider than what it describes', () => {
+    const search = (request: object) =>
+      undocumented({ method: 'POST', path: '/books/_search', request, status: 200, answer: undefined });
+    expect(search({ query: { match: { title: { query: 'x', fuzziness: 'AUTO' } } } })).toBeUndefined();
+    expect(search({ query: { match: { title: { query: 'x', fuzzines: 'AUTO' } } } })).toContain('[fuzzines]');
+    expect(search({ query: { matches: {} } })).toContain('[matches]');
+    expect(search({ aggs: { a: { terms: { field: 'tag' }, aggs: { b: { sums: {} } } } } })).toContain('[sums]');
+    const answered = (answer: object) =>
+      undocumented({ method: 'GET', path: '/books/_count', request: undefined, status: 200, answer });
+    const _shards = { total: 1, successful: 1, failed: 0 };
+    expect(answered({ count: 1, _shards })).toBeUndefined();
+    expect(answered({ count: '1', _shards })).toContain('$.count is string');
+    expect(answered({ count: 1, _shards, more: 1 })).toContain('[more]');
+    expect(answered({ count: 1 })).toContain('$._shards is missing');
+  });
+
   it('has an example for every operation with a body', () => {
     const taking = ENDPOINTS.filter(({ body }) => body).map(operationOf);
     expect([...new Set(taking)].filter((operation) => BODIES[operation] === undefined)).toEqual([]);
@@ -105,8 +174,9 @@ describe('the OpenAPI document', () => {
       if (security === undefined) {
         expect((await server.request(method, pathOf(endpoint), body, { apiKey: null })).status).toBe(401);
       }
-      for (const { name, schema } of parameters) {
-        if (name === undefined) continue;
+      for (const parameter of parameters) {
+        const { name, schema } = resolved(parameter);
+        if (name === undefined || COMMON.has(name)) continue;
         const query = `${name}=${encodeURIComponent(sample(name, schema))}`;
         const { status, text } = await server.request(method, `${pathOf(endpoint)}?${query}`, body);
         expect(text, query).not.toContain('unrecognized parameter');

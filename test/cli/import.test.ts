@@ -115,6 +115,52 @@ describe('a file of JSON lines', () => {
     expect(await found({ semantic: { field: 'note_semantic', query: 'lava' } })).toHaveLength(1);
   });
 
+  it('has sparse and dense vectors of those fields, or one kind where that is asked for', async () => {
+    const path = await file('kinds.jsonl', lines([{ text: 'Blue whales are large animals.' }]));
+    const endpoints = async (index: string, ...args: string[]) => {
+      await imported(path, '--index', index, '--semantic', 'text', ...args);
+      const { mappings } = (await server.request('GET', `/${index}/_mapping`)).body[index];
+      const { inference_id: id, model_settings: settings } = mappings.properties.text_semantic;
+      return [id, settings.task_type];
+    };
+    expect(await endpoints('kinds')).toEqual(['.hybrid', 'hybrid_embedding']);
+    expect(await endpoints('kinds-sparse', '--vectors', 'sparse')).toEqual([
+      '.elser-2-elasticsearch',
+      'sparse_embedding',
+    ]);
+    expect(await endpoints('kinds-dense', '--vectors', 'dense')).toEqual([
+      '.all-minilm-l6-v2-elasticsearch',
+      'text_embedding',
+    ]);
+    // What an index holds stays, unless another kind is asked for by its name.
+    expect(await endpoints('kinds-sparse', '--restart')).toEqual(['.elser-2-elasticsearch', 'sparse_embedding']);
+    const other = await run(path, '--index', 'kinds-sparse', '--semantic', 'text', '--vectors', 'dense');
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('inference_id')]);
+    // Each kind is searched as it can be.
+    const search = (index: string, by: string) =>
+      sparrow(['search', 'biggest creature', '--index', index, '--by', by, '--url', server.url, '--data', server.data]);
+    for (const [index, ways] of [
+      ['kinds', ['hybrid', 'meaning', 'sparse', 'dense']],
+      ['kinds-sparse', ['hybrid', 'meaning', 'sparse']],
+      ['kinds-dense', ['hybrid', 'meaning', 'dense']],
+      ['kinds,kinds-sparse,kinds-dense', ['hybrid', 'meaning']],
+    ] as const) {
+      for (const by of ways) {
+        const { code, stdout, stderr } = await search(index, by);
+        expect([code, stderr], `${index} by ${by}`).toEqual([0, '']);
+        expect(stdout, `${index} by ${by}`).toContain('Blue whales');
+      }
+    }
+    expect(await search('kinds-sparse', 'dense')).toMatchObject({
+      code: 1,
+      stderr: 'sparrow: [kinds-sparse] has no semantic_text field of dense vectors to look in\n',
+    });
+    expect(await search('kinds-dense', 'sparse')).toMatchObject({
+      code: 1,
+      stderr: 'sparrow: [kinds-dense] has no sparse_vector field or semantic_text of sparse vectors to look in\n',
+    });
+  });
+
   it('goes on behind documents that are refused, and names them', async () => {
     await server.request('PUT', '/strict', { mappings: { properties: { n: { type: 'integer' } } } });
     const path = await file('bad.jsonl', '{"n":1}\n{"n":\n[1]\n{"n":"seven"}\n{"n":5}\n');

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
+import { translated } from '../../packages/site/languages.mjs';
 import { type RunningServer, startServer } from '../support/server.js';
 import { type Fence, ROOT } from './pages.js';
 
@@ -37,8 +38,13 @@ export function examplesOf(blocks: readonly Fence[]): Example[] {
     else groups.push([block]);
   }
   return groups.flatMap((group) => {
-    const several = new Set(group.map(({ language }) => language).filter(isLanguage)).size > 1;
-    return group.flatMap((block, at) => {
+    const examples = group.filter(({ language, mark }) => isLanguage(language) && mark !== 'answer');
+    const others = examples.map(({ language, mark, text }) =>
+      language === 'sh' && mark === '' ? translated(`${text}\n`) : undefined,
+    );
+    const isTranslated = others.length > 0 && !others.includes(undefined);
+    const several = isTranslated || new Set(group.map(({ language }) => language).filter(isLanguage)).size > 1;
+    return group.flatMap((block, at): Example[] => {
       const { language, text, line, mark } = block;
       if (!isLanguage(language) || mark === 'answer') return [];
       // An answer is that of all blocks since the answer before.
@@ -46,7 +52,17 @@ export function examplesOf(blocks: readonly Fence[]): Example[] {
       const notRun = /^not-run="(.+)"$/.exec(mark)?.[1];
       if (mark !== '' && notRun === undefined) throw new Error(`line ${String(line)}: what is [${mark}]?`);
       const isNeededEverywhere = /^\w+\(\) \{/m.test(text);
-      return [{ language, text, line, notRun, answer, isOneOfSeveral: several, isNeededEverywhere }];
+      const example = { language, text, line, notRun, answer, isOneOfSeveral: several, isNeededEverywhere };
+      const other = isTranslated ? others[examples.indexOf(block)] : undefined;
+      if (other === undefined) return [example];
+      // What the site makes of it is run like what somebody wrote.
+      const made = (['js', 'python'] as const).map((name) => ({
+        ...example,
+        language: name,
+        text: other[name],
+        isNeededEverywhere: false,
+      }));
+      return [example, ...made];
     });
   });
 }
@@ -95,8 +111,10 @@ export class World {
   async run({ language, text }: Example): Promise<string> {
     const adapted = text.replaceAll('localhost:9200', this.#server.url.replace('http://', ''));
     if (language === 'sh') return this.#runInShell(adapted);
-    const setup = this.#setups.get(language) ?? '';
-    if (/^(?:import|from) /.test(adapted)) this.#setups.set(language, `${setup}${adapted}\n`);
+    // A block with a connection of its own is a whole program.
+    const isWhole = this.#setups.has(language) && /^const \w+ = new Client\(/m.test(adapted);
+    const setup = isWhole ? '' : (this.#setups.get(language) ?? '');
+    if (!isWhole && /^(?:import|from) /.test(adapted)) this.#setups.set(language, `${setup}${adapted}\n`);
     this.#count += 1;
     const file = join(this.#folder, `example-${String(this.#count)}.${language === 'js' ? 'js' : 'py'}`);
     writeFileSync(file, `${setup}${adapted}\n`);

@@ -3,12 +3,13 @@ import { spawnSync } from 'node:child_process';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { translated } from '../../packages/site/languages.mjs';
 import { type Example, LANGUAGES, type Language, World, difference, examplesOf } from './example-runner.js';
 import { fences, pagesUnder, read } from './pages.js';
 
 const PAGES = ['docs/start.md', 'docs/tutorial.md', 'docs/faq.md', ...pagesUnder('docs/guides')];
-/** Pages whose examples are there in every language. */
-const IN_ALL_LANGUAGES = ['start', 'guides/hybrid-search', 'guides/long-texts', 'guides/filters-and-facets'];
+/** Pages that only talk about the command line. */
+const IN_THE_SHELL = ['docs/tutorial.md', 'docs/guides/running-a-server.md', 'docs/guides/securing-a-server.md'];
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 if (!hasPython) console.warn('skipped: the examples in Python: there is no python3');
@@ -53,18 +54,50 @@ function runs(mine: readonly Example[], page: string, language: Language): void 
       continue;
     }
     it.skipIf(example.language === 'python' && !hasPython)(name, async () => {
-      const printed = await world.run(example);
+      const printed = compact(await world.run(example));
       if (example.answer !== undefined) expect(difference(printed, example.answer)).toBeUndefined();
       else expect(printed).not.toMatch(/"error"\s*:|"errors"\s*:\s*true/);
     });
   }
 }
 
-it.each(IN_ALL_LANGUAGES)('docs/%s.md has its examples in every language', (page) => {
-  const all = examples.get(`docs/${page}.md`) ?? [];
+/** Python puts spaces into JSON. */
+function compact(printed: string): string {
+  return printed.replaceAll(/^\{".*\}$/gm, (line) => JSON.stringify(JSON.parse(line)));
+}
+
+it.each(PAGES.filter((page) => !IN_THE_SHELL.includes(page)))('%s has its requests in every language', (page) => {
+  const all = examples.get(page) ?? [];
+  // What the shell alone has are commands, files, and checks of a running server.
+  const alone = all.filter(
+    ({ language, isOneOfSeveral, text }) => language === 'sh' && !isOneOfSeveral && /^es /m.test(text),
+  );
+  expect(alone.map(({ line }) => line)).toEqual([]);
   const count = (language: Language) => all.filter((it) => it.isOneOfSeveral && it.language === language).length;
   expect(count('sh')).toBeGreaterThan(0);
   expect(LANGUAGES.map(count)).toEqual(LANGUAGES.map(() => count('sh')));
+});
+
+it('a request in the shell becomes one in JavaScript and Python, or nothing', () => {
+  const body = `{ "a": [1, true, null], "b": "it's" }`.replace("'", '');
+  expect(translated(`es -X PUT 'localhost:9200/x/_doc/1?refresh=true' -d '${body}'\n`)).toEqual({
+    js: `console.log(JSON.stringify(await client.transport.request({
+  method: 'PUT',
+  path: '/x/_doc/1?refresh=true',
+  body: { a: [1, true, null], b: 'its' },
+})));\n`,
+    python: `print(json.dumps(es('PUT', '/x/_doc/1?refresh=true', {'a': [1, True, None], 'b': 'its'})))\n`,
+  });
+  expect(translated('# why\nes localhost:9200 # what\n')?.python).toBe("print(json.dumps(es('GET', '/')))\n");
+  for (const other of [
+    'sparrow status',
+    'es localhost:9200/$INDEX',
+    'es localhost:9200 | head',
+    'es -H x localhost:9200',
+    "es localhost:9200 -d '{'",
+  ]) {
+    expect(translated(`${other}\n`), other).toBeUndefined();
+  }
 });
 
 it('an answer that is not as shown is told', () => {

@@ -76,6 +76,12 @@ it('every link of a page leads to a page, a picture or a heading that is there',
   expect(links).toBeGreaterThan(1000);
 });
 
+it('and the console lead to each other', async () => {
+  expect((await get('/_docs')).text).toContain('href="/_console"');
+  const { text } = await get('/_console');
+  expect(text).toMatch(/href:\s*[`"']\/_docs[`"']/);
+});
+
 it('leads from the name of a Markdown file to its page', async () => {
   for (const [path, page] of [
     ['/_docs/start.md', '/_docs/start'],

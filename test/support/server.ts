@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
+import { undocumented } from './documented.js';
+
 const CLI = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url));
 
 /** An answer as it came over the socket. */
@@ -142,7 +144,13 @@ function send(
         response.on('error', reject);
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString();
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parse(text) });
+          const answer = { status: response.statusCode ?? 0, headers: response.headers, text, body: parse(text) };
+          // Whatever a test asks: the OpenAPI document has to say the same.
+          const isJson = response.headers['content-type']?.includes('json') === true;
+          const said = isJson ? answer.body : undefined;
+          const problem = undocumented({ method, path, request: body, status: answer.status, answer: said });
+          if (problem === undefined) resolve(answer);
+          else reject(new Error(problem));
         });
       },
     );

@@ -117,6 +117,9 @@ function Top({
       <span class={`health ${status === 'ready' ? 'up' : ''}`} role="status">
         {status}
       </span>
+      <a class="small" href="/_docs">
+        Docs
+      </a>
       <button
         type="button"
         class="icon-only"

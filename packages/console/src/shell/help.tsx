@@ -47,7 +47,8 @@ export function Help({
         <dd>closes</dd>
       </dl>
       <p class="small">
-        The interface behind all of this: <a href="/_openapi.json">/_openapi.json</a>
+        The <a href="/_docs">documentation</a>, and the interface behind all of this:{' '}
+        <a href="/_docs/api">every endpoint</a> (<a href="/_openapi.json">/_openapi.json</a>)
       </p>
     </Dialog>
   );

@@ -1,3 +1,10 @@
+import { AGGREGATION_SCHEMAS } from './schemas/aggregations.js';
+import { DOCUMENT_SCHEMAS } from './schemas/documents.js';
+import { INDEX_SCHEMAS } from './schemas/indices.js';
+import { ADMINISTRATION_SCHEMAS, MODEL_SCHEMAS } from './schemas/models.js';
+import { QUERY_SCHEMAS } from './schemas/query.js';
+import { SEARCH_SCHEMAS } from './schemas/search.js';
+
 /** The parts of the OpenAPI document that every operation shares. */
 
 const CAUSE = {
@@ -8,6 +15,8 @@ const CAUSE = {
     caused_by: { $ref: '#/components/schemas/Cause' },
     stack_trace: { type: 'string', description: 'With `error_trace=true`.' },
   },
+  // An error of a kind says what it is about: the index, the field, the line.
+  additionalProperties: true,
 };
 
 /** An answer that refuses, with the error's body. */
@@ -52,24 +61,21 @@ export const COMPONENTS = {
       type: 'object',
       required: ['error'],
       properties: {
-        error: {
-          anyOf: [
-            { type: 'string' },
-            {
-              allOf: [
-                { $ref: '#/components/schemas/Cause' },
-                {
-                  type: 'object',
-                  required: ['root_cause', 'type', 'reason'],
-                  properties: { root_cause: { type: 'array', items: { $ref: '#/components/schemas/Cause' } } },
-                },
-              ],
-            },
-          ],
-        },
+        error: { anyOf: [{ type: 'string' }, { $ref: '#/components/schemas/ErrorBody' }] },
         status: { type: 'integer' },
       },
     },
+    ErrorBody: {
+      type: 'object',
+      required: ['root_cause', 'type', 'reason'],
+      additionalProperties: true,
+      properties: {
+        ...CAUSE.properties,
+        root_cause: { type: 'array', items: { $ref: '#/components/schemas/Cause' } },
+      },
+    },
+    ...{ ...QUERY_SCHEMAS, ...SEARCH_SCHEMAS, ...AGGREGATION_SCHEMAS, ...DOCUMENT_SCHEMAS },
+    ...{ ...INDEX_SCHEMAS, ...MODEL_SCHEMAS, ...ADMINISTRATION_SCHEMAS },
   },
   responses: {
     BadRequest: refusal('The request is malformed, or asks for what cannot be.'),
@@ -77,6 +83,14 @@ export const COMPONENTS = {
     Forbidden: refusal('The API key does not allow this.'),
     NotFound: missing(),
     TimedOut: missing(),
+    JobFailed: {
+      description: 'It was refused, or failed on its way: `failures` says why, and the rest how far it came.',
+      content: {
+        'application/json': {
+          schema: { anyOf: [{ $ref: '#/components/schemas/Error' }, { $ref: '#/components/schemas/ByQueryAnswer' }] },
+        },
+      },
+    },
     Conflict: refusal('It conflicts with what is there.'),
     TooManyRequests: refusal('Too much is under way. Try again later.'),
     NotAcceptable: refusal('The body, or the answer that is wanted, is of a kind that is not spoken.'),

@@ -3,6 +3,9 @@ import { parameter } from '../routes/parameters.js';
 import { ENDPOINTS, type Route, routesByPath } from '../routes/table.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { COMPONENTS } from './components.js';
+import { type Named, OPERATIONS } from './operations.js';
+import { saidOf } from './parameters.js';
+import type { Schema } from './schemas/schema.js';
 import { SHAPES } from './shapes.generated.js';
 
 let text: string | undefined;
@@ -27,8 +30,19 @@ function describe(): object {
     security: [{ ApiKey: [] }],
     tags: [...new Set(ENDPOINTS.map(tagOf))].sort().map((name) => ({ name })),
     paths: Object.fromEntries(routesByPath().map((route) => [route.path, pathItem(route, used)])),
-    components: COMPONENTS,
+    components: { ...COMPONENTS, parameters: { ...COMPONENTS.parameters, ...sharedParameters() } },
   };
+}
+
+/** Parameters that mean the same nearly everywhere, by their names: the document would be many times as long otherwise. */
+function sharedParameters(): Readonly<Record<string, object>> {
+  const names = new Set(ENDPOINTS.flatMap(parametersOf).filter((name) => !COMMON_PARAMS.has(name)));
+  return Object.fromEntries([...names].sort().map((name) => [name, described(name)]));
+}
+
+function parametersOf({ action, body, params }: Endpoint): readonly string[] {
+  if (action === 'public') return [];
+  return [...params, ...(body ? ['source', 'source_content_type'] : [])];
 }
 
 function pathItem({ path, methods }: Route, used: Set<string>): object {
@@ -45,40 +59,76 @@ function pathItem({ path, methods }: Route, used: Set<string>): object {
 }
 
 function operation(endpoint: Endpoint, used: Set<string>): object {
-  const { action, body, method, ndjson = false } = endpoint;
+  const { action, body, method, params } = endpoint;
   const isPublic = action === 'public';
-  const query = isPublic ? [] : [...endpoint.params, ...(body ? ['source', 'source_content_type'] : [])];
-  const common = isPublic ? [] : [...COMMON_PARAMS].filter((name) => !endpoint.params.includes(name));
   return {
     operationId: uniqueId(endpoint, used),
     summary: summaryOf(endpoint),
+    description: OPERATIONS[nameOf(endpoint)].about,
     tags: [tagOf(endpoint)],
     ...(isPublic ? { security: [] } : {}),
     parameters: [
-      ...query.map((name) => ({ name, in: 'query', schema: schemaOf(name) })),
-      ...common.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+      ...parametersOf(endpoint).map((name) => parameterAt(name, endpoint)),
+      ...(isPublic ? [] : [...COMMON_PARAMS].filter((name) => !params.includes(name)).map(refTo)),
     ],
-    ...(body ? { requestBody: { content: ndjson ? NDJSON_BODY : jsonBody(SHAPES[nameOf(endpoint)]?.request) } } : {}),
+    ...(body ? { requestBody: requestOf(endpoint) } : {}),
     responses: responsesOf(endpoint, method === 'HEAD'),
   };
 }
 
-/** A body in one of the kinds that are spoken. Types are those of an example: there may be other members. */
-const jsonBody = (schema: object = {}): object => ({
-  'application/json': { schema },
-  'application/vnd.elasticsearch+json; compatible-with=8': { schema },
-  'application/yaml': { schema },
-});
+/** A parameter of an operation: the shared one, unless it is another one there. */
+function parameterAt(name: string, endpoint: Endpoint): object {
+  const own = described(name, endpoint);
+  const isShared = JSON.stringify(own) === JSON.stringify(described(name));
+  return isShared && !COMMON_PARAMS.has(name) ? refTo(name) : own;
+}
 
-const NDJSON_BODY = {
-  'application/x-ndjson': { schema: { type: 'string' } },
-  'application/vnd.elasticsearch+x-ndjson; compatible-with=8': { schema: { type: 'string' } },
-  'application/json': { schema: { type: 'string' } },
-};
+const refTo = (name: string): object => ({ $ref: `#/components/parameters/${name}` });
+
+function described(name: string, endpoint?: Endpoint): object {
+  const { description, preset } = saidOf(name, endpoint === undefined ? '' : nameOf(endpoint));
+  const schema = schemaOf(name, endpoint?.params ?? []);
+  return { name, in: 'query', description, schema: preset === undefined ? schema : { ...schema, default: preset } };
+}
+
+/** A body in one of the kinds that are spoken. Of lines, the schema is that of each text between them. */
+function requestOf(endpoint: Endpoint): object {
+  const { request, line } = OPERATIONS[nameOf(endpoint)];
+  if (endpoint.ndjson === true) {
+    const description = 'Lines of JSON, the last of which ends as well.';
+    const schema = { type: 'string', contentMediaType: 'application/json', contentSchema: line ?? {} };
+    const types = [
+      'application/x-ndjson',
+      'application/vnd.elasticsearch+x-ndjson; compatible-with=8',
+      'application/json',
+    ];
+    return { description, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
+  }
+  const types = ['application/json', 'application/vnd.elasticsearch+json; compatible-with=8', 'application/yaml'];
+  return { content: Object.fromEntries(types.map((type) => [type, { schema: request ?? {} }])) };
+}
+
+/** What was seen is not all that there may be. */
+function opened(shape: Schema): Schema {
+  return Object.fromEntries(
+    Object.entries(shape).flatMap(([key, value]) => {
+      // Averages are whole numbers by chance.
+      if (key === 'type' && value === 'integer') return [[key, 'number']];
+      if (key === 'items') return [[key, opened(value as Schema)]];
+      if (key !== 'properties') return [[key, key === 'additionalProperties' ? opened(value as Schema) : value]];
+      const members = Object.entries(value as Record<string, Schema>).map(([name, part]) => [name, opened(part)]);
+      return [
+        [key, Object.fromEntries(members)],
+        ['additionalProperties', true],
+      ];
+    }),
+  );
+}
 
 function responsesOf(endpoint: Endpoint, isHead: boolean): object {
   const { action, reply, handler } = endpoint;
-  const schema = SHAPES[nameOf(endpoint)]?.answer ?? {};
+  const name = nameOf(endpoint);
+  const schema = OPERATIONS[name].answer ?? opened(SHAPES[name] ?? {});
   const isText = reply === 'text';
   const isPage = 'local' in handler && (handler.local === 'console' || handler.local === 'documentation');
   const content = isPage
@@ -93,15 +143,25 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
     const local = 'local' in handler ? handler.local : undefined;
     return {
       200: done,
-      ...(local === 'documentation' ? { 404: { description: 'There is no such page.' } } : {}),
+      ...(local === 'documentation'
+        ? {
+            301: { description: 'The name of a Markdown file leads to its page.' },
+            404: { description: 'There is no such page.' },
+          }
+        : {}),
       ...(local === 'health' ? { 503: { description: 'The engine is not open yet.' } } : {}),
     };
   }
+  // A job that fails on its way says how far it came.
+  const isJob = JSON.stringify(schema).includes('ByQueryAnswer');
   const refused = (name: string): object =>
-    isHead ? { description: `${name}, without a body.` } : { $ref: `#/components/responses/${name}` };
+    isHead
+      ? { description: `${name}, without a body.` }
+      : { $ref: `#/components/responses/${isJob ? (JOB[name] ?? name) : name}` };
   return {
     200: done,
     201: { ...done, description: 'It was created.' },
+    ...(name === 'info' ? { 303: { description: 'A browser is led to the console.' } } : {}),
     400: refused('BadRequest'),
     401: refused('Unauthenticated'),
     403: refused('Forbidden'),
@@ -116,8 +176,8 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
 }
 
 /** JSON Schema of a query parameter's values. */
-function schemaOf(name: string): object {
-  const { type, values } = parameter(name) ?? { type: 'text' as const, values: undefined };
+function schemaOf(name: string, params: readonly string[]): Schema {
+  const { type, values } = parameter(name, params) ?? { type: 'text' as const, values: undefined };
   switch (type) {
     case 'boolean':
       return { type: 'boolean' };
@@ -134,8 +194,16 @@ function schemaOf(name: string): object {
   }
 }
 
-function nameOf({ handler }: Endpoint): string {
-  return 'engine' in handler ? handler.engine : handler.local;
+const JOB: Readonly<Record<string, string>> = {
+  BadRequest: 'JobFailed',
+  Forbidden: 'JobFailed',
+  Conflict: 'JobFailed',
+  NotFound: 'JobFailed',
+  TooManyRequests: 'JobFailed',
+};
+
+function nameOf({ handler }: Endpoint): Named {
+  return ('engine' in handler ? handler.engine : handler.local) as Named;
 }
 
 /** The operation's name, and what tells its forms apart: method and parameters of the path. */

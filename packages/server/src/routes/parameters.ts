@@ -86,9 +86,11 @@ function typed(type: Type, names: readonly string[]): (readonly [string, Paramet
   return names.map((name) => [name, { type }] as const);
 }
 
-/** What is known of a query parameter by its name; a name means the same everywhere. */
-export function parameter(name: string): Parameter | undefined {
-  return ALL.get(name);
+/** What is known of a query parameter by its name; a name means the same everywhere, but for two. */
+export function parameter(name: string, params: readonly string[] = []): Parameter | undefined {
+  const known = ALL.get(name);
+  const type = typeAt(name, params);
+  return known === undefined || type === undefined || type === known.type ? known : { type };
 }
 
 const INT_MAX = 2n ** 31n - 1n;

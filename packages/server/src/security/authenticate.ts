@@ -36,7 +36,7 @@ export function authenticate(
   const failures = attempts.failed(from, now);
   log.warn('authentication failed', { from, failures, ...(parts === undefined ? {} : { key_id: claimed(parts.id) }) });
   if (failures === MOST_FAILURES) log.warn('no more attempts to authenticate for a while', { from });
-  throw unknownKey();
+  throw parts === undefined ? unknownKey(`: ${expected(authorization)}`) : unknownKey();
 }
 
 /**
@@ -50,10 +50,18 @@ export function stillHolding(keys: KeyStore, caller: ApiKey, now: number): ApiKe
   return key;
 }
 
-function unknownKey(): HttpError {
+function unknownKey(more = ''): HttpError {
   return unauthenticated(
-    'unable to authenticate with provided credentials and anonymous access is not allowed for this request',
+    `unable to authenticate with provided credentials and anonymous access is not allowed for this request${more}`,
   );
+}
+
+/** What a header should have been that cannot be of any key. Nothing of it is repeated but a known scheme: it may hold a secret. */
+function expected(authorization: string): string {
+  const form = '[ApiKey <key>] is expected in the header [Authorization], with base64 of [id:api_key] as the key';
+  const [scheme = ''] = authorization.trim().split(/\s+/, 1);
+  const other = ['Basic', 'Bearer'].find((name) => name.toLowerCase() === scheme.toLowerCase());
+  return other === undefined ? form : `${form}, and not [${other}]`;
 }
 
 /** The id of the key that a header claims to be of, if it is one. */

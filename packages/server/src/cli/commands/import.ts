@@ -13,11 +13,22 @@ import { Progress } from '../progress.js';
 import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
 import { counted, duration, number } from '../terminal.js';
 
+const VECTORS = ['hybrid', 'sparse', 'dense'] as const;
+type Vectors = (typeof VECTORS)[number];
+
+/** The inference endpoint that fills a `semantic_text` with vectors of a kind. */
+const ENDPOINTS: Readonly<Record<Vectors, string>> = {
+  hybrid: '.hybrid',
+  sparse: '.elser-2-elasticsearch',
+  dense: '.all-minilm-l6-v2-elasticsearch',
+};
+
 interface Options extends ServerOptions {
   readonly index?: string;
   readonly format?: Format;
   readonly id?: string;
   readonly semantic?: readonly string[];
+  readonly vectors?: Vectors;
   readonly pipeline?: string;
   readonly batch: number;
   readonly follow?: boolean;
@@ -39,6 +50,13 @@ interface Checkpoint {
 }
 
 type Meta = Readonly<Record<string, unknown>> & { readonly sparrow_import?: Readonly<Record<string, Checkpoint>> };
+
+type Properties = Readonly<Record<string, { readonly type: string }>>;
+
+interface Mappings {
+  readonly _meta?: Meta;
+  readonly properties?: Properties;
+}
 
 /** A document on its way. */
 interface Item {
@@ -84,7 +102,13 @@ export function addImport(program: Command): void {
         new Option('--format <format>', 'format of the files, where their names do not tell it').choices(FORMATS),
       )
       .option('--id <field>', 'field with the id; documents without one are identified by their place in the file')
-      .option('--semantic <field...>', 'fields whose texts can be searched by meaning as well')
+      .option('--semantic <field...>', 'fields whose texts can be searched by meaning as well as by words')
+      .addOption(
+        new Option(
+          '--vectors <kind>',
+          'vectors of the --semantic fields: hybrid (both kinds, the default), sparse (fastest to load) or dense',
+        ).choices(VECTORS),
+      )
       .option('--pipeline <name>', 'ingest pipeline to run the documents through')
       .addOption(integerOption('--batch <n>', 'documents per request', 1).default(500))
       .option('--follow', 'wait for more lines at the end of the file, until Ctrl-C')
@@ -93,6 +117,8 @@ export function addImport(program: Command): void {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
     if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))
       throw new UsageError('--follow takes a plain file');
+    if (options.vectors !== undefined && options.semantic === undefined)
+      throw new UsageError('--vectors needs --semantic with the names of fields');
     const jobs = files.map((file) => ({ file, format: knownFormat(file, options), index: nameOf(file, options) }));
     const context = new Context(options);
     const results: Imported[] = [];
@@ -325,22 +351,23 @@ class Import {
 
   /** Makes the index, or gives the one that is there the fields that are asked for. */
   async #prepare(): Promise<void> {
-    const { semantic = [] } = this.#options;
+    const { semantic = [], vectors } = this.#options;
     const rows = this.#format === 'jsonl' || this.#file === '-' ? [] : await this.#sample();
     this.#types = columnTypes(rows);
     if (semantic.includes('')) throw new UsageError('--semantic needs the name of a field');
-    const properties = {
+    const inference_id = ENDPOINTS[vectors ?? 'hybrid'];
+    const properties: Properties = {
       ...columnProperties(this.#types),
-      ...Object.fromEntries(
+      ...Object.fromEntries<Properties[string]>(
         semantic.flatMap((field) => [
           [field, { type: 'text', copy_to: semanticField(field) }],
-          [semanticField(field), { type: 'semantic_text' }],
+          [semanticField(field), { type: 'semantic_text', inference_id }],
         ]),
       ),
     };
     try {
       const made = await this.#index.ensure({ mappings: { properties } });
-      if (!made && semantic.length > 0) await this.#addFields(properties);
+      if (!made && semantic.length > 0) await this.#addFields(properties, vectors !== undefined);
     } catch (error) {
       // A key that may only write makes the index by its first document, without fields of its own.
       if (semantic.length > 0) throw error;
@@ -348,9 +375,12 @@ class Import {
     }
   }
 
-  async #addFields(properties: object): Promise<void> {
+  /** A field that holds vectors of one kind keeps them, unless another kind is asked for: that is an error of the server's. */
+  async #addFields(properties: Properties, isKindNamed: boolean): Promise<void> {
+    const { properties: there = {} } = isKindNamed ? {} : await this.#mappings();
+    const wanted = Object.entries(properties).filter(([name]) => there[name]?.type !== 'semantic_text');
     const path = { index: this.#index.name };
-    await this.#context.sparrow.execute('put_mapping', { path, body: { properties } });
+    await this.#context.sparrow.execute('put_mapping', { path, body: { properties: Object.fromEntries(wanted) } });
   }
 
   async #sample(): Promise<Readonly<Record<string, unknown>>[]> {
@@ -402,13 +432,18 @@ class Import {
   }
 
   async #meta(): Promise<Meta> {
+    return (await this.#mappings())._meta ?? {};
+  }
+
+  /** The mapping of the index; nothing where the key may not see it. */
+  async #mappings(): Promise<Mappings> {
     try {
       const path = { index: this.#index.name };
-      const found = await this.#context.sparrow.execute<Readonly<Record<string, { mappings: { _meta?: Meta } }>>>(
+      const found = await this.#context.sparrow.execute<Readonly<Record<string, { mappings: Mappings }>>>(
         'get_mapping',
         { path },
       );
-      return Object.values(found)[0]?.mappings._meta ?? {};
+      return Object.values(found)[0]?.mappings ?? {};
     } catch (error) {
       forbidden(error);
       return {};

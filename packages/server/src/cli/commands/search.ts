@@ -14,19 +14,25 @@ interface Property {
   readonly type?: string;
   readonly properties?: Properties;
   readonly fields?: Properties;
+  readonly inference_id?: string;
+  readonly model_settings?: { readonly task_type?: string };
 }
 
 type Properties = Readonly<Record<string, Property>>;
 
+type Leaf = readonly [name: string, property: Property];
+
 /** Fields that can be searched, by how. */
 interface Fields {
-  readonly semantic: readonly string[];
+  readonly semantic: readonly Leaf[];
   readonly sparse: readonly string[];
   readonly text: readonly string[];
 }
 
-const WAYS = ['hybrid', 'meaning', 'words'] as const;
+const WAYS = ['hybrid', 'meaning', 'words', 'sparse', 'dense'] as const;
 type Way = (typeof WAYS)[number];
+type Kind = 'sparse' | 'dense';
+type Query = Readonly<Record<string, object>>;
 
 interface Options extends ServerOptions {
   readonly index: string;
@@ -37,6 +43,8 @@ interface Options extends ServerOptions {
   readonly body?: string;
 }
 
+/** Documents that a search by dense vectors finds, unless more are wanted. */
+const NEIGHBOURS = 100;
 /** Documents are found by so many fields at most; a search of more takes its time. */
 const MOST_FIELDS = 32;
 
@@ -49,7 +57,10 @@ export function addSearch(program: Command): void {
       .argument('[question...]', 'what to search for')
       .requiredOption('--index <name>', 'the index, or several separated by commas')
       .addOption(
-        new Option('--by <way>', 'how to search; by default hybrid, if the index has fields for both').choices(WAYS),
+        new Option(
+          '--by <way>',
+          'how to search: by words, by meaning (sparse and dense vectors, or one of them), or by all (hybrid, the default)',
+        ).choices(WAYS),
       )
       .option('--field <name...>', 'search these fields only')
       .option('--model <id>', 'model for sparse_vector fields', '.sparse_encoder_model_2')
@@ -82,7 +93,7 @@ function readBody(given: string): SearchRequest {
 }
 
 async function requestFor(context: Context, question: string, options: Options): Promise<SearchRequest> {
-  const { index, by, field, model, size } = options;
+  const { index, by = 'hybrid', field, size } = options;
   const mappings = await context.remote.request<Readonly<Record<string, { mappings: { properties?: Properties } }>>>(
     'GET',
     `/${encodeURIComponent(index)}/_mapping`,
@@ -91,25 +102,19 @@ async function requestFor(context: Context, question: string, options: Options):
   const unknown = field?.find((name) => !all.some(([known]) => known === name));
   if (unknown !== undefined) throw new CommandError(`[${index}] has no field [${unknown}]`);
   const fields = sorted(all.filter(([name]) => field?.includes(name) ?? true));
-  const meaning = [
-    ...fields.semantic.map((name) => ({ semantic: { field: name, query: question } })),
-    ...fields.sparse.map((name) => ({ sparse_vector: { field: name, inference_id: model, query: question } })),
-  ];
-  const words = fields.text.length === 0 ? [] : [{ multi_match: { query: question, fields: fields.text } }];
-  const highlighted = [...fields.semantic, ...fields.text].slice(0, 8);
+  const semantic = fields.semantic.map(([name]) => name);
+  const highlighted = [...new Set([...semantic, ...fields.text])].slice(0, 8);
   const highlight = { fields: Object.fromEntries(highlighted.map((name) => [name, { number_of_fragments: 1 }])) };
-  const lists = by === 'words' ? words : by === 'meaning' ? meaning : [...words, ...meaning];
-  const [only] = lists;
-  if (only === undefined) {
-    const wanted =
-      by === 'words'
-        ? 'text'
-        : by === 'meaning'
-          ? 'semantic_text or sparse_vector'
-          : 'text, semantic_text or sparse_vector';
-    throw new CommandError(`[${index}] has no ${wanted} field to look in`);
-  }
   const base = { size, highlight };
+  const isFused = by === 'hybrid' || by === 'meaning';
+  if (isFused && semantic.length > 0 && fields.sparse.length === 0) {
+    // The server asks for every kind of vector that the fields hold, with the weights that were measured.
+    const words = by === 'hybrid' ? fields.text : [];
+    return { retriever: { rrf: { query: question, fields: [...words, ...semantic] } }, ...base };
+  }
+  const lists = queriesFor(by, fields, question, options);
+  const [only] = lists;
+  if (only === undefined) throw new CommandError(`[${index}] has no ${WANTED[by]} to look in`);
   if (lists.length === 1) return { query: only, ...base };
   return {
     retriever: {
@@ -119,19 +124,59 @@ async function requestFor(context: Context, question: string, options: Options):
   };
 }
 
-function leaves(properties: Properties, prefix = ''): (readonly [string, string])[] {
-  return Object.entries(properties).flatMap(([name, { type, properties: inner, fields }]) => [
-    ...(type === undefined || type === 'object' || type === 'nested' ? [] : [[prefix + name, type] as const]),
+/** What a field has to be to be searched in some way. */
+const WANTED: Readonly<Record<Way, string>> = {
+  hybrid: 'text, semantic_text or sparse_vector field',
+  meaning: 'semantic_text or sparse_vector field',
+  words: 'text field',
+  sparse: 'sparse_vector field or semantic_text of sparse vectors',
+  dense: 'semantic_text field of dense vectors',
+};
+
+/** A query for each list that is fused. */
+function queriesFor(by: Way, fields: Fields, question: string, { model, size }: Options): Query[] {
+  const { semantic, sparse, text } = fields;
+  const words = text.length === 0 ? [] : [{ multi_match: { query: question, fields: text } }];
+  const vectors = sparse.map((name) => ({ sparse_vector: { field: name, inference_id: model, query: question } }));
+  const holding = (kind: Kind): string[] => semantic.flatMap(([name, it]) => (kindsOf(it).includes(kind) ? name : []));
+  switch (by) {
+    case 'words':
+      return words;
+    case 'sparse':
+      return [...holding('sparse').map((name) => ({ sparse_vector: { field: name, query: question } })), ...vectors];
+    case 'dense': {
+      const k = Math.max(size, NEIGHBOURS);
+      const query_vector_builder = { text_embedding: { model_text: question } };
+      return holding('dense').map((field) => ({ knn: { field, k, num_candidates: k, query_vector_builder } }));
+    }
+    default: {
+      const meaning = [...semantic.map(([name]) => ({ semantic: { field: name, query: question } })), ...vectors];
+      return by === 'meaning' ? meaning : [...words, ...meaning];
+    }
+  }
+}
+
+/** The vectors that a `semantic_text` holds, as its first document or else its endpoint says. */
+function kindsOf({ inference_id: id = '', model_settings: settings }: Property): readonly Kind[] {
+  const task = settings?.task_type ?? (id === '.hybrid' ? 'hybrid_embedding' : '');
+  if (task === 'hybrid_embedding') return ['sparse', 'dense'];
+  return [task === 'text_embedding' || id === '.all-minilm-l6-v2-elasticsearch' ? 'dense' : 'sparse'];
+}
+
+function leaves(properties: Properties, prefix = ''): Leaf[] {
+  return Object.entries(properties).flatMap(([name, property]) => [
+    ...(['object', 'nested', undefined].includes(property.type) ? [] : [[prefix + name, property] as const]),
     // What is inside `nested` cannot be searched from outside.
-    ...(inner === undefined || type === 'nested' ? [] : leaves(inner, `${prefix}${name}.`)),
-    ...(fields === undefined ? [] : leaves(fields, `${prefix}${name}.`)),
+    ...(property.type === 'nested' ? [] : leaves(property.properties ?? {}, `${prefix}${name}.`)),
+    ...leaves(property.fields ?? {}, `${prefix}${name}.`),
   ]);
 }
 
-function sorted(fields: readonly (readonly [string, string])[]): Fields {
-  const of = (...types: string[]): string[] =>
-    [...new Set(fields.flatMap(([name, type]) => (types.includes(type) ? [name] : [])))].slice(0, MOST_FIELDS);
-  return { semantic: of('semantic_text'), sparse: of('sparse_vector'), text: of('text', 'match_only_text') };
+function sorted(fields: readonly Leaf[]): Fields {
+  const of = (...types: string[]): Leaf[] =>
+    [...new Map(fields.filter(([, { type = '' }]) => types.includes(type)))].slice(0, MOST_FIELDS);
+  const names = (...types: string[]): string[] => of(...types).map(([name]) => name);
+  return { semantic: of('semantic_text'), sparse: names('sparse_vector'), text: names('text', 'match_only_text') };
 }
 
 function described(out: Sink, hit: Hit<Document>, at: number): string {
