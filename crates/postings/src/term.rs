@@ -5,7 +5,7 @@ use sparrow_types::DocId;
 use crate::bytes::{partition_point, slice, u16_at, u32_at, u64_at};
 use crate::kernels::{self, BLOCK, Bitmap, SparseIds};
 use crate::quantize::{ESCAPE, Scale, half_value};
-use crate::record::{CODES, Kind, Record, Shape};
+use crate::record::{CHUNK, CHUNK_LEVELS, CODES, Kind, RANKED, REGION, Record, Shape};
 use crate::resolved::ResolvedTerm;
 
 /// A document, and where the ids of a segment's sparse terms have it.
@@ -40,6 +40,9 @@ pub(crate) struct Postings<'a> {
     pub(crate) scale: Scale,
     /// Where the impacts of a sparse or dense term are.
     impacts_at: usize,
+    /// The document of the segment that counts as 0, and the number of its window.
+    first: DocId,
+    first_window: usize,
 }
 
 impl<'a> Postings<'a> {
@@ -57,7 +60,16 @@ impl<'a> Postings<'a> {
             codes: *codes,
             scale: Scale::new(record.max.max(1)),
             impacts_at: record.impacts_at(shape),
+            first: 0,
+            first_window: 0,
         }
+    }
+
+    /// The same term as if the segment began with a document, a multiple of [`REGION`] and of the segment's window: documents before
+    /// it are not found, and others are counted from it. Positions stay what they are.
+    pub(crate) fn from(self, first: DocId) -> Self {
+        debug_assert!(first.is_multiple_of(REGION) && first.is_multiple_of(self.shape.window));
+        Self { first, first_window: (first / self.shape.window) as usize, ..self }
     }
 
     #[inline]
@@ -71,6 +83,14 @@ impl<'a> Postings<'a> {
         self.record.df
     }
 
+    /// Number of postings of so many documents, from the first that counts.
+    pub(crate) fn df_of(&self, docs: u32) -> u32 {
+        if self.first == 0 && docs >= self.shape.num_docs {
+            return self.df();
+        }
+        self.lower_bound(docs).saturating_sub(self.lower_bound(0)) as u32
+    }
+
     #[inline]
     fn blob(&self) -> usize {
         self.record.blob as usize
@@ -79,7 +99,8 @@ impl<'a> Postings<'a> {
     /// Levels of a dense term.
     #[inline]
     pub(crate) fn levels(&self) -> &'a [u8] {
-        slice(self.bytes, self.blob(), self.shape.dense_parts()[0])
+        let levels = slice(self.bytes, self.blob(), self.shape.dense_parts()[0]);
+        levels.get((self.first / CHUNK) as usize * CHUNK_LEVELS..).unwrap_or(&[])
     }
 
     /// Which documents have a dense term.
@@ -88,9 +109,13 @@ impl<'a> Postings<'a> {
         let [levels, bits, ranks, regions] = self.shape.dense_parts();
         let at = self.blob() + levels;
         Bitmap {
-            bits: slice(self.bytes, at, bits),
-            ranks: slice(self.bytes, at + bits, ranks),
-            regions: slice(self.bytes, at + bits + ranks, regions),
+            bits: slice(self.bytes, at, bits).get(self.first as usize / BLOCK..).unwrap_or(&[]),
+            ranks: slice(self.bytes, at + bits, ranks)
+                .get((self.first / RANKED) as usize * 2..)
+                .unwrap_or(&[]),
+            regions: slice(self.bytes, at + bits + ranks, regions)
+                .get((self.first / REGION) as usize * 4..)
+                .unwrap_or(&[]),
         }
     }
 
@@ -153,7 +178,7 @@ impl<'a> Postings<'a> {
     pub(crate) fn place(&self, doc: DocId) -> Place {
         let Shape { num_docs, window: size, .. } = *self.shape;
         let (window, id) = (doc / size, doc % size);
-        let documents = num_docs.saturating_sub(window * size).clamp(1, size);
+        let documents = num_docs.saturating_sub(self.first + window * size).clamp(1, size);
         Place { doc, window, id: id as u16, share: ((u64::from(id) << 16) / u64::from(documents)) as u32 }
     }
 
@@ -236,7 +261,8 @@ impl<'a> Postings<'a> {
     /// Of a sparse term, how many postings are before each window.
     #[inline]
     fn windows(&self) -> &'a [u8] {
-        slice(self.bytes, self.blob(), self.shape.windows_bytes())
+        let windows = slice(self.bytes, self.blob(), self.shape.windows_bytes());
+        windows.get(self.first_window * 4..).unwrap_or(&[])
     }
 
     /// Positions of a sparse term in one window.
@@ -261,12 +287,12 @@ impl<'a> Postings<'a> {
             }
             Kind::Plain | Kind::Rare => {
                 let at = self.lower_bound(doc);
-                (at < self.df() as usize && self.doc_at(at) == doc).then_some(at)
+                (at < self.df() as usize && self.doc_at(at) == self.first.saturating_add(doc)).then_some(at)
             }
         }
     }
 
-    /// Document at a position of a plain or rare term.
+    /// Document at a position of a plain or rare term, counted from the first of the segment.
     fn doc_at(&self, position: usize) -> DocId {
         let size = if self.kind() == Kind::Plain { 8 } else { 4 };
         u32_at(self.bytes, self.blob() + position * size)
@@ -275,11 +301,14 @@ impl<'a> Postings<'a> {
     /// First position whose document is at or after `doc`.
     pub(crate) fn lower_bound(&self, doc: DocId) -> usize {
         match self.kind() {
-            Kind::Plain | Kind::Rare => partition_point(self.df() as usize, |i| self.doc_at(i) < doc),
+            Kind::Plain | Kind::Rare => {
+                let doc = self.first.saturating_add(doc);
+                partition_point(self.df() as usize, |i| self.doc_at(i) < doc)
+            }
             Kind::Sparse => {
                 let Shape { window: size, windows, .. } = *self.shape;
                 let (window, id) = ((doc / size) as usize, (doc % size) as u16);
-                if window >= windows {
+                if self.first_window + window >= windows {
                     return self.df() as usize;
                 }
                 let range = self.window_range(window);
@@ -305,11 +334,11 @@ impl<'a> Postings<'a> {
         match self.kind() {
             Kind::Plain | Kind::Rare => {
                 for position in self.lower_bound(start)..self.df() as usize {
-                    let doc = self.doc_at(position);
+                    // Damaged documents may not ascend.
+                    let Some(doc) = self.doc_at(position).checked_sub(self.first) else { continue };
                     if doc >= end {
                         return;
                     }
-                    // Damaged documents may not ascend.
                     if doc >= start {
                         each(doc, position);
                     }
@@ -317,7 +346,7 @@ impl<'a> Postings<'a> {
             }
             Kind::Sparse => {
                 let Shape { window: size, windows, .. } = *self.shape;
-                let ids = self.ids();
+                let (ids, windows) = (self.ids(), windows.saturating_sub(self.first_window));
                 for window in (start / size) as usize..(end.div_ceil(size) as usize).min(windows) {
                     let base = window as u32 * size;
                     let range = self.window_range(window);

@@ -1,5 +1,7 @@
 //! Which documents a request allows: those that are live and pass its filter.
 
+use sparrow_types::DocId;
+
 use super::TopKRequest;
 
 /// A bit for each of 64 documents, as a number or as the bytes of a bitmap.
@@ -29,6 +31,13 @@ impl Word for [u8; 8] {
 }
 
 impl<'a> TopKRequest<'a> {
+    /// The same request of the part of a segment that begins with a document, a multiple of 64. Ties are still of the segment's
+    /// documents.
+    pub(super) fn from(&self, first: DocId) -> Self {
+        let of = |bits: Option<&'a [u64]>| bits.map(|bits| bits.get(first as usize / 64..).unwrap_or(&[]));
+        Self { live: of(self.live), filter: of(self.filter), ..*self }
+    }
+
     /// Bits of the live and wanted documents of a word.
     pub(super) fn allowed_word(&self, word: usize) -> u64 {
         let of = |bits: Option<&[u64]>| bits.map_or(u64::MAX, |bits| bits.get(word).copied().unwrap_or(0));

@@ -11,7 +11,7 @@
 //! adding up the levels of 64 blocks is a table look-up in a register; they are rounded up. Both kinds of
 //! unit are the same in all segments.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 use super::candidates::{Errors, TopKCandidates};
 use super::pruned::{Clause, Known, Scratch, Search};
@@ -126,11 +126,8 @@ impl<'p, 'a> Plan<'p, 'a> {
 }
 
 /// Whether bounds of blocks are likely to exclude most of them.
-pub(super) fn are_useful<B>(searches: &[Search<'_, '_, '_, B>]) -> bool
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
-    let docs: usize = searches.iter().map(|search| search.reader.num_docs() as usize).sum();
+pub(super) fn are_useful(searches: &[Search<'_, '_, '_>]) -> bool {
+    let docs: usize = searches.iter().map(|search| search.num_docs as usize).sum();
     searches.iter().all(|search| {
         let minimum = search.request.min_score.is_some_and(|minimum| minimum > 0.0);
         let k = search.request.k;
@@ -150,29 +147,23 @@ pub(super) fn coarse_unit<'s, 'a: 's>(clauses: impl Iterator<Item = &'s Clause<'
 
 /// Collects the candidates of all segments. Returns false, with nothing collected, when there is no
 /// threshold that excludes anything.
-pub(super) fn collect<B>(
-    searches: &mut [Search<'_, '_, '_, B>],
+pub(super) fn collect(
+    searches: &mut [Search<'_, '_, '_>],
     best: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
-) -> bool
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+) -> bool {
     let mut own = std::mem::take(&mut scratch.blocks);
     let found = collect_blocks(searches, &mut own, best, scratch);
     scratch.blocks = own;
     found
 }
 
-fn collect_blocks<B>(
-    searches: &mut [Search<'_, '_, '_, B>],
+fn collect_blocks(
+    searches: &mut [Search<'_, '_, '_>],
     own: &mut BlockScratch,
     found: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
-) -> bool
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+) -> bool {
     let unit = coarse_unit(searches.iter().flat_map(|search| search.clauses));
     let mut terms = Vec::with_capacity(searches.iter().map(|search| search.dense.len()).sum());
     searches.iter().for_each(|search| search.block_terms(unit, &mut terms));
@@ -182,7 +173,7 @@ where
         let (own, others) = terms.split_at(search.dense.len());
         terms = others;
         let first = chunks;
-        chunks += (search.reader.num_docs() as usize).div_ceil(CHUNK_BLOCKS * BLOCK);
+        chunks += (search.num_docs as usize).div_ceil(CHUNK_BLOCKS * BLOCK);
         search.sums_at = first * CHUNK_BLOCKS * BLOCK;
         plans.push(Plan::new(unit, first..chunks, search.scope(), own));
     }
@@ -207,15 +198,13 @@ where
 
 /// Selects and scores the blocks of all segments that can hold one of the best documents: of a large segment part by
 /// part, of small ones several together.
-fn collect_parts<B>(
-    searches: &mut [Search<'_, '_, '_, B>],
+fn collect_parts(
+    searches: &mut [Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
     own: &mut BlockScratch,
     found: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
-) where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+) {
     let mut next = 0;
     while next < plans.len() {
         let (first, mut blocks) = (next, 0);
@@ -234,17 +223,14 @@ fn collect_parts<B>(
 }
 
 /// Selects and scores some of the blocks of each segment. Returns whether others can be wanted.
-fn collect_part<B>(
-    searches: &mut [Search<'_, '_, '_, B>],
+fn collect_part(
+    searches: &mut [Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
     some: Range<usize>,
     own: &mut BlockScratch,
     found: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
-) -> bool
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+) -> bool {
     let mut all = own.take_blocks(plans.len());
     let scored = &mut all[..plans.len()];
     let mut goes_on = true;
@@ -295,10 +281,7 @@ pub(super) fn add_terms(
     }
 }
 
-impl<'a, B> Search<'_, 'a, '_, B>
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+impl<'a> Search<'_, 'a, '_> {
     /// Scans the documents of some blocks, whole chunks.
     fn scan_blocks(
         &mut self,
@@ -307,8 +290,8 @@ where
         found: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) {
-        let words = (self.reader.num_docs() as usize).div_ceil(64);
-        let window = self.reader.window() as usize / 64;
+        let words = (self.num_docs as usize).div_ceil(64);
+        let window = self.window_size as usize / 64;
         for start in (blocks.start / 8..(blocks.end / 8).min(words)).step_by(window) {
             let groups = window.min(words - start);
             let first = self.sums_at + start * 64;
@@ -341,12 +324,12 @@ where
         let totals = &mut totals[blocks.clone()];
         let highest = &mut highest[blocks.start / MAXIMUM_BLOCKS..blocks.end / MAXIMUM_BLOCKS];
         let wanted = &mut wanted[blocks.start / 8..blocks.end / 8];
-        self.request.write_allowed(self.reader.num_docs() as usize, 0, wanted);
+        self.request.write_allowed(self.num_docs as usize, 0, wanted);
         let wanted = wanted.as_flattened();
-        let window = self.reader.window() as usize;
+        let window = self.window_size as usize;
         // Bounds of documents that are not wanted would keep many blocks.
         let masked = self.request.filter.is_some() && plan.scope == Scope::All;
-        for (number, first) in (0..self.reader.num_docs() as usize).step_by(window).enumerate() {
+        for (number, first) in (0..self.num_docs as usize).step_by(window).enumerate() {
             let end = (first + window).next_multiple_of(CHUNK_BLOCKS * BLOCK).min(blocks.len() * BLOCK);
             let Some(sums) = sums[first..].first_chunk_mut::<OVERRUN>() else { return };
             self.fetch_first_sparse(number);
@@ -394,8 +377,8 @@ where
                 kernels::chosen().scatter(ids, impacts, *factor, sums);
                 continue;
             }
-            let first = number as u32 * self.reader.window();
-            postings.for_range(first, first.saturating_add(self.reader.window()), |doc, position| {
+            let first = number as u32 * self.window_size;
+            postings.for_range(first, first.saturating_add(self.window_size), |doc, position| {
                 if let Some(sum) = sums.get_mut(doc.wrapping_sub(first) as usize) {
                     let impact = u32::from(postings.impact_at(position));
                     *sum = sum.wrapping_add(((impact * u32::from(*factor) + 255) >> 8) as u16);

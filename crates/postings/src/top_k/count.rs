@@ -1,13 +1,11 @@
 //! `hits.total` of the search by blocks.
 
-use std::cmp::Reverse;
-use std::ops::Deref;
-
 use super::pruned::{Scratch, Search};
 use crate::bytes::u64_at;
 use crate::record::Kind;
 use crate::term::Postings;
 use crate::{kernels, trace};
+use std::cmp::Reverse;
 
 /// So many of the most frequent dense terms are marked before asking whether many documents are left.
 const FREQUENT: usize = 4;
@@ -16,10 +14,7 @@ const PIECE: usize = 256;
 
 /// Counts the documents of the most frequent terms where they reach what is wanted together, which makes looking at
 /// others needless: as a rule one term of each segment is enough.
-pub(super) fn count_frequent<B>(searches: &mut [Search<'_, '_, '_, B>], wanted: u64, scratch: &mut Scratch)
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+pub(super) fn count_frequent(searches: &mut [Search<'_, '_, '_>], wanted: u64, scratch: &mut Scratch) {
     let (mut counts, mut likely) = (Vec::with_capacity(searches.len()), 0);
     for expected in searches.iter().map(Search::expected) {
         counts.push(expected.least);
@@ -51,10 +46,7 @@ struct Expected {
     likely: u64,
 }
 
-impl<B> Search<'_, '_, '_, B>
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+impl Search<'_, '_, '_> {
     /// As a rule a dense one: those are in more documents than any other.
     fn most_frequent(&self) -> Option<Postings<'_>> {
         let some = if self.dense.is_empty() { self.others } else { self.dense };
@@ -63,8 +55,8 @@ where
 
     /// What is known without a look at the postings.
     fn expected(&self) -> Expected {
-        let most = u64::from(self.most_frequent().map_or(0, |postings| postings.df()));
-        let docs = self.reader.num_docs();
+        let most = u64::from(self.most_frequent().map_or(0, |postings| postings.df_of(self.num_docs)));
+        let docs = self.num_docs;
         let deleted = self.request.live.map_or(0, |live| {
             let (whole, last) = (docs as usize / 64, (1 << (docs % 64)) - 1);
             let rest = live.get(whole).map_or(0, |word| u64::from((word & last).count_ones()));
@@ -87,7 +79,7 @@ where
         };
         let allowed = &mut scratch.allowed;
         let bitmap = postings.bitmap().bits.as_chunks::<8>().0;
-        let words = (self.reader.num_docs() as usize).div_ceil(64).min(bitmap.len());
+        let words = (self.num_docs as usize).div_ceil(64).min(bitmap.len());
         let mut matched = 0;
         for start in (0..words).step_by(PIECE) {
             if matched >= wanted {
@@ -113,8 +105,8 @@ where
         let Scratch { allowed, matches, blocks, .. } = scratch;
         let mut frequent = self.dense.to_vec();
         frequent.sort_unstable_by_key(|i| Reverse(self.clauses[*i].postings.df()));
-        let window = self.reader.window();
-        let words = (self.reader.num_docs() as usize).div_ceil(64);
+        let window = self.window_size;
+        let words = (self.num_docs as usize).div_ceil(64);
         for start in (0..words).step_by(window as usize / 64) {
             if self.matched >= self.request.count_limit || self.request.is_cancelled() {
                 return;

@@ -12,8 +12,6 @@
 //!
 //! Estimates and coarse units are those of the search by blocks (see `blocks`).
 
-use std::ops::Deref;
-
 use super::TopKRequest;
 use super::blocks::{Plan, coarse_unit};
 use super::candidates::{Errors, TopKCandidates};
@@ -59,19 +57,15 @@ pub(super) fn passed(num_docs: u32, request: &TopKRequest<'_>) -> Option<u64> {
     request.filter.map(|filter| kernels::chosen().count(&filter[..words.min(filter.len())]))
 }
 
-impl<'a, B> Search<'_, 'a, '_, B>
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+impl<'a> Search<'_, 'a, '_> {
     /// Whether the filter leaves so few documents that their own bounds pay.
     pub(super) fn is_strict(&self) -> bool {
-        self.passed
-            .is_some_and(|passed| passed * kernels::chosen().strict <= u64::from(self.reader.num_docs()))
+        self.passed.is_some_and(|passed| passed * kernels::chosen().strict <= u64::from(self.num_docs))
     }
 
     /// Which documents the bounds of blocks are of.
     pub(super) fn scope(&self) -> Scope {
-        let docs = u64::from(self.reader.num_docs());
+        let docs = u64::from(self.num_docs);
         match self.passed {
             Some(passed) if kernels::chosen().scopes() => {
                 let levels = docs <= MAX_BITMAPS && passed * 10 <= docs * 8;
@@ -146,8 +140,8 @@ where
         totals.clear();
         windows.clear();
         let kernels = kernels::chosen();
-        let words = (self.reader.num_docs() as usize).div_ceil(64);
-        let window = self.reader.window() as usize;
+        let words = (self.num_docs as usize).div_ceil(64);
+        let window = self.window_size as usize;
         let mut matched = 0;
         for (number, start) in (0..words).step_by(window / 64).enumerate() {
             if self.request.is_cancelled() {
@@ -187,7 +181,7 @@ where
 
     /// Leaves behind the highest bound of every block.
     fn leave_bounds(&mut self, plan: &Plan<'_, 'a>, own: &DocumentScratch, errors: Errors) {
-        let mut blocks = vec![0_u16; (self.reader.num_docs() as usize).div_ceil(BLOCK)];
+        let mut blocks = vec![0_u16; (self.num_docs as usize).div_ceil(BLOCK)];
         for (at, (first, start)) in own.windows.iter().enumerate() {
             let end = own.windows.get(at + 1).map_or(own.ids.len(), |(_, start)| *start as usize);
             let range = *start as usize..end;

@@ -14,6 +14,7 @@ mod exhaustive;
 mod filter_driven;
 mod filtered;
 mod multi_segment;
+mod parallel;
 mod pruned;
 mod single;
 #[cfg(test)]
@@ -73,7 +74,7 @@ pub struct TopKRequest<'a> {
     /// Count matching documents exactly up to here; 0 = do not count.
     pub count_limit: u64,
     /// Order of equal scores, lower first.
-    pub tie: &'a dyn Fn(DocId) -> u64,
+    pub tie: &'a (dyn Fn(DocId) -> u64 + Sync),
     /// Stops early when set; the result is then incomplete and of no use.
     pub cancel: Option<&'a AtomicBool>,
 }

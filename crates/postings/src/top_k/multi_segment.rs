@@ -3,7 +3,6 @@
 //! Small segments searched one by one would each pay for finding a threshold and for looking up documents that the
 //! others' exclude. Together they share units, threshold and candidates.
 
-use std::cell::Cell;
 use std::ops::{Deref, Range};
 
 use sparrow_types::DocId;
@@ -11,6 +10,7 @@ use sparrow_types::DocId;
 use super::candidates::{Errors, TopKCandidates};
 use super::collect::Collector;
 use super::exact::for_each_candidate;
+use super::parallel::{self, Searching};
 use super::pruned::{Clause, Scratch, Search};
 use super::{
     ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, count, exhaustive, filter_driven, filtered,
@@ -24,31 +24,29 @@ use crate::resolved::ResolvedTerm;
 const MAX_TERMS: usize = 4096;
 /// Documents of segments that are searched together: above, their fixed costs are small, and sums take 2
 /// bytes a document.
-const MAX_DOCS: u64 = 1 << 20;
+const MAX_DOCS: u32 = 1 << 20;
+/// Documents of a part of a segment that has more: what a search writes for each of them stays in the caches, and several
+/// processors can share the parts. A multiple of all that postings are divided into.
+const PART_DOCS: u32 = if cfg!(test) { 1 << 16 } else { 1 << 20 };
 /// Terms of all of them: each takes a few hundred bytes while the search runs.
 const MAX_CLAUSES: usize = 4096;
-
-thread_local! {
-    /// Kept between searches: clearing 128 KB costs as much as a small search.
-    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
-}
 
 /// Searches neighbours together as far as there is room.
 pub(super) fn top_k<B>(segments: Vec<SegmentSearch<'_, B>>) -> Vec<TopK>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
+    let _searching = Searching::begin();
     let mut found: Vec<TopK> = segments.iter().map(|_| TopK::default()).collect();
     let mut matched = 0;
     let mut start = 0;
     let mut rest = segments.into_iter().peekable();
     while rest.peek().is_some() {
-        let (mut docs, mut clauses) = (0, 0);
+        let mut clauses = 0;
         let mut group: Vec<SegmentSearch<'_, B>> = Vec::new();
         while let Some(segment) = rest.next_if(|segment| {
-            docs += u64::from(segment.reader.num_docs());
             clauses += segment.request.query.len();
-            group.is_empty() || (docs <= MAX_DOCS && clauses <= MAX_CLAUSES)
+            group.is_empty() || clauses <= MAX_CLAUSES
         }) {
             group.push(segment);
         }
@@ -59,11 +57,14 @@ where
     found
 }
 
-/// A segment that is searched together with others.
-struct Pending<'a, 'r, B> {
+/// A segment that is searched together with others, or a part of a large one.
+struct Pending<'a, 'r> {
     /// Position of the segment among all segments.
     place: usize,
-    reader: &'a PostingsReader<B>,
+    /// Its first document, and how many it has.
+    first: DocId,
+    num_docs: u32,
+    window_size: u32,
     request: TopKRequest<'r>,
     bounds: Option<&'a mut ScoreBounds>,
     /// Range of its clauses among the clauses of all segments.
@@ -80,6 +81,7 @@ where
     // In one piece of memory, as all that there is per term: small segments are searched for less than allocations add up to.
     let mut clauses = Vec::with_capacity(segments.iter().map(|segment| segment.request.query.len()).sum());
     let mut pending = Vec::with_capacity(segments.len());
+    let mut whole_segments = Vec::with_capacity(segments.len());
     for (place, segment) in segments.into_iter().enumerate() {
         let known = segment.terms_are_known();
         let SegmentSearch { reader, request: whole, bounds, terms } = segment;
@@ -112,10 +114,35 @@ where
             continue;
         }
         // What the others before it match is not known yet: its limit is lowered when it is searched.
-        pending.push(Pending { place, reader, request: whole, bounds, clauses: first..clauses.len() });
+        let (docs, window_size) = (reader.num_docs(), reader.window());
+        let pending_of = |first: DocId, num_docs, request, clauses| Pending {
+            place,
+            first,
+            num_docs,
+            window_size,
+            request,
+            bounds: None,
+            clauses,
+        };
+        if docs <= PART_DOCS || bounds.is_some() || !PART_DOCS.is_multiple_of(window_size) {
+            pending.push(Pending { bounds, ..pending_of(0, docs, whole, first..clauses.len()) });
+        } else {
+            // The clauses of the segment become those of its first part, and are repeated for the others.
+            let own = first..clauses.len();
+            for start in (0..docs).step_by(PART_DOCS as usize) {
+                let at = if start == 0 { first } else { clauses.len() };
+                if start > 0 {
+                    let part = own.clone().map(|at| clauses[at].from(start));
+                    clauses.extend(part.collect::<Vec<_>>());
+                }
+                let request = whole.from(start);
+                pending.push(pending_of(start, PART_DOCS.min(docs - start), request, at..clauses.len()));
+            }
+        }
+        whole_segments.push((place, reader, whole));
     }
     let Some(errors) = scale(&mut clauses, &pending) else {
-        for Pending { place, reader, mut request, .. } in pending {
+        for (place, reader, mut request) in whole_segments {
             request.count_limit = request.count_limit.saturating_sub(*matched);
             found[place] = exhaustive::top_k(reader, &request);
             *matched += found[place].matched;
@@ -127,12 +154,14 @@ where
     let dense = pending.iter().map(|of| order_clauses(&clauses[of.clauses.clone()], &mut keys, &mut order));
     let dense: Vec<usize> = dense.collect();
     let places: Vec<usize> = pending.iter().map(|pending| pending.place).collect();
-    let searches = pending.into_iter().zip(dense).enumerate().map(|(segment, (pending, dense))| {
-        let Pending { reader, request, bounds, clauses: range, .. } = pending;
+    let searches = pending.into_iter().zip(dense).map(|(pending, dense)| {
+        let Pending { first, num_docs, window_size, request, bounds, clauses: range, .. } = pending;
         let (dense, others) = order[range.clone()].split_at(dense);
         Search {
-            segment,
-            reader,
+            segment: 0,
+            first,
+            num_docs,
+            window_size,
             request,
             clauses: &clauses[range],
             dense,
@@ -140,11 +169,40 @@ where
             bounds,
             sums_at: 0,
             matched: 0,
-            passed: filtered::passed(reader.num_docs(), &request),
+            passed: filtered::passed(num_docs, &request),
         }
     });
-    for (place, top) in places.into_iter().zip(run(searches.collect(), errors, matched)) {
-        found[place] = top;
+    let mut groups: Vec<Vec<Search<'_, '_, '_>>> = Vec::new();
+    let mut docs = 0_u32;
+    for mut search in searches {
+        docs = docs.saturating_add(search.num_docs);
+        match groups.last_mut() {
+            // Parts of a large segment are searched one by one, others together as far as there is room.
+            Some(group) if search.first == 0 && docs <= MAX_DOCS => {
+                search.segment = group.len();
+                group.push(search);
+            }
+            _ => {
+                docs = search.num_docs;
+                groups.push(vec![search]);
+            }
+        }
+    }
+    let tops = parallel::run(groups, errors, matched);
+    for (place, top) in places.into_iter().zip(tops) {
+        let of = &mut found[place];
+        of.matched += top.matched;
+        if of.hits.is_empty() {
+            of.hits = top.hits;
+        } else {
+            of.hits.extend(top.hits);
+            let whole = whole_segments.iter().find(|(other, ..)| *other == place);
+            if let Some((_, _, request)) = whole {
+                let mut all = Collector::new(request.k, request.floor());
+                of.hits.drain(..).for_each(|(doc, score)| all.push(doc, score));
+                of.hits = all.into_hits(request);
+            }
+        }
     }
 }
 
@@ -206,7 +264,7 @@ where
 
 /// Chooses the units and sets factors and bounds of all segments' clauses; `None` when estimates cannot be
 /// bounded.
-fn scale<B>(clauses: &mut [Clause<'_>], segments: &[Pending<'_, '_, B>]) -> Option<Errors> {
+fn scale(clauses: &mut [Clause<'_>], segments: &[Pending<'_, '_>]) -> Option<Errors> {
     let (mut highest, mut terms) = (0_f64, 0);
     for Pending { clauses: range, .. } in segments {
         let of = |clause: &Clause<'_>| f64::from(clause.weight) * f64::from(clause.postings.scale.max);
@@ -241,44 +299,41 @@ fn scale<B>(clauses: &mut [Clause<'_>], segments: &[Pending<'_, '_, B>]) -> Opti
 }
 
 /// Searches segments whose clauses are scaled together.
-fn run<B>(mut searches: Vec<Search<'_, '_, '_, B>>, errors: Errors, matched: &mut u64) -> Vec<TopK>
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+pub(super) fn run(
+    mut searches: Vec<Search<'_, '_, '_>>,
+    errors: Errors,
+    matched: &mut u64,
+    scratch: &mut Scratch,
+) -> Vec<TopK> {
     let Some(request) = searches.first().map(|search| search.request) else { return Vec::new() };
-    let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
     let mut found = TopKCandidates::new(&request, errors, std::mem::take(&mut scratch.found));
     let useful = blocks::are_useful(&searches);
     let by_documents = useful && searches.iter().all(Search::is_strict);
-    let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut found, &mut scratch);
+    let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut found, scratch);
     let wanted = request.count_limit.saturating_sub(*matched);
     if by_blocks && wanted > 0 && wanted < u64::from(u32::MAX) {
-        count::count_frequent(&mut searches, wanted, &mut scratch);
+        count::count_frequent(&mut searches, wanted, scratch);
     }
     for search in &mut searches {
         search.request.count_limit = search.request.count_limit.saturating_sub(*matched);
         if by_blocks {
-            search.count(&mut scratch);
-        } else if !(by_documents && search.collect_by_documents(&mut found, &mut scratch)) {
-            search.scan(&mut found, &mut scratch);
+            search.count(scratch);
+        } else if !(by_documents && search.collect_by_documents(&mut found, scratch)) {
+            search.scan(&mut found, scratch);
         }
         *matched += search.matched;
     }
     let top = if request.is_cancelled() { Vec::new() } else { finish(&searches, &request, &mut found) };
     scratch.found = found.into_scratch();
-    SCRATCH.set(Some(scratch));
     top
 }
 
 /// Scores the candidates of all segments.
-fn finish<B>(
-    searches: &[Search<'_, '_, '_, B>],
+fn finish(
+    searches: &[Search<'_, '_, '_>],
     request: &TopKRequest<'_>,
     found: &mut TopKCandidates<'_>,
-) -> Vec<TopK>
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+) -> Vec<TopK> {
     found.raise_to_score(request.floor());
     let candidates = found.candidates();
     let docs: Vec<DocId> = candidates.iter().map(|candidate| candidate.doc).collect();
@@ -292,9 +347,9 @@ where
     let collectors =
         wanted.iter().map(|(_, _, docs)| Collector::with_room(request.k, request.floor(), docs.len()));
     let mut collectors: Vec<Collector> = collectors.collect();
-    let searched = searches.iter().map(|search| u64::from(search.reader.num_docs())).sum();
+    let searched = searches.iter().map(|search| u64::from(search.num_docs)).sum();
     for_each_candidate(wanted.into_iter(), searched, |segment, doc, score| {
-        collectors[segment].push(doc, score)
+        collectors[segment].push(searches[segment].first + doc, score)
     });
     let found = searches.iter().zip(collectors).map(|(search, collector)| TopK {
         hits: collector.into_hits(&search.request),

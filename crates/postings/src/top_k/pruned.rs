@@ -19,7 +19,7 @@
 //! Dense terms with the lowest bounds, in sum at most [`DEFERRED_SHARE`] of what is needed, are not
 //! added up but looked up for the documents that the others leave.
 
-use std::ops::Deref;
+use sparrow_types::DocId;
 
 use super::TopKRequest;
 use super::blocks::BlockScratch;
@@ -29,7 +29,6 @@ use super::exact::for_each_score;
 use super::filtered::DocumentScratch;
 use super::single::{AddedTerm, Scored, add_term};
 use crate::kernels::{self, Bitmap, DenseTerm, GROUP, lane};
-use crate::reader::PostingsReader;
 use crate::record::Kind;
 use crate::term::Postings;
 
@@ -50,6 +49,13 @@ pub(super) struct Clause<'a> {
     pub(super) factor: u16,
     /// Highest contribution to an estimate.
     pub(super) bound: u32,
+}
+
+impl Clause<'_> {
+    /// The same clause of the part of the segment that begins with a document.
+    pub(super) fn from(&self, first: DocId) -> Self {
+        Self { postings: self.postings.from(first), ..*self }
+    }
 }
 
 /// Accumulators of a window. As long as 16 bits can count, so that no id, be it damaged, is out of
@@ -90,11 +96,15 @@ impl Scratch {
     }
 }
 
-/// The search of one segment.
-pub(super) struct Search<'s, 'a, 'r, B> {
+/// The search of one segment, or of a part of one.
+pub(super) struct Search<'s, 'a, 'r> {
     /// Number of the segment among those that are searched together.
     pub(super) segment: usize,
-    pub(super) reader: &'a PostingsReader<B>,
+    /// Document of the segment that is 0 here: a large segment is searched in parts, each as if it were one.
+    pub(super) first: DocId,
+    pub(super) num_docs: u32,
+    /// Documents of a window.
+    pub(super) window_size: u32,
     pub(super) request: TopKRequest<'r>,
     /// In query order, for exact scores.
     pub(super) clauses: &'s [Clause<'a>],
@@ -110,14 +120,11 @@ pub(super) struct Search<'s, 'a, 'r, B> {
     pub(super) passed: Option<u64>,
 }
 
-impl<'a, 'r, B> Search<'_, 'a, 'r, B>
-where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+impl<'a, 'r> Search<'_, 'a, 'r> {
     /// Scans all windows.
     pub(super) fn scan(&mut self, found: &mut TopKCandidates<'_>, scratch: &mut Scratch) {
-        let window = self.reader.window() as usize;
-        let words = (self.reader.num_docs() as usize).div_ceil(64);
+        let window = self.window_size as usize;
+        let words = (self.num_docs as usize).div_ceil(64);
         for start in (0..words).step_by(window / 64) {
             let counting = self.matched < self.request.count_limit;
             if self.request.is_cancelled() || (self.request.k == 0 && !counting) {
@@ -199,7 +206,7 @@ where
     /// Bits of the live and wanted documents of some words; whether there are any.
     pub(super) fn fill_allowed(&self, start: usize, groups: usize, allowed: &mut Vec<u64>) -> bool {
         allowed.resize(groups, 0);
-        self.request.write_allowed(self.reader.num_docs() as usize, start, allowed);
+        self.request.write_allowed(self.num_docs as usize, start, allowed);
         allowed.iter().any(|word| *word != 0)
     }
 
@@ -216,7 +223,7 @@ where
 
     /// Adds the terms that are not dense to the sums of a window.
     fn scatter(&self, start: usize, sums: &mut Sums) {
-        let window = self.reader.window();
+        let window = self.window_size;
         let first = start as u32 * 64;
         for i in self.others {
             let Clause { postings, factor, .. } = &self.clauses[*i];

@@ -290,6 +290,83 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Beside a small segment, with several searches at once: threads that idle take parts, others do not.
+    #[test]
+    fn a_segment_searched_in_parts_equals_all_of_it(
+        seed in any::<u64>(),
+        num_docs in 130_000_usize..330_000,
+        k in prop_oneof![Just(1_usize), Just(10), Just(200), Just(5000)],
+        count_limit in prop_oneof![Just(0_u64), Just(50), Just(10_000), Just(u64::MAX)],
+        (live, filter) in (density(), density()),
+        min_score in proptest::option::weighted(0.2, 0_usize..200),
+    ) {
+        let model = Model::random(seed, num_docs, 25);
+        let (reader, former) = (model.reader(Format::V3), model.former_reader());
+        let small = Model::random(seed ^ 7, 3000, 25).reader(Format::V3);
+        let live = live.map(|density| random_bits(seed ^ 1, num_docs, density));
+        let filter = filter.map(|density| random_bits(seed ^ 2, num_docs, density));
+        let check = |round: u64| -> Result<(), TestCaseError> {
+            let query = random_query(seed.wrapping_add(round), &reader);
+            let none = SharedThreshold::new();
+            macro_rules! of_large {
+                ($threshold:expr, $k:expr) => {
+                    TopKRequest {
+                        live: live.as_deref(),
+                        filter: filter.as_deref(),
+                        tie: &tie,
+                        ..plain_request(&query, $k, $threshold)
+                    }
+                };
+            }
+            let mut ranking = reader.top_k_exhaustive(&of_large!(&none, usize::MAX)).hits;
+            let min_score = min_score.and_then(|place| Some(ranking.get(place)?.1));
+            ranking.retain(|hit| min_score.is_none_or(|least| hit.1 >= least));
+            let alone = SharedThreshold::new();
+            let request = TopKRequest { min_score, count_limit, ..of_large!(&alone, k) };
+            let found = reader.top_k(&request);
+            prop_assert_eq!(&found.hits[..], &ranking[..k.min(ranking.len())], "query {:?}", query);
+            prop_assert_eq!(found.matched.min(count_limit), (ranking.len() as u64).min(count_limit));
+            if ranking.len() >= k {
+                prop_assert_eq!(alone.get(), ranking[k - 1].1);
+            }
+            if let Some(former) = &former {
+                let alone = SharedThreshold::new();
+                let request = TopKRequest { min_score, count_limit, ..of_large!(&alone, k) };
+                prop_assert_eq!(&former.top_k(&request).hits, &found.hits);
+            }
+            let of_small: Vec<_> =
+                query.iter().filter_map(|(term, weight)| Some((small.term(reader.token(*term))?, *weight))).collect();
+            let beside = SharedThreshold::new();
+            let segments = vec![
+                SegmentSearch { reader: &small, request: TopKRequest { min_score, ..plain_request(&of_small, k, &beside) }, terms: &[], bounds: None },
+                SegmentSearch { reader: &reader, request: TopKRequest { min_score, ..of_large!(&beside, k) }, terms: &[], bounds: None },
+            ];
+            let parts = top_k_of_segments(segments);
+            let none = SharedThreshold::new();
+            let others = small.top_k_exhaustive(&TopKRequest { min_score, ..plain_request(&of_small, k, &none) }).hits;
+            let mut expected: Vec<f32> = ranking.iter().chain(&others).map(|hit| hit.1).collect();
+            expected.sort_by(|a, b| b.total_cmp(a));
+            expected.truncate(k);
+            let mut scores: Vec<f32> = parts.iter().flat_map(|part| &part.hits).map(|hit| hit.1).collect();
+            scores.sort_by(|a, b| b.total_cmp(a));
+            scores.truncate(k);
+            prop_assert_eq!(scores, expected);
+            Ok(())
+        };
+        check(0)?;
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let checks: Vec<_> = (1..5).map(|round| scope.spawn(move || check(round))).collect();
+            checks.into_iter().map(|check| check.join()).collect()
+        });
+        for result in results {
+            result.expect("no search panics")?;
+        }
+    }
+}
+
 /// More hits than bounds of blocks are for, a threshold from the start, and terms that hardly count beside another.
 #[test]
 fn terms_that_scans_defer_are_looked_up_for_all_documents_that_need_them() {

@@ -1,7 +1,5 @@
 //! The blocks that are scored first, which gives nearly the final threshold.
 
-use std::ops::Deref;
-
 use super::blocks::{BlockScratch, Plan, add_terms};
 use super::candidates::TopKCandidates;
 use super::pruned::Search;
@@ -15,14 +13,12 @@ const FEW_SEEDS: usize = 16;
 const TERMS_BETWEEN: usize = 3;
 
 /// Scores the best block of each of the best groups of all segments, and takes what it finds as candidates.
-pub(super) fn score<B>(
-    searches: &[Search<'_, '_, '_, B>],
+pub(super) fn score(
+    searches: &[Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
     own: &mut BlockScratch,
     found: &mut TopKCandidates<'_>,
-) where
-    B: Deref<Target = [u8]> + Clone + Send + Sync,
-{
+) {
     let (Some(first), Some(Plan { unit, .. })) = (searches.first(), plans.first()) else { return };
     let k = first.request.k;
     // What other segments found is a threshold already.
