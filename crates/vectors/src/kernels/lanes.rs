@@ -2,31 +2,41 @@
 //! scalar code, and four sums, because one addition has to wait for the one before it.
 
 /// Makes `implementation()` out of a module's `LANES`, `Vector` and its operations `zero`, `load`, `add`,
-/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features, and its `dot_i8`.
+/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features, and its `dots_i8`.
 macro_rules! implementation {
     ($name:literal, $features:literal, $detected:expr) => {
         /// This implementation, when the machine has the instructions.
         pub(super) fn implementation() -> Option<Implementation> {
-            $detected.then_some(Implementation { name: $name, dot, squared_distance, dot_i8 })
+            $detected.then_some(Implementation { name: $name, dots, squared_distances, dots_i8 })
         }
 
-        fn dot(query: &[f32], row: &[u8]) -> f32 {
-            let whole = whole_lanes(query, row);
+        fn dots(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
             // SAFETY: implementation() handed this function out only after it found the instructions.
-            let lanes = unsafe { dot_lanes(&query[..whole], &row[..whole * 4]) };
-            lanes + scalar::dot(&query[whole..], &row[whole * 4..])
+            unsafe { dots_lanes(query, rows, numbers, out) }
         }
 
-        fn squared_distance(query: &[f32], row: &[u8]) -> f32 {
-            let whole = whole_lanes(query, row);
-            // SAFETY: as in dot.
-            let lanes = unsafe { squared_distance_lanes(&query[..whole], &row[..whole * 4]) };
-            lanes + scalar::squared_distance(&query[whole..], &row[whole * 4..])
+        #[target_feature(enable = $features)]
+        fn dots_lanes(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+            let whole = query.len() / LANES * LANES;
+            for (number, out) in with_prefetch(rows, numbers).zip(out) {
+                let (row, rest) = rows.row(number).split_at(whole * 4);
+                *out = dot_lanes(&query[..whole], row) + scalar::dot(&query[whole..], rest);
+            }
         }
 
-        /// Components that fill whole vectors, by the shorter of the two.
-        fn whole_lanes(query: &[f32], row: &[u8]) -> usize {
-            query.len().min(row.len() / 4) / LANES * LANES
+        fn squared_distances(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+            // SAFETY: as in dots.
+            unsafe { squared_distances_lanes(query, rows, numbers, out) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn squared_distances_lanes(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+            let whole = query.len() / LANES * LANES;
+            for (number, out) in with_prefetch(rows, numbers).zip(out) {
+                let (row, rest) = rows.row(number).split_at(whole * 4);
+                *out = squared_distance_lanes(&query[..whole], row)
+                    + scalar::squared_distance(&query[whole..], rest);
+            }
         }
 
         #[target_feature(enable = $features)]
