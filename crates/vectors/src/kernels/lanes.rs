@@ -42,10 +42,21 @@ macro_rules! implementation {
         #[target_feature(enable = $features)]
         fn dot_lanes(query: &[f32], row: &[u8]) -> f32 {
             let mut sums = [zero(); 4];
-            for (number, (q, v)) in query.chunks_exact(LANES).zip(row.chunks_exact(LANES * 4)).enumerate() {
+            let (mut q4, mut v4) = (query.chunks_exact(LANES * 4), row.chunks_exact(LANES * 16));
+            for (q, v) in (&mut q4).zip(&mut v4) {
+                for at in 0..4 {
+                    // SAFETY: both chunks hold 4 · LANES f32, and the loads need no alignment.
+                    let (q, v) = unsafe {
+                        (load(q[at * LANES..].as_ptr()), load(v[at * LANES * 4..].as_ptr().cast()))
+                    };
+                    sums[at] = multiply_add(sums[at], q, v);
+                }
+            }
+            let rest = q4.remainder().chunks_exact(LANES).zip(v4.remainder().chunks_exact(LANES * 4));
+            for (at, (q, v)) in rest.enumerate() {
                 // SAFETY: both chunks hold LANES f32, and the loads need no alignment.
                 let (q, v) = unsafe { (load(q.as_ptr()), load(v.as_ptr().cast())) };
-                sums[number % 4] = multiply_add(sums[number % 4], q, v);
+                sums[at] = multiply_add(sums[at], q, v);
             }
             total(add(add(sums[0], sums[1]), add(sums[2], sums[3])))
         }
@@ -53,11 +64,23 @@ macro_rules! implementation {
         #[target_feature(enable = $features)]
         fn squared_distance_lanes(query: &[f32], row: &[u8]) -> f32 {
             let mut sums = [zero(); 4];
-            for (number, (q, v)) in query.chunks_exact(LANES).zip(row.chunks_exact(LANES * 4)).enumerate() {
-                // SAFETY: as in dot_lanes.
+            let (mut q4, mut v4) = (query.chunks_exact(LANES * 4), row.chunks_exact(LANES * 16));
+            for (q, v) in (&mut q4).zip(&mut v4) {
+                for at in 0..4 {
+                    // SAFETY: both chunks hold 4 · LANES f32, and the loads need no alignment.
+                    let (q, v) = unsafe {
+                        (load(q[at * LANES..].as_ptr()), load(v[at * LANES * 4..].as_ptr().cast()))
+                    };
+                    let difference = subtract(q, v);
+                    sums[at] = multiply_add(sums[at], difference, difference);
+                }
+            }
+            let rest = q4.remainder().chunks_exact(LANES).zip(v4.remainder().chunks_exact(LANES * 4));
+            for (at, (q, v)) in rest.enumerate() {
+                // SAFETY: both chunks hold LANES f32, and the loads need no alignment.
                 let (q, v) = unsafe { (load(q.as_ptr()), load(v.as_ptr().cast())) };
                 let difference = subtract(q, v);
-                sums[number % 4] = multiply_add(sums[number % 4], difference, difference);
+                sums[at] = multiply_add(sums[at], difference, difference);
             }
             total(add(add(sums[0], sums[1]), add(sums[2], sums[3])))
         }
