@@ -4,8 +4,8 @@ use super::beam::{Beam, Seen, Visited};
 use super::build::GraphOptions;
 use super::packed::Packed;
 
-/// Candidates that are looked at for each one that the options say: graphs that find more at the same width, for which
-/// searches pay forever, cost a merge half as much again. Measured: see `docs/design/vectors/hnsw.md`.
+/// Candidates that are looked at for each one that the options say: graphs then find more at the same width, for which
+/// searches pay forever and a merge once. Recall measured: see `docs/design/vectors/hnsw.md`.
 const THOROUGHNESS: usize = 2;
 
 /// Neighbours that are compared with a candidate before it is looked whether one of them is nearer to it.
