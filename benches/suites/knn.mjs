@@ -1,7 +1,9 @@
 // Nearest neighbours among dense vectors: recall against an exact scan, the time of both, what building a graph takes, in time and bytes.
 // The Rust program (crates/vectors/examples/bench_knn.rs) compares the exact answers with scores in double precision and every score
 // shown with the vector's own, and ends with an error when recall is below the floor. SPARROW_BENCH_EMBEDDINGS names a folder with
-// passages.f32 and queries.f32 (rows of 384 little-endian floats) for real embeddings; without it they are drawn from a mixture.
+// passages.f32 and queries.f32 (rows of 384 little-endian floats) for real embeddings (`examples/encode_corpus.rs` of the encoder
+// writes them); without it they are drawn from a mixture. Over real ones hnswlib, FAISS and usearch run too (dense/knn.py of the
+// peers' folder): the same vectors and questions, one thread, the best time of each question in three rounds.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -26,7 +28,92 @@ export async function run(context) {
   const program = await context.rustExample('bench_knn');
   const numbers = ['--count', `${count}`, '--questions', `${questions}`, '--dims', `${dims}`, '--floor', `${FLOOR}`];
   const files = context.size === 'smoke' ? [] : embeddings();
-  return { rows: describe(await captureJson(program, [...numbers, ...files])) };
+  const lines = await captureJson(program, [...numbers, ...files]);
+  const peers = files.length > 0 ? await peersOf(context, ['--count', `${count}`, '--questions', `${questions}`]) : [];
+  return { rows: [...describe(lines), ...compare(lines, peers)] };
+}
+
+/** What dense/knn.py of the peers' folder prints, or nothing where it cannot run. */
+async function peersOf(context, numbers) {
+  const script = context.peers === undefined ? undefined : join(context.peers, 'dense', 'knn.py');
+  if (script === undefined || !existsSync(script)) return [];
+  const python = await context.python();
+  if (python.skipped !== undefined) return [];
+  const [, vectors, , queries] = embeddings();
+  return captureJson(python.path, [script, vectors, queries, ...numbers]);
+}
+
+/** Recall@10 at which times are compared. */
+const RECALLS = [0.95, 0.99];
+
+/**
+ * Times at equal recall, building and exact scans, against each peer. A peer that does not reach a recall has no row for it.
+ * @param {object[]} lines what our program printed
+ * @param {object[]} peers what dense/knn.py printed
+ */
+export function compare(lines, peers) {
+  const rows = [];
+  const checked = 'recall@10 of both against an exact scan of the same vectors';
+  const engines = [...new Set(peers.filter((line) => line.width !== undefined).map((line) => line.engine))];
+  for (const engine of engines) {
+    const kind = engine.endsWith('int8') ? 'int8_hnsw' : 'hnsw';
+    const ours = lines.filter(
+      (line) =>
+        line.part === 'search' &&
+        line.kind === kind &&
+        line.what === 'graph' &&
+        line.filter === 1 &&
+        line.method === 'Graph',
+    );
+    const own = ours.map((line) => [line.recall, line.p50_us / 1000]);
+    const other = peers
+      .filter((line) => line.engine === engine && line.width !== undefined)
+      .map((line) => [line.recall, line.p50_ms]);
+    for (const recall of RECALLS) {
+      const [sparrow, peer] = [timeAt(own, recall), timeAt(other, recall)];
+      if (sparrow === undefined || peer === undefined) continue;
+      const what = `${kind}, recall@10 of ${recall}: p50`;
+      rows.push({ what, against: engine, unit: 'ms', sparrow, peer, checked, detail: { own, other } });
+    }
+    const built = (all) =>
+      all.find((line) => line.build_s !== undefined && (line.kind ?? line.engine) === (all === lines ? kind : engine));
+    const [sparrow, peer] = [built(lines)?.build_s, built(peers)?.build_s];
+    if (sparrow === undefined || peer === undefined) continue;
+    rows.push({
+      what: `${kind}: building the graph`,
+      against: engine,
+      unit: 's',
+      sparrow,
+      peer,
+      checked,
+      detail: null,
+    });
+  }
+  const scan = lines.find((line) => line.part === 'search' && line.kind === 'hnsw' && line.filter === 1)?.exact_p50_us;
+  for (const line of peers.filter((line) => line.bytes !== undefined && scan !== undefined)) {
+    rows.push({
+      what: 'exact scan: p50',
+      against: line.engine,
+      unit: 'ms',
+      sparrow: scan / 1000,
+      peer: line.p50_ms,
+      checked,
+      detail: line,
+    });
+  }
+  return rows;
+}
+
+/**
+ * The time at which a recall is reached, between the two widths around it.
+ * @param {[number, number][]} curve recall and time by width, ascending
+ */
+export function timeAt(curve, recall) {
+  const above = curve.findIndex(([reached]) => reached >= recall);
+  if (above < 0) return undefined;
+  if (above === 0) return curve[0][1];
+  const [[low, before], [high, after]] = [curve[above - 1], curve[above]];
+  return before + ((after - before) * (recall - low)) / (high - low);
 }
 
 function embeddings() {

@@ -219,7 +219,6 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tokenizers", &["sparrow-encoder"]),
     // Analyzers are tantivy's tokenizers, and fold by its table; nothing else of it is theirs.
     ("tantivy", &["sparrow-index", "sparrow-segments", "sparrow-aggregations", "sparrow-analysis"]),
-    ("usearch", &["sparrow-vectors"]),
     ("napi", &["sparrow-node"]),
 ];
 

@@ -1,8 +1,9 @@
-//! Encodes the `text` of JSON lines into the vectors that the benchmarks of the postings search.
+//! Encodes the `text` of JSON lines into the vectors that the benchmarks search.
 //!
 //! `zcat passages.jsonl.gz | cargo run --release -p sparrow-encoder --example encode_corpus -- MODEL_DIR PREFIX [LIMIT] [ALLOCATIONS]`;
 //! the library comes from SPARROW_ONNXRUNTIME. Writes rows of a sparse matrix whose columns are the vocabulary's
-//! numbers, little-endian: `PREFIX.ptr` (u32 per row and one more), `PREFIX.idx` (u32), `PREFIX.val` (f32).
+//! numbers, little-endian: `PREFIX.ptr` (u32 per row and one more), `PREFIX.idx` (u32), `PREFIX.val` (f32); for a model of
+//! dense vectors rows of f32 in `PREFIX.f32`, and nothing else.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::HashMap;
@@ -24,19 +25,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let number = |at: usize, default: usize| arguments.get(at).map_or(Ok(default), |text| text.parse());
     let (limit, allocations) = (number(2, usize::MAX)?, number(3, 2)?);
-    let library = std::env::var_os("SPARROW_ONNXRUNTIME").ok_or("set SPARROW_ONNXRUNTIME")?.into();
-    set_runtime(library);
+    let model = Model::load(&PathBuf::from(dir))?;
+    if !model.is_native() {
+        set_runtime(std::env::var_os("SPARROW_ONNXRUNTIME").ok_or("set SPARROW_ONNXRUNTIME")?.into());
+    }
     let vocabulary = vocabulary(&PathBuf::from(dir))?;
     let options =
         DeploymentOptions { allocations, threads_per_allocation: 1, queue_capacity: 4096, cache_bytes: 0 };
-    let deployment = Deployment::start(Model::load(&PathBuf::from(dir))?, options)?;
+    let deployment = Deployment::start(model, options)?;
+    let mut lines = std::io::stdin().lock().lines().take(limit);
+    let Some(first) = lines.next().transpose()? else { return Err("no lines".into()) };
+    let probe = deployment.encode_paced(&[&text(&first)?], None)?.remove(0);
+    let mut lines = std::iter::once(Ok(first)).chain(lines);
+    if matches!(probe.output, Output::Dense(_)) {
+        return dense(&deployment, &mut lines, prefix);
+    }
 
     let file = |ending: &str| File::create(format!("{prefix}.{ending}")).map(BufWriter::new);
     let (mut ptr, mut idx, mut val) = (file("ptr")?, file("idx")?, file("val")?);
     let (mut rows, mut weights, mut tokens) = (0_usize, 0_u32, 0_u64);
     ptr.write_all(&0_u32.to_le_bytes())?;
     let start = Instant::now();
-    let mut lines = std::io::stdin().lock().lines().take(limit);
     loop {
         let texts = lines.by_ref().take(CHUNK).map(|line| text(&line?)).collect::<Result<Vec<_>, _>>()?;
         if texts.is_empty() {
@@ -73,6 +82,34 @@ fn main() -> Result<(), Box<dyn Error>> {
         f64::from(weights) / rows as f64,
         rows as f64 / seconds
     );
+    Ok(())
+}
+
+/// Rows of floats, one after another.
+fn dense(
+    deployment: &Deployment,
+    lines: &mut impl Iterator<Item = std::io::Result<String>>,
+    prefix: &str,
+) -> Result<(), Box<dyn Error>> {
+    let mut file = BufWriter::new(File::create(format!("{prefix}.f32"))?);
+    let (mut rows, start) = (0_usize, Instant::now());
+    loop {
+        let texts = lines.take(CHUNK).map(|line| text(&line?)).collect::<Result<Vec<_>, _>>()?;
+        if texts.is_empty() {
+            break;
+        }
+        rows += texts.len();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for encoded in deployment.encode_paced(&texts, None)? {
+            let Output::Dense(vector) = encoded.output else { return Err("the model is not dense".into()) };
+            for component in vector.iter() {
+                file.write_all(&component.to_le_bytes())?;
+            }
+        }
+    }
+    file.flush()?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{rows} texts: {seconds:.1} s, {:.0} texts/s", rows as f64 / seconds);
     Ok(())
 }
 

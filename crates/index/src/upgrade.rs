@@ -24,7 +24,7 @@ use sparrow_segments::directory::{LazyDirectory, MANAGED};
 use sparrow_segments::manifest::META;
 use sparrow_segments::manifest::{Checksum, Commit, Manifest};
 use sparrow_segments::plugins::{
-    self, ContainerWriter, DenseReader, PartKind, SparseReader, VectorSettings, read_parts,
+    self, ContainerWriter, DenseGraph, DenseReader, PartKind, SparseReader, VectorSettings, read_parts,
 };
 
 /// How far a rewrite is, in live documents.
@@ -164,8 +164,13 @@ impl TakenSegment {
         let mut container = ContainerWriter::new(out);
         // Numbers of documents, or of passages where there are more of them.
         let same = |count: u32| (0..count).collect::<Vec<u32>>();
-        // Vectors in an old layout are written anew, and their graphs with them.
+        // Vectors in an old layout are written anew, and their graphs with them; for an old graph its vectors are.
         let mut renewed = BTreeSet::new();
+        for part in parts.iter().filter(|part| matches!(part.kind, PartKind::Graph)) {
+            if DenseGraph::open(part.bytes.clone()).is_ok_and(|graph| !graph.is_current()) {
+                renewed.insert(part.field);
+            }
+        }
         for part in parts {
             if cancel.load(Ordering::Relaxed) {
                 return Err(IndexError::Cancelled);
@@ -181,7 +186,7 @@ impl TakenSegment {
                     };
                     let reader = DenseReader::open(part.bytes.clone()).map_err(damaged)?;
                     reader.verify().map_err(damaged)?;
-                    if reader.is_current() {
+                    if reader.is_current() && !renewed.contains(&part.field) {
                         container.part(part.field, part.kind, &part.bytes)
                     } else {
                         renewed.insert(part.field);

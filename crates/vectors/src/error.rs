@@ -23,7 +23,4 @@ pub enum VectorsError {
     /// Documents must be added in ascending order, each once.
     #[error("document {doc} was added after document {previous}")]
     OutOfOrder { doc: u32, previous: u32 },
-    /// The library that builds graphs gave up.
-    #[error("graph cannot be built: {reason}")]
-    Graph { reason: String },
 }

@@ -9,6 +9,7 @@ use crate::error::VectorsError;
 use crate::graph::BeamSearch;
 use crate::graph::GraphReader;
 use crate::reader::VectorsReader;
+use crate::rough::BATCH;
 use crate::scorer::Query;
 use crate::top_k::{Best, TopKRequest};
 
@@ -61,7 +62,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         check_vector(self.metric(), request.query)?;
         let allowed = self.count_allowed(request);
         let candidates = effort.candidates(request.k).min(allowed);
-        if let Some(graph) = graph.filter(|graph| graph.len() == self.len())
+        if let Some(graph) = graph.filter(|graph| graph.is_of(self))
             && let Some(found) = self.walk(graph, request, candidates, allowed)
         {
             return Ok((found, Method::Graph));
@@ -110,36 +111,46 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         if candidates == 0 || expected > budget {
             return None;
         }
-        let codes = self.has_codes();
-        let query = Query::new(self.metric(), request.query, codes);
-        let found = graph.walk(&mut BeamSearch {
+        let query = Query::new(self.metric(), request.query, self.has_codes() || graph.code_bytes() > 0);
+        let allows = |ord: usize| request.allows(self.doc(ord));
+        let found = graph.walk(&BeamSearch {
             candidates,
             budget,
-            allows: &|ord| request.allows(self.doc(ord)),
-            nearness: &|ord| if codes { query.rough(self, ord) } else { query.exact(self, ord) },
+            allows: (allowed < self.len()).then_some(&allows),
+            near: &|compared, vectors, out| query.on_walk(self, compared, vectors, out),
             cancelled: &|| request.is_cancelled(),
         })?;
-        Some(self.rescore(request, &query, found))
+        Some(self.rescore(request, &query, found, graph.code_bytes() > 0 || self.has_codes()))
     }
 
     fn scan_codes(&self, request: &TopKRequest<'_>, candidates: usize) -> Vec<(DocId, Score)> {
         let query = Query::new(self.metric(), request.query, true);
         let mut best = Best::new(request, candidates, self.len());
-        self.scan(request, |doc, ord| best.offer(doc, query.rough(self, ord)));
+        let near = |ords: &[u32], out: &mut [f32]| query.by_codes(self, ords, out);
+        self.scan(request, near, |doc, near| best.offer(doc, near));
         let found = best.finish().into_iter().filter_map(|(doc, nearness)| Some((self.ord(doc)?, nearness)));
-        self.rescore(request, &query, found.collect())
+        self.rescore(request, &query, found.collect(), true)
     }
 
-    /// The `k` best of some vectors by their exact scores.
+    /// The `k` best of some vectors by their exact scores; `by_codes` when those at hand are not exact.
     fn rescore(
         &self,
         request: &TopKRequest<'_>,
         query: &Query<'_>,
-        found: Vec<(usize, f32)>,
+        mut found: Vec<(usize, f32)>,
+        by_codes: bool,
     ) -> Vec<(DocId, Score)> {
+        if by_codes {
+            let (mut ords, mut near) = ([0; BATCH], [0.0; BATCH]);
+            for found in found.chunks_mut(BATCH) {
+                let count = found.len();
+                ords.iter_mut().zip(&*found).for_each(|(ord, found)| *ord = found.0 as u32);
+                query.exact_many(self, &ords[..count], &mut near[..count]);
+                found.iter_mut().zip(near).for_each(|(found, near)| found.1 = near);
+            }
+        }
         let mut best = Best::new(request, request.k, found.len());
         for (ord, nearness) in found {
-            let nearness = if self.has_codes() { query.exact(self, ord) } else { nearness };
             let score = self.metric().score_of_nearness(nearness);
             if request.min_score.is_none_or(|floor| score >= floor) {
                 best.offer(self.doc(ord), score);

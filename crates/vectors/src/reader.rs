@@ -8,6 +8,7 @@ use crate::builder;
 use crate::element::Metric;
 use crate::error::VectorsError;
 use crate::format::{HEADER, Header, Layout, VERSION, f32_at, u32_at};
+use crate::kernels::Rows;
 
 /// Vectors over bytes that someone else owns, such as a memory map.
 #[derive(Debug, Clone)]
@@ -123,6 +124,17 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         let width = self.header.metric.element.row_bytes(self.dims());
         let start = self.layout.vectors + ord * width;
         &self.bytes[start..start + width]
+    }
+
+    /// All vectors, by their numbers.
+    pub(crate) fn rows(&self) -> Rows<'_> {
+        let width = self.header.metric.element.row_bytes(self.dims());
+        Rows::new(&self.bytes[self.layout.vectors..self.layout.codes], width)
+    }
+
+    /// The codes of all vectors, by their numbers; only with [`VectorsReader::has_codes`].
+    pub(crate) fn code_rows(&self) -> Rows<'_> {
+        Rows::new(&self.bytes[self.layout.codes..self.layout.end], self.dims())
     }
 
     /// 8-bit codes of one vector; only with [`VectorsReader::has_codes`].

@@ -1,35 +1,15 @@
-//! Comparing one query with stored vectors, and stored vectors with each other.
+//! Comparing one query with stored vectors.
 
 use std::ops::Deref;
 
 use crate::builder::{encode, inverse_length};
 use crate::element::{Element, Metric};
+use crate::graph::Compared;
 use crate::kernels;
 use crate::quantise::Int8;
 use crate::reader::VectorsReader;
+use crate::rough::{BATCH, Factor, Rough};
 use crate::similarity::Similarity;
-
-/// One side of a comparison.
-#[derive(Clone, Copy)]
-enum Side<'a> {
-    Float {
-        row: &'a [u8],
-        inverse_length: f32,
-    },
-    Byte {
-        row: &'a [u8],
-        squared_length: u32,
-    },
-    Bit {
-        row: &'a [u8],
-    },
-    /// Floats by their codes.
-    Codes {
-        codes: &'a [u8],
-        scale: f32,
-        inverse_length: f32,
-    },
-}
 
 /// A query made ready for one segment.
 pub(crate) struct Query<'a> {
@@ -65,104 +45,107 @@ impl<'a> Query<'a> {
 
     /// Exact nearness of a stored vector.
     pub(crate) fn exact<B: Deref<Target = [u8]>>(&self, reader: &VectorsReader<B>, ord: usize) -> f32 {
-        let row = reader.row(ord);
-        let raw = match (self.metric.element, self.metric.similarity) {
-            (Element::Float, Similarity::Cosine) => {
-                kernels::dot(self.floats, row) * self.inverse_length * reader.inverse_length(ord)
-            }
-            (Element::Float, Similarity::L2Norm) => kernels::squared_distance(self.floats, row),
-            (Element::Float, _) => kernels::dot(self.floats, row),
-            (Element::Byte, _) => {
-                let side = Side::Byte { row, squared_length: reader.squared_length(ord) };
-                raw(
-                    self.metric.similarity,
-                    Side::Byte { row: &self.bytes, squared_length: self.squared_length },
-                    side,
-                )
-            }
-            (Element::Bit, _) => {
-                raw(self.metric.similarity, Side::Bit { row: &self.bytes }, Side::Bit { row })
-            }
-        };
-        self.metric.nearness(raw)
+        let mut near = [0.0];
+        self.exact_many(reader, &[ord as u32], &mut near);
+        near[0]
     }
 
-    /// Nearness by codes; only when query and reader have them.
-    pub(crate) fn rough<B: Deref<Target = [u8]>>(&self, reader: &VectorsReader<B>, ord: usize) -> f32 {
-        let own = Side::Codes { codes: &self.bytes, scale: self.scale, inverse_length: self.inverse_length };
-        self.metric.nearness(raw(self.metric.similarity, own, codes_of(reader, ord)))
-    }
-}
-
-fn codes_of<B: Deref<Target = [u8]>>(reader: &VectorsReader<B>, ord: usize) -> Side<'_> {
-    Side::Codes {
-        codes: reader.codes(ord),
-        scale: reader.scale(ord),
-        inverse_length: reader.inverse_length(ord),
-    }
-}
-
-fn side<B: Deref<Target = [u8]>>(
-    metric: Metric,
-    reader: &VectorsReader<B>,
-    ord: usize,
-    codes: bool,
-) -> Side<'_> {
-    match metric.element {
-        Element::Byte => Side::Byte { row: reader.row(ord), squared_length: reader.squared_length(ord) },
-        Element::Bit => Side::Bit { row: reader.row(ord) },
-        Element::Float if codes => codes_of(reader, ord),
-        Element::Float => Side::Float { row: reader.row(ord), inverse_length: reader.inverse_length(ord) },
-    }
-}
-
-/// Distance of two stored vectors, smaller is nearer; by codes if both have them.
-pub(crate) fn distance<B: Deref<Target = [u8]>>(
-    metric: Metric,
-    (a, a_ord): (&VectorsReader<B>, usize),
-    (b, b_ord): (&VectorsReader<B>, usize),
-) -> f32 {
-    let codes = a.has_codes() && b.has_codes();
-    let (a, b) = (side(metric, a, a_ord, codes), side(metric, b, b_ord, codes));
-    let nearness = metric.nearness(raw(metric.similarity, a, b));
-    if metric.similarity == Similarity::Cosine { 1.0 - nearness } else { -nearness }
-}
-
-/// A cosine, a dot product, a squared distance or a number of bits.
-fn raw(similarity: Similarity, a: Side<'_>, b: Side<'_>) -> f32 {
-    match (a, b) {
-        (Side::Bit { row: a }, Side::Bit { row: b }) => kernels::hamming(a, b) as f32,
-        (Side::Byte { row: a, squared_length: a2 }, Side::Byte { row: b, squared_length: b2 }) => {
-            let dot = kernels::dot_i8(a, b);
+    /// Exact nearness of at most [`BATCH`] stored vectors.
+    pub(crate) fn exact_many<B: Deref<Target = [u8]>>(
+        &self,
+        reader: &VectorsReader<B>,
+        ords: &[u32],
+        out: &mut [f32],
+    ) {
+        let rows = reader.rows();
+        let similarity = self.metric.similarity;
+        if self.metric.element == Element::Float {
             match similarity {
+                Similarity::Cosine => {
+                    kernels::dots(self.floats, rows, ords, out);
+                    for (ord, out) in ords.iter().zip(out) {
+                        *out = *out * self.inverse_length * reader.inverse_length(*ord as usize);
+                    }
+                }
+                Similarity::L2Norm => {
+                    kernels::squared_distances(self.floats, rows, ords, out);
+                    out.iter_mut().take(ords.len()).for_each(|out| *out = -*out);
+                }
+                Similarity::DotProduct | Similarity::MaxInnerProduct => {
+                    kernels::dots(self.floats, rows, ords, out);
+                }
+            }
+            return;
+        }
+        let mut raw = [0; BATCH];
+        if self.metric.element == Element::Bit {
+            kernels::hammings(&self.bytes, rows, ords, &mut raw);
+            raw.iter().zip(out).take(ords.len()).for_each(|(bits, out)| *out = -(*bits as f32));
+            return;
+        }
+        kernels::dots_i8(&self.bytes, rows, ords, &mut raw);
+        for ((dot, ord), out) in raw.iter().zip(ords).zip(out) {
+            let (a2, b2) = (self.squared_length, reader.squared_length(*ord as usize));
+            *out = match similarity {
                 Similarity::Cosine if a2 == 0 || b2 == 0 => 0.0,
-                Similarity::Cosine => (f64::from(dot) / (f64::from(a2) * f64::from(b2)).sqrt()) as f32,
+                Similarity::Cosine => (f64::from(*dot) / (f64::from(a2) * f64::from(b2)).sqrt()) as f32,
                 // Whole numbers, so the difference is exact.
-                Similarity::L2Norm => (i64::from(a2) + i64::from(b2) - 2 * i64::from(dot)) as f32,
-                Similarity::DotProduct | Similarity::MaxInnerProduct => dot as f32,
+                Similarity::L2Norm => -((i64::from(a2) + i64::from(b2) - 2 * i64::from(*dot)) as f32),
+                Similarity::DotProduct | Similarity::MaxInnerProduct => *dot as f32,
+            };
+        }
+    }
+
+    /// The query by its codes, to be compared with many.
+    pub(crate) fn rough(&self) -> Rough<'_> {
+        let factor = match self.metric.element {
+            Element::Float => Factor::of_codes(self.metric.similarity, self.scale, self.inverse_length),
+            Element::Byte => Factor::of_bytes(self.metric.similarity, self.squared_length),
+            Element::Bit => Factor::default(),
+        };
+        Rough::new(self.metric, &self.bytes, factor)
+    }
+
+    /// Nearness of a graph's vectors, by codes where there are any.
+    pub(crate) fn on_walk<B: Deref<Target = [u8]>>(
+        &self,
+        reader: &VectorsReader<B>,
+        compared: &Compared<'_>,
+        vectors: &[u32],
+        out: &mut [f32],
+    ) {
+        let first = compared.first;
+        let similarity = self.metric.similarity;
+        for (vectors, out) in vectors.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            if let Some(codes) = compared.codes {
+                let factor = |vector: u32| {
+                    let inverse_length = reader.inverse_length(first + vector as usize);
+                    Factor::of_codes(similarity, codes.scale(vector), inverse_length)
+                };
+                self.rough().near(codes.rows, vectors, factor, out);
+                continue;
+            }
+            let mut ords = [0; BATCH];
+            ords.iter_mut().zip(vectors).for_each(|(ord, vector)| *ord = first as u32 + vector);
+            if reader.has_codes() {
+                self.by_codes(reader, &ords[..vectors.len()], out);
+            } else {
+                self.exact_many(reader, &ords[..vectors.len()], out);
             }
         }
-        (
-            Side::Codes { codes: a, scale: a_scale, inverse_length: a_inverse },
-            Side::Codes { codes: b, scale: b_scale, inverse_length: b_inverse },
-        ) => {
-            let dot = kernels::dot_i8(a, b) as f32 * a_scale * b_scale;
-            let squared = |inverse: f32| if inverse > 0.0 { (1.0 / inverse).powi(2) } else { 0.0 };
-            match similarity {
-                Similarity::Cosine => dot * a_inverse * b_inverse,
-                Similarity::L2Norm => squared(a_inverse) + squared(b_inverse) - 2.0 * dot,
-                Similarity::DotProduct | Similarity::MaxInnerProduct => dot,
-            }
-        }
-        (
-            Side::Float { row: a, inverse_length: a_inverse },
-            Side::Float { row: b, inverse_length: b_inverse },
-        ) => match similarity {
-            Similarity::Cosine => kernels::dot_rows(a, b) * a_inverse * b_inverse,
-            Similarity::L2Norm => kernels::squared_distance_rows(a, b),
-            Similarity::DotProduct | Similarity::MaxInnerProduct => kernels::dot_rows(a, b),
-        },
-        // Both sides are always of one kind.
-        _ => 0.0,
+    }
+
+    /// Nearness of at most [`BATCH`] vectors by the codes that the reader has.
+    pub(crate) fn by_codes<B: Deref<Target = [u8]>>(
+        &self,
+        reader: &VectorsReader<B>,
+        ords: &[u32],
+        out: &mut [f32],
+    ) {
+        let factor = |ord: u32| {
+            let ord = ord as usize;
+            Factor::of_codes(self.metric.similarity, reader.scale(ord), reader.inverse_length(ord))
+        };
+        self.rough().near(reader.code_rows(), ords, factor, out);
     }
 }

@@ -10,6 +10,7 @@ use sparrow_types::{DocId, Score};
 use crate::builder::check_vector;
 use crate::error::VectorsError;
 use crate::reader::VectorsReader;
+use crate::rough::BATCH;
 use crate::scorer::Query;
 
 /// Vectors scored between two looks at the cancel flag: about a millisecond's work.
@@ -105,8 +106,9 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         check_vector(self.metric(), request.query)?;
         let query = Query::new(self.metric(), request.query, false);
         let mut best = Best::new(request, request.k, self.len());
-        self.scan(request, |doc, ord| {
-            let score = self.metric().score_of_nearness(query.exact(self, ord));
+        let near = |ords: &[u32], out: &mut [f32]| query.exact_many(self, ords, out);
+        self.scan(request, near, |doc, near| {
+            let score = self.metric().score_of_nearness(near);
             if request.min_score.is_none_or(|floor| score >= floor) {
                 best.offer(doc, score);
             }
@@ -114,15 +116,31 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         Ok(best.finish())
     }
 
-    /// Visits each allowed document that has a vector, with the vector's number.
-    pub(crate) fn scan(&self, request: &TopKRequest<'_>, mut visit: impl FnMut(DocId, usize)) {
-        for ord in 0..self.len() {
-            if ord % CANCEL_INTERVAL == 0 && request.is_cancelled() {
+    /// Visits each allowed document that has a vector with its nearness, which `near` gives for many vectors at a time.
+    pub(crate) fn scan(
+        &self,
+        request: &TopKRequest<'_>,
+        near: impl Fn(&[u32], &mut [f32]),
+        mut visit: impl FnMut(DocId, f32),
+    ) {
+        let (mut ords, mut nearness) = ([0; BATCH], [0.0; BATCH]);
+        let mut next = 0;
+        while next < self.len() {
+            if request.is_cancelled() {
                 break;
             }
-            let doc = self.doc(ord);
-            if request.allows(doc) {
-                visit(doc, ord);
+            let end = self.len().min(next + CANCEL_INTERVAL);
+            while next < end {
+                let mut count = 0;
+                while next < end && count < BATCH {
+                    ords[count] = next as u32;
+                    count += usize::from(request.allows(self.doc(next)));
+                    next += 1;
+                }
+                near(&ords[..count], &mut nearness[..count]);
+                for (ord, near) in ords[..count].iter().zip(&nearness) {
+                    visit(self.doc(*ord as usize), *near);
+                }
             }
         }
     }

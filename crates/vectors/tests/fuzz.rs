@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use sparrow_fuzzing::{Campaign, Random, mutated};
 use sparrow_vectors::{
-    Element, GraphOptions, GraphReader, GraphSource, Int8, MAX_BLOCK, Metric, Similarity, VectorsBuilder,
-    VectorsReader, write_graph,
+    Effort, Element, GraphOptions, GraphReader, GraphSource, Int8, MAX_BLOCK, Metric, Similarity,
+    TopKRequest, VectorsBuilder, VectorsReader, write_graph,
 };
 
 fn vectors(similarity: Similarity, element: Element, count: u32, codes: bool) -> Vec<u8> {
@@ -33,23 +33,35 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// Makes the checksums of graphs true again.
 fn sealed_graph(mut bytes: Vec<u8>) -> Vec<u8> {
-    if bytes.len() < 24 {
+    let header = if bytes.get(7) == Some(&1) { 24 } else { 28 };
+    if bytes.len() < header {
         return bytes;
     }
-    let head = crc32fast::hash(&bytes[..20]);
-    bytes[20..24].copy_from_slice(&head.to_le_bytes());
-    let mut at = 24;
+    let head = crc32fast::hash(&bytes[..header - 4]);
+    bytes[header - 4..header].copy_from_slice(&head.to_le_bytes());
+    let number = |bytes: &[u8], at: usize| {
+        let mut number = [0; 4];
+        number.copy_from_slice(&bytes[at..at + 4]);
+        u32::from_le_bytes(number) as usize
+    };
+    let code_bytes = if header == 28 { number(&bytes, 20) } else { 0 };
+    let mut at = header;
     while bytes.len() >= at + 32 {
-        let mut length = [0; 8];
-        length.copy_from_slice(&bytes[at + 16..at + 24]);
-        let end =
-            usize::try_from(u64::from_le_bytes(length)).ok().and_then(|length| (at + 32).checked_add(length));
-        let Some(end) = end.filter(|end| *end <= bytes.len()) else { return bytes };
+        let (length, high) = (number(&bytes, at + 16), number(&bytes, at + 20));
+        let end = (at + 32).saturating_add(length);
+        if high > 0 || end > bytes.len() {
+            return bytes;
+        }
         let body = crc32fast::hash(&bytes[at + 32..end]);
         bytes[at + 24..at + 28].copy_from_slice(&body.to_le_bytes());
         let head = crc32fast::hash(&bytes[at..at + 28]);
         bytes[at + 28..at + 32].copy_from_slice(&head.to_le_bytes());
-        at = end;
+        let codes = number(&bytes, at + 4).saturating_mul(code_bytes + 4).saturating_add(4);
+        at = end.saturating_add(if code_bytes > 0 { codes } else { 0 });
+        if code_bytes > 0 && at <= bytes.len() {
+            let sum = crc32fast::hash(&bytes[end + 4..at]);
+            bytes[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+        }
     }
     bytes
 }
@@ -87,24 +99,42 @@ fn damaged_vectors() {
 
 #[test]
 fn damaged_graphs() {
-    let bytes = vectors(Similarity::Cosine, Element::Float, 60, true);
-    let reader = VectorsReader::open(bytes).unwrap();
-    let doc_map = (0..reader.num_docs()).collect();
-    let mut graph = Vec::new();
-    let options = GraphOptions { m: 4, ef_construction: 16 };
-    let never = AtomicBool::new(false);
-    write_graph(vec![GraphSource { reader, doc_map }], options, MAX_BLOCK, &never, &mut graph).unwrap();
-    assert_eq!(sealed_graph(graph.clone()), graph);
-    let seeds = [graph];
+    let reader =
+        |codes: bool| VectorsReader::open(vectors(Similarity::Cosine, Element::Float, 60, codes)).unwrap();
+    let seeds = [true, false].map(|codes| {
+        let reader = reader(codes);
+        let doc_map = (0..reader.num_docs()).collect();
+        let mut graph = Vec::new();
+        let options = GraphOptions { m: 4, ef_construction: 16 };
+        let never = AtomicBool::new(false);
+        write_graph(&[GraphSource { reader, doc_map }], codes, options, MAX_BLOCK, &never, &mut graph)
+            .unwrap();
+        assert_eq!(sealed_graph(graph.clone()), graph);
+        graph
+    });
+    let bytes = vectors(Similarity::Cosine, Element::Float, 60, false);
+    let reader = VectorsReader::open(&bytes[..]).unwrap();
+    let query = [1.0, -1.0, 0.5, 2.0, 0.0, 0.0, 3.0, -4.0];
     Campaign::new(env!("CARGO_MANIFEST_DIR"), "graphs").run(
         |random: &mut Random| {
-            let bytes = mutated(random, &seeds, &[b"SPRHNSW\x01"]);
+            let bytes = mutated(random, &seeds, &[b"SPRHNSW\x01", b"SPRHNSW\x02"]);
             if random.once_in(4) { bytes } else { sealed_graph(bytes) }
         },
         |bytes| {
-            if let Ok(graph) = GraphReader::open(bytes) {
-                assert!(graph.len() < 1 << 32);
-            }
+            let Ok(graph) = GraphReader::open(bytes) else { return };
+            assert!(graph.len() < 1 << 32);
+            let _ = graph.verify();
+            let request = TopKRequest {
+                query: &query,
+                k: 5,
+                live: None,
+                filter: None,
+                min_score: None,
+                tie: &|doc| u64::from(doc),
+                cancel: None,
+            };
+            let effort = Effort { num_candidates: 1, oversample: 1.0 };
+            assert!(reader.nearest(Some(&graph), &request, effort).unwrap().0.len() <= 5);
         },
     );
 }

@@ -130,9 +130,10 @@ impl SegmentPlugins {
         self.passages.get(&field.field_id())
     }
 
-    /// Whether all dense vectors are in the layout that is written today.
+    /// Whether all dense vectors and their graphs are in the layout that is written today.
     pub fn vectors_are_current(&self) -> bool {
         self.dense.values().all(VectorsReader::is_current)
+            && self.graphs.values().all(GraphReader::is_current)
     }
 
     /// Size of the container.

@@ -109,11 +109,15 @@ impl VectorSettings {
         })?;
         let Some(graph) = options.graph.filter(|_| count >= self.min_graph_vectors) else { return Ok(()) };
         container.part_with(field, PartKind::Graph, &mut |out| {
-            let sources = sources.iter().map(|(reader, doc_map)| GraphSource {
-                reader: DenseReader::clone(reader),
-                doc_map: doc_map.clone(),
-            });
-            if write_graph(sources.collect(), graph, MAX_BLOCK, &self.stopped, out)? {
+            let sources: Vec<GraphSource<OwnedBytes>> = sources
+                .iter()
+                .map(|(reader, doc_map)| GraphSource {
+                    reader: DenseReader::clone(reader),
+                    doc_map: doc_map.clone(),
+                })
+                .collect();
+            let with_codes = options.codes().is_some();
+            if write_graph(&sources, with_codes, graph, MAX_BLOCK, &self.stopped, out)? {
                 return Ok(());
             }
             Err(io::Error::new(io::ErrorKind::Interrupted, "the index is closing"))

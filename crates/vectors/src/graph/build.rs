@@ -6,18 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use sparrow_types::DocId;
-use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
-use super::format::{block_header, header};
-use crate::error::VectorsError;
-use crate::kernels::stored::set_metric;
+use super::format::{BlockHeader, header};
+use super::insert::{Graph, Inserter};
+use super::packed::Packed;
+use crate::element::{Element, Metric};
 use crate::merge::DROPPED;
 use crate::reader::VectorsReader;
-use crate::scorer::distance;
 
-/// Most vectors of one graph. While it is built a vector takes about 350 bytes of memory besides itself, so this
-/// bounds a merge at some 90 MB; numbers below 2^24 are exact as f32, which the builder relies on.
+/// Most vectors of one graph. While it is built a vector takes about 200 bytes of memory besides its codes, so this
+/// and [`MAX_CODES`] bound a merge.
 pub const MAX_BLOCK: usize = 250_000;
+
+/// Most bytes of codes that a graph is built over.
+const MAX_CODES: usize = 192 << 20;
 
 /// Vectors added between two looks at the cancel flag.
 const CANCEL_INTERVAL: usize = 64;
@@ -37,7 +39,7 @@ impl Default for GraphOptions {
     }
 }
 
-/// Vectors of one old segment for a new graph. Owned, as the graph library keeps them while it works.
+/// Vectors of one old segment for a new graph.
 pub struct GraphSource<B> {
     /// The vectors.
     pub reader: VectorsReader<B>,
@@ -46,21 +48,23 @@ pub struct GraphSource<B> {
 }
 
 /// Writes graphs over the vectors that [`crate::merge_vectors`] makes of the same sources. Always the same bytes for
-/// the same vectors. Reads the sources' vectors in no particular order, and holds one block's graph in memory.
+/// the same vectors. Reads each source once, in order, and holds one block's graph and codes in memory. `with_codes` says
+/// whether the merged vectors have codes; a graph over floats without any has its own.
 ///
 /// Returns `false`, having written nothing that may be used, when `cancel` was set.
 ///
 /// # Errors
-/// `InvalidInput` when the sources differ in their metric, `Other` when the library fails; those of `out`.
+/// `InvalidInput` when the sources differ in their metric; those of `out`.
 pub fn write_graph<B>(
-    sources: Vec<GraphSource<B>>,
+    sources: &[GraphSource<B>],
+    with_codes: bool,
     options: GraphOptions,
     max_block: usize,
     cancel: &AtomicBool,
     out: &mut dyn Write,
 ) -> io::Result<bool>
 where
-    B: Deref<Target = [u8]> + Send + Sync + 'static,
+    B: Deref<Target = [u8]>,
 {
     let mut kept: Vec<(u32, u32)> = Vec::new();
     for (number, source) in sources.iter().enumerate() {
@@ -71,124 +75,60 @@ where
         let ords = (0..source.reader.len()).filter(|ord| stays(source.reader.doc(*ord)));
         kept.extend(ords.map(|ord| (number as u32, ord as u32)));
     }
-    let blocks = kept.len().div_ceil(max_block.clamp(1, MAX_BLOCK));
+    let metric = sources.first().map(|source| source.reader.metric());
+    let width = metric.map_or(0, |metric| metric.element.components(metric.dims));
+    let own_codes = !with_codes && metric.is_some_and(|metric| metric.element == Element::Float);
+    let max_block = max_block.min(MAX_CODES / width.max(1)).clamp(1, MAX_BLOCK);
+    let blocks = kept.len().div_ceil(max_block);
     let size = kept.len().div_ceil(blocks.max(1));
-    out.write_all(&header(kept.len() as u32, blocks as u32, options.m, options.ef_construction))?;
-    let sources: Arc<[GraphSource<B>]> = sources.into();
-    let kept: Arc<[(u32, u32)]> = kept.into();
-    for block in 0..blocks {
-        let vectors = block * size..((block + 1) * size).min(kept.len());
-        let graph =
-            Graph::build(&sources, &kept, vectors.clone(), options, cancel).map_err(io::Error::other)?;
-        let Some(graph) = graph else { return Ok(false) };
+    let code_bytes = if own_codes { width as u32 } else { 0 };
+    out.write_all(&header(kept.len() as u32, blocks as u32, options, code_bytes))?;
+    for (block, kept) in kept.chunks(size.max(1)).enumerate() {
+        let Some(metric) = metric else { break };
+        let packed = pack(metric, sources, kept);
+        let Some(graph) = build(&packed, options, cancel) else { return Ok(false) };
         let body = graph.body();
-        let head = block_header(
-            vectors.start as u32,
-            vectors.len() as u32,
-            graph.levels.len() as u32,
-            graph.entry,
-            &body,
-        );
-        out.write_all(&head)?;
+        let head = BlockHeader {
+            first: (block * size) as u32,
+            count: kept.len() as u32,
+            levels: graph.levels() as u32,
+            entry: graph.entry(),
+        };
+        out.write_all(&head.to_bytes(&body))?;
         out.write_all(&body)?;
+        if own_codes {
+            let scales: Vec<u8> = packed.scales.iter().flat_map(|scale| scale.to_le_bytes()).collect();
+            let mut checksum = crc32fast::Hasher::new();
+            checksum.update(&scales);
+            checksum.update(&packed.rows);
+            out.write_all(&checksum.finalize().to_le_bytes())?;
+            out.write_all(&scales)?;
+            out.write_all(&packed.rows)?;
+        }
     }
     Ok(true)
 }
 
-/// Vectors on one level, ascending, with the ends of their lists of neighbours.
-#[derive(Default)]
-struct Level {
-    nodes: Vec<u32>,
-    ends: Vec<u32>,
-    neighbours: Vec<u32>,
+fn pack<B>(metric: Metric, sources: &[GraphSource<B>], kept: &[(u32, u32)]) -> Packed
+where
+    B: Deref<Target = [u8]>,
+{
+    let mut packed = Packed::new(metric, kept.len());
+    let mut floats = Vec::new();
+    for (source, ord) in kept {
+        packed.push(&sources[*source as usize].reader, *ord as usize, &mut floats);
+    }
+    packed
 }
 
-struct Graph {
-    levels: Vec<Level>,
-    entry: u32,
-}
-
-impl Graph {
-    fn build<B>(
-        sources: &Arc<[GraphSource<B>]>,
-        kept: &Arc<[(u32, u32)]>,
-        vectors: std::ops::Range<usize>,
-        options: GraphOptions,
-        cancel: &AtomicBool,
-    ) -> Result<Option<Self>, VectorsError>
-    where
-        B: Deref<Target = [u8]> + Send + Sync + 'static,
-    {
-        // The library sees vectors of one component, their number, and asks back for distances: so it copies nothing.
-        let mut index = Index::new(&IndexOptions {
-            dimensions: 1,
-            metric: MetricKind::L2sq,
-            quantization: ScalarKind::F32,
-            connectivity: usize::from(options.m),
-            expansion_add: usize::from(options.ef_construction),
-            expansion_search: 1,
-            multi: false,
-        })
-        .map_err(failed)?;
-        let (of_metric, kept_of_metric, first) = (sources.clone(), kept.clone(), vectors.start);
-        let metric = sources.first().map(|source| source.reader.metric());
-        set_metric(&mut index, move |a, b| {
-            let vector = |number: usize| {
-                let (source, ord) = kept_of_metric[first + number];
-                (&of_metric[source as usize].reader, ord as usize)
-            };
-            metric.map_or(0.0, |metric| distance(metric, vector(a), vector(b)))
-        });
-        // One thread: the graph then depends on nothing but the vectors.
-        index.reserve_capacity_and_threads(vectors.len(), 1).map_err(failed)?;
-        for number in 0..vectors.len() {
-            if number % CANCEL_INTERVAL == 0 && cancel.load(Relaxed) {
-                return Ok(None);
-            }
-            index.add(number as u64, &[number as f32]).map_err(failed)?;
+/// One thread: the graph then depends on nothing but the vectors.
+fn build(packed: &Packed, options: GraphOptions, cancel: &AtomicBool) -> Option<Graph> {
+    let mut inserter = Inserter::new(packed, options);
+    for number in 0..packed.len() {
+        if number % CANCEL_INTERVAL == 0 && cancel.load(Relaxed) {
+            return None;
         }
-        Ok(Some(Self::take(&index, vectors.len())))
+        inserter.insert(number as u32);
     }
-
-    /// Reads the neighbours out of the library's index.
-    fn take(index: &Index, count: usize) -> Self {
-        let mut graph = Self { levels: vec![Level::default()], entry: 0 };
-        let mut list = vec![0; index.connectivity() * 4 + 16];
-        for number in 0..count {
-            let highest = index.level_of_key(number as u64);
-            if highest >= graph.levels.len() {
-                graph.levels.resize_with(highest + 1, Level::default);
-                graph.entry = number as u32;
-            }
-            for (at, level) in graph.levels.iter_mut().enumerate().take(highest + 1) {
-                let mut neighbours = index.neighbors(number as u64, at);
-                if neighbours.total() > list.len() {
-                    list.resize(neighbours.total(), 0);
-                }
-                let found = neighbours.drain_into(&mut list);
-                level.nodes.push(number as u32);
-                level.neighbours.extend(list[..found].iter().map(|key| *key as u32));
-                level.ends.push(level.neighbours.len() as u32);
-            }
-        }
-        graph
-    }
-
-    fn body(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        for (at, level) in self.levels.iter().enumerate() {
-            if at > 0 {
-                body.extend((level.nodes.len() as u32).to_le_bytes());
-                body.extend(level.nodes.iter().flat_map(|number| number.to_le_bytes()));
-            }
-            body.extend(0_u32.to_le_bytes());
-            body.extend(level.ends.iter().flat_map(|number| number.to_le_bytes()));
-            body.extend(level.neighbours.iter().flat_map(|number| number.to_le_bytes()));
-        }
-        body
-    }
-}
-
-fn failed(error: impl std::fmt::Display) -> VectorsError {
-    VectorsError::Graph { reason: error.to_string() }
+    Some(inserter.finish())
 }

@@ -1,10 +1,11 @@
-//! Layout of the bytes, version 1. Numbers are u32 unless said otherwise, little endian.
+//! Layout of the bytes, version 2. Numbers are u32 unless said otherwise, little endian.
 //!
 //! ```text
 //! magic       8 bytes  "SPRHNSW" and the version
 //! count       vectors of the segment
 //! blocks      number of blocks
 //! m · ef_construction, both u16
+//! code_bytes  bytes of the codes that each vector has here; 0 when graphs are walked by what the vectors have
 //! header_crc  over everything before it
 //! block*      graphs of their own, over consecutive vectors:
 //!   first · count     the vectors
@@ -14,50 +15,63 @@
 //!   body_crc · block_crc (over this head without itself)
 //!   body              level 0:  offsets × (count + 1), neighbours × offsets[count]
 //!                     above:    n, vectors × n ascending, offsets × (n + 1), neighbours × offsets[n]
+//!   codes_crc         over what follows; this and the rest only with codes
+//!   scales            f32 × count: what one code of a vector stands for
+//!   codes             i8 × code_bytes × count
 //! ```
 //!
-//! Neighbours are numbers in the block. Blocks bound the memory that building takes.
+//! Neighbours are numbers in the block. Blocks bound the memory that building takes. Codes only choose candidates, so they are
+//! not read when a graph is opened; [`GraphReader::verify`] does. Version 1 had no codes, and no `code_bytes`.
 
 use std::ops::{Deref, Range};
 
+use super::build::GraphOptions;
 use crate::error::VectorsError;
-use crate::format::u32_at;
+use crate::format::{f32_at, u32_at};
+use crate::kernels::{Rows, prefetch};
+use crate::reader::VectorsReader;
 
-pub(super) const VERSION: u8 = 1;
-pub(super) const HEADER: usize = 24;
+pub(super) const VERSION: u8 = 2;
+/// Bytes of the header in version 1; later ones have a number more.
+const HEADER_1: usize = 24;
+pub(super) const HEADER: usize = 28;
 pub(super) const BLOCK_HEADER: usize = 32;
 const MAGIC: [u8; 7] = *b"SPRHNSW";
 
-pub(super) fn header(count: u32, blocks: u32, m: u16, ef_construction: u16) -> [u8; HEADER] {
+pub(super) fn header(count: u32, blocks: u32, options: GraphOptions, code_bytes: u32) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[..7].copy_from_slice(&MAGIC);
     bytes[7] = VERSION;
     bytes[8..12].copy_from_slice(&count.to_le_bytes());
     bytes[12..16].copy_from_slice(&blocks.to_le_bytes());
-    bytes[16..18].copy_from_slice(&m.to_le_bytes());
-    bytes[18..20].copy_from_slice(&ef_construction.to_le_bytes());
-    let checksum = crc32fast::hash(&bytes[..20]);
-    bytes[20..].copy_from_slice(&checksum.to_le_bytes());
+    bytes[16..18].copy_from_slice(&options.m.to_le_bytes());
+    bytes[18..20].copy_from_slice(&options.ef_construction.to_le_bytes());
+    bytes[20..24].copy_from_slice(&code_bytes.to_le_bytes());
+    let checksum = crc32fast::hash(&bytes[..HEADER - 4]);
+    bytes[HEADER - 4..].copy_from_slice(&checksum.to_le_bytes());
     bytes
 }
 
 /// Head of a block over the vectors `first..first + count`.
-pub(super) fn block_header(
-    first: u32,
-    count: u32,
-    levels: u32,
-    entry: u32,
-    body: &[u8],
-) -> [u8; BLOCK_HEADER] {
-    let mut bytes = [0; BLOCK_HEADER];
-    for (at, number) in [first, count, levels, entry].into_iter().enumerate() {
-        bytes[at * 4..at * 4 + 4].copy_from_slice(&number.to_le_bytes());
+pub(super) struct BlockHeader {
+    pub(super) first: u32,
+    pub(super) count: u32,
+    pub(super) levels: u32,
+    pub(super) entry: u32,
+}
+
+impl BlockHeader {
+    pub(super) fn to_bytes(&self, body: &[u8]) -> [u8; BLOCK_HEADER] {
+        let mut bytes = [0; BLOCK_HEADER];
+        for (at, number) in [self.first, self.count, self.levels, self.entry].into_iter().enumerate() {
+            bytes[at * 4..at * 4 + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes[16..24].copy_from_slice(&(body.len() as u64).to_le_bytes());
+        bytes[24..28].copy_from_slice(&crc32fast::hash(body).to_le_bytes());
+        let checksum = crc32fast::hash(&bytes[..28]);
+        bytes[28..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
     }
-    bytes[16..24].copy_from_slice(&(body.len() as u64).to_le_bytes());
-    bytes[24..28].copy_from_slice(&crc32fast::hash(body).to_le_bytes());
-    let checksum = crc32fast::hash(&bytes[..28]);
-    bytes[28..].copy_from_slice(&checksum.to_le_bytes());
-    bytes
 }
 
 /// Where the numbers of one level are in the file.
@@ -80,12 +94,30 @@ pub(super) struct Block {
     pub(super) levels: Vec<Level>,
     /// Number in the block.
     pub(super) entry: u32,
+    /// Where the checksum of the codes is, if there are any.
+    codes: Option<usize>,
+}
+
+/// Codes that a graph has of its vectors.
+#[derive(Clone, Copy)]
+pub(crate) struct GraphCodes<'a> {
+    scales: &'a [u8],
+    pub(crate) rows: Rows<'a>,
+}
+
+impl GraphCodes<'_> {
+    /// What one code of a vector stands for, by the number in the block.
+    pub(crate) fn scale(&self, vector: u32) -> f32 {
+        f32_at(self.scales, vector as usize * 4)
+    }
 }
 
 /// Graphs over bytes that someone else owns, such as a memory map.
 #[derive(Debug, Clone)]
 pub struct GraphReader<B> {
     bytes: B,
+    version: u8,
+    code_bytes: usize,
     count: usize,
     m: u16,
     ef_construction: u16,
@@ -93,29 +125,41 @@ pub struct GraphReader<B> {
 }
 
 impl<B: Deref<Target = [u8]>> GraphReader<B> {
-    /// Opens bytes written by [`crate::write_graph`] and checks all of them: a search follows their numbers.
+    /// Opens bytes written by [`crate::write_graph`] and checks all but the codes: a search follows their numbers.
     ///
     /// # Errors
     /// [`VectorsError::NotVectors`], [`VectorsError::NewerFormat`], [`VectorsError::Corrupt`].
     pub fn open(bytes: B) -> Result<Self, VectorsError> {
         let corrupt = |detail| VectorsError::Corrupt { detail };
-        let head = bytes.get(..HEADER).ok_or(VectorsError::NotVectors)?;
+        let head = bytes.get(..HEADER_1).ok_or(VectorsError::NotVectors)?;
         if head[..7] != MAGIC {
             return Err(VectorsError::NotVectors);
         }
         if head[7] > VERSION {
             return Err(VectorsError::NewerFormat { found: head[7], supported: VERSION });
         }
-        if u32_at(head, 20) != crc32fast::hash(&head[..20]) {
+        let length = if head[7] < 2 { HEADER_1 } else { HEADER };
+        let head = bytes.get(..length).ok_or(VectorsError::NotVectors)?;
+        if u32_at(head, length - 4) != crc32fast::hash(&head[..length - 4]) {
             return Err(corrupt("graph header checksum"));
         }
+        let code_bytes = if length == HEADER { u32_at(head, 20) as usize } else { 0 };
         let count = u32_at(head, 8) as usize;
         let (m, ef_construction) =
             (u16::from_le_bytes([head[16], head[17]]), u16::from_le_bytes([head[18], head[19]]));
         let mut blocks = Vec::new();
-        let (mut at, mut next) = (HEADER, 0);
+        let version = head[7];
+        let (mut at, mut next) = (length, 0);
         for _ in 0..u32_at(head, 12) {
-            let (block, end) = read_block(&bytes, at)?;
+            let (mut block, mut end) = read_block(&bytes, at)?;
+            if code_bytes > 0 {
+                let length = code_bytes.checked_add(4).and_then(|each| each.checked_mul(block.vectors.len()));
+                block.codes = Some(end);
+                end = length.and_then(|length| end.checked_add(4)?.checked_add(length)).unwrap_or(usize::MAX);
+                if end > bytes.len() {
+                    return Err(corrupt("graph length"));
+                }
+            }
             if block.vectors.start != next {
                 return Err(corrupt("graph blocks"));
             }
@@ -125,7 +169,48 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         if next != count || at != bytes.len() {
             return Err(corrupt("graph length"));
         }
-        Ok(Self { bytes, count, m, ef_construction, blocks })
+        Ok(Self { bytes, version, code_bytes, count, m, ef_construction, blocks })
+    }
+
+    /// Reads the codes, which [`GraphReader::open`] leaves alone, and compares them with their checksum.
+    ///
+    /// # Errors
+    /// [`VectorsError::Corrupt`].
+    pub fn verify(&self) -> Result<(), VectorsError> {
+        for block in &self.blocks {
+            let Some(at) = block.codes else { continue };
+            let end = at + 4 + block.vectors.len() * (self.code_bytes + 4);
+            if crc32fast::hash(&self.bytes[at + 4..end]) != u32_at(&self.bytes, at) {
+                return Err(VectorsError::Corrupt { detail: "checksum of the graph's codes" });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the bytes are in the layout that is written today.
+    pub fn is_current(&self) -> bool {
+        self.version == VERSION
+    }
+
+    /// The codes of a block's vectors, if the graph has any.
+    pub(super) fn codes(&self, block: &Block) -> Option<GraphCodes<'_>> {
+        let scales = block.codes? + 4;
+        let rows = scales + block.vectors.len() * 4;
+        let end = rows + block.vectors.len() * self.code_bytes;
+        Some(GraphCodes {
+            scales: &self.bytes[scales..rows],
+            rows: Rows::new(&self.bytes[rows..end], self.code_bytes),
+        })
+    }
+
+    /// Whether the graph can be one of these vectors.
+    pub(crate) fn is_of<R: Deref<Target = [u8]>>(&self, reader: &VectorsReader<R>) -> bool {
+        self.count == reader.len() && (self.code_bytes == 0 || self.code_bytes == reader.dims())
+    }
+
+    /// Bytes of a vector's codes; 0 without any.
+    pub(crate) fn code_bytes(&self) -> usize {
+        self.code_bytes
     }
 
     /// Number of vectors.
@@ -150,16 +235,26 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
 
     /// Neighbours of a vector of a block on a level; none if it is not on that level.
     pub(super) fn neighbours(&self, level: &Level, vector: u32) -> impl Iterator<Item = u32> + '_ {
+        let list = self.list(level, vector);
+        list.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
+    }
+
+    /// Asks for the list of neighbours of a vector, which is read soon.
+    pub(super) fn prefetch(&self, level: &Level, vector: u32) {
+        prefetch(self.list(level, vector));
+    }
+
+    fn list(&self, level: &Level, vector: u32) -> &[u8] {
         let at = match level.nodes {
             None => Some(vector as usize),
             Some(nodes) => search(&self.bytes, nodes, level.count, vector),
         };
         let range = at.map_or(0..0, |at| {
-            let offset = |at: usize| u32_at(&self.bytes, level.offsets + at * 4) as usize;
+            let offset =
+                |at: usize| level.neighbours + u32_at(&self.bytes, level.offsets + at * 4) as usize * 4;
             offset(at)..offset(at + 1)
         });
-        let start = level.neighbours;
-        range.map(move |at| u32_at(&self.bytes, start + at * 4))
+        &self.bytes[range]
     }
 }
 
@@ -221,7 +316,7 @@ fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
         return Err(corrupt("graph length"));
     }
     let vectors = first..first.checked_add(count).ok_or(corrupt("graph blocks"))?;
-    Ok((Block { vectors, levels: parsed, entry: entry as u32 }, end))
+    Ok((Block { vectors, levels: parsed, entry: entry as u32, codes: None }, end))
 }
 
 /// Walks over the lists of a body.

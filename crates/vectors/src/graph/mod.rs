@@ -1,13 +1,16 @@
 //! HNSW graphs over the vectors of one field of one segment.
 //!
-//! The graphs are built by the library `usearch`; laid out, checked and searched here. Why: `docs/design/vectors/`.
+//! Why they are built here and not by a library: `docs/design/vectors/`.
 
+mod beam;
 mod build;
 mod format;
+mod insert;
+mod packed;
 mod search;
 #[cfg(test)]
 mod tests;
 
 pub use build::{GraphOptions, GraphSource, MAX_BLOCK, write_graph};
 pub use format::GraphReader;
-pub(crate) use search::BeamSearch;
+pub(crate) use search::{BeamSearch, Compared};

@@ -1,31 +1,25 @@
 //! Walking a graph from its entry towards a query.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Deref;
 
-use super::format::{Block, GraphReader};
+use super::beam::{Beam, Seen, Visited};
+use super::format::{Block, GraphCodes, GraphReader, Level};
 
-/// A vector seen on the way; the nearer is the greater, equally near ones by number.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Seen {
-    nearness: f32,
-    vector: u32,
+/// Steps between two looks at the cancel flag.
+const CANCEL_INTERVAL: usize = 256;
+
+/// Some vectors of a graph by their numbers there: what [`BeamSearch::near`] compares with the query.
+pub(crate) struct Compared<'a> {
+    /// Number of the graph's first vector in the segment.
+    pub(crate) first: usize,
+    /// The codes that the graph has.
+    pub(crate) codes: Option<GraphCodes<'a>>,
 }
 
-impl Eq for Seen {}
-
-impl Ord for Seen {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.nearness.total_cmp(&other.nearness).then(other.vector.cmp(&self.vector))
-    }
-}
-
-impl PartialOrd for Seen {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
+/// Gives the nearness of vectors to the query.
+pub(crate) type Near<'a> = dyn Fn(&Compared<'_>, &[u32], &mut [f32]) + 'a;
 
 /// A walk over all blocks, with what it may cost.
 pub(crate) struct BeamSearch<'a> {
@@ -33,89 +27,163 @@ pub(crate) struct BeamSearch<'a> {
     pub(crate) candidates: usize,
     /// Comparisons that it may take; one more and the walk is given up.
     pub(crate) budget: usize,
-    /// Whether a vector may be found; others are only walked over.
-    pub(crate) allows: &'a dyn Fn(usize) -> bool,
-    /// Nearness of a vector to the query.
-    pub(crate) nearness: &'a dyn Fn(usize) -> f32,
+    /// Whether a vector may be found, others are only walked over; `None` when all may.
+    pub(crate) allows: Option<&'a dyn Fn(usize) -> bool>,
+    /// Nearness of vectors to the query.
+    pub(crate) near: &'a Near<'a>,
     /// Whether to stop.
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
 impl<B: Deref<Target = [u8]>> GraphReader<B> {
     /// The nearest vectors with their nearness, in no particular order; `None` when the budget did not last.
-    pub(crate) fn walk(&self, walk: &mut BeamSearch<'_>) -> Option<Vec<(usize, f32)>> {
+    pub(crate) fn walk(&self, search: &BeamSearch<'_>) -> Option<Vec<(usize, f32)>> {
         let mut found = Vec::new();
+        let mut budget = search.budget;
         for block in &self.blocks {
-            let nearest = self.walk_block(block, walk)?;
+            let compared = Compared { first: block.vectors.start, codes: self.codes(block) };
+            let mut walk = Walk {
+                graph: self,
+                block,
+                search,
+                compared,
+                budget,
+                visited: Visited::default(),
+                new: Vec::new(),
+                near: Vec::new(),
+            };
+            let nearest = walk.run()?;
+            budget = walk.budget;
             found.extend(
-                nearest.into_iter().map(|seen| (block.vectors.start + seen.vector as usize, seen.nearness)),
+                nearest.iter().map(|seen| (block.vectors.start + seen.vector() as usize, seen.nearness())),
             );
         }
         Some(found)
     }
+}
 
-    fn walk_block(&self, block: &Block, walk: &mut BeamSearch<'_>) -> Option<Vec<Seen>> {
-        let first = block.vectors.start;
-        let (nearness, allows) = (walk.nearness, walk.allows);
-        let mut budget = walk.budget;
-        let mut look = |vector: u32| -> Option<Seen> {
-            budget = budget.checked_sub(1)?;
-            Some(Seen { nearness: nearness(first + vector as usize), vector })
-        };
-        let mut nearest = look(block.entry)?;
-        for level in block.levels.iter().skip(1).rev() {
+/// A walk over one block.
+struct Walk<'a, B> {
+    graph: &'a GraphReader<B>,
+    block: &'a Block,
+    search: &'a BeamSearch<'a>,
+    compared: Compared<'a>,
+    budget: usize,
+    visited: Visited,
+    /// Vectors of the step under way, and how near they are.
+    new: Vec<u32>,
+    near: Vec<f32>,
+}
+
+impl<B: Deref<Target = [u8]>> Walk<'_, B> {
+    fn run(&mut self) -> Option<Vec<Seen>> {
+        let mut nearest = self.compare([self.block.entry])?.next()?;
+        for level in self.block.levels.iter().skip(1).rev() {
             loop {
                 let from = nearest;
-                for vector in self.neighbours(level, from.vector) {
-                    nearest = nearest.max(look(vector)?);
-                }
+                let list = self.graph.neighbours(level, from.vector());
+                nearest = self.compare(list)?.fold(nearest, Seen::max);
                 if nearest == from {
                     break;
                 }
             }
         }
-        let mut visited = vec![0_u64; block.vectors.len().div_ceil(64)];
-        let mut visit = |vector: u32| {
-            let (word, bit) = (vector as usize / 64, 1 << (vector % 64));
-            let new = visited[word] & bit == 0;
-            visited[word] |= bit;
-            new
-        };
-        visit(nearest.vector);
-        let mut ahead = BinaryHeap::from([nearest]);
-        // The worst of the best on top.
-        let mut best: BinaryHeap<Reverse<Seen>> = BinaryHeap::with_capacity(walk.candidates + 1);
-        if allows(first + nearest.vector as usize) {
-            best.push(Reverse(nearest));
+        self.visited.clear(self.block.vectors.len());
+        self.visited.visit(nearest.vector());
+        let lowest = &self.block.levels[0];
+        match self.search.allows {
+            None => self.nearest(lowest, nearest),
+            Some(allows) => self.nearest_allowed(lowest, nearest, allows),
         }
-        let mut steps = 0_usize;
+    }
+
+    /// Compares vectors with the query.
+    fn compare<I: IntoIterator<Item = u32>>(
+        &mut self,
+        vectors: I,
+    ) -> Option<impl Iterator<Item = Seen> + use<'_, B, I>> {
+        self.new.clear();
+        self.new.extend(vectors);
+        self.compare_new()
+    }
+
+    /// Compares the neighbours of a vector that are seen for the first time.
+    fn step(&mut self, level: &Level, from: Seen) -> Option<impl Iterator<Item = Seen> + use<'_, B>> {
+        self.new.clear();
+        let (graph, visited) = (self.graph, &mut self.visited);
+        self.new.extend(graph.neighbours(level, from.vector()).filter(|vector| visited.visit(*vector)));
+        self.compare_new()
+    }
+
+    fn compare_new(&mut self) -> Option<impl Iterator<Item = Seen> + use<'_, B>> {
+        self.budget = self.budget.checked_sub(self.new.len())?;
+        self.near.resize(self.new.len(), 0.0);
+        (self.search.near)(&self.compared, &self.new, &mut self.near);
+        Some(self.new.iter().zip(&self.near).map(|(vector, near)| Seen::new(*near, *vector)))
+    }
+
+    fn is_cancelled(&self, steps: usize) -> bool {
+        steps.is_multiple_of(CANCEL_INTERVAL) && (self.search.cancelled)()
+    }
+
+    fn nearest(&mut self, level: &Level, start: Seen) -> Option<Vec<Seen>> {
+        let mut beam = Beam::default();
+        beam.clear(self.search.candidates);
+        beam.offer(start);
+        let mut steps = 0;
+        while let Some(from) = beam.expand() {
+            steps += 1;
+            if self.is_cancelled(steps) {
+                break;
+            }
+            if let Some(next) = beam.peek() {
+                self.graph.prefetch(level, next.vector());
+            }
+            self.step(level, from)?.for_each(|seen| _ = beam.offer(seen));
+        }
+        Some(beam.into_best())
+    }
+
+    /// As [`Walk::nearest`], over vectors that may not be found too.
+    fn nearest_allowed(
+        &mut self,
+        level: &Level,
+        start: Seen,
+        allows: &dyn Fn(usize) -> bool,
+    ) -> Option<Vec<Seen>> {
+        let (first, candidates) = (self.block.vectors.start, self.search.candidates);
+        let is_allowed = |seen: Seen| allows(first + seen.vector() as usize);
+        let mut ahead = BinaryHeap::from([start]);
+        // The worst of the best on top.
+        let mut best: BinaryHeap<Reverse<Seen>> = BinaryHeap::with_capacity(candidates + 1);
+        if is_allowed(start) {
+            best.push(Reverse(start));
+        }
+        let mut steps = 0;
         while let Some(from) = ahead.pop() {
-            let full = best.len() >= walk.candidates;
-            if full && best.peek().is_none_or(|worst| from < worst.0) {
+            if best.len() >= candidates && best.peek().is_none_or(|worst| from < worst.0) {
                 break;
             }
             steps += 1;
-            if steps.is_multiple_of(256) && (walk.cancelled)() {
+            if self.is_cancelled(steps) {
                 break;
             }
-            for vector in self.neighbours(&block.levels[0], from.vector) {
-                if !visit(vector) {
-                    continue;
-                }
-                let seen = look(vector)?;
-                if best.len() >= walk.candidates && best.peek().is_some_and(|worst| seen < worst.0) {
+            if let Some(next) = ahead.peek() {
+                self.graph.prefetch(level, next.vector());
+            }
+            for seen in self.step(level, from)? {
+                if best.len() >= candidates && best.peek().is_some_and(|worst| seen < worst.0) {
                     continue;
                 }
                 ahead.push(seen);
-                if allows(first + vector as usize) {
+                if is_allowed(seen) {
                     best.push(Reverse(seen));
-                    if best.len() > walk.candidates {
+                    if best.len() > candidates {
                         best.pop();
                     }
                 }
             }
         }
-        walk.budget = budget;
         Some(best.into_iter().map(|seen| seen.0).collect())
     }
 }

@@ -55,8 +55,15 @@ fn graph_bytes(reader: &Reader, max_block: usize) -> Vec<u8> {
     let sources = vec![GraphSource { reader: reader.clone(), doc_map }];
     let mut bytes = Vec::new();
     assert!(
-        write_graph(sources, GraphOptions::default(), max_block, &AtomicBool::new(false), &mut bytes)
-            .unwrap()
+        write_graph(
+            &sources,
+            reader.has_codes(),
+            GraphOptions::default(),
+            max_block,
+            &AtomicBool::new(false),
+            &mut bytes
+        )
+        .unwrap()
     );
     bytes
 }
@@ -215,14 +222,14 @@ fn a_merge_makes_the_graph_of_what_stays() {
     let mut merged = Vec::new();
     merge_vectors(&sources, next, Some(Int8::default()), &mut merged).unwrap();
     let merged = VectorsReader::open(merged).unwrap();
-    let graph_sources = old
+    let graph_sources: Vec<_> = old
         .iter()
         .zip(&maps)
         .map(|(reader, doc_map)| GraphSource { reader: reader.clone(), doc_map: doc_map.clone() })
         .collect();
     let mut bytes = Vec::new();
     let never = AtomicBool::new(false);
-    write_graph(graph_sources, GraphOptions::default(), MAX_BLOCK, &never, &mut bytes).unwrap();
+    write_graph(&graph_sources, true, GraphOptions::default(), MAX_BLOCK, &never, &mut bytes).unwrap();
     assert_eq!(merged.len(), kept.len());
     assert_eq!(bytes, graph_bytes(&reader(COSINE, &kept, true), MAX_BLOCK));
     assert_eq!(GraphReader::open(bytes).unwrap().len(), merged.len());
@@ -234,13 +241,14 @@ fn building_can_be_cancelled() {
     let sources = vec![GraphSource { reader, doc_map: (0..100).collect() }];
     let cancelled = AtomicBool::new(true);
     let written =
-        write_graph(sources, GraphOptions::default(), MAX_BLOCK, &cancelled, &mut Vec::new()).unwrap();
+        write_graph(&sources, false, GraphOptions::default(), MAX_BLOCK, &cancelled, &mut Vec::new())
+            .unwrap();
     assert!(!written);
 }
 
 #[test]
 fn damaged_graphs_are_refused() {
-    let reader = reader(COSINE, &vectors(COSINE, 300, 10), false);
+    let reader = reader(COSINE, &vectors(COSINE, 300, 10), true);
     let good = graph_bytes(&reader, 200);
     GraphReader::open(&good[..]).unwrap();
     for at in (0..good.len()).step_by(7).chain(0..80) {
@@ -252,11 +260,44 @@ fn damaged_graphs_are_refused() {
         assert!(GraphReader::open(&good[..length]).is_err());
     }
     let mut newer = good.clone();
-    newer[7] = 2;
+    newer[7] = 3;
     assert_eq!(
         GraphReader::open(&newer[..]).unwrap_err(),
-        VectorsError::NewerFormat { found: 2, supported: 1 }
+        VectorsError::NewerFormat { found: 3, supported: 2 }
     );
+}
+
+#[test]
+fn graphs_of_version_1_are_walked() {
+    let codes = reader(COSINE, &vectors(COSINE, COUNT, 12), true);
+    let bytes = graph_bytes(&codes, 2500);
+    let mut old = [&bytes[..20], &[0; 4], &bytes[28..]].concat();
+    old[7] = 1;
+    let checksum = crc32fast::hash(&old[..20]);
+    old[20..24].copy_from_slice(&checksum.to_le_bytes());
+    let (old, new) = (GraphReader::open(old).unwrap(), GraphReader::open(bytes).unwrap());
+    assert!(!old.is_current() && new.is_current());
+    // Over floats without codes too, which are then compared themselves.
+    let floats = reader(COSINE, &vectors(COSINE, COUNT, 12), false);
+    let queries = vectors(COSINE, 20, 13);
+    for query in &queries {
+        let ask =
+            |reader, graph| Search { reader, graph: Some(graph), live: None, filter: None }.run(query, 40);
+        assert_eq!(ask(&codes, &old), ask(&codes, &new));
+        assert_eq!(ask(&floats, &old).1, Method::Graph);
+    }
+    let search = Search { reader: &floats, graph: Some(&old), live: None, filter: None };
+    assert!(search.recall(&queries, 40).0 >= 0.9);
+}
+
+#[test]
+fn damaged_codes_are_found_when_they_are_looked_for() {
+    let reader = reader(COSINE, &vectors(COSINE, 300, 14), false);
+    let good = graph_bytes(&reader, MAX_BLOCK);
+    GraphReader::open(&good[..]).unwrap().verify().unwrap();
+    let mut bad = good.clone();
+    *bad.last_mut().unwrap() ^= 0x10;
+    assert!(GraphReader::open(&bad[..]).unwrap().verify().is_err());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::implementation;
+use super::rows::{Rows, with_prefetch};
 use super::{Implementation, scalar};
 
 const LANES: usize = 8;
@@ -47,11 +48,18 @@ fn total(sum: Vector) -> f32 {
 }
 
 /// Products of i8: 16 at a time.
-pub(super) fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
+fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
     let whole = a.len().min(b.len()) / 16 * 16;
     // SAFETY: only implementations that found AVX2 hand this function out.
     let lanes = unsafe { dot_i8_lanes(&a[..whole], &b[..whole]) };
     lanes + scalar::dot_i8(&a[whole..], &b[whole..])
+}
+
+/// Products of i8 with each of some rows.
+pub(super) fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
+    for (number, out) in with_prefetch(rows, numbers).zip(out) {
+        *out = dot_i8(query, rows.row(number));
+    }
 }
 
 #[target_feature(enable = "avx2,fma")]

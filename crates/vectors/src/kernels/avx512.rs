@@ -2,8 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::dot_i8;
+use super::avx2::dots_i8;
 use super::lanes::implementation;
+use super::rows::{Rows, with_prefetch};
 use super::{Implementation, scalar};
 
 const LANES: usize = 16;

@@ -2,40 +2,61 @@
 //! scalar code, and four sums, because one addition has to wait for the one before it.
 
 /// Makes `implementation()` out of a module's `LANES`, `Vector` and its operations `zero`, `load`, `add`,
-/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features, and its `dot_i8`.
+/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features, and its `dots_i8`.
 macro_rules! implementation {
     ($name:literal, $features:literal, $detected:expr) => {
         /// This implementation, when the machine has the instructions.
         pub(super) fn implementation() -> Option<Implementation> {
-            $detected.then_some(Implementation { name: $name, dot, squared_distance, dot_i8 })
+            $detected.then_some(Implementation { name: $name, dots, squared_distances, dots_i8 })
         }
 
-        fn dot(query: &[f32], row: &[u8]) -> f32 {
-            let whole = whole_lanes(query, row);
+        fn dots(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
             // SAFETY: implementation() handed this function out only after it found the instructions.
-            let lanes = unsafe { dot_lanes(&query[..whole], &row[..whole * 4]) };
-            lanes + scalar::dot(&query[whole..], &row[whole * 4..])
+            unsafe { dots_lanes(query, rows, numbers, out) }
         }
 
-        fn squared_distance(query: &[f32], row: &[u8]) -> f32 {
-            let whole = whole_lanes(query, row);
-            // SAFETY: as in dot.
-            let lanes = unsafe { squared_distance_lanes(&query[..whole], &row[..whole * 4]) };
-            lanes + scalar::squared_distance(&query[whole..], &row[whole * 4..])
+        #[target_feature(enable = $features)]
+        fn dots_lanes(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+            let whole = query.len() / LANES * LANES;
+            for (number, out) in with_prefetch(rows, numbers).zip(out) {
+                let (row, rest) = rows.row(number).split_at(whole * 4);
+                *out = dot_lanes(&query[..whole], row) + scalar::dot(&query[whole..], rest);
+            }
         }
 
-        /// Components that fill whole vectors, by the shorter of the two.
-        fn whole_lanes(query: &[f32], row: &[u8]) -> usize {
-            query.len().min(row.len() / 4) / LANES * LANES
+        fn squared_distances(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+            // SAFETY: as in dots.
+            unsafe { squared_distances_lanes(query, rows, numbers, out) }
+        }
+
+        #[target_feature(enable = $features)]
+        fn squared_distances_lanes(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+            let whole = query.len() / LANES * LANES;
+            for (number, out) in with_prefetch(rows, numbers).zip(out) {
+                let (row, rest) = rows.row(number).split_at(whole * 4);
+                *out = squared_distance_lanes(&query[..whole], row)
+                    + scalar::squared_distance(&query[whole..], rest);
+            }
         }
 
         #[target_feature(enable = $features)]
         fn dot_lanes(query: &[f32], row: &[u8]) -> f32 {
             let mut sums = [zero(); 4];
-            for (number, (q, v)) in query.chunks_exact(LANES).zip(row.chunks_exact(LANES * 4)).enumerate() {
+            let (mut q4, mut v4) = (query.chunks_exact(LANES * 4), row.chunks_exact(LANES * 16));
+            for (q, v) in (&mut q4).zip(&mut v4) {
+                for at in 0..4 {
+                    // SAFETY: both chunks hold 4 · LANES f32, and the loads need no alignment.
+                    let (q, v) = unsafe {
+                        (load(q[at * LANES..].as_ptr()), load(v[at * LANES * 4..].as_ptr().cast()))
+                    };
+                    sums[at] = multiply_add(sums[at], q, v);
+                }
+            }
+            let rest = q4.remainder().chunks_exact(LANES).zip(v4.remainder().chunks_exact(LANES * 4));
+            for (at, (q, v)) in rest.enumerate() {
                 // SAFETY: both chunks hold LANES f32, and the loads need no alignment.
                 let (q, v) = unsafe { (load(q.as_ptr()), load(v.as_ptr().cast())) };
-                sums[number % 4] = multiply_add(sums[number % 4], q, v);
+                sums[at] = multiply_add(sums[at], q, v);
             }
             total(add(add(sums[0], sums[1]), add(sums[2], sums[3])))
         }
@@ -43,11 +64,23 @@ macro_rules! implementation {
         #[target_feature(enable = $features)]
         fn squared_distance_lanes(query: &[f32], row: &[u8]) -> f32 {
             let mut sums = [zero(); 4];
-            for (number, (q, v)) in query.chunks_exact(LANES).zip(row.chunks_exact(LANES * 4)).enumerate() {
-                // SAFETY: as in dot_lanes.
+            let (mut q4, mut v4) = (query.chunks_exact(LANES * 4), row.chunks_exact(LANES * 16));
+            for (q, v) in (&mut q4).zip(&mut v4) {
+                for at in 0..4 {
+                    // SAFETY: both chunks hold 4 · LANES f32, and the loads need no alignment.
+                    let (q, v) = unsafe {
+                        (load(q[at * LANES..].as_ptr()), load(v[at * LANES * 4..].as_ptr().cast()))
+                    };
+                    let difference = subtract(q, v);
+                    sums[at] = multiply_add(sums[at], difference, difference);
+                }
+            }
+            let rest = q4.remainder().chunks_exact(LANES).zip(v4.remainder().chunks_exact(LANES * 4));
+            for (at, (q, v)) in rest.enumerate() {
+                // SAFETY: both chunks hold LANES f32, and the loads need no alignment.
                 let (q, v) = unsafe { (load(q.as_ptr()), load(v.as_ptr().cast())) };
                 let difference = subtract(q, v);
-                sums[number % 4] = multiply_add(sums[number % 4], difference, difference);
+                sums[at] = multiply_add(sums[at], difference, difference);
             }
             total(add(add(sums[0], sums[1]), add(sums[2], sums[3])))
         }

@@ -2,7 +2,7 @@
 //!
 //! All implementations equal [`scalar`] within `4 · ε · Σ|qᵢvᵢ|` (dot) or `4 · ε · dims · Σ(qᵢ−vᵢ)²` (distance):
 //! they add in another order and fuse multiply with add. The choice is made once; `SPARROW_SIMD` (`scalar`, `avx2`,
-//! `avx512`, `neon`) forces one that the machine has.
+//! `avx512`, `avx512_vnni`, `neon`) forces one that the machine has.
 
 #![expect(unsafe_code, reason = "vector instructions")]
 
@@ -14,21 +14,27 @@ mod avx512;
 mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod rows;
 mod scalar;
-pub(crate) mod stored;
+#[cfg(target_arch = "x86_64")]
+mod vnni;
 
 use std::sync::LazyLock;
 
-/// A query of f32 against the bytes of a vector of the same length.
-type Kernel = fn(&[f32], &[u8]) -> f32;
-/// Two vectors of i8 of the same length. At most 2^16 components, so that the sum fits.
-type Int8Kernel = fn(&[u8], &[u8]) -> i32;
+use rows::with_prefetch;
+pub(crate) use rows::{Rows, prefetch};
+
+/// A query of f32 against stored vectors of the same length, chosen by their numbers. Which others are asked for changes
+/// nothing about a result.
+type Kernel = fn(&[f32], Rows<'_>, &[u32], &mut [f32]);
+/// The same for vectors of i8. At most 2^16 components, so that sums fit.
+type Int8Kernel = fn(&[u8], Rows<'_>, &[u32], &mut [i32]);
 
 pub(crate) struct Implementation {
     name: &'static str,
-    dot: Kernel,
-    squared_distance: Kernel,
-    dot_i8: Int8Kernel,
+    dots: Kernel,
+    squared_distances: Kernel,
+    dots_i8: Int8Kernel,
 }
 
 static CHOSEN: LazyLock<Implementation> = LazyLock::new(|| {
@@ -43,6 +49,7 @@ fn available() -> Vec<Implementation> {
     let mut all = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
+        all.extend(vnni::implementation());
         all.extend(avx512::implementation());
         all.extend(avx2::implementation());
     }
@@ -50,9 +57,9 @@ fn available() -> Vec<Implementation> {
     all.extend(neon::implementation());
     all.push(Implementation {
         name: "scalar",
-        dot: scalar::dot,
-        squared_distance: scalar::squared_distance,
-        dot_i8: scalar::dot_i8,
+        dots: scalar::dots,
+        squared_distances: scalar::squared_distances,
+        dots_i8: scalar::dots_i8,
     });
     all
 }
@@ -62,39 +69,35 @@ pub fn implementation_name() -> &'static str {
     CHOSEN.name
 }
 
-/// `Σ qᵢ·vᵢ`; `row` holds `query.len()` little endian f32.
-pub(crate) fn dot(query: &[f32], row: &[u8]) -> f32 {
-    (CHOSEN.dot)(query, row)
+/// `Σ qᵢ·vᵢ` of a query with each of some rows, which hold `query.len()` little endian f32.
+pub(crate) fn dots(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+    (CHOSEN.dots)(query, rows, numbers, out);
 }
 
-/// `Σ (qᵢ−vᵢ)²`; `row` holds `query.len()` little endian f32.
-pub(crate) fn squared_distance(query: &[f32], row: &[u8]) -> f32 {
-    (CHOSEN.squared_distance)(query, row)
+/// `Σ (qᵢ−vᵢ)²` of a query and each of some rows, which hold `query.len()` little endian f32.
+pub(crate) fn squared_distances(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+    (CHOSEN.squared_distances)(query, rows, numbers, out);
 }
 
-/// [`dot`] of two stored vectors.
-pub(crate) fn dot_rows(a: &[u8], b: &[u8]) -> f32 {
-    stored::with_floats(a, |a| dot(a, b))
+/// `Σ aᵢ·bᵢ` of a vector of i8 with each of some rows; the same for all implementations.
+pub(crate) fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
+    (CHOSEN.dots_i8)(query, rows, numbers, out);
 }
 
-/// [`squared_distance`] of two stored vectors.
-pub(crate) fn squared_distance_rows(a: &[u8], b: &[u8]) -> f32 {
-    stored::with_floats(a, |a| squared_distance(a, b))
-}
-
-/// `Σ aᵢ·bᵢ` of two vectors of i8; the same for all implementations.
-pub(crate) fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
-    (CHOSEN.dot_i8)(a, b)
-}
-
-/// Number of bits in which two vectors of the same length differ.
-pub(crate) fn hamming(a: &[u8], b: &[u8]) -> u32 {
-    scalar::hamming(a, b)
+/// Number of bits in which a vector and each of some rows differ.
+pub(crate) fn hammings(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
+    for (number, out) in with_prefetch(rows, numbers).zip(out) {
+        *out = scalar::hamming(query, rows.row(number)) as i32;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Rows one byte off, so that nothing depends on alignment, in no order, some twice.
+    const ORDER: [u32; 11] = [4, 0, 3, 3, 1, 2, 6, 5, 7, 0, 6];
+    const ROWS: usize = 8;
 
     #[test]
     fn every_implementation_equals_the_scalar_one() {
@@ -104,20 +107,35 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 8) as f32 / 8_388_608.0 - 1.0
         };
-        for length in (0..70).chain([127, 128, 129, 383, 384, 385, 1024]) {
+        for length in (1..70).chain([127, 128, 129, 383, 384, 385, 1024]) {
             let query: Vec<f32> = (0..length).map(|_| next()).collect();
-            let values: Vec<f32> = (0..length).map(|_| next()).collect();
-            // One byte off, so that nothing depends on alignment.
+            let values: Vec<f32> = (0..length * ROWS).map(|_| next()).collect();
             let mut bytes = vec![0_u8];
             bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-            let row = &bytes[1..];
-            let products: f32 = query.iter().zip(&values).map(|(q, v)| (q * v).abs()).sum();
-            let (dot, distance) = (scalar::dot(&query, row), scalar::squared_distance(&query, row));
-            for one in &all {
-                let error = ((one.dot)(&query, row) - dot).abs();
-                assert!(error <= 1e-6 * (1.0 + products), "{} dot {length}: {error}", one.name);
-                let error = ((one.squared_distance)(&query, row) - distance).abs();
-                assert!(error <= 1e-6 * (1.0 + distance), "{} distance {length}: {error}", one.name);
+            let rows = Rows::new(&bytes[1..], length * 4);
+            for many in 1..ORDER.len() {
+                let numbers = &ORDER[..many];
+                let mut wanted = [[0.0; ORDER.len()]; 2];
+                scalar::dots(&query, rows, numbers, &mut wanted[0]);
+                scalar::squared_distances(&query, rows, numbers, &mut wanted[1]);
+                for one in &all {
+                    let mut found = [[0.0; ORDER.len()]; 2];
+                    (one.dots)(&query, rows, numbers, &mut found[0]);
+                    (one.squared_distances)(&query, rows, numbers, &mut found[1]);
+                    for (at, number) in numbers.iter().enumerate() {
+                        let vector = &values[*number as usize * length..][..length];
+                        let products: f32 = query.iter().zip(vector).map(|(q, v)| (q * v).abs()).sum();
+                        let error = (found[0][at] - wanted[0][at]).abs();
+                        assert!(error <= 1e-6 * (1.0 + products), "{} dot {length}: {error}", one.name);
+                        let error = (found[1][at] - wanted[1][at]).abs();
+                        let most = 4.0 * f32::EPSILON * length as f32 * wanted[1][at];
+                        assert!(error <= most, "{} distance {length}: {error}", one.name);
+                        // A vector's score does not depend on what else is compared.
+                        let mut alone = [0.0];
+                        (one.dots)(&query, rows, &[*number], &mut alone);
+                        assert_eq!(alone[0].to_bits(), found[0][at].to_bits(), "{} {length}", one.name);
+                    }
+                }
             }
         }
     }
@@ -129,16 +147,28 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 24) as u8
         };
-        for length in (0..70).chain([127, 128, 129, 383, 384, 385, 4096]) {
-            let a: Vec<u8> = (0..length).map(|_| next()).collect();
-            let b: Vec<u8> = (0..=length).map(|_| next()).collect();
+        for length in (1..70).chain([127, 128, 129, 383, 384, 385, 4096, 65_536]) {
+            let query: Vec<u8> = (0..length).map(|_| next()).collect();
+            let bytes: Vec<u8> = (0..=length * ROWS).map(|_| next()).collect();
+            let rows = Rows::new(&bytes[1..], length);
             let least = vec![0x80_u8; length];
-            for one in available() {
-                assert_eq!((one.dot_i8)(&a, &b[1..]), scalar::dot_i8(&a, &b[1..]), "{} {length}", one.name);
-                assert_eq!((one.dot_i8)(&least, &least), length as i32 * 16_384, "{} {length}", one.name);
+            for many in 1..ORDER.len() {
+                let mut wanted = [0; ORDER.len()];
+                scalar::dots_i8(&query, rows, &ORDER[..many], &mut wanted);
+                for one in available() {
+                    let mut found = [0; ORDER.len()];
+                    (one.dots_i8)(&query, rows, &ORDER[..many], &mut found);
+                    assert_eq!(found, wanted, "{} {length}", one.name);
+                    (one.dots_i8)(&least, Rows::new(&least, length), &[0], &mut found);
+                    assert_eq!(found[0], length as i32 * 16_384, "{} {length}", one.name);
+                }
             }
-            let bits: u32 = a.iter().zip(&b[1..]).map(|(a, b)| (a ^ b).count_ones()).sum();
-            assert_eq!(hamming(&a, &b[1..]), bits);
+            let mut found = [0; ROWS];
+            hammings(&query, rows, &ORDER[..ROWS], &mut found);
+            for (number, found) in ORDER.iter().zip(found) {
+                let bits = query.iter().zip(rows.row(*number)).map(|(a, b)| (a ^ b).count_ones());
+                assert_eq!(found as u32, bits.sum::<u32>());
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::arch::aarch64::*;
 
 use super::lanes::implementation;
+use super::rows::{Rows, with_prefetch};
 use super::{Implementation, scalar};
 
 const LANES: usize = 4;
@@ -49,6 +50,13 @@ fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
     // SAFETY: implementation() handed this function out only after it found the instructions.
     let lanes = unsafe { dot_i8_lanes(&a[..whole], &b[..whole]) };
     lanes + scalar::dot_i8(&a[whole..], &b[whole..])
+}
+
+/// Products of i8 with each of some rows.
+fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
+    for (number, out) in with_prefetch(rows, numbers).zip(out) {
+        *out = dot_i8(query, rows.row(number));
+    }
 }
 
 #[target_feature(enable = "neon")]

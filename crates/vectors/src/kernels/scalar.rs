@@ -1,5 +1,7 @@
 //! The reference: the simplest correct loops.
 
+use super::rows::Rows;
+
 fn components(row: &[u8]) -> impl Iterator<Item = f32> {
     row.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
 }
@@ -22,4 +24,16 @@ pub(super) fn hamming(a: &[u8], b: &[u8]) -> u32 {
     let whole = a.iter().zip(b).map(|(a, b)| (u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)).count_ones());
     let rest = a_rest.iter().zip(b_rest).map(|(a, b)| (a ^ b).count_ones());
     whole.sum::<u32>() + rest.sum::<u32>()
+}
+
+pub(super) fn dots(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+    numbers.iter().zip(out).for_each(|(number, out)| *out = dot(query, rows.row(*number)));
+}
+
+pub(super) fn squared_distances(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {
+    numbers.iter().zip(out).for_each(|(number, out)| *out = squared_distance(query, rows.row(*number)));
+}
+
+pub(super) fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
+    numbers.iter().zip(out).for_each(|(number, out)| *out = dot_i8(query, rows.row(*number)));
 }

@@ -1,0 +1,265 @@
+//! Inserting vectors into a graph, one after another: Malkov and Yashunin's HNSW.
+
+use super::beam::{Beam, Seen, Visited};
+use super::build::GraphOptions;
+use super::packed::Packed;
+
+/// Candidates that are looked at for each one that the options say: graphs then find more at the same width, for which
+/// searches pay forever and a merge once. Recall measured: see `docs/design/vectors/hnsw.md`.
+const THOROUGHNESS: usize = 2;
+
+/// Neighbours that are compared with a candidate before it is looked whether one of them is nearer to it.
+const COMPARED: usize = 4;
+
+/// Lists of one length for the vectors of a level: how many there are, then the neighbours.
+struct Lists {
+    stride: usize,
+    numbers: Vec<u32>,
+}
+
+impl Lists {
+    fn new(most: usize, count: usize) -> Self {
+        Self { stride: most + 1, numbers: vec![0; (most + 1) * count] }
+    }
+
+    fn most(&self) -> usize {
+        self.stride - 1
+    }
+
+    fn get(&self, at: usize) -> &[u32] {
+        let list = &self.numbers[at * self.stride..(at + 1) * self.stride];
+        &list[1..=list[0] as usize]
+    }
+
+    fn set(&mut self, at: usize, neighbours: impl Iterator<Item = u32>) {
+        let list = &mut self.numbers[at * self.stride..(at + 1) * self.stride];
+        let (count, list) = list.split_at_mut(1);
+        count[0] = 0;
+        for (place, number) in list.iter_mut().zip(neighbours) {
+            *place = number;
+            count[0] += 1;
+        }
+    }
+
+    fn push(&mut self, at: usize, number: u32) -> bool {
+        let list = &mut self.numbers[at * self.stride..(at + 1) * self.stride];
+        let count = list[0] as usize;
+        let room = count + 1 < list.len();
+        if room {
+            list[count + 1] = number;
+            list[0] += 1;
+        }
+        room
+    }
+
+    fn grow(&mut self) {
+        self.numbers.resize(self.numbers.len() + self.stride, 0);
+    }
+}
+
+/// Vectors above level 0, in the order of their insertion, which is that of their numbers.
+struct Upper {
+    nodes: Vec<u32>,
+    lists: Lists,
+}
+
+impl Upper {
+    fn place(&self, vector: u32) -> usize {
+        self.nodes.binary_search(&vector).unwrap_or_default()
+    }
+}
+
+/// A finished graph.
+pub(super) struct Graph {
+    lowest: Lists,
+    upper: Vec<Upper>,
+    entry: u32,
+}
+
+impl Graph {
+    pub(super) fn levels(&self) -> usize {
+        self.upper.len() + 1
+    }
+
+    pub(super) fn entry(&self) -> u32 {
+        self.entry
+    }
+
+    fn list(&self, level: usize, vector: u32) -> &[u32] {
+        match level.checked_sub(1).map(|above| &self.upper[above]) {
+            None => self.lowest.get(vector as usize),
+            Some(upper) => upper.lists.get(upper.place(vector)),
+        }
+    }
+
+    /// The lists of a level, and the place of a vector's among them.
+    fn lists_mut(&mut self, level: usize, vector: u32) -> (&mut Lists, usize) {
+        match level.checked_sub(1).map(|above| &mut self.upper[above]) {
+            None => (&mut self.lowest, vector as usize),
+            Some(upper) => {
+                let place = upper.place(vector);
+                (&mut upper.lists, place)
+            }
+        }
+    }
+
+    /// As the format has it.
+    pub(super) fn body(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let mut write = |lists: &Lists, count: usize| {
+            let mut end = 0_u32;
+            body.extend(end.to_le_bytes());
+            for at in 0..count {
+                end += lists.get(at).len() as u32;
+                body.extend(end.to_le_bytes());
+            }
+            body.extend((0..count).flat_map(|at| lists.get(at)).flat_map(|number| number.to_le_bytes()));
+            std::mem::take(&mut body)
+        };
+        let mut all = write(&self.lowest, self.lowest.numbers.len() / self.lowest.stride);
+        for upper in &self.upper {
+            all.extend((upper.nodes.len() as u32).to_le_bytes());
+            all.extend(upper.nodes.iter().flat_map(|number| number.to_le_bytes()));
+            all.extend(write(&upper.lists, upper.nodes.len()));
+        }
+        all
+    }
+}
+
+/// A graph that grows.
+pub(super) struct Inserter<'a> {
+    vectors: &'a Packed,
+    options: GraphOptions,
+    graph: Graph,
+    beam: Beam,
+    visited: Visited,
+    new: Vec<u32>,
+    near: Vec<f32>,
+}
+
+impl<'a> Inserter<'a> {
+    pub(super) fn new(vectors: &'a Packed, options: GraphOptions) -> Self {
+        let lowest = Lists::new(usize::from(options.m) * 2, vectors.len());
+        Self {
+            vectors,
+            options,
+            graph: Graph { lowest, upper: Vec::new(), entry: 0 },
+            beam: Beam::default(),
+            visited: Visited::default(),
+            new: Vec::new(),
+            near: Vec::new(),
+        }
+    }
+
+    pub(super) fn finish(self) -> Graph {
+        self.graph
+    }
+
+    /// Inserts the vector whose number follows the last one's.
+    pub(super) fn insert(&mut self, vector: u32) {
+        let level = level_of(vector, self.options.m);
+        let top = self.graph.upper.len();
+        for upper in self.graph.upper.iter_mut().take(level) {
+            upper.nodes.push(vector);
+            upper.lists.grow();
+        }
+        if vector > 0 {
+            let mut start = self.graph.entry;
+            for above in (level + 1..=top).rev() {
+                self.search(vector, start, above, 1);
+                start = self.beam.best().first().map_or(start, |seen| seen.vector());
+            }
+            for level in (0..=level.min(top)).rev() {
+                self.search(vector, start, level, usize::from(self.options.ef_construction) * THOROUGHNESS);
+                start = self.beam.best().first().map_or(start, |seen| seen.vector());
+                self.link(vector, level);
+            }
+        }
+        while self.graph.upper.len() < level {
+            let lists = Lists::new(usize::from(self.options.m), 1);
+            self.graph.upper.push(Upper { nodes: vec![vector], lists });
+            self.graph.entry = vector;
+        }
+    }
+
+    /// Fills the beam with the nearest vectors on a level.
+    fn search(&mut self, vector: u32, start: u32, level: usize, width: usize) {
+        let vectors = self.vectors;
+        self.near.resize(1, 0.0);
+        vectors.near(vector, &[start], &mut self.near);
+        self.beam.clear(width);
+        self.visited.clear(vectors.len());
+        self.visited.visit(start);
+        self.visited.visit(vector);
+        self.beam.offer(Seen::new(self.near[0], start));
+        while let Some(from) = self.beam.expand() {
+            self.new.clear();
+            let list = self.graph.list(level, from.vector());
+            self.new.extend(list.iter().copied().filter(|number| self.visited.visit(*number)));
+            self.near.resize(self.new.len(), 0.0);
+            vectors.near(vector, &self.new, &mut self.near);
+            for (number, near) in self.new.iter().zip(&self.near) {
+                self.beam.offer(Seen::new(*near, *number));
+            }
+        }
+    }
+
+    /// Links a vector with the best of the beam, both ways.
+    fn link(&mut self, vector: u32, level: usize) {
+        let chosen = choose(self.vectors, self.beam.best(), usize::from(self.options.m));
+        let (lists, place) = self.graph.lists_mut(level, vector);
+        lists.set(place, chosen.iter().map(|seen| seen.vector()));
+        for other in chosen.iter().map(|seen| seen.vector()) {
+            let (lists, place) = self.graph.lists_mut(level, other);
+            if lists.push(place, vector) {
+                continue;
+            }
+            let most = lists.most();
+            self.new.clear();
+            self.new.extend(lists.get(place));
+            self.new.push(vector);
+            self.near.resize(self.new.len(), 0.0);
+            self.vectors.near(other, &self.new, &mut self.near);
+            let mut all: Vec<Seen> =
+                self.new.iter().zip(&self.near).map(|(number, near)| Seen::new(*near, *number)).collect();
+            all.sort_unstable_by(|a, b| b.cmp(a));
+            let kept = choose(self.vectors, &all, most);
+            lists.set(place, kept.iter().map(|seen| seen.vector()));
+        }
+    }
+}
+
+/// Neighbours in different directions: of the candidates, nearest first, those to which no chosen one is nearer than the vector
+/// whose neighbours they become.
+fn choose(vectors: &Packed, candidates: &[Seen], most: usize) -> Vec<Seen> {
+    if candidates.len() < most {
+        return candidates.to_vec();
+    }
+    let (mut chosen, mut numbers) = (Vec::with_capacity(most), Vec::with_capacity(most));
+    let mut near = [0.0; COMPARED];
+    for candidate in candidates {
+        if chosen.len() == most {
+            break;
+        }
+        let hidden = numbers.chunks(COMPARED).any(|numbers| {
+            vectors.near(candidate.vector(), numbers, &mut near);
+            near[..numbers.len()].iter().any(|near| *near > candidate.nearness())
+        });
+        if !hidden {
+            chosen.push(*candidate);
+            numbers.push(candidate.vector());
+        }
+    }
+    chosen
+}
+
+/// The highest level of a vector: drawn by its number, a level up with a probability of 1 / m.
+fn level_of(vector: u32, m: u16) -> usize {
+    // SplitMix64.
+    let mut state = u64::from(vector).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    state = (state ^ state >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    state ^= state >> 31;
+    let uniform = ((state >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    (-uniform.ln() / f64::from(m.max(2)).ln()) as usize
+}

@@ -1,0 +1,86 @@
+//! Nearness by bytes: codes that stand for floats, vectors of bytes, bits.
+
+use crate::element::{Element, Metric};
+use crate::kernels::{self, Rows};
+use crate::similarity::Similarity;
+
+/// Vectors that are compared at a time.
+pub(crate) const BATCH: usize = 64;
+
+/// By what a product of bytes is multiplied for the side of one vector, and for distances its squared length.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Factor {
+    of_product: f32,
+    squared_length: f32,
+}
+
+impl Factor {
+    /// That of codes, each of which stands for `scale`.
+    pub(crate) fn of_codes(similarity: Similarity, scale: f32, inverse_length: f32) -> Self {
+        match similarity {
+            Similarity::Cosine => Self { of_product: scale * inverse_length, squared_length: 0.0 },
+            Similarity::L2Norm => {
+                let squared_length = if inverse_length > 0.0 { (1.0 / inverse_length).powi(2) } else { 0.0 };
+                Self { of_product: scale, squared_length }
+            }
+            Similarity::DotProduct | Similarity::MaxInnerProduct => {
+                Self { of_product: scale, squared_length: 0.0 }
+            }
+        }
+    }
+
+    /// That of a vector of bytes.
+    pub(crate) fn of_bytes(similarity: Similarity, squared_length: u32) -> Self {
+        let squared_length = squared_length as f32;
+        let of_product = match similarity {
+            Similarity::Cosine if squared_length > 0.0 => 1.0 / squared_length.sqrt(),
+            Similarity::Cosine => 0.0,
+            _ => 1.0,
+        };
+        Self { of_product, squared_length }
+    }
+}
+
+/// One vector that is compared with many.
+pub(crate) struct Rough<'a> {
+    metric: Metric,
+    bytes: &'a [u8],
+    factor: Factor,
+}
+
+impl<'a> Rough<'a> {
+    pub(crate) fn new(metric: Metric, bytes: &'a [u8], factor: Factor) -> Self {
+        Self { metric, bytes, factor }
+    }
+
+    /// Nearness of at most [`BATCH`] rows by their numbers.
+    pub(crate) fn near(
+        &self,
+        rows: Rows<'_>,
+        numbers: &[u32],
+        factor_of: impl Fn(u32) -> Factor,
+        out: &mut [f32],
+    ) {
+        let mut raw = [0; BATCH];
+        match (self.metric.element, self.metric.similarity) {
+            (Element::Bit, _) => {
+                kernels::hammings(self.bytes, rows, numbers, &mut raw);
+                raw.iter().zip(out).take(numbers.len()).for_each(|(raw, out)| *out = -(*raw as f32));
+            }
+            (_, Similarity::L2Norm) => {
+                kernels::dots_i8(self.bytes, rows, numbers, &mut raw);
+                for ((raw, number), out) in raw.iter().zip(numbers).zip(out) {
+                    let factor = factor_of(*number);
+                    let product = *raw as f32 * self.factor.of_product * factor.of_product;
+                    *out = 2.0 * product - self.factor.squared_length - factor.squared_length;
+                }
+            }
+            _ => {
+                kernels::dots_i8(self.bytes, rows, numbers, &mut raw);
+                for ((raw, number), out) in raw.iter().zip(numbers).zip(out) {
+                    *out = *raw as f32 * self.factor.of_product * factor_of(*number).of_product;
+                }
+            }
+        }
+    }
+}
