@@ -20,6 +20,7 @@ mod numbers;
 mod packed;
 mod pooling;
 mod queue;
+mod scorer;
 mod session;
 mod stats;
 mod stored;
@@ -32,7 +33,7 @@ mod vocabulary;
 mod word_piece;
 
 pub use attribution::Attribution;
-pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority};
+pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority, Scored};
 pub use error::EncoderError;
 pub use model::{Model, ModelInfo, ModelKind};
 pub use session::set_runtime;

@@ -34,6 +34,7 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
                 let what = match info.kind {
                     ModelKind::Dense { .. } => "English dense sentence encoder, 384 dimensions",
                     ModelKind::SparseMlm | ModelKind::SparseDocOnly => "English learned sparse encoder",
+                    ModelKind::CrossEncoder => "English cross-encoder",
                 };
                 config.insert("description".into(), what.into());
             }
@@ -97,6 +98,7 @@ fn inference_config(model: &RegisteredModel, info: &ModelInfo) -> Value {
         ModelKind::SparseMlm | ModelKind::SparseDocOnly => {
             json!({"text_expansion": {"tokenization": tokenization}})
         }
+        ModelKind::CrossEncoder => json!({"text_similarity": {"tokenization": tokenization}}),
     }
 }
 

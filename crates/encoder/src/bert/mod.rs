@@ -63,6 +63,20 @@ pub(crate) struct LayerWeights {
     pub(crate) output_norm: NormWeights,
 }
 
+/// The tokens of one text, or of a question and a text after it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sequence<'a> {
+    pub(crate) ids: &'a [u32],
+    /// Where the tokens of the second type begin; the number of all where there are none.
+    pub(crate) second: usize,
+}
+
+impl<'a> From<&'a [u32]> for Sequence<'a> {
+    fn from(ids: &'a [u32]) -> Self {
+        Self { ids, second: ids.len() }
+    }
+}
+
 /// All parameters of an encoder.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Weights {
@@ -70,8 +84,10 @@ pub(crate) struct Weights {
     pub(crate) heads: usize,
     /// `[vocabulary][width]`.
     pub(crate) words: Stored,
-    /// `[positions][width]`.
+    /// `[positions][width]`, with the first token type added.
     pub(crate) positions: Vec<f32>,
+    /// What the second token type has more than the first; empty where types do not matter.
+    pub(crate) second_type: Vec<f32>,
     pub(crate) embedding_norm: NormWeights,
     pub(crate) layers: Vec<LayerWeights>,
     /// The transform of a masked language model, after the last layer.
@@ -96,6 +112,7 @@ pub(crate) struct Bert {
     heads: usize,
     words: Words,
     positions: AlignedSlice<f32>,
+    second_type: Vec<f32>,
     embedding_norm: NormWeights,
     layers: Vec<Layer>,
     transform: Option<(Linear, NormWeights)>,
@@ -136,22 +153,27 @@ impl Bert {
     /// tables.
     pub(crate) fn forward<'s>(
         &self,
-        texts: &[&[u32]],
+        texts: &[Sequence<'_>],
         scratch: &'s mut Scratch,
     ) -> Option<(&'s [f32], Vec<Range<usize>>)> {
         let width = self.width;
         let mut ranges = Vec::with_capacity(texts.len());
-        let total: usize = texts.iter().map(|ids| ids.len()).sum();
+        let total: usize = texts.iter().map(|text| text.ids.len()).sum();
         let Scratch { rows, qkv, context, inner, kernels: scratch } = scratch;
         rows.clear();
         reserve(rows, total * width);
-        for ids in texts {
+        for Sequence { ids, second } in texts {
             let start = rows.len() / width;
             for (position, &id) in ids.iter().enumerate() {
                 let position = self.positions.get(position * width..(position + 1) * width)?;
                 let row = rows.len();
                 self.words.append(id as usize, rows)?;
                 rows[row..].iter_mut().zip(position).for_each(|(word, position)| *word += position);
+            }
+            if !self.second_type.is_empty() {
+                for row in rows[(start + second) * width..].chunks_exact_mut(width) {
+                    row.iter_mut().zip(&self.second_type).for_each(|(value, kind)| *value += kind);
+                }
             }
             ranges.push(start..start + ids.len());
         }

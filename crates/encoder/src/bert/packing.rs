@@ -60,15 +60,17 @@ impl Weights {
         };
         let fits = tables_fit(width, heads, self.words.len(), self.positions.len())
             && finite(&self.positions)
+            && (self.second_type.is_empty() || self.second_type.len() == width)
+            && finite(&self.second_type)
             && norm_fits(&self.embedding_norm)
             && self.layers.iter().all(layer_fits)
             && self
                 .transform
                 .as_ref()
                 .is_none_or(|(linear, norm)| linear_fits(linear, width, width) && norm_fits(norm));
-        let layers = self.layers.len();
+        let (layers, types) = (self.layers.len(), !self.second_type.is_empty());
         let shape =
-            BertShape { width, heads, layers, transform: self.transform.is_some(), tied, int8: false };
+            BertShape { width, heads, layers, transform: self.transform.is_some(), tied, types, int8: false };
         fits.then_some(shape).ok_or(Refused::Unfit)
     }
 }
@@ -121,8 +123,9 @@ impl Bert {
             None => None,
         };
         let (positions, embedding_norm) = (weights.positions.into(), weights.embedding_norm);
+        let second_type = weights.second_type;
         let kernels = if precision == Precision::Int8 { kernels::with_tiles(kernels) } else { kernels };
-        Ok(Self { kernels, width, heads, words, positions, embedding_norm, layers, transform })
+        Ok(Self { kernels, width, heads, words, positions, second_type, embedding_norm, layers, transform })
     }
 
     /// Packs an encoder into a file, layer by layer, in 20 bits or bytes. Tied word embeddings are left to the decoder.
@@ -142,6 +145,9 @@ impl Bert {
             words.store(file)?;
         }
         file.put("positions", &weights.positions)?;
+        if shape.types {
+            file.put("second_type", &weights.second_type)?;
+        }
         put_norm(file, "embedding_norm", &weights.embedding_norm)?;
         for (number, layer) in weights.layers.into_iter().enumerate() {
             let layer = pack(layer, (shape.width, shape.heads), kernels, precision)?;
@@ -168,14 +174,17 @@ impl Bert {
         kernels: &'static Kernels,
     ) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("a section is of another length");
-        let BertShape { width, heads, layers, transform, tied, int8 } = packed.facts.bert;
+        let BertShape { width, heads, layers, transform, tied, types, int8 } = packed.facts.bert;
         let precision = if int8 { Precision::Int8 } else { Precision::Fixed };
         let words = match rows.filter(|_| tied) {
             Some(rows) => Words::Table(Arc::clone(rows)),
             None => Words::open(width, precision, packed)?,
         };
         let positions: AlignedSlice<f32> = packed.get("positions")?;
-        if !tables_fit(width, heads, words.len(), positions.len()) {
+        let second_type: AlignedSlice<f32> =
+            if types { packed.get("second_type")? } else { Vec::new().into() };
+        let types_fit = second_type.len() == if types { width } else { 0 };
+        if !types_fit || !tables_fit(width, heads, words.len(), positions.len()) {
             return Err(UNFIT);
         }
         let norm = |name: &str| {
@@ -208,6 +217,7 @@ impl Bert {
             heads,
             words,
             positions,
+            second_type: second_type.to_vec(),
             embedding_norm: norm("embedding_norm")?,
             layers: layers.collect::<Result<Vec<_>, Unusable>>()?,
             transform: match transform {

@@ -38,10 +38,13 @@ pub(super) struct Architecture {
     num_attention_heads: usize,
     #[serde(alias = "activation")]
     hidden_act: Option<String>,
+    #[serde(alias = "norm_eps")]
     layer_norm_eps: Option<f32>,
     position_embedding_type: Option<String>,
     pad_token_id: Option<usize>,
     is_decoder: bool,
+    pub(super) classifier_pooling: Option<String>,
+    pub(super) classifier_activation: Option<String>,
 }
 
 /// Names of the parts of a layer.
@@ -116,7 +119,7 @@ const HEADS: [HeadNames; 3] = [
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     dir: PathBuf,
-    architecture: Architecture,
+    pub(super) architecture: Architecture,
     names: &'static LayerNames,
     files: Vec<Tensors>,
     /// What stands before the names of the encoder's own parameters.
@@ -203,6 +206,20 @@ impl Checkpoint {
         self.head().is_some()
     }
 
+    /// The type of the architecture, as `config.json` names it.
+    pub(super) fn model_type(&self) -> &str {
+        &self.architecture.model_type
+    }
+
+    /// What is added to the variance in a normalisation.
+    pub(super) fn norm_epsilon(&self) -> f32 {
+        self.architecture.layer_norm_eps.unwrap_or(if self.model_type() == "modernbert" {
+            1e-5
+        } else {
+            1e-12
+        })
+    }
+
     /// Length of a hidden state.
     pub(super) fn width(&self) -> usize {
         self.architecture.hidden_size
@@ -228,11 +245,15 @@ impl Checkpoint {
             positions.drain(..before.min(positions.len()));
         }
         let types = self.own("embeddings.token_type_embeddings.weight");
+        let mut second_type = Vec::new();
         if self.find(&types)?.is_some() {
-            // Token types are always 0 here: the first row of their table goes into the positions.
+            // Most tokens are of the first type: it goes into the positions.
             let types = self.values(&self.matrix(&types, None, width)?)?;
             for row in positions.chunks_exact_mut(width) {
                 row.iter_mut().zip(&types).for_each(|(position, kind)| *position += kind);
+            }
+            if let Some(second) = types.get(width..2 * width) {
+                second_type = second.iter().zip(&types).map(|(second, first)| second - first).collect();
             }
         }
         let transform = match self.head().filter(|_| with_head) {
@@ -244,6 +265,7 @@ impl Checkpoint {
             heads,
             words: words.values,
             positions,
+            second_type,
             embedding_norm: self.norm(&self.own("embeddings.LayerNorm"))?,
             layers: (0..layers).map(|number| self.layer(number)).collect::<Result<_, _>>()?,
             transform,
@@ -312,17 +334,22 @@ impl Checkpoint {
     }
 
     /// A layer normalisation; the oldest checkpoints call its parameters `gamma` and `beta`.
-    fn norm(&self, name: &str) -> Result<NormWeights, EncoderError> {
+    pub(super) fn norm(&self, name: &str) -> Result<NormWeights, EncoderError> {
         let either = |now: &str, before: &str| match self.find(&format!("{name}.{before}"))? {
             Some(tensor) => self.values(&tensor),
             None => self.values(&self.tensor(&format!("{name}.{now}"))?),
         };
-        let epsilon = self.architecture.layer_norm_eps.unwrap_or(1e-12);
+        let epsilon = self.norm_epsilon();
         Ok(NormWeights { scale: either("weight", "gamma")?, shift: either("bias", "beta")?, epsilon })
     }
 
     /// A matrix of so many rows, if that is known, and columns.
-    fn matrix(&self, name: &str, rows: Option<usize>, columns: usize) -> Result<Tensor, EncoderError> {
+    pub(super) fn matrix(
+        &self,
+        name: &str,
+        rows: Option<usize>,
+        columns: usize,
+    ) -> Result<Tensor, EncoderError> {
         let tensor = self.tensor(name)?;
         let fits = matches!(tensor.shape[..], [high, wide] if wide == columns && rows.is_none_or(|rows| rows == high));
         if fits && columns > 0 {
@@ -335,15 +362,15 @@ impl Checkpoint {
         )))
     }
 
-    fn tensor(&self, name: &str) -> Result<Tensor, EncoderError> {
+    pub(super) fn tensor(&self, name: &str) -> Result<Tensor, EncoderError> {
         self.find(name)?.ok_or_else(|| self.unsupported(format!("its checkpoint has no tensor [{name}]")))
     }
 
-    fn find(&self, name: &str) -> Result<Option<Tensor>, EncoderError> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<Tensor>, EncoderError> {
         self.files.iter().find_map(|file| file.find(name).transpose()).transpose()
     }
 
-    fn values(&self, tensor: &Tensor) -> Result<Vec<f32>, EncoderError> {
+    pub(super) fn values(&self, tensor: &Tensor) -> Result<Vec<f32>, EncoderError> {
         let unreadable = |error: std::io::Error| EncoderError::ModelNotReadable {
             path: self.dir.clone(),
             reason: error.to_string(),
@@ -351,11 +378,11 @@ impl Checkpoint {
         tensor.values.read().map_err(unreadable)
     }
 
-    fn own(&self, name: &str) -> String {
+    pub(super) fn own(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    fn unsupported(&self, reason: String) -> EncoderError {
+    pub(super) fn unsupported(&self, reason: String) -> EncoderError {
         EncoderError::Unsupported { path: self.dir.clone(), reason }
     }
 }

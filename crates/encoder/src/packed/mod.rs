@@ -29,7 +29,7 @@ pub(crate) use identity::Identity;
 pub(crate) use write::Packer;
 
 /// Raised whenever packing changes: what a section holds, how numbers are ordered, what is quantised and how.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"SPRWPACK";
 const HEADER: usize = 40;
 /// Longest index: one takes about 100 bytes for each section.
@@ -54,6 +54,8 @@ pub(crate) struct BertShape {
     pub(crate) transform: bool,
     /// The word embeddings are the decoder's rows.
     pub(crate) tied: bool,
+    /// Its second token type is not as its first.
+    pub(crate) types: bool,
     /// Weights are bytes, not numbers of 20 bits.
     pub(crate) int8: bool,
 }

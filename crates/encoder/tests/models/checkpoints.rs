@@ -38,7 +38,7 @@ fn roberta_with_the_last_token_cut_to_its_first_numbers() {
 }
 
 /// A copy of a fixture with one of its JSON files changed.
-fn changed(name: &str, file: &str, change: impl Fn(&mut Value)) -> tempfile::TempDir {
+pub fn changed(name: &str, file: &str, change: impl Fn(&mut Value)) -> tempfile::TempDir {
     let dir = copy(&fixtures().join(name));
     let path = dir.path().join(file);
     let mut json = fs::read(&path).map_or(json!({}), |bytes| serde_json::from_slice(&bytes).unwrap());
@@ -65,7 +65,7 @@ fn copy(from: &Path) -> tempfile::TempDir {
 }
 
 #[track_caller]
-fn refused(dir: &tempfile::TempDir, reason: &str) {
+pub fn refused(dir: &tempfile::TempDir, reason: &str) {
     let error = Model::load(dir.path()).unwrap_err();
     let known = matches!(error, EncoderError::Unsupported { .. } | EncoderError::ModelNotReadable { .. });
     assert!(known && error.to_string().contains(reason), "{error}");
