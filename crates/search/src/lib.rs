@@ -41,6 +41,7 @@ mod service;
 mod sort;
 mod source_filter;
 mod term_suggest;
+pub mod terms_enum;
 mod uri;
 pub mod validate;
 

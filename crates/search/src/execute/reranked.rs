@@ -34,12 +34,12 @@ impl Run<'_> {
             let mut page: Vec<(Key, f32)> = scored[start..end]
                 .iter()
                 .filter(|(_, score)| rerank.min_score.is_none_or(|least| *score >= least))
-                // Scores behind a window may be higher than the last one before it; they are shown as they follow.
-                .map(|(key, score)| (*key, positive(*score)))
+                .copied()
                 .collect();
             page.sort_by(|one, other| other.1.total_cmp(&one.1));
             for (key, score) in page {
-                lowest = lowest.min(score);
+                // Scores behind a window may be higher than the last one before it; they are shown as they follow.
+                lowest = lowest.min(positive(score));
                 hits.push((key, lowest));
             }
             start = end;
