@@ -42,15 +42,14 @@ impl Key {
         Self::of(&digest)
     }
 
-    /// The same of a question and a text, read together: no text alone has the key of a pair.
-    pub(crate) fn of_pair(fingerprint: &str, question: &str, text: &str) -> Self {
-        let digest = Sha256::new_with_prefix(fingerprint)
+    /// The same of a question and each of its texts, read together: no text alone has the key of a pair. A long question is hashed
+    /// once.
+    pub(crate) fn of_pairs(fingerprint: &str, question: &str) -> impl Fn(&str) -> Self + use<> {
+        let asked = Sha256::new_with_prefix(fingerprint)
             .chain_update([1])
             .chain_update((question.len() as u64).to_le_bytes())
-            .chain_update(question)
-            .chain_update(text)
-            .finalize();
-        Self::of(&digest)
+            .chain_update(question);
+        move |text| Self::of(&asked.clone().chain_update(text).finalize())
     }
 
     fn of(digest: &[u8]) -> Self {
@@ -224,7 +223,7 @@ mod tests {
         assert_ne!(Key::new("m", "a"), Key::new("m", "b"));
         assert_ne!(Key::new("m", "a"), Key::new("n", "a"));
         assert_eq!(Key::new("m", "a"), Key::new("m", "a"));
-        let pair = |question, text| Key::of_pair("m", question, text);
+        let pair = |question, text| Key::of_pairs("m", question)(text);
         assert_eq!(pair("a", "b"), pair("a", "b"));
         assert_ne!(pair("a", "bc"), pair("ab", "c"));
         assert_ne!(pair("", "a"), Key::new("m", "a"));

@@ -111,11 +111,16 @@ impl Shared {
         // Not one statement: the lock must not be held while texts are hashed.
         let enabled = self.cache.lock().enabled();
         let fingerprint = &self.model.info().fingerprint;
-        let key = |text: &&str| match question {
-            Some(question) => Key::of_pair(fingerprint, question, text),
-            None => Key::new(fingerprint, text),
-        };
-        enabled.then(|| texts.iter().map(key).collect())
+        if !enabled {
+            return None;
+        }
+        Some(match question {
+            Some(question) => {
+                let key = Key::of_pairs(fingerprint, question);
+                texts.iter().map(|text| key(text)).collect()
+            }
+            None => texts.iter().map(|text| Key::new(fingerprint, text)).collect(),
+        })
     }
 
     fn look_up(&self, texts: usize, keys: &Option<Vec<Key>>) -> Vec<Option<Encoding>> {

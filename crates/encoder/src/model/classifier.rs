@@ -44,12 +44,8 @@ impl Checkpoint {
         let width = self.width();
         let dense = if names.of_encoder { self.own(names.dense) } else { names.dense.to_owned() };
         let weights = self.values(&self.matrix(&format!("{dense}.weight"), Some(width), width)?)?;
-        let modern = self.model_type() == "modernbert";
-        let bias = match self.find(&format!("{dense}.bias"))? {
-            Some(bias) => self.values(&bias)?,
-            None if modern => vec![0.0; width],
-            None => self.values(&self.tensor(&format!("{dense}.bias"))?)?,
-        };
+        let modern = self.is_modern();
+        let bias = self.bias(&dense, width)?;
         let (states, norm) = if modern { self.modern_states()? } else { (States::First, None) };
         let (last, offset) = self.last(names.last)?;
         let factors = norm.as_ref().map_or(&[][..], |norm: &Scale| &norm.factors);

@@ -16,7 +16,7 @@ use super::sentence_transformers::{self, Modules, Prompts};
 use super::{ModelInfo, ModelKind, Prefixes, fingerprint, onnx, safetensors};
 
 /// Most tokens of a text that are encoded, whatever a model could take.
-const MAX_TOKENS: usize = 512;
+pub(super) const MAX_TOKENS: usize = 512;
 
 /// Where the vectors of a text's tokens become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -331,6 +331,7 @@ impl Layout {
             dims: self.dims(),
             same_space_as: self.same_space_as.clone(),
             prefixes: self.prefixes.clone(),
+            recognised: self.recognised(),
         }
     }
 

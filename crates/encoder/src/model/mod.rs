@@ -20,7 +20,9 @@ mod decoder;
 mod fingerprint;
 mod graph;
 mod layout;
+mod modernbert;
 mod onnx;
+mod recognised;
 mod safetensors;
 mod sentence_transformers;
 mod skeleton;
@@ -31,6 +33,7 @@ mod weights_table;
 #[cfg(test)]
 pub(crate) use bert::recognise;
 use layout::{ForwardPass, Layout, Pooling};
+pub use recognised::Recognised;
 pub(crate) use split::CutGraph;
 use weights::{Keep, Loaded};
 
@@ -88,6 +91,8 @@ pub struct ModelInfo {
     pub prefixes: Prefixes,
     /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
     pub same_space_as: Vec<String>,
+    /// What was recognised in the directory.
+    pub recognised: Recognised,
 }
 
 impl ModelInfo {

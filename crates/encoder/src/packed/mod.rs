@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bert::ModernShape;
 use crate::fixed::Fixed;
 use crate::numbers::{AlignedSlice, Mapping, Plain};
 
@@ -58,6 +59,8 @@ pub(crate) struct BertShape {
     pub(crate) types: bool,
     /// Weights are bytes, not numbers of 20 bits.
     pub(crate) int8: bool,
+    /// Of ModernBERT.
+    pub(crate) modern: Option<ModernShape>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -65,6 +65,11 @@ fn xlm_roberta_with_a_head_of_two_layers() {
 }
 
 #[test]
+fn modernbert_with_the_mean_over_tokens_and_a_normalised_head() {
+    check("cross-modernbert");
+}
+
+#[test]
 fn packed_weights_give_nearly_the_same_scores() {
     let folder = tempfile::tempdir().unwrap();
     let model = Model::load_packed(&fixtures().join("cross-bert"), &folder.path().join("packed")).unwrap();
