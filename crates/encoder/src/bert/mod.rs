@@ -18,7 +18,7 @@ mod packing;
 mod words;
 
 use modern::Modern;
-pub(crate) use modern::{ModernShape, ModernWeights};
+pub(crate) use modern::ModernWeights;
 pub(crate) use packing::Refused;
 use words::Words;
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::kernels::{Attention, Epilogue};
 use super::{Bert, Layer, NormWeights, ROWS_AT_ONCE};
 use crate::numbers::room;
+use crate::packed::ModernShape;
 
 /// Parameters of an encoder that BERT has not.
 #[derive(Debug, Default, Clone)]
@@ -13,25 +14,6 @@ pub(crate) struct ModernWeights {
     /// After the last layer.
     pub(crate) final_norm: NormWeights,
     pub(crate) shape: ModernShape,
-}
-
-/// How the layers of such an encoder look at tokens.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct ModernShape {
-    /// How far a token of a local layer looks to each side.
-    pub(crate) window: usize,
-    /// The layers that are local, a bit for each.
-    pub(crate) local: [u64; 2],
-    /// The bases of the rotary positions, as bits: of layers whose tokens look at all others, and of local ones.
-    pub(crate) bases: [u32; 2],
-    /// Tokens of the longest text.
-    pub(crate) positions: usize,
-}
-
-impl ModernShape {
-    fn is_local(&self, layer: usize) -> bool {
-        self.local.get(layer / 64).is_some_and(|bits| bits >> (layer % 64) & 1 == 1)
-    }
 }
 
 /// The packed form.

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::bert::{LayerWeights, LinearWeights, ModernShape, ModernWeights, NormWeights, Weights};
+use crate::bert::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Weights};
 use crate::error::EncoderError;
+use crate::packed::ModernShape;
 
 use super::checkpoint::{Checkpoint, MAX_LAYERS};
 use super::layout::MAX_TOKENS;

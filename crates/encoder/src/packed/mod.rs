@@ -19,7 +19,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bert::ModernShape;
 use crate::fixed::Fixed;
 use crate::numbers::{AlignedSlice, Mapping, Plain};
 
@@ -61,6 +60,26 @@ pub(crate) struct BertShape {
     pub(crate) int8: bool,
     /// Of ModernBERT.
     pub(crate) modern: Option<ModernShape>,
+}
+
+/// How the layers of ModernBERT look at tokens.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ModernShape {
+    /// How far a token of a local layer looks to each side.
+    pub(crate) window: usize,
+    /// The layers that are local, a bit for each.
+    pub(crate) local: [u64; 2],
+    /// The bases of the rotary positions, as bits: of layers whose tokens look at all others, and of local ones.
+    pub(crate) bases: [u32; 2],
+    /// Tokens of the longest text.
+    pub(crate) positions: usize,
+}
+
+impl ModernShape {
+    /// Whether the tokens of a layer look at their neighbours only.
+    pub(crate) fn is_local(&self, layer: usize) -> bool {
+        self.local.get(layer / 64).is_some_and(|bits| bits >> (layer % 64) & 1 == 1)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
