@@ -28,6 +28,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   mget: ['docs'],
   close_point_in_time: ['id'],
   rank_eval: ['requests', 'metric'],
+  terms_enum: ['field'],
   put_pipeline: ['processors'],
   simulate_pipeline: ['docs'],
   put_index_template: ['index_patterns'],

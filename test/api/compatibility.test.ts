@@ -63,7 +63,7 @@ describe('what only Elasticsearch has', () => {
   it.each([
     ['POST', '/one/_async_search'],
     ['POST', '/one/_search/template'],
-    ['POST', '/one/_terms_enum'],
+    ['POST', '/one/_render/template'],
     ['PUT', '/_ml/anomaly_detectors/x'],
     ['GET', '/_ilm/policy'],
     ['GET', '/_enrich/policy'],

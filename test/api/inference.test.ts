@@ -222,7 +222,13 @@ describe('_inference', () => {
       '404 resource_not_found_exception: No known trained model with model_id [gone]',
     ],
     ['PUT', '/text_embedding/x', { service: 'elasticsearch', service_settings: ELSER }, 'does not match model'],
-    ['PUT', '/rerank/x', { service: 'elasticsearch', service_settings: ELSER }, 'does not support task type [rerank]'],
+    [
+      'PUT',
+      '/rerank/x',
+      { service: 'elasticsearch', service_settings: ELSER },
+      'does not match model [.elser_model_2]',
+    ],
+    ['PUT', '/rerank/x', { service: 'elser', service_settings: ELSER }, 'does not support task type [rerank]'],
     ['PUT', '/foo/x', { service: 'elasticsearch', service_settings: ELSER }, 'Unknown task_type [foo]'],
     [
       'PUT',

@@ -1,6 +1,6 @@
 // The types of answers that the OpenAPI document has from what a real server answers: those that operations.ts does not give.
 // `UPDATE_API_TYPES=1 npx vitest run test/api/openapi-types.test.ts` writes them anew.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ import { type RunningServer, startServer } from '../support/server.js';
 import { type Shape, merged, misfit, shapeOf } from '../support/shapes.js';
 
 const FILE = fileURLToPath(new URL('../../packages/server/src/openapi/shapes.generated.ts', import.meta.url));
+const RERANKER = fileURLToPath(new URL('../../crates/encoder/tests/fixtures/cross-bert', import.meta.url));
 const HEAD =
   '// Written by test/api/openapi-types.test.ts: the types of answers that operations.ts does not give, from what a real server answers.\n' +
   '/* eslint-disable */\n' +
@@ -31,7 +32,10 @@ const answers = new Map<string, unknown[]>();
 
 beforeAll(async () => {
   // Repositories lie beside the data otherwise, where those of an earlier run are.
-  server = await startServer({ args: ['--repo-path', await mkdtemp(join(tmpdir(), 'sparrow-types-'))] });
+  const models = await mkdtemp(join(tmpdir(), 'sparrow-models-'));
+  cpSync(RERANKER, join(models, 'reranker'), { recursive: true });
+  const repositories = await mkdtemp(join(tmpdir(), 'sparrow-types-'));
+  server = await startServer({ args: ['--repo-path', repositories, '--models', models] });
   for (const endpoint of ENDPOINTS) {
     const operation = operationOf(endpoint);
     if (endpoint.method === 'HEAD' || operation === 'openapi') continue;
@@ -80,6 +84,9 @@ async function more(): Promise<void> {
   await ask('infer', 'POST', '/_inference/sparse_embedding/types', { input: ['some words'] });
   await ask('update_inference', 'PUT', '/_inference/sparse_embedding/types/_update', BODIES['update_inference']);
   await ask('delete_inference', 'DELETE', '/_inference/sparse_embedding/types');
+  const ranks = { service: 'elasticsearch', service_settings: { ...sparse.service_settings, model_id: 'reranker' } };
+  await ask('put_inference', 'PUT', '/_inference/rerank/types', ranks);
+  await ask('infer', 'POST', '/_inference/rerank/types', { query: 'words', input: ['some words'] });
   const start = '/_ml/trained_models/.all-minilm-l6-v2/deployment/_start?wait_for=started';
   await ask('start_deployment', 'POST', start);
   const dense = '/_ml/trained_models/.all-minilm-l6-v2';

@@ -39,7 +39,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
     READ,
     'search count explain knn_search msearch rank_eval scroll clear_scroll open_point_in_time close_point_in_time cat_count',
   ],
-  [READ, 'get_doc exists_doc get_source mget term_vectors multi_term_vectors'],
+  [READ, 'get_doc exists_doc get_source mget term_vectors multi_term_vectors terms_enum'],
   [ADD, 'index_doc create_doc bulk'],
   [WRITE, 'update_doc delete_doc'],
   [BY_QUERY, 'reindex update_by_query delete_by_query'],

@@ -64,7 +64,7 @@ describe('a command line that makes no sense', () => {
     [['serach', 'x'], "unknown command 'serach', did you mean search?"],
     [['status', '--ulr', 'x'], "unknown option '--ulr', did you mean --url?"],
     [['key', 'lst'], "unknown command 'lst' of 'key', did you mean list?"],
-    [['models', 'begin'], "unknown command 'begin' of 'models', it has list, start, stop"],
+    [['models', 'begin'], "unknown command 'begin' of 'models', it has list, start, stop, test"],
     [['key'], 'a command is needed'],
     [['search', 'whales'], "required option '--index <name>' not specified"],
     [['search', '--index', 'a'], 'a question is needed'],

@@ -39,6 +39,20 @@ impl Key {
     /// Half of a SHA-256: two texts with one key would silently get one vector, so nothing weaker will do.
     pub(crate) fn new(fingerprint: &str, text: &str) -> Self {
         let digest = Sha256::new_with_prefix(fingerprint).chain_update([0]).chain_update(text).finalize();
+        Self::of(&digest)
+    }
+
+    /// The same of a question and each of its texts, read together: no text alone has the key of a pair. A long question is hashed
+    /// once.
+    pub(crate) fn of_pairs(fingerprint: &str, question: &str) -> impl Fn(&str) -> Self + use<> {
+        let asked = Sha256::new_with_prefix(fingerprint)
+            .chain_update([1])
+            .chain_update((question.len() as u64).to_le_bytes())
+            .chain_update(question);
+        move |text| Self::of(&asked.clone().chain_update(text).finalize())
+    }
+
+    fn of(digest: &[u8]) -> Self {
         let word =
             |at: usize| digest[at..at + 8].iter().fold(0u64, |word, byte| (word << 8) | u64::from(*byte));
         Key([word(0), word(8)])
@@ -209,5 +223,9 @@ mod tests {
         assert_ne!(Key::new("m", "a"), Key::new("m", "b"));
         assert_ne!(Key::new("m", "a"), Key::new("n", "a"));
         assert_eq!(Key::new("m", "a"), Key::new("m", "a"));
+        let pair = |question, text| Key::of_pairs("m", question)(text);
+        assert_eq!(pair("a", "b"), pair("a", "b"));
+        assert_ne!(pair("a", "bc"), pair("ab", "c"));
+        assert_ne!(pair("", "a"), Key::new("m", "a"));
     }
 }

@@ -34,9 +34,10 @@ pub struct DeploymentOptions {
 }
 
 /// Who waits for the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Priority {
     /// A search: goes before all ingest work.
+    #[default]
     Search,
     /// A document that is written.
     Ingest,
@@ -61,6 +62,17 @@ pub enum Output {
     Sparse(Arc<TokenWeights>),
     /// A dense vector.
     Dense(Arc<[f32]>),
+}
+
+/// How well a text answers a question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored {
+    /// The number that the model's head gives, as it is: any number, the higher the better.
+    pub score: f32,
+    /// Tokens that were read, those of the question and special ones included.
+    pub token_count: u32,
+    /// Tokens of both that were cut off; a lower bound for texts of many kilobytes.
+    pub truncated_tokens: u32,
 }
 
 /// A running model: a bounded queue and worker threads. Dropping it stops it.
@@ -118,8 +130,32 @@ impl Deployment {
         cancel: Option<&AtomicBool>,
         timeout: Option<Duration>,
     ) -> Result<Vec<Encoded>, EncoderError> {
-        self.run(texts, CallOptions { priority, paced: false, cancel, timeout, timed: false })
+        self.run(texts, CallOptions { priority, cancel, timeout, ..CallOptions::default() })
             .map(|done| done.0)
+    }
+
+    /// Scores how well each text answers a question, with a model of kind [`crate::ModelKind::CrossEncoder`]; in one queue with
+    /// all other texts of the model, before those of documents.
+    ///
+    /// # Errors
+    /// As [`Deployment::encode`]; [`EncoderError::Runtime`] for a model of another kind.
+    pub fn score(
+        &self,
+        question: &str,
+        texts: &[&str],
+        cancel: Option<&AtomicBool>,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Scored>, EncoderError> {
+        let options = CallOptions { cancel, timeout, question: Some(question), ..CallOptions::default() };
+        let scored = |encoded: Encoded| match &encoded.output {
+            Output::Dense(numbers) if numbers.len() == 1 => Ok(Scored {
+                score: numbers[0],
+                token_count: encoded.token_count,
+                truncated_tokens: encoded.truncated_tokens,
+            }),
+            _ => Err(EncoderError::Runtime { phase: "infer", reason: "the model gives no scores".into() }),
+        };
+        self.run(texts, options)?.0.into_iter().map(scored).collect()
     }
 
     /// Encodes search texts: like [`Deployment::encode`] with [`Priority::Search`], but a model of kind
@@ -157,8 +193,7 @@ impl Deployment {
             let tokenize = started.elapsed();
             return Ok((encoded, Timings { texts: texts.len(), tokenize, ..Timings::default() }));
         }
-        let options =
-            CallOptions { priority: Priority::Search, paced: false, cancel, timeout: None, timed: true };
+        let options = CallOptions { cancel, timed: true, ..CallOptions::default() };
         self.run(texts, options)
     }
 
@@ -173,7 +208,7 @@ impl Deployment {
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, EncoderError> {
         let options =
-            CallOptions { priority: Priority::Ingest, paced: true, cancel, timeout: None, timed: false };
+            CallOptions { priority: Priority::Ingest, paced: true, cancel, ..CallOptions::default() };
         self.run(texts, options).map(|done| done.0)
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::bert::Scratch;
+use crate::bert::{Scratch, Sequence};
 use crate::cache::Vector;
 use crate::error::EncoderError;
 use crate::model::{DensePooling, Model, Plan};
@@ -45,7 +45,7 @@ impl Forward {
     ///
     /// # Errors
     /// [`EncoderError::Runtime`] if the runtime fails or gives another shape than the model promised.
-    pub(crate) fn run(&mut self, texts: &[&[u32]]) -> Result<Vec<Vector>, EncoderError> {
+    pub(crate) fn run(&mut self, texts: &[Sequence<'_>]) -> Result<Vec<Vector>, EncoderError> {
         let (model, threads) = (&self.model, self.threads);
         match (&mut self.engine, &model.bert) {
             (Engine::Native(scratch), Some(bert)) => {
@@ -59,7 +59,8 @@ impl Forward {
                 Err(EncoderError::Runtime { phase: "infer", reason: "no model".into() })
             }
             (Engine::Onnx(session), _) => {
-                let batch = Batch::new(texts);
+                let texts: Vec<&[u32]> = texts.iter().map(|text| text.ids).collect();
+                let batch = Batch::new(&texts);
                 session.run(&batch, |shape, values| {
                     // Padding comes last in each text: its rows are simply not looked at.
                     let columns = batch.columns();
@@ -88,10 +89,11 @@ impl Forward {
         let (model, threads) = (&self.model, self.threads);
         match (&mut self.engine, &model.bert) {
             (Engine::Native(scratch), Some(bert)) => {
-                let (hidden, rows) = bert.forward(&[ids], scratch).ok_or_else(|| EncoderError::Runtime {
-                    phase: "infer",
-                    reason: "a token is not in the model's tables".into(),
-                })?;
+                let (hidden, rows) =
+                    bert.forward(&[ids.into()], scratch).ok_or_else(|| EncoderError::Runtime {
+                        phase: "infer",
+                        reason: "a token is not in the model's tables".into(),
+                    })?;
                 let vectors = pool(&model.plan, bert.width(), hidden, &rows, threads)?;
                 Ok(placed(&model.plan, bert.width(), hidden, &rows, vectors))
             }
@@ -193,6 +195,13 @@ fn pool(
             .chunks_exact(width)
             .map(|logits| sparse(max_over_tokens(logits, width), |logit| activation.weight(logit)))
             .collect()),
+        Plan::Score { scorer } => rows
+            .iter()
+            .map(|range| match scorer.score(slice(range), width) {
+                score if score.is_finite() => Ok(Vector::Dense([score].into())),
+                _ => Err(EncoderError::Runtime { phase: "infer", reason: "a score is not finite".into() }),
+            })
+            .collect(),
         Plan::Dense { pooling: DensePooling::Done, dims, normalize } => {
             Ok(values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *dims, *normalize)).collect())
         }

@@ -28,6 +28,8 @@ pub(crate) struct Item {
     /// Place of the text in its call.
     pub(crate) slot: usize,
     pub(crate) ids: Vec<u32>,
+    /// Where its tokens of the second type begin.
+    pub(crate) second: usize,
     pub(crate) truncated: u32,
     pub(crate) key: Option<Key>,
 }

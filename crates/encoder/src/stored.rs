@@ -106,6 +106,21 @@ impl Stored {
         }
     }
 
+    /// Some of these numbers, which follow each other; `None` if they are not all there, or not where they lie in a file.
+    pub(crate) fn part(&self, start: usize, length: usize) -> Option<Self> {
+        let end = start.checked_add(length).filter(|end| *end <= self.len())?;
+        match self {
+            Stored::Here(values) => Some(Stored::Here(values[start..end].to_vec())),
+            Stored::File { path, offset, kind, .. } => Some(Stored::File {
+                path: path.clone(),
+                offset: offset + (start * kind.width()) as u64,
+                count: length,
+                kind: *kind,
+            }),
+            Stored::Bytes(_) | Stored::Transposed { .. } => None,
+        }
+    }
+
     /// The transpose of these numbers as a matrix with so many columns.
     pub(crate) fn transposed(self, columns: usize) -> Self {
         Stored::Transposed { matrix: Box::new(self), columns }
@@ -189,6 +204,9 @@ mod tests {
         let at = |offset, count| Stored::File { path: file.path().into(), offset, count, kind: Kind::F32 };
         assert_eq!(at(3, 100_000).read().unwrap(), numbers);
         assert_eq!(at(3 + 80, 5).read().unwrap(), &numbers[20..25]);
+        assert_eq!(at(3 + 80, 50).part(7, 5).unwrap().read().unwrap(), &numbers[27..32]);
+        assert_eq!(Stored::Here(vec![1.0, 2.0, 3.0]).part(1, 2), Some(Stored::Here(vec![2.0, 3.0])));
+        assert!(at(3, 5).part(4, 2).is_none() && at(3, 5).part(usize::MAX, 1).is_none());
         for (offset, count) in [(4, 100_000), (u64::MAX, 1), (0, usize::MAX), (0, usize::MAX / 4)] {
             assert!(at(offset, count).read().is_err());
         }

@@ -9,6 +9,11 @@ use tokenizers::Tokenizer;
 use crate::error::EncoderError;
 use crate::word_piece::WordPiece;
 
+mod pairs;
+
+pub(crate) use pairs::Question;
+use pairs::Template;
+
 /// Texts up to this length are tokenized whole, and their truncated tokens are counted exactly.
 const WHOLE_BYTES: usize = 16 * 1024;
 /// Longer texts are tokenized in pieces of about this length, until there are enough tokens.
@@ -39,6 +44,8 @@ pub(crate) struct TextTokenizer {
     word_piece: bool,
     /// The fast way for plain text, if the tokenizer has one.
     plain: Option<WordPiece>,
+    /// What stands around a question and a text, for models that read both together.
+    pairs: Option<Template>,
 }
 
 impl std::fmt::Debug for TextTokenizer {
@@ -74,7 +81,7 @@ impl TextTokenizer {
         }
         let word_piece = is_word_piece(&bytes);
         let plain = WordPiece::from_json(&bytes);
-        Ok(Self { inner, prefix, suffix, limit, word_piece, plain })
+        Ok(Self { inner, prefix, suffix, limit, word_piece, plain, pairs: None })
     }
 
     /// The first tokens of a text. An empty text gives the special tokens alone.
@@ -100,13 +107,7 @@ impl TextTokenizer {
         goes_on: &dyn Fn() -> Result<(), EncoderError>,
     ) -> Result<Tokens, EncoderError> {
         let room = self.limit - self.prefix.len() - self.suffix.len();
-        let mut content = if text.len() <= WHOLE_BYTES {
-            self.tokenize(text)?
-        } else if self.word_piece {
-            self.tokenize_pieces(text, room, goes_on)?
-        } else {
-            self.tokenize_prefix(text, room)?
-        };
+        let mut content = self.first_tokens(text, room, goes_on)?;
         let truncated = content.len().saturating_sub(room);
         content.truncate(room);
         let mut ids = Vec::with_capacity(self.prefix.len() + content.len() + self.suffix.len());
@@ -114,6 +115,22 @@ impl TextTokenizer {
         ids.append(&mut content);
         ids.extend_from_slice(&self.suffix);
         Ok(Tokens { ids, truncated: u32::try_from(truncated).unwrap_or(u32::MAX) })
+    }
+
+    /// The tokens of a text without special ones: all, or more than `room` of them.
+    fn first_tokens(
+        &self,
+        text: &str,
+        room: usize,
+        goes_on: &dyn Fn() -> Result<(), EncoderError>,
+    ) -> Result<Vec<u32>, EncoderError> {
+        if text.len() <= WHOLE_BYTES {
+            self.tokenize(text)
+        } else if self.word_piece {
+            self.tokenize_pieces(text, room, goes_on)
+        } else {
+            self.tokenize_prefix(text, room)
+        }
     }
 
     /// Where each token of [`TextTokenizer::encode`] stands in the text, as bytes; `None` for special tokens, and for

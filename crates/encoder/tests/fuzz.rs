@@ -13,7 +13,8 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("fixtures").join(name)
 }
 
-const CHECKPOINTS: [&str; 3] = ["checkpoint-bert", "checkpoint-distilbert", "checkpoint-xlmr"];
+const CHECKPOINTS: [&str; 5] =
+    ["checkpoint-bert", "checkpoint-distilbert", "checkpoint-xlmr", "checkpoint-modernbert", "cross-bert"];
 
 /// Copies of model directories, in which a file may be replaced.
 fn copies(names: &[&str], folder: &Path) -> Vec<PathBuf> {

@@ -343,6 +343,7 @@ impl Engine {
             "knn_search" => search::knn_search::knn_search(&self.search, request, body, cancel),
             "explain" => search::explain_document(&self.search, request, body, cancel),
             "field_caps" => search::field_caps::field_caps(&self.search, request, body, cancel),
+            "terms_enum" => search::terms_enum::terms_enum(&self.search, request, body, cancel),
             "validate_query" => search::validate::validate_query(&self.search, request, body, cancel),
             "search_shards" => search::validate::search_shards(&self.search, request, body, cancel),
             "msearch" => search::msearch::msearch(&self.search, request, body, cancel),

@@ -68,7 +68,7 @@ fn templates_that_cannot_be_used_are_kept_shown_and_refused_where_they_count() {
 #[test]
 fn inference_endpoints_that_cannot_be_used_are_kept_shown_and_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let later = json!({"inference_id": "later", "task_type": "rerank", "service": "elasticsearch"});
+    let later = json!({"inference_id": "later", "task_type": "completion", "service": "elasticsearch"});
     write(folder.path(), "inference", &json!({"later": later}));
     let node = Node::open(folder, |_| {});
     let shown = node.ok("get_inference", "inference_id=later", "", "");

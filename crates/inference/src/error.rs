@@ -1,5 +1,7 @@
 //! What can go wrong with a model or its deployment.
 
+use std::time::Duration;
+
 use sparrow_encoder::EncoderError;
 
 /// An error about a model. The sentences are those that clients know.
@@ -97,6 +99,22 @@ pub enum ModelError {
         /// What makes its dense vectors.
         dense: String,
     },
+    /// A model that scores pairs stands where vectors are wanted.
+    #[error(
+        "model [{id}] scores how well a text answers a question and makes no vectors; it is for the task [rerank]"
+    )]
+    MakesScores {
+        /// Id of the model.
+        id: String,
+    },
+    /// A model of vectors was asked for scores.
+    #[error("model [{id}] makes {made} vectors and cannot be used for the task [rerank]")]
+    MakesNoScores {
+        /// Id of the model.
+        id: String,
+        /// `sparse` or `dense`.
+        made: &'static str,
+    },
     /// The queue has no room.
     #[error("inference process queue is full. Unable to execute command")]
     QueueFull {
@@ -131,17 +149,21 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// The error of a time that is over.
+    pub fn timeout(allowed: Duration) -> Self {
+        let milliseconds = allowed.as_millis();
+        let timeout = match milliseconds % 1000 {
+            0 => format!("{}s", milliseconds / 1000),
+            _ => format!("{milliseconds}ms"),
+        };
+        Self::Timeout { timeout }
+    }
+
     /// The error that a client reads for an error of the encoder.
     pub fn from_encoder(id: &str, error: EncoderError) -> Self {
         match error {
             EncoderError::QueueFull { capacity, requested } => Self::QueueFull { capacity, requested },
-            EncoderError::Timeout { timeout_ms } => Self::Timeout {
-                timeout: if timeout_ms % 1000 == 0 {
-                    format!("{}s", timeout_ms / 1000)
-                } else {
-                    format!("{timeout_ms}ms")
-                },
-            },
+            EncoderError::Timeout { timeout_ms } => Self::timeout(Duration::from_millis(timeout_ms)),
             EncoderError::Cancelled => Self::Cancelled,
             EncoderError::Stopped => Self::NotDeployed { id: id.to_owned() },
             EncoderError::Runtime { .. } => Self::Inference { reason: error.to_string() },
@@ -169,7 +191,10 @@ impl ModelError {
             | Self::Inference { .. }
             | Self::Unusable { .. } => "status_exception",
             Self::InvalidOption { .. } => "action_request_validation_exception",
-            Self::WrongKind { .. } | Self::MakesBoth { .. } => "illegal_argument_exception",
+            Self::WrongKind { .. }
+            | Self::MakesBoth { .. }
+            | Self::MakesScores { .. }
+            | Self::MakesNoScores { .. } => "illegal_argument_exception",
             Self::QueueFull { .. } => "es_rejected_execution_exception",
             Self::Cancelled => "task_cancelled_exception",
         }
@@ -187,6 +212,8 @@ impl ModelError {
             Self::InvalidOption { .. }
             | Self::WrongKind { .. }
             | Self::MakesBoth { .. }
+            | Self::MakesScores { .. }
+            | Self::MakesNoScores { .. }
             | Self::Cancelled => 400,
             Self::QueueFull { .. } => 429,
             Self::Timeout { .. } => 408,

@@ -51,10 +51,7 @@ pub fn put_alias(
     }
     let model = models.registry.find(id).ok_or_else(|| ModelError::NotFound { id: id.to_owned() })?;
     if let Some(old) = old.as_ref().and_then(|old| models.registry.find(old)) {
-        let task = |model: &RegisteredModel| {
-            let found = model.info().ok().map(|info| info.kind.is_sparse());
-            found.map(|sparse| if sparse { "text_expansion" } else { "text_embedding" })
-        };
+        let task = |model: &RegisteredModel| model.info().ok().map(|info| super::config::task_of(info.kind));
         if let (Some(new_task), Some(old_task)) = (task(&model), task(&old))
             && new_task != old_task
         {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::ModelError;
+use super::config::task_of;
 use super::deployments::Running;
 use super::registry::RegisteredModel;
 use super::{Purpose, view};
@@ -234,10 +235,26 @@ pub fn infer_trained_model(
     }
     let model =
         service.models.resolve(id).ok_or_else(|| ModelError::NotFoundForInference { id: id.to_owned() })?;
-    let results_field = results_field(&model, asked)?;
+    let (results_field, question) = results_field(&model, asked)?;
     let field = model.config.input.as_str();
     let texts = documents.iter().map(|document| text_of(document, field)).collect::<Result<Vec<_>, _>>()?;
     let timeout = request.params().duration("timeout")?.unwrap_or(Duration::from_secs(10));
+    if let Some(question) = question {
+        let flag = cancel.flag();
+        let scored = service.models.rerank(id, &question, &texts, Some(flag.as_ref()), Some(timeout))?;
+        let results: Vec<Value> = scored
+            .iter()
+            .map(|scored| {
+                let mut result = Map::new();
+                result.insert(results_field.clone(), sparrow_inference::weight_to_json(scored.score));
+                if scored.truncated_tokens > 0 {
+                    result.insert("is_truncated".into(), true.into());
+                }
+                Value::Object(result)
+            })
+            .collect();
+        return Ok(Reply::ok(&json!({"inference_results": results})));
+    }
     let encoded = service.models.encode_within(
         id,
         &texts,
@@ -271,17 +288,21 @@ fn text_of<'a>(document: &'a Value, field: &str) -> Result<&'a str, EngineError>
     }
 }
 
-/// Name of the field that the vectors are answered in: by the request, by the model, or the default. What else
-/// `inference_config` says is checked: it must fit the model, and the way texts are read cannot be changed.
-fn results_field(model: &RegisteredModel, asked: Option<Value>) -> Result<String, EngineError> {
+/// Name of the field that the vectors are answered in: by the request, by the model, or the default; with the question that a
+/// cross-encoder is asked. What else `inference_config` says is checked: it must fit the model, and the way texts are read cannot
+/// be changed.
+fn results_field(
+    model: &RegisteredModel,
+    asked: Option<Value>,
+) -> Result<(String, Option<String>), EngineError> {
     const DEFAULT: &str = "predicted_value";
     let said = model.config.inference_config.as_ref().and_then(|config| config.values().next());
     let default = || said.and_then(|options| options["results_field"].as_str()).unwrap_or(DEFAULT).to_owned();
     let (kind, options) = match asked {
-        None | Some(Value::Null) => return Ok(default()),
+        None | Some(Value::Null) => return Ok((default(), None)),
         Some(Value::Object(config)) if config.len() == 1 => match config.into_iter().next() {
             Some(entry) => entry,
-            None => return Ok(default()),
+            None => return Ok((default(), None)),
         },
         Some(_) => {
             return Err(EngineError::illegal_argument(
@@ -289,13 +310,13 @@ fn results_field(model: &RegisteredModel, asked: Option<Value>) -> Result<String
             ));
         }
     };
-    if kind != "text_expansion" && kind != "text_embedding" {
+    if !["text_expansion", "text_embedding", "text_similarity"].contains(&kind.as_str()) {
         return Err(EngineError::illegal_argument(format!(
-            "unrecognized inference configuration type [{kind}]. Supported types [text_expansion, text_embedding]"
+            "unrecognized inference configuration type [{kind}]. Supported types [text_expansion, text_embedding, text_similarity]"
         )));
     }
     if let Ok(info) = model.info() {
-        let made = if info.kind.is_sparse() { "text_expansion" } else { "text_embedding" };
+        let made = task_of(info.kind);
         if kind != made {
             return Err(status(
                 403,
@@ -309,11 +330,12 @@ fn results_field(model: &RegisteredModel, asked: Option<Value>) -> Result<String
     let Value::Object(options) = options else {
         return Err(EngineError::illegal_argument(format!("[{kind}] must be an object")));
     };
-    let mut field = None;
+    let (mut field, mut question) = (None, None);
     for (name, value) in options {
         match (name.as_str(), value) {
             (_, Value::Null) => {}
             ("results_field", Value::String(name)) => field = Some(name),
+            ("text", Value::String(text)) if kind == "text_similarity" => question = Some(text),
             ("results_field", other) => {
                 return Err(EngineError::illegal_argument(format!(
                     "[results_field] must be a string, but was [{other}]"
@@ -327,7 +349,10 @@ fn results_field(model: &RegisteredModel, asked: Option<Value>) -> Result<String
             }
         }
     }
-    Ok(field.unwrap_or_else(default))
+    if kind == "text_similarity" && question.is_none() {
+        return Err(super::config::parser_error("[text_similarity] Required [text]".into()));
+    }
+    Ok((field.unwrap_or_else(default), question))
 }
 
 fn matching(service: &ModelService, request: &Request) -> Result<Vec<Arc<RegisteredModel>>, EngineError> {

@@ -3,13 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use sparrow_encoder::ModelKind;
 
 use sparrow_call::error::{EngineError, Exception};
 
 /// Most tokens that the encoder reads of a text.
 const MOST_TOKENS: u64 = 512;
 /// Tasks of Elasticsearch that no model here does.
-const FOREIGN_TASKS: [&str; 10] = [
+const FOREIGN_TASKS: [&str; 9] = [
     "classification",
     "fill_mask",
     "learning_to_rank",
@@ -18,7 +19,6 @@ const FOREIGN_TASKS: [&str; 10] = [
     "question_answering",
     "regression",
     "text_classification",
-    "text_similarity",
     "zero_shot_classification",
 ];
 /// Tokenizers of Elasticsearch that a vocabulary alone does not give here.
@@ -101,6 +101,15 @@ impl ModelConfig {
     }
 }
 
+/// The task of a kind of model, as `inference_config` names it.
+pub(super) fn task_of(kind: ModelKind) -> &'static str {
+    match kind {
+        ModelKind::SparseMlm | ModelKind::SparseDocOnly => "text_expansion",
+        ModelKind::Dense { .. } => "text_embedding",
+        ModelKind::CrossEncoder => "text_similarity",
+    }
+}
+
 /// Whether a body is the short form that installs a model which comes with the server.
 pub(super) fn is_built_in_form(body: &Map<String, Value>) -> bool {
     body.keys().all(|name| name == "input")
@@ -153,6 +162,13 @@ pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<Given, 
         return Err(parser_error("[trained_model_config] failed to parse field [model_size_bytes]".into()));
     }
     config.inference_config = match object(body, "inference_config")? {
+        Some(given) if directory.is_none() && given.contains_key("text_similarity") => {
+            return refuse(
+                "inference configuration of type [text_similarity] is of model directories, named by [location]: a graph that is \
+                 uploaded is not computed as a cross-encoder"
+                    .into(),
+            );
+        }
         Some(given) => Some(inference_config(&given)?),
         None if directory.is_some() => None,
         None => {
@@ -162,7 +178,7 @@ pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<Given, 
     Ok(Given { config, directory })
 }
 
-/// `{"text_expansion": {…}}` or `{"text_embedding": {…}}`, with the defaults filled in.
+/// `{"text_expansion": {…}}`, or one of another task, with the defaults filled in.
 fn inference_config(given: &Map<String, Value>) -> Result<Map<String, Value>, EngineError> {
     let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
     let mut entries = given.iter();
@@ -174,10 +190,10 @@ fn inference_config(given: &Map<String, Value>) -> Result<Map<String, Value>, En
     if FOREIGN_TASKS.contains(&task.as_str()) {
         return refuse(format!(
             "inference configuration of type [{task}] is not supported: models here make vectors, [text_expansion] or \
-             [text_embedding]"
+             [text_embedding], or scores, [text_similarity]"
         ));
     }
-    if task != "text_expansion" && task != "text_embedding" {
+    if !["text_expansion", "text_embedding", "text_similarity"].contains(&task.as_str()) {
         return Err(EngineError::api(
             400,
             Exception::new("named_object_not_found_exception", format!("unknown field [{task}]")),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sparrow_encoder::{Deployment, DeploymentOptions, ModelKind};
+use sparrow_encoder::{Deployment, DeploymentOptions};
 use sparrow_storage::DataDir;
 
 use super::ModelError;
@@ -206,8 +206,7 @@ impl Deployments {
             .values()
             .filter(|running| {
                 let info = running.deployment.model().info();
-                !matches!(info.kind, ModelKind::Dense { .. })
-                    && fingerprint.is_none_or(|wanted| wanted == info.fingerprint)
+                info.kind.is_sparse() && fingerprint.is_none_or(|wanted| wanted == info.fingerprint)
             })
             .map(|running| running.model.id.clone())
             .collect();

@@ -15,6 +15,7 @@ mod manage;
 mod monitor;
 mod packed;
 mod registry;
+mod rerank;
 mod service;
 mod start;
 mod store;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use sparrow_encoder::{Attribution, DeploymentStats, Encoded, Priority, Timings};
+use sparrow_encoder::{Attribution, DeploymentStats, Encoded, ModelKind, Priority, Timings};
 pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
 use sparrow_storage::DataDir;
 
@@ -303,7 +304,7 @@ impl Models {
         cancel: Option<&AtomicBool>,
         timeout: Option<Duration>,
     ) -> Result<Vec<Encoded>, ModelError> {
-        let running = self.running(model_id)?;
+        let running = self.encoding(model_id)?;
         let deployment = &running.deployment;
         let prefixed = running.model.prefixed(texts, purpose == Purpose::Query);
         let prefixed: Option<Vec<&str>> =
@@ -382,6 +383,15 @@ impl Models {
         Ok(running)
     }
 
+    /// The running deployment of a model that makes vectors.
+    fn encoding(&self, id: &str) -> Result<Arc<Running>, ModelError> {
+        let running = self.running(id)?;
+        match running.deployment.model().info().kind {
+            ModelKind::CrossEncoder => Err(ModelError::MakesScores { id: id.to_owned() }),
+            _ => Ok(running),
+        }
+    }
+
     /// What answers for an id that has no deployment: that of an endpoint, or the embedded dense model.
     fn start_on_demand(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         if let Some(endpoint) = self.endpoints.get(id) {
@@ -431,7 +441,7 @@ impl TextEncoder for Models {
         texts: &[&str],
         cancel: Option<&AtomicBool>,
     ) -> Result<(Vec<Encoded>, Timings), ModelError> {
-        let running = self.running(model_id)?;
+        let running = self.encoding(model_id)?;
         let prefixed = running.model.prefixed(texts, true);
         let prefixed: Option<Vec<&str>> =
             prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());

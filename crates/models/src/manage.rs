@@ -67,7 +67,7 @@ pub fn put_trained_model(
         let found = sparrow_encoder::Model::inspect(&directory).map_err(|error| {
             EngineError::illegal_argument(format!("the model directory [{name}] cannot be used: {error}"))
         })?;
-        let made = if found.kind.is_sparse() { "text_expansion" } else { "text_embedding" };
+        let made = config::task_of(found.kind);
         if let Some((task, _)) = given.config.task().filter(|(task, _)| *task != made) {
             return Err(EngineError::illegal_argument(format!(
                 "the model directory [{name}] holds a model for [{made}], not for [{task}]"

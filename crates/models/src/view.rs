@@ -34,6 +34,7 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
                 let what = match info.kind {
                     ModelKind::Dense { .. } => "English dense sentence encoder, 384 dimensions",
                     ModelKind::SparseMlm | ModelKind::SparseDocOnly => "English learned sparse encoder",
+                    ModelKind::CrossEncoder => "English cross-encoder",
                 };
                 config.insert("description".into(), what.into());
             }
@@ -41,6 +42,7 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
             config.insert("fully_defined".into(), true.into());
             metadata.insert("fingerprint".into(), info.fingerprint.clone().into());
             metadata.insert("vocabulary_size".into(), info.vocabulary_size.into());
+            metadata.insert("recognised".into(), recognised(info));
         }
         Err(error) => {
             if let Some(inference) = &said.inference_config {
@@ -74,6 +76,36 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
     Value::Object(config)
 }
 
+/// What was recognised in the model's directory.
+fn recognised(info: &ModelInfo) -> Value {
+    let found = &info.recognised;
+    let mut shown = Map::new();
+    shown.insert("weights".into(), found.weights.into());
+    if let Some((architecture, [layers, width, heads])) = &found.architecture {
+        shown.insert("architecture".into(), architecture.clone().into());
+        shown.insert("layers".into(), (*layers).into());
+        shown.insert("width".into(), (*width).into());
+        shown.insert("heads".into(), (*heads).into());
+    }
+    shown.insert("pooling".into(), found.pooling.into());
+    if let Some(dims) = info.dims {
+        shown.insert("dimensions".into(), dims.into());
+        shown.insert("normalized".into(), found.normalized.into());
+    }
+    if found.int8 {
+        shown.insert("arithmetic".into(), "int8".into());
+    }
+    shown.insert("max_tokens".into(), info.max_tokens.into());
+    for (name, prompt) in
+        [("query_prompt", &info.prefixes.search), ("document_prompt", &info.prefixes.ingest)]
+    {
+        if let Some(prompt) = prompt {
+            shown.insert(name.into(), prompt.clone().into());
+        }
+    }
+    Value::Object(shown)
+}
+
 /// What was said about the task, or what the model directory says.
 fn inference_config(model: &RegisteredModel, info: &ModelInfo) -> Value {
     if let Some(said) = &model.config.inference_config {
@@ -97,6 +129,7 @@ fn inference_config(model: &RegisteredModel, info: &ModelInfo) -> Value {
         ModelKind::SparseMlm | ModelKind::SparseDocOnly => {
             json!({"text_expansion": {"tokenization": tokenization}})
         }
+        ModelKind::CrossEncoder => json!({"text_similarity": {"tokenization": tokenization}}),
     }
 }
 

@@ -312,6 +312,7 @@ impl SearchBody {
             min_score: None,
             name: None,
             form: Form::Rank,
+            rerank: None,
         });
     }
 

@@ -5,6 +5,7 @@ use sparrow_aggregations::AggregationError;
 use sparrow_index::query::QueryError;
 
 use sparrow_call::error::{ApiError, EngineError, Exception, circuit_breaking, is_own, root};
+use sparrow_models::ModelError;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{JsonError, Location};
 
@@ -41,6 +42,9 @@ pub enum SearchError {
     /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
     #[error("[{kind}] {} of its retrievers failed", failures.len())]
     Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
+    /// The model that ranks hits anew cannot do it.
+    #[error(transparent)]
+    Rerank(#[from] ModelError),
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
@@ -73,6 +77,7 @@ impl SearchError {
         match self {
             SearchError::Query { source, .. } => source.status(),
             SearchError::ContextMissing { .. } => 404,
+            SearchError::Rerank(error) => error.status(),
             SearchError::Aggregation { source, .. } | SearchError::Reduce { source } => source.status(),
             SearchError::Retrievers { failures, .. } => {
                 failures.iter().map(|failure| failure.1.status()).max().unwrap_or(400)
@@ -130,6 +135,7 @@ impl SearchError {
                 "search_context_missing_exception",
                 format!("No search context found for id [{id}]"),
             ),
+            SearchError::Rerank(error) => Exception::new(error.es_type(), error.to_string()),
             SearchError::Retrievers { kind, failures } => {
                 let kinds: Vec<&str> = failures.iter().map(|failure| failure.0).collect();
                 let suppressed: Vec<_> =

@@ -41,6 +41,7 @@ mod service;
 mod sort;
 mod source_filter;
 mod term_suggest;
+pub mod terms_enum;
 mod uri;
 pub mod validate;
 
@@ -320,6 +321,7 @@ fn encode_body(
     if let Some(fusion) = &mut body.fusion {
         let mappings: Vec<Arc<Mapping>> = handles.iter().map(|handle| handle.borrow().mapping()).collect();
         retriever::expand(fusion, &mappings, size)?;
+        retriever::bind_rerankers(fusion, &service.models)?;
     }
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     semantic::bind(service, handles, &mut queries, size, cancel)?;

@@ -100,6 +100,7 @@ export const OPERATIONS = [
   'search',
   'knn_search',
   'field_caps',
+  'terms_enum',
   'validate_query',
   'search_shards',
   'get_field_mapping',

@@ -61,6 +61,7 @@ actions! {
     OpenPointInTime = "indices:data/read/open_point_in_time",
     ClosePointInTime = "indices:data/read/close_point_in_time",
     FieldCaps = "indices:data/read/field_caps",
+    TermsEnum = "indices:data/read/xpack/termsenum/list",
     TermVectors = "indices:data/read/tv",
     MultiTermVectors = "indices:data/read/mtv",
     ValidateQuery = "indices:admin/validate/query",

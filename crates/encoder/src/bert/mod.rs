@@ -13,9 +13,12 @@ use crate::numbers::{AlignedSlice, reserve, room};
 use crate::stored::Stored;
 
 pub(crate) mod kernels;
+mod modern;
 mod packing;
 mod words;
 
+use modern::Modern;
+pub(crate) use modern::ModernWeights;
 pub(crate) use packing::Refused;
 use words::Words;
 
@@ -59,8 +62,24 @@ pub(crate) struct LayerWeights {
     pub(crate) attended: LinearWeights,
     pub(crate) attention_norm: NormWeights,
     pub(crate) inner: LinearWeights,
+    /// What the activated inner numbers are multiplied with; none in BERT.
+    pub(crate) gate: Option<LinearWeights>,
     pub(crate) outer: LinearWeights,
     pub(crate) output_norm: NormWeights,
+}
+
+/// The tokens of one text, or of a question and a text after it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sequence<'a> {
+    pub(crate) ids: &'a [u32],
+    /// Where the tokens of the second type begin; the number of all where there are none.
+    pub(crate) second: usize,
+}
+
+impl<'a> From<&'a [u32]> for Sequence<'a> {
+    fn from(ids: &'a [u32]) -> Self {
+        Self { ids, second: ids.len() }
+    }
 }
 
 /// All parameters of an encoder.
@@ -70,12 +89,16 @@ pub(crate) struct Weights {
     pub(crate) heads: usize,
     /// `[vocabulary][width]`.
     pub(crate) words: Stored,
-    /// `[positions][width]`.
+    /// `[positions][width]`, with the first token type added.
     pub(crate) positions: Vec<f32>,
+    /// What the second token type has more than the first; empty where types do not matter.
+    pub(crate) second_type: Vec<f32>,
     pub(crate) embedding_norm: NormWeights,
     pub(crate) layers: Vec<LayerWeights>,
     /// The transform of a masked language model, after the last layer.
     pub(crate) transform: Option<(LinearWeights, NormWeights)>,
+    /// What ModernBERT computes otherwise; there are no positions then.
+    pub(crate) modern: Option<ModernWeights>,
 }
 
 #[derive(Debug)]
@@ -85,6 +108,7 @@ struct Layer {
     attended: Linear,
     attention_norm: NormWeights,
     inner: Linear,
+    gate: Option<Linear>,
     outer: Linear,
     output_norm: NormWeights,
 }
@@ -96,9 +120,11 @@ pub(crate) struct Bert {
     heads: usize,
     words: Words,
     positions: AlignedSlice<f32>,
+    second_type: Vec<f32>,
     embedding_norm: NormWeights,
     layers: Vec<Layer>,
     transform: Option<(Linear, NormWeights)>,
+    modern: Option<Modern>,
 }
 
 impl std::fmt::Debug for Bert {
@@ -117,6 +143,7 @@ pub(crate) struct Scratch {
     qkv: Vec<f32>,
     context: Vec<f32>,
     inner: Vec<f32>,
+    gate: Vec<f32>,
     /// What kernels need while they work.
     kernels: Vec<f32>,
 }
@@ -136,22 +163,35 @@ impl Bert {
     /// tables.
     pub(crate) fn forward<'s>(
         &self,
-        texts: &[&[u32]],
+        texts: &[Sequence<'_>],
         scratch: &'s mut Scratch,
     ) -> Option<(&'s [f32], Vec<Range<usize>>)> {
         let width = self.width;
         let mut ranges = Vec::with_capacity(texts.len());
-        let total: usize = texts.iter().map(|ids| ids.len()).sum();
-        let Scratch { rows, qkv, context, inner, kernels: scratch } = scratch;
+        let total: usize = texts.iter().map(|text| text.ids.len()).sum();
+        let Scratch { rows, qkv, context, inner, gate, kernels: scratch } = scratch;
         rows.clear();
         reserve(rows, total * width);
-        for ids in texts {
+        for Sequence { ids, second } in texts {
             let start = rows.len() / width;
+            if let Some(modern) = &self.modern {
+                if ids.len() > modern.positions() {
+                    return None;
+                }
+                ids.iter().try_for_each(|&id| self.words.append(id as usize, rows))?;
+                ranges.push(start..start + ids.len());
+                continue;
+            }
             for (position, &id) in ids.iter().enumerate() {
                 let position = self.positions.get(position * width..(position + 1) * width)?;
                 let row = rows.len();
                 self.words.append(id as usize, rows)?;
                 rows[row..].iter_mut().zip(position).for_each(|(word, position)| *word += position);
+            }
+            if !self.second_type.is_empty() {
+                for row in rows[(start + second) * width..].chunks_exact_mut(width) {
+                    row.iter_mut().zip(&self.second_type).for_each(|(value, kind)| *value += kind);
+                }
             }
             ranges.push(start..start + ids.len());
         }
@@ -159,7 +199,11 @@ impl Bert {
         let qkv = room(qkv, total * 3 * width);
         room(context, total * width);
         context.truncate(total * width);
-        for layer in &self.layers {
+        if let Some(modern) = &self.modern {
+            let memory = modern::Memory { rows, qkv, context, inner, gate, scratch };
+            modern.forward(self, &ranges, memory);
+        }
+        for layer in self.layers.iter().filter(|_| self.modern.is_none()) {
             self.layer(layer, &ranges, rows, qkv, context, (inner, scratch));
         }
         if let Some((linear, norm)) = &self.transform {
@@ -187,6 +231,7 @@ impl Bert {
                 tokens: range.len(),
                 width,
                 heads: self.heads,
+                window: usize::MAX,
             };
             kernels.attention(&job, scratch, &mut context[range.start * width..range.end * width]);
         }

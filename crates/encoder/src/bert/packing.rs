@@ -10,7 +10,7 @@ use crate::stored::{Axis, Stored, StoredBytes};
 use crate::table::Table;
 
 use super::kernels::{self, Kernels, Linear};
-use super::{Bert, Layer, LayerWeights, LinearWeights, NormWeights, Weights, Words};
+use super::{Bert, Layer, LayerWeights, LinearWeights, Modern, ModernWeights, NormWeights, Weights, Words};
 
 /// Why an encoder cannot be packed.
 #[derive(Debug, thiserror::Error)]
@@ -27,10 +27,12 @@ impl Weights {
     /// Numbers of all weights but the word embeddings, about.
     pub(crate) fn size(&self) -> usize {
         let layer = |layer: &LayerWeights| -> usize {
+            let gate = layer.gate.as_ref().map_or(0, |gate| gate.weights.len());
             [&layer.query, &layer.key, &layer.value, &layer.attended, &layer.inner, &layer.outer]
                 .map(|linear| linear.weights.len())
                 .iter()
-                .sum()
+                .sum::<usize>()
+                + gate
         };
         self.positions.len() + self.layers.iter().map(layer).sum::<usize>()
     }
@@ -54,23 +56,44 @@ impl Weights {
                     .into_iter()
                     .all(|linear| linear_fits(linear, width, width))
                 && linear_fits(&layer.inner, width, inner)
+                && layer.gate.is_some() == self.modern.is_some()
+                && layer.gate.as_ref().is_none_or(|gate| linear_fits(gate, width, inner))
                 && linear_fits(&layer.outer, inner, width)
-                && norm_fits(&layer.attention_norm)
+                && (norm_fits(&layer.attention_norm)
+                    || self.modern.is_some() && is_none(&layer.attention_norm))
                 && norm_fits(&layer.output_norm)
         };
-        let fits = tables_fit(width, heads, self.words.len(), self.positions.len())
+        let modern = self.modern.as_ref().map(|modern| modern.shape);
+        let positions = modern.map_or(self.positions.len(), |modern| modern.positions * width);
+        let fits = tables_fit(width, heads, self.words.len(), positions)
+            && self.modern.as_ref().is_none_or(|modern| norm_fits(&modern.final_norm))
             && finite(&self.positions)
+            && (self.second_type.is_empty() || self.second_type.len() == width)
+            && finite(&self.second_type)
             && norm_fits(&self.embedding_norm)
             && self.layers.iter().all(layer_fits)
             && self
                 .transform
                 .as_ref()
                 .is_none_or(|(linear, norm)| linear_fits(linear, width, width) && norm_fits(norm));
-        let layers = self.layers.len();
-        let shape =
-            BertShape { width, heads, layers, transform: self.transform.is_some(), tied, int8: false };
+        let (layers, types) = (self.layers.len(), !self.second_type.is_empty());
+        let shape = BertShape {
+            width,
+            heads,
+            layers,
+            transform: self.transform.is_some(),
+            tied,
+            types,
+            int8: false,
+            modern,
+        };
         fits.then_some(shape).ok_or(Refused::Unfit)
     }
+}
+
+/// Whether a normalisation is left out.
+fn is_none(norm: &NormWeights) -> bool {
+    norm.scale.is_empty() && norm.shift.is_empty()
 }
 
 fn aligned(size: usize) -> bool {
@@ -121,8 +144,21 @@ impl Bert {
             None => None,
         };
         let (positions, embedding_norm) = (weights.positions.into(), weights.embedding_norm);
+        let second_type = weights.second_type;
+        let modern = weights.modern.map(|modern| Modern::new(modern, width / heads));
         let kernels = if precision == Precision::Int8 { kernels::with_tiles(kernels) } else { kernels };
-        Ok(Self { kernels, width, heads, words, positions, embedding_norm, layers, transform })
+        Ok(Self {
+            kernels,
+            width,
+            heads,
+            words,
+            positions,
+            second_type,
+            embedding_norm,
+            layers,
+            transform,
+            modern,
+        })
     }
 
     /// Packs an encoder into a file, layer by layer, in 20 bits or bytes. Tied word embeddings are left to the decoder.
@@ -141,15 +177,28 @@ impl Bert {
             let words = Words::new(&weights.words, shape.width, precision)?.ok_or(Refused::Unfit)?;
             words.store(file)?;
         }
-        file.put("positions", &weights.positions)?;
+        if shape.modern.is_none() {
+            file.put("positions", &weights.positions)?;
+        }
+        if shape.types {
+            file.put("second_type", &weights.second_type)?;
+        }
         put_norm(file, "embedding_norm", &weights.embedding_norm)?;
         for (number, layer) in weights.layers.into_iter().enumerate() {
             let layer = pack(layer, (shape.width, shape.heads), kernels, precision)?;
+            if let Some(gate) = &layer.gate {
+                gate.store(&format!("layer.{number}.gate"), file)?;
+            }
             for (name, linear) in layer.linears() {
                 linear.store(&format!("layer.{number}.{name}"), file)?;
             }
-            put_norm(file, &format!("layer.{number}.attention_norm"), &layer.attention_norm)?;
+            if !is_none(&layer.attention_norm) {
+                put_norm(file, &format!("layer.{number}.attention_norm"), &layer.attention_norm)?;
+            }
             put_norm(file, &format!("layer.{number}.output_norm"), &layer.output_norm)?;
+        }
+        if let Some(modern) = &weights.modern {
+            put_norm(file, "final_norm", &modern.final_norm)?;
         }
         if let Some((linear, norm)) = weights.transform {
             plain(linear, shape.width, kernels, precision)?.store("transform", file)?;
@@ -168,14 +217,19 @@ impl Bert {
         kernels: &'static Kernels,
     ) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("a section is of another length");
-        let BertShape { width, heads, layers, transform, tied, int8 } = packed.facts.bert;
+        let BertShape { width, heads, layers, transform, tied, types, int8, modern } = packed.facts.bert;
         let precision = if int8 { Precision::Int8 } else { Precision::Fixed };
         let words = match rows.filter(|_| tied) {
             Some(rows) => Words::Table(Arc::clone(rows)),
             None => Words::open(width, precision, packed)?,
         };
-        let positions: AlignedSlice<f32> = packed.get("positions")?;
-        if !tables_fit(width, heads, words.len(), positions.len()) {
+        let positions: AlignedSlice<f32> =
+            if modern.is_some() { Vec::new().into() } else { packed.get("positions")? };
+        let places = modern.map_or(Some(positions.len()), |modern| modern.positions.checked_mul(width));
+        let second_type: AlignedSlice<f32> =
+            if types { packed.get("second_type")? } else { Vec::new().into() };
+        let types_fit = second_type.len() == if types { width } else { 0 };
+        if !types_fit || !tables_fit(width, heads, words.len(), places.ok_or(UNFIT)?) {
             return Err(UNFIT);
         }
         let norm = |name: &str| {
@@ -196,7 +250,15 @@ impl Bert {
             Ok(Layer {
                 qkv: linear(&name("qkv"), width, width.checked_mul(3))?,
                 attended: linear(&name("attended"), width, Some(width))?,
-                attention_norm: norm(&name("attention_norm"))?,
+                attention_norm: if modern.is_some() && number == 0 {
+                    NormWeights::default()
+                } else {
+                    norm(&name("attention_norm"))?
+                },
+                gate: match modern {
+                    Some(_) => Some(linear(&name("gate"), width, Some(inner.columns()))?),
+                    None => None,
+                },
                 outer: linear(&name("outer"), inner.columns(), Some(width))?,
                 inner,
                 output_norm: norm(&name("output_norm"))?,
@@ -208,11 +270,19 @@ impl Bert {
             heads,
             words,
             positions,
+            second_type: second_type.to_vec(),
             embedding_norm: norm("embedding_norm")?,
             layers: layers.collect::<Result<Vec<_>, Unusable>>()?,
             transform: match transform {
                 true => Some((linear("transform", width, Some(width))?, norm("transform.norm")?)),
                 false => None,
+            },
+            modern: match modern {
+                Some(shape) => {
+                    let weights = ModernWeights { final_norm: norm("final_norm")?, shape };
+                    Some(Modern::new(weights, width / heads))
+                }
+                None => None,
             },
         })
     }
@@ -247,6 +317,10 @@ fn pack(
         attended: plain(layer.attended, width)?,
         attention_norm: layer.attention_norm,
         inner: plain(layer.inner, width)?,
+        gate: match layer.gate {
+            Some(gate) => Some(plain(gate, width)?),
+            None => None,
+        },
         outer: plain(layer.outer, inner)?,
         output_norm: layer.output_norm,
     })

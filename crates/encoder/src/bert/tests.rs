@@ -28,7 +28,8 @@ fn vectors(kernels: &'static Kernels, precision: Precision, batches: &[&[&[u32]]
     let mut scratch = Scratch::default();
     let mut found = Vec::new();
     for texts in batches {
-        let (hidden, rows) = bert.forward(texts, &mut scratch).unwrap();
+        let texts: Vec<_> = texts.iter().map(|ids| (*ids).into()).collect();
+        let (hidden, rows) = bert.forward(&texts, &mut scratch).unwrap();
         found.extend(rows.into_iter().map(|rows| mean(&hidden[rows.start * 384..rows.end * 384], 384)));
     }
     found

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use sparrow_types::TokenWeights;
 
 use super::{Encoded, Output, Priority};
+use crate::bert::Sequence;
 use crate::cache::{Cache, Encoding, Key, Vector};
 use crate::error::EncoderError;
 use crate::forward::Forward;
@@ -16,6 +17,7 @@ use crate::model::Model;
 use crate::queue::{BatchContext, BatchLimits, Call, Item, Queue};
 use crate::stats::Recorder;
 use crate::timings::Timings;
+use crate::tokenizer::{Question, Tokens};
 
 /// Most tokens of a batch, padding included. With the embedded sparse model and 18 tokens a text, 256, 512, 1,024 and 2,048
 /// gave 1,629, 1,684, 1,684 and 1,656 texts per CPU-second (`examples/throughput.rs`); the smallest halves the time that a
@@ -48,13 +50,22 @@ pub(super) struct Shared {
 type GoesOn<'a> = &'a dyn Fn() -> Result<(), EncoderError>;
 
 /// How a call wants its texts treated.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CallOptions<'a> {
     pub priority: Priority,
     pub paced: bool,
     pub cancel: Option<&'a AtomicBool>,
     pub timeout: Option<Duration>,
     pub timed: bool,
+    /// What a cross-encoder reads together with each text.
+    pub question: Option<&'a str>,
+}
+
+/// What all texts of a call have in common.
+struct Common {
+    call: Arc<Call>,
+    keys: Option<Vec<Key>>,
+    question: Option<Question>,
 }
 
 impl Shared {
@@ -67,7 +78,7 @@ impl Shared {
         // A timeout beyond the reach of the clock is none.
         let deadline =
             options.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
-        let keys = self.keys(texts);
+        let keys = self.keys(texts, options.question);
         let known = self.look_up(texts.len(), &keys);
         let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
         let call = Call::new(known, options.timed);
@@ -75,14 +86,20 @@ impl Shared {
             None => Timings::default(),
             Some(clock) => clock.lock().timings(texts.len(), texts.len() - missing.len()),
         };
+        let goes_on = || check(&call, options.cancel, deadline);
+        let question = match options.question.filter(|_| !missing.is_empty()) {
+            Some(question) => Some(self.model.tokenizer.question(question, &goes_on)?),
+            None => None,
+        };
+        let common = Common { call: Arc::clone(&call), keys, question };
         if let ([text], [_], Priority::Search) = (texts, &missing[..], options.priority) {
-            check(&call, options.cancel, deadline)?;
-            if self.run_here(text, &call, &keys, &|| check(&call, options.cancel, deadline))? {
+            goes_on()?;
+            if self.run_here(text, &common, &goes_on)? {
                 return wait(&call, options.cancel, deadline).map(|encodings| (encodings, timings()));
             }
         }
         let outcome = self
-            .submit(texts, &keys, &missing, &call, options, deadline)
+            .submit(texts, &missing, &common, options, &goes_on)
             .and_then(|()| wait(&call, options.cancel, deadline));
         if outcome.is_err() {
             self.queue.withdraw(&call);
@@ -90,11 +107,20 @@ impl Shared {
         outcome.map(|encodings| (encodings, timings()))
     }
 
-    fn keys(&self, texts: &[&str]) -> Option<Vec<Key>> {
+    fn keys(&self, texts: &[&str], question: Option<&str>) -> Option<Vec<Key>> {
         // Not one statement: the lock must not be held while texts are hashed.
         let enabled = self.cache.lock().enabled();
         let fingerprint = &self.model.info().fingerprint;
-        enabled.then(|| texts.iter().map(|text| Key::new(fingerprint, text)).collect())
+        if !enabled {
+            return None;
+        }
+        Some(match question {
+            Some(question) => {
+                let key = Key::of_pairs(fingerprint, question);
+                texts.iter().map(|text| key(text)).collect()
+            }
+            None => texts.iter().map(|text| Key::new(fingerprint, text)).collect(),
+        })
     }
 
     fn look_up(&self, texts: usize, keys: &Option<Vec<Key>>) -> Vec<Option<Encoding>> {
@@ -113,15 +139,13 @@ impl Shared {
     fn submit(
         &self,
         texts: &[&str],
-        keys: &Option<Vec<Key>>,
         missing: &[usize],
-        call: &Arc<Call>,
+        common: &Common,
         options: CallOptions<'_>,
-        deadline: Option<(Instant, Duration)>,
+        goes_on: GoesOn<'_>,
     ) -> Result<(), EncoderError> {
         let mut places = if options.paced { None } else { Some(self.queue.reserve(missing.len())?) };
         let chunk = if options.paced { self.queue.paced_chunk() } else { TOKENIZE_CHUNK };
-        let goes_on = || check(call, options.cancel, deadline);
         for slots in missing.chunks(chunk) {
             goes_on()?;
             while options.paced && places.is_none() {
@@ -130,10 +154,10 @@ impl Shared {
             }
             let items = slots
                 .iter()
-                .map(|&slot| self.item(texts[slot], slot, keys, call, &goes_on))
+                .map(|&slot| self.item(texts[slot], slot, common, goes_on))
                 .collect::<Result<Vec<_>, _>>()
                 .inspect_err(|_| self.recorder.failed(slots.len() as u64))?;
-            if let Some(clock) = call.clock() {
+            if let Some(clock) = common.call.clock() {
                 clock.lock().queued();
             }
             if let Some(places) = &mut places {
@@ -148,17 +172,25 @@ impl Shared {
         &self,
         text: &str,
         slot: usize,
-        keys: &Option<Vec<Key>>,
-        call: &Arc<Call>,
+        common: &Common,
         goes_on: GoesOn<'_>,
     ) -> Result<Item, EncoderError> {
+        let Common { call, keys, question } = common;
         let started = call.clock().map(|_| Instant::now());
-        let tokens = self.model.tokenizer.encode_while(text, goes_on)?;
+        let (tokens, second) = match question {
+            Some(question) => self.model.tokenizer.pair(question, text, goes_on)?,
+            None => {
+                let tokens = self.model.tokenizer.encode_while(text, goes_on)?;
+                let all = tokens.ids.len();
+                (tokens, all)
+            }
+        };
         if let (Some(clock), Some(started)) = (call.clock(), started) {
             clock.lock().tokenized(started.elapsed());
         }
         let key = keys.as_ref().map(|keys| keys[slot]);
-        Ok(Item { call: Arc::clone(call), slot, ids: tokens.ids, truncated: tokens.truncated, key })
+        let Tokens { ids, truncated } = tokens;
+        Ok(Item { call: Arc::clone(call), slot, ids, second, truncated, key })
     }
 
     /// The worker's side: batches until there is no more to do.
@@ -173,18 +205,12 @@ impl Shared {
     }
 
     /// Encodes a lone search text on this thread, if a worker is idle and the model needs no session of its own for that.
-    fn run_here(
-        &self,
-        text: &str,
-        call: &Arc<Call>,
-        keys: &Option<Vec<Key>>,
-        goes_on: GoesOn<'_>,
-    ) -> Result<bool, EncoderError> {
+    fn run_here(&self, text: &str, common: &Common, goes_on: GoesOn<'_>) -> Result<bool, EncoderError> {
         if !self.model.is_native() {
             return Ok(false);
         }
         let Some(_place) = self.queue.stand_in()? else { return Ok(false) };
-        let item = self.item(text, 0, keys, call, goes_on).inspect_err(|_| self.recorder.failed(1))?;
+        let item = self.item(text, 0, common, goes_on).inspect_err(|_| self.recorder.failed(1))?;
         let spare = self.spare.lock().pop();
         let mut forward = match spare {
             Some(forward) => forward,
@@ -208,8 +234,9 @@ impl Shared {
 
     fn run_batch(&self, forward: &mut Forward, batch: Vec<Item>) {
         let started = Instant::now();
-        let ids: Vec<&[u32]> = batch.iter().map(|item| item.ids.as_slice()).collect();
-        match guarded(forward, &ids) {
+        let texts: Vec<Sequence<'_>> =
+            batch.iter().map(|item| Sequence { ids: &item.ids, second: item.second }).collect();
+        match guarded(forward, &texts) {
             Ok(vectors) => self.deliver(&batch, vectors, started, started.elapsed()),
             // One bad text must not fail the others.
             Err(_) if batch.len() > 1 => {
@@ -329,8 +356,8 @@ fn wait(
 }
 
 /// A panic of one batch is an error of its texts, not the end of the worker.
-fn guarded(forward: &mut Forward, ids: &[&[u32]]) -> Result<Vec<Vector>, EncoderError> {
-    catch_unwind(AssertUnwindSafe(|| forward.run(ids))).unwrap_or_else(|_| {
+fn guarded(forward: &mut Forward, texts: &[Sequence<'_>]) -> Result<Vec<Vector>, EncoderError> {
+    catch_unwind(AssertUnwindSafe(|| forward.run(texts))).unwrap_or_else(|_| {
         Err(EncoderError::Runtime { phase: "infer", reason: "the worker panicked".into() })
     })
 }

@@ -71,7 +71,7 @@ impl Head {
     fn sample(&self, bert: &Bert) -> Option<Vec<f32>> {
         let ids: Vec<u32> = (0..DIFFERENT).map(|at| (at * self.terms / DIFFERENT) as u32).collect();
         let mut scratch = Scratch::default();
-        let (hidden, _) = bert.forward(&[&ids], &mut scratch)?;
+        let (hidden, _) = bert.forward(&[ids[..].into()], &mut scratch)?;
         Some(hidden.repeat(TOKENS / DIFFERENT))
     }
 

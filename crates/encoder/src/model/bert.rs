@@ -162,7 +162,17 @@ impl<'a> Reader<'_, 'a> {
         if input != residual {
             return None;
         }
-        let layer = LayerWeights { query, key, value, attended, attention_norm, inner, outer, output_norm };
+        let layer = LayerWeights {
+            query,
+            key,
+            value,
+            attended,
+            attention_norm,
+            inner,
+            gate: None,
+            outer,
+            output_norm,
+        };
         Some((layer, heads, input))
     }
 

@@ -20,10 +20,11 @@ use super::safetensors::{Tensor, Tensors};
 const WHOLE: &str = "model.safetensors";
 /// The list of the files of a checkpoint in several: `{"weight_map": {tensor: file}}`.
 const INDEX: &str = "model.safetensors.index.json";
-/// The table that every encoder has; what stands before it in its name stands before all others.
+/// The table that every encoder has; what stands before it in its name stands before all others. ModernBERT calls it otherwise.
 const WORDS: &str = "embeddings.word_embeddings.weight";
+const MODERN_WORDS: &str = "embeddings.tok_embeddings.weight";
 /// Layers of the deepest encoder that is taken.
-const MAX_LAYERS: usize = 100;
+pub(super) const MAX_LAYERS: usize = 100;
 
 /// The keys of `config.json` that say how an encoder computes, as BERT and as DistilBERT write them.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -33,15 +34,21 @@ pub(super) struct Architecture {
     #[serde(alias = "dim")]
     hidden_size: usize,
     #[serde(alias = "n_layers")]
-    num_hidden_layers: usize,
+    pub(super) num_hidden_layers: usize,
     #[serde(alias = "n_heads")]
-    num_attention_heads: usize,
+    pub(super) num_attention_heads: usize,
     #[serde(alias = "activation")]
     hidden_act: Option<String>,
     layer_norm_eps: Option<f32>,
+    norm_eps: Option<f32>,
+    hidden_activation: Option<String>,
+    #[serde(flatten)]
+    pub(super) modern: super::modernbert::Keys,
     position_embedding_type: Option<String>,
     pad_token_id: Option<usize>,
     is_decoder: bool,
+    pub(super) classifier_pooling: Option<String>,
+    pub(super) classifier_activation: Option<String>,
 }
 
 /// Names of the parts of a layer.
@@ -91,7 +98,7 @@ struct HeadNames {
     bias: [&'static str; 2],
 }
 
-const HEADS: [HeadNames; 3] = [
+const HEADS: [HeadNames; 4] = [
     HeadNames {
         dense: "cls.predictions.transform.dense",
         norm: "cls.predictions.transform.LayerNorm",
@@ -110,17 +117,27 @@ const HEADS: [HeadNames; 3] = [
         decoder: "vocab_projector.weight",
         bias: ["vocab_projector.bias", "vocab_projector.bias"],
     },
+    HeadNames {
+        dense: "head.dense",
+        norm: "head.norm",
+        decoder: "decoder.weight",
+        bias: ["decoder.bias", "decoder.bias"],
+    },
 ];
 
 /// A checkpoint whose architecture is known; its parameters are not read.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     dir: PathBuf,
-    architecture: Architecture,
+    pub(super) architecture: Architecture,
     names: &'static LayerNames,
     files: Vec<Tensors>,
     /// What stands before the names of the encoder's own parameters.
     prefix: String,
+}
+
+fn words_of(architecture: &Architecture) -> &'static str {
+    if architecture.model_type == "modernbert" { MODERN_WORDS } else { WORDS }
 }
 
 /// The files of a directory's checkpoint, the list of them first; `None` if it has none.
@@ -169,18 +186,21 @@ impl Checkpoint {
         let names = match architecture.model_type.as_str() {
             "bert" | "roberta" | "xlm-roberta" | "camembert" => &BERT,
             "distilbert" => &DISTILBERT,
+            // Its parameters are read elsewhere.
+            "modernbert" => &BERT,
             "" => return Err(unsupported("config.json does not say its [model_type]".into())),
             other => {
                 return Err(unsupported(format!(
                     "[{other}] is no architecture that is computed from a checkpoint; those are [bert], [distilbert], [roberta], \
-                     [xlm-roberta] and [camembert]. It needs a graph, model.onnx, beside it"
+                     [xlm-roberta], [camembert] and [modernbert]. It needs a graph, model.onnx, beside it"
                 )));
             }
         };
         let said =
             |option: &Option<String>, wanted: &str| option.as_deref().is_none_or(|given| given == wanted);
-        if !said(&architecture.hidden_act, "gelu") {
-            let given = architecture.hidden_act.unwrap_or_default();
+        let activation = architecture.hidden_activation.clone().or(architecture.hidden_act.clone());
+        if !said(&activation, "gelu") {
+            let given = activation.unwrap_or_default();
             return Err(unsupported(format!("activation [{given}]; it has to be [gelu]")));
         }
         if !said(&architecture.position_embedding_type, "absolute") || architecture.is_decoder {
@@ -189,11 +209,12 @@ impl Checkpoint {
         let safetensors =
             files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "safetensors"));
         let files = safetensors.map(|path| Tensors::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let words = words_of(&architecture);
         let prefix = files
             .iter()
             .flat_map(Tensors::names)
-            .find_map(|name| name.strip_suffix(WORDS))
-            .ok_or_else(|| unsupported(format!("its checkpoint has no tensor [{WORDS}]")))?
+            .find_map(|name| name.strip_suffix(words))
+            .ok_or_else(|| unsupported(format!("its checkpoint has no tensor [{words}]")))?
             .to_owned();
         Ok(Self { dir: dir.to_path_buf(), architecture, names, files, prefix })
     }
@@ -201,6 +222,21 @@ impl Checkpoint {
     /// Whether it has the head of a masked language model.
     pub(super) fn has_head(&self) -> bool {
         self.head().is_some()
+    }
+
+    pub(super) fn is_modern(&self) -> bool {
+        self.model_type() == "modernbert"
+    }
+
+    /// The type of the architecture, as `config.json` names it.
+    pub(super) fn model_type(&self) -> &str {
+        &self.architecture.model_type
+    }
+
+    /// What is added to the variance in a normalisation.
+    pub(super) fn norm_epsilon(&self) -> f32 {
+        let Architecture { layer_norm_eps, norm_eps, .. } = self.architecture;
+        if self.is_modern() { norm_eps.unwrap_or(1e-5) } else { layer_norm_eps.unwrap_or(1e-12) }
     }
 
     /// Length of a hidden state.
@@ -219,7 +255,10 @@ impl Checkpoint {
         if !(1..=MAX_LAYERS).contains(&layers) {
             return Err(self.unsupported(format!("{layers} layers; it must have 1 to {MAX_LAYERS}")));
         }
-        let words = self.matrix(&self.own(WORDS), None, width)?;
+        if self.is_modern() {
+            return self.modern_weights(with_head);
+        }
+        let words = self.words()?;
         let mut positions =
             self.values(&self.matrix(&self.own("embeddings.position_embeddings.weight"), None, width)?)?;
         if !matches!(self.architecture.model_type.as_str(), "bert" | "distilbert") {
@@ -228,26 +267,45 @@ impl Checkpoint {
             positions.drain(..before.min(positions.len()));
         }
         let types = self.own("embeddings.token_type_embeddings.weight");
+        let mut second_type = Vec::new();
         if self.find(&types)?.is_some() {
-            // Token types are always 0 here: the first row of their table goes into the positions.
+            // Most tokens are of the first type: it goes into the positions.
             let types = self.values(&self.matrix(&types, None, width)?)?;
             for row in positions.chunks_exact_mut(width) {
                 row.iter_mut().zip(&types).for_each(|(position, kind)| *position += kind);
             }
+            if let Some(second) = types.get(width..2 * width) {
+                second_type = second.iter().zip(&types).map(|(second, first)| second - first).collect();
+            }
         }
-        let transform = match self.head().filter(|_| with_head) {
-            Some(head) => Some((self.linear(head.dense, width, width)?, self.norm(head.norm)?)),
-            None => None,
-        };
         Ok(Weights {
             width,
             heads,
             words: words.values,
             positions,
+            second_type,
             embedding_norm: self.norm(&self.own("embeddings.LayerNorm"))?,
             layers: (0..layers).map(|number| self.layer(number)).collect::<Result<_, _>>()?,
-            transform,
+            transform: self.transform(with_head)?,
+            modern: None,
         })
+    }
+
+    /// The word embeddings.
+    pub(super) fn words(&self) -> Result<Tensor, EncoderError> {
+        self.matrix(&self.own(words_of(&self.architecture)), None, self.width())
+    }
+
+    /// The transform of the masked language model's head, if it is wanted.
+    pub(super) fn transform(
+        &self,
+        wanted: bool,
+    ) -> Result<Option<(LinearWeights, NormWeights)>, EncoderError> {
+        let width = self.width();
+        match self.head().filter(|_| wanted) {
+            Some(head) => Ok(Some((self.linear(head.dense, width, width)?, self.norm(head.norm)?))),
+            None => Ok(None),
+        }
     }
 
     /// The decoder of the masked language model, which may be the word embeddings.
@@ -262,7 +320,7 @@ impl Checkpoint {
             )
         })?;
         let own = self.find(head.decoder)?.is_some();
-        let rows = self.matrix(&if own { head.decoder.to_owned() } else { self.own(WORDS) }, None, dims)?;
+        let rows = if own { self.matrix(head.decoder, None, dims)? } else { self.words()? };
         let terms = rows.shape[0];
         let bias = match (self.find(head.bias[0])?, self.find(head.bias[1])?) {
             (Some(bias), _) | (None, Some(bias)) => bias.values,
@@ -299,30 +357,55 @@ impl Checkpoint {
             attended: square(names.attended)?,
             attention_norm: self.norm(&own(names.attention_norm))?,
             inner: self.linear(&own(names.inner), width, inner)?,
+            gate: None,
             outer: self.linear(&own(names.outer), inner, width)?,
             output_norm: self.norm(&own(names.output_norm))?,
         })
     }
 
     /// A linear map, which checkpoints keep as `[outputs][inputs]`.
-    fn linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<LinearWeights, EncoderError> {
+    pub(super) fn linear(
+        &self,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<LinearWeights, EncoderError> {
         let weights = self.matrix(&format!("{name}.weight"), Some(outputs), inputs)?;
-        let bias = self.values(&self.tensor(&format!("{name}.bias"))?)?;
+        let bias = self.bias(name, outputs)?;
         Ok(LinearWeights { weights: weights.values.transposed(inputs), bias })
     }
 
+    /// The summands of a linear map or a normalisation; ModernBERT has none by default.
+    pub(super) fn bias(&self, name: &str, length: usize) -> Result<Vec<f32>, EncoderError> {
+        match self.find(&format!("{name}.bias"))? {
+            Some(tensor) => self.values(&tensor),
+            None if self.is_modern() => Ok(vec![0.0; length]),
+            None => self.values(&self.tensor(&format!("{name}.bias"))?),
+        }
+    }
+
     /// A layer normalisation; the oldest checkpoints call its parameters `gamma` and `beta`.
-    fn norm(&self, name: &str) -> Result<NormWeights, EncoderError> {
+    pub(super) fn norm(&self, name: &str) -> Result<NormWeights, EncoderError> {
+        if self.is_modern() {
+            let scale = self.values(&self.tensor(&format!("{name}.weight"))?)?;
+            let shift = self.bias(name, scale.len())?;
+            return Ok(NormWeights { scale, shift, epsilon: self.norm_epsilon() });
+        }
         let either = |now: &str, before: &str| match self.find(&format!("{name}.{before}"))? {
             Some(tensor) => self.values(&tensor),
             None => self.values(&self.tensor(&format!("{name}.{now}"))?),
         };
-        let epsilon = self.architecture.layer_norm_eps.unwrap_or(1e-12);
+        let epsilon = self.norm_epsilon();
         Ok(NormWeights { scale: either("weight", "gamma")?, shift: either("bias", "beta")?, epsilon })
     }
 
     /// A matrix of so many rows, if that is known, and columns.
-    fn matrix(&self, name: &str, rows: Option<usize>, columns: usize) -> Result<Tensor, EncoderError> {
+    pub(super) fn matrix(
+        &self,
+        name: &str,
+        rows: Option<usize>,
+        columns: usize,
+    ) -> Result<Tensor, EncoderError> {
         let tensor = self.tensor(name)?;
         let fits = matches!(tensor.shape[..], [high, wide] if wide == columns && rows.is_none_or(|rows| rows == high));
         if fits && columns > 0 {
@@ -335,15 +418,15 @@ impl Checkpoint {
         )))
     }
 
-    fn tensor(&self, name: &str) -> Result<Tensor, EncoderError> {
+    pub(super) fn tensor(&self, name: &str) -> Result<Tensor, EncoderError> {
         self.find(name)?.ok_or_else(|| self.unsupported(format!("its checkpoint has no tensor [{name}]")))
     }
 
-    fn find(&self, name: &str) -> Result<Option<Tensor>, EncoderError> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<Tensor>, EncoderError> {
         self.files.iter().find_map(|file| file.find(name).transpose()).transpose()
     }
 
-    fn values(&self, tensor: &Tensor) -> Result<Vec<f32>, EncoderError> {
+    pub(super) fn values(&self, tensor: &Tensor) -> Result<Vec<f32>, EncoderError> {
         let unreadable = |error: std::io::Error| EncoderError::ModelNotReadable {
             path: self.dir.clone(),
             reason: error.to_string(),
@@ -351,11 +434,11 @@ impl Checkpoint {
         tensor.values.read().map_err(unreadable)
     }
 
-    fn own(&self, name: &str) -> String {
+    pub(super) fn own(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    fn unsupported(&self, reason: String) -> EncoderError {
+    pub(super) fn unsupported(&self, reason: String) -> EncoderError {
         EncoderError::Unsupported { path: self.dir.clone(), reason }
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::error::EncoderError;
 use crate::packed::Identity;
 use crate::pooling::Activation;
+use crate::scorer::Scorer;
 use crate::stored::Stored;
 
 use super::checkpoint::{self, Architecture, Checkpoint};
@@ -15,7 +16,7 @@ use super::sentence_transformers::{self, Modules, Prompts};
 use super::{ModelInfo, ModelKind, Prefixes, fingerprint, onnx, safetensors};
 
 /// Most tokens of a text that are encoded, whatever a model could take.
-const MAX_TOKENS: usize = 512;
+pub(super) const MAX_TOKENS: usize = 512;
 
 /// Where the vectors of a text's tokens become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -29,6 +30,9 @@ pub(super) enum Pooling {
     Cls,
     /// The last token.
     Last,
+    /// The head of a cross-encoder makes one number of them.
+    #[serde(skip)]
+    Classifier,
     /// The graph does it.
     #[serde(rename = "none")]
     Done,
@@ -40,6 +44,7 @@ enum Kind {
     SparseMlm,
     SparseDocOnly,
     Dense,
+    CrossEncoder,
 }
 
 /// `sparrow.json`, which overrules what is detected. Every key may be absent.
@@ -86,6 +91,10 @@ impl Config {
     fn is_masked_lm(&self) -> bool {
         self.architectures.iter().any(|name| name.ends_with("ForMaskedLM"))
     }
+
+    fn is_classifier(&self) -> bool {
+        self.architectures.iter().any(|name| name.ends_with("ForSequenceClassification"))
+    }
 }
 
 /// A decoder beside the graph.
@@ -128,7 +137,7 @@ pub(super) enum ForwardPass {
     /// An ONNX graph, and the name of the output that the rest of the model takes.
     Graph { onnx: PathBuf, output: String },
     /// Parameters of an architecture that our own code computes.
-    Checkpoint(Checkpoint),
+    Checkpoint(Box<Checkpoint>),
 }
 
 /// A model directory, understood but not loaded.
@@ -180,6 +189,9 @@ impl Layout {
         let (forward, shape) = find_forward_pass(dir, &said, said_so, architecture, &mut files)?;
         let width = shape.last().copied().flatten();
         let pooled = shape.len() == 2;
+        // A sentence encoder says how it pools; a classifier without that reads a question and a text together.
+        let classifies =
+            config.is_classifier() && modules.as_ref().is_none_or(|modules| modules.is_sparse().is_none());
         let over_vocabulary = match &forward {
             ForwardPass::Graph { output, .. } => {
                 output == "logits"
@@ -196,6 +208,7 @@ impl Layout {
             ["idf.json", "query_token_weights.txt"].iter().map(|name| dir.join(name)).find(|p| p.is_file())
         });
         let kind = said.kind.unwrap_or(match (over_vocabulary, &query_weights) {
+            _ if classifies => Kind::CrossEncoder,
             (true, Some(_)) => Kind::SparseDocOnly,
             (true, None) => Kind::SparseMlm,
             (false, _) => Kind::Dense,
@@ -206,7 +219,13 @@ impl Layout {
                 "no such file, and the model encodes documents only",
             ));
         }
+        if kind == Kind::CrossEncoder && matches!(forward, ForwardPass::Graph { .. }) {
+            return Err(unsupported(
+                "a cross-encoder is computed from model.safetensors of a known architecture, not from a graph".into(),
+            ));
+        }
         let pooling = match said.pooling {
+            _ if kind == Kind::CrossEncoder => Pooling::Classifier,
             Some(pooling) => pooling,
             None if pooled => Pooling::Done,
             None if kind != Kind::Dense => Pooling::Splade,
@@ -250,11 +269,12 @@ impl Layout {
             Kind::Dense => ModelKind::Dense {
                 dims: dims.ok_or_else(|| unsupported("the length of its vectors is not known".into()))?,
             },
+            Kind::CrossEncoder => ModelKind::CrossEncoder,
         };
         let arithmetic = said.arithmetic.unwrap_or_default();
         if arithmetic == Arithmetic::Int8 && !matches!(kind, ModelKind::Dense { .. }) {
             return Err(unsupported(
-                "arithmetic [int8] of a model of token weights, whose weights are exact".into(),
+                "arithmetic [int8] of a model of token weights or a cross-encoder, which are exact".into(),
             ));
         }
         // RoBERTa counts positions from 2: the last two of its table are never used.
@@ -263,8 +283,7 @@ impl Layout {
         let positions =
             config.max_position_embeddings.map_or(MAX_TOKENS, |positions| positions.saturating_sub(reserved));
         let max_tokens = said.max_tokens.unwrap_or(MAX_TOKENS).min(positions).min(MAX_TOKENS);
-        let vocabulary_size =
-            config.vocab_size.or(width.filter(|_| !matches!(kind, ModelKind::Dense { .. })));
+        let vocabulary_size = config.vocab_size.or(width.filter(|_| kind.is_sparse()));
         files.extend(head.as_ref().map(|head| head.path.clone()));
         files.extend(query_weights.clone());
         let mut layout = Self {
@@ -312,6 +331,7 @@ impl Layout {
             dims: self.dims(),
             same_space_as: self.same_space_as.clone(),
             prefixes: self.prefixes.clone(),
+            recognised: self.recognised(),
         }
     }
 
@@ -327,12 +347,30 @@ impl Layout {
     pub(super) fn dims(&self) -> Option<usize> {
         match self.kind {
             ModelKind::Dense { dims } => Some(dims),
-            ModelKind::SparseMlm | ModelKind::SparseDocOnly => None,
+            ModelKind::SparseMlm | ModelKind::SparseDocOnly | ModelKind::CrossEncoder => None,
         }
     }
 
     pub(super) fn is_sparse(&self) -> bool {
-        !matches!(self.kind, ModelKind::Dense { .. })
+        self.kind.is_sparse()
+    }
+
+    pub(super) fn is_cross_encoder(&self) -> bool {
+        self.kind == ModelKind::CrossEncoder
+    }
+
+    /// The head of a cross-encoder.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::scorer`].
+    pub(super) fn scorer(&self) -> Result<Scorer, EncoderError> {
+        match &self.forward {
+            ForwardPass::Checkpoint(checkpoint) => checkpoint.scorer(),
+            ForwardPass::Graph { .. } => Err(EncoderError::Unsupported {
+                path: self.dir.clone(),
+                reason: "a graph has no head of its own".into(),
+            }),
+        }
     }
 }
 
@@ -357,7 +395,7 @@ fn find_forward_pass(
         (Some(Ok(checkpoint)), _) => {
             files.extend(parts.into_iter().flatten());
             let shape = vec![None, None, Some(checkpoint.width())];
-            return Ok((ForwardPass::Checkpoint(checkpoint), shape));
+            return Ok((ForwardPass::Checkpoint(Box::new(checkpoint)), shape));
         }
         (Some(Err(error)), None) => return Err(error),
         (_, Some(onnx)) => onnx,

@@ -7,6 +7,7 @@ use crate::bert::Bert;
 use crate::error::EncoderError;
 use crate::head::{Head, kernels};
 use crate::pooling::Activation;
+use crate::scorer::Scorer;
 use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
 use crate::vocabulary::Vocabulary;
@@ -14,11 +15,14 @@ use crate::vocabulary::Vocabulary;
 mod basis;
 mod bert;
 mod checkpoint;
+mod classifier;
 mod decoder;
 mod fingerprint;
 mod graph;
 mod layout;
+mod modernbert;
 mod onnx;
+mod recognised;
 mod safetensors;
 mod sentence_transformers;
 mod skeleton;
@@ -29,6 +33,7 @@ mod weights_table;
 #[cfg(test)]
 pub(crate) use bert::recognise;
 use layout::{ForwardPass, Layout, Pooling};
+pub use recognised::Recognised;
 pub(crate) use split::CutGraph;
 use weights::{Keep, Loaded};
 
@@ -44,6 +49,8 @@ pub enum ModelKind {
         /// Length of the vector.
         dims: usize,
     },
+    /// A score of a question and a text, read together.
+    CrossEncoder,
 }
 
 impl ModelKind {
@@ -51,7 +58,7 @@ impl ModelKind {
     pub fn is_sparse(self) -> bool {
         match self {
             ModelKind::SparseMlm | ModelKind::SparseDocOnly => true,
-            ModelKind::Dense { .. } => false,
+            ModelKind::Dense { .. } | ModelKind::CrossEncoder => false,
         }
     }
 }
@@ -84,6 +91,8 @@ pub struct ModelInfo {
     pub prefixes: Prefixes,
     /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
     pub same_space_as: Vec<String>,
+    /// What was recognised in the directory.
+    pub recognised: Recognised,
 }
 
 impl ModelInfo {
@@ -104,6 +113,8 @@ pub(crate) enum Plan {
     SparsePooled { activation: Activation },
     /// `[texts, tokens, width]` to one vector for each text, or `[texts, width]` as they are; the first `dims` numbers are left of it.
     Dense { pooling: DensePooling, dims: usize, normalize: bool },
+    /// The hidden states of a question and a text to one number.
+    Score { scorer: Box<Scorer> },
 }
 
 /// How the vectors of a text's tokens become one.
@@ -158,7 +169,10 @@ impl Model {
     fn read(dir: &Path, keep: Option<Keep<'_>>) -> Result<Arc<Model>, EncoderError> {
         let layout = Layout::detect(dir)?;
         let before = layout.identity(String::new());
-        let tokenizer = TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
+        let mut tokenizer = TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
+        if layout.is_cross_encoder() {
+            tokenizer.find_pairs(&layout.tokenizer)?;
+        }
         let Loaded { fingerprint, head, output, bert, mapped } =
             weights::load(&layout, basis::load(dir)?.as_ref(), keep)?;
         let mut info = layout.info(fingerprint);
@@ -169,6 +183,7 @@ impl Model {
             normalize: layout.normalize,
         };
         let plan = match layout.pooling {
+            Pooling::Classifier => Plan::Score { scorer: Box::new(layout.scorer()?) },
             Pooling::Splade => match head {
                 Some(head) => Plan::FusedSparse { head, activation },
                 None => Plan::SparseLogits { activation },

@@ -12,8 +12,8 @@ use crate::deployment::{Deployment, DeploymentOptions, Encoded, Output, Priority
 
 use sparrow_types::TokenWeights;
 
-use super::Model;
 use super::weights::Keep;
+use super::{Model, ModelKind};
 
 /// A copy of a model, and a place for its packed weights.
 struct Files {
@@ -225,6 +225,44 @@ fn without_a_place_for_the_file_the_weights_are_in_memory() {
     fs::create_dir_all(files.packed().join("inside")).unwrap();
     assert!(!files.load().is_mapped());
     assert_eq!(fs::read_dir(files.packed().parent().unwrap()).unwrap().count(), 1, "no half-written file");
+}
+
+/// What other architectures have in their files is packed and found again: gates, windows, a second token type.
+#[test]
+fn all_architectures_are_packed() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let text = "old blue coin. new red stamps";
+    for name in ["checkpoint-modernbert", "checkpoint-modernbert-splade", "cross-bert", "cross-modernbert"] {
+        let (model, packed) = (fixtures.join(name), folder.path().join(name));
+        let numbers = |model: Arc<Model>| -> Vec<f32> {
+            let kind = model.info().kind;
+            let options = DeploymentOptions {
+                allocations: 1,
+                threads_per_allocation: 1,
+                queue_capacity: 8,
+                cache_bytes: 0,
+            };
+            let deployment = Deployment::start(model, options).unwrap();
+            if kind == ModelKind::CrossEncoder {
+                return vec![deployment.score("red", &[text], None, None).unwrap()[0].score];
+            }
+            match &deployment.encode(&[text], Priority::Ingest, None, None).unwrap()[0].output {
+                Output::Dense(vector) => vector.to_vec(),
+                Output::Sparse(weights) => weights.pairs().iter().map(|(_, weight)| *weight).collect(),
+            }
+        };
+        let plain = numbers(Model::load(&model).unwrap());
+        for _ in 0..2 {
+            let model = Model::read(&model, Some(Keep::any(&packed))).unwrap();
+            assert!(model.is_mapped(), "{name}");
+            let found = numbers(model);
+            assert_eq!(found.len(), plain.len(), "{name}");
+            for (found, plain) in found.iter().zip(&plain) {
+                assert!((found - plain).abs() < 1e-4 * (1.0 + plain.abs()), "{name}: {found} {plain}");
+            }
+        }
+    }
 }
 
 /// `/dev/full` takes no byte: what a full disk is like.

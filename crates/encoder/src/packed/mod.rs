@@ -29,7 +29,7 @@ pub(crate) use identity::Identity;
 pub(crate) use write::Packer;
 
 /// Raised whenever packing changes: what a section holds, how numbers are ordered, what is quantised and how.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"SPRWPACK";
 const HEADER: usize = 40;
 /// Longest index: one takes about 100 bytes for each section.
@@ -54,8 +54,32 @@ pub(crate) struct BertShape {
     pub(crate) transform: bool,
     /// The word embeddings are the decoder's rows.
     pub(crate) tied: bool,
+    /// Its second token type is not as its first.
+    pub(crate) types: bool,
     /// Weights are bytes, not numbers of 20 bits.
     pub(crate) int8: bool,
+    /// Of ModernBERT.
+    pub(crate) modern: Option<ModernShape>,
+}
+
+/// How the layers of ModernBERT look at tokens.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ModernShape {
+    /// How far a token of a local layer looks to each side.
+    pub(crate) window: usize,
+    /// The layers that are local, a bit for each.
+    pub(crate) local: [u64; 2],
+    /// The bases of the rotary positions, as bits: of layers whose tokens look at all others, and of local ones.
+    pub(crate) bases: [u32; 2],
+    /// Tokens of the longest text.
+    pub(crate) positions: usize,
+}
+
+impl ModernShape {
+    /// Whether the tokens of a layer look at their neighbours only.
+    pub(crate) fn is_local(&self, layer: usize) -> bool {
+        self.local.get(layer / 64).is_some_and(|bits| bits >> (layer % 64) & 1 == 1)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

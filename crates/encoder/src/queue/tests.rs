@@ -10,7 +10,14 @@ use crate::deployment::Priority;
 use crate::error::EncoderError;
 
 fn item(length: usize) -> Item {
-    Item { call: Call::new(vec![None], false), slot: 0, ids: vec![1; length], truncated: 0, key: None }
+    Item {
+        call: Call::new(vec![None], false),
+        slot: 0,
+        ids: vec![1; length],
+        second: length,
+        truncated: 0,
+        key: None,
+    }
 }
 
 fn limits(tokens: usize) -> BatchLimits {

@@ -37,8 +37,59 @@ fn roberta_with_the_last_token_cut_to_its_first_numbers() {
     assert_eq!(info.prefixes.ingest.as_deref(), Some("passage: "));
 }
 
+#[test]
+fn modernbert_with_rotary_positions_and_local_layers() {
+    check("checkpoint-modernbert", ModelKind::Dense { dims: 64 }, false);
+}
+
+#[test]
+fn modernbert_with_the_head_of_a_masked_language_model() {
+    check("checkpoint-modernbert-splade", ModelKind::SparseMlm, true);
+}
+
+/// As the files on the hub say it, which are older than the fixtures: thetas and one global layer of so many.
+#[test]
+fn modernbert_as_older_files_describe_it() {
+    let older = |json: &mut Value| {
+        for (name, value) in [
+            ("layer_types", Value::Null),
+            ("rope_parameters", Value::Null),
+            ("global_rope_theta", json!(160_000.0)),
+            ("local_rope_theta", json!(10_000.0)),
+            ("layer_norm_eps", json!(1e-5)),
+            ("position_embedding_type", json!("absolute")),
+        ] {
+            json[name] = value;
+        }
+    };
+    let dir = changed("checkpoint-modernbert", "config.json", older);
+    let vectors = |dir: &Path| {
+        let deployment = crate::common::start(Model::load(dir).unwrap(), |_| {});
+        let texts = ["red stamps", "old blue coin. new", &"green ".repeat(30)];
+        deployment.encode(&texts, sparrow_encoder::Priority::Ingest, None, None).unwrap()
+    };
+    let expected = vectors(&fixtures().join("checkpoint-modernbert"));
+    assert_eq!(vectors(dir.path()), expected);
+    let other = |json: &mut Value| json["global_attn_every_n_layers"] = json!(3);
+    let other = changed("checkpoint-modernbert", "config.json", |json| {
+        older(json);
+        other(json);
+    });
+    assert_ne!(vectors(other.path()), expected);
+    let config = |change: &dyn Fn(&mut Value)| changed("checkpoint-modernbert", "config.json", change);
+    refused(
+        &config(&|json| json["layer_types"][1] = json!("linear_attention")),
+        "layer_types [linear_attention]",
+    );
+    refused(&config(&|json| json["layer_types"] = json!([])), "layer_types [nothing] of layer 0");
+    refused(&config(&|json| json["hidden_activation"] = json!("silu")), "activation [silu]");
+    let yarn = |json: &mut Value| json["rope_parameters"]["full_attention"]["rope_type"] = json!("yarn");
+    refused(&config(&yarn), "rope_type [yarn]");
+    refused(&config(&|json| json["hidden_size"] = json!(32)), "has the shape");
+}
+
 /// A copy of a fixture with one of its JSON files changed.
-fn changed(name: &str, file: &str, change: impl Fn(&mut Value)) -> tempfile::TempDir {
+pub fn changed(name: &str, file: &str, change: impl Fn(&mut Value)) -> tempfile::TempDir {
     let dir = copy(&fixtures().join(name));
     let path = dir.path().join(file);
     let mut json = fs::read(&path).map_or(json!({}), |bytes| serde_json::from_slice(&bytes).unwrap());
@@ -65,7 +116,7 @@ fn copy(from: &Path) -> tempfile::TempDir {
 }
 
 #[track_caller]
-fn refused(dir: &tempfile::TempDir, reason: &str) {
+pub fn refused(dir: &tempfile::TempDir, reason: &str) {
     let error = Model::load(dir.path()).unwrap_err();
     let known = matches!(error, EncoderError::Unsupported { .. } | EncoderError::ModelNotReadable { .. });
     assert!(known && error.to_string().contains(reason), "{error}");

@@ -5,3 +5,4 @@ mod common;
 mod deployment;
 mod exports;
 mod reference;
+mod rerankers;

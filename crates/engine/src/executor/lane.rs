@@ -75,6 +75,7 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         | "open_point_in_time"
         | "close_point_in_time"
         | "field_caps"
+        | "terms_enum"
         | "validate_query"
         | "search_shards"
         | "count"

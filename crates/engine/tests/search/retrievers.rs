@@ -306,7 +306,7 @@ fn malformed_retrievers_are_named() {
         ),
         (
             json!({"text_similarity_reranker": {"retriever": one}}),
-            "retriever [text_similarity_reranker] is not supported",
+            "Required [inference_id, inference_text, field]",
         ),
         (json!({"rrf": {"retrievers": [{"rule": {}}]}}), "retriever [rule] is not supported"),
         (

@@ -54,6 +54,7 @@ mod string_distance;
 mod term_runs;
 mod term_suggest;
 mod term_vectors;
+mod terms_enum;
 mod terms_set;
 mod text;
 mod text_search;

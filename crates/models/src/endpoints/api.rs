@@ -203,8 +203,15 @@ pub fn update_endpoint(
     match_task(request.part("task_type"), endpoint.task_type)?;
     let changes = settings::changes(&endpoint, parse_object(body)?)?;
     let mut next = Endpoint::clone(&endpoint);
+    next.rerank = endpoint.rerank.map(|settings| changes.rerank.or(settings));
     match (changes.num_allocations, changes.adaptive_allocations) {
-        (None, None) => return Ok(Reply::ok(&endpoint.to_json())),
+        (None, None) => {
+            let shown = next.to_json();
+            if next.rerank != endpoint.rerank {
+                models.endpoints.put(next)?;
+            }
+            return Ok(Reply::ok(&shown));
+        }
         (Some(_), Some(adaptive)) if adaptive.enabled => {
             return Err(EngineError::invalid(
                 "[number_of_allocations] cannot be set if adaptive allocations is enabled",

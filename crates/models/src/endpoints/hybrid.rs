@@ -132,6 +132,7 @@ pub(super) fn endpoint(
         similarity: Some(target.similarity.unwrap_or_else(|| "cosine".to_owned())),
         dimensions: target.dimensions,
         chunking_settings: shown(chunking),
+        rerank: None,
         hybrid: Some(HybridParts { sparse_inference_id: sparse, dense_inference_id: dense }),
         preconfigured: false,
     })

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::api::existing;
+use super::rerank::{self, RerankSettings};
 use super::settings::{self, status};
 use super::{Endpoint, TaskType, hybrid};
 use crate::service::ModelService;
@@ -29,11 +30,16 @@ pub fn infer(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let id = request.part("inference_id");
-    let asked = read(body)?;
+    let mut asked = read(body)?;
     let timeout = request.params().duration("timeout")?.unwrap_or(TIMEOUT);
     let endpoint = existing(service, id)?;
     match_task(request.part("task_type"), endpoint.task_type)?;
     asked.fits(&endpoint)?;
+    if let Some(question) = asked.query.take() {
+        let settings = asked.rerank_settings()?;
+        let texts: Vec<&str> = asked.input.iter().map(String::as_str).collect();
+        return rerank::answer(&service.models, &endpoint, &question, &texts, settings, cancel, timeout);
+    }
     let texts: Vec<&str> = asked.input.iter().map(String::as_str).collect();
     let purpose = if asked.for_search { Purpose::Query } else { Purpose::Direct };
     let encode = |id: &str| {
@@ -54,7 +60,9 @@ pub fn infer(
                 TaskType::SparseEmbedding => {
                     json!({"is_truncated": encoded.truncated_tokens > 0, "embedding": vector})
                 }
-                TaskType::TextEmbedding | TaskType::HybridEmbedding => json!({"embedding": vector}),
+                TaskType::TextEmbedding | TaskType::HybridEmbedding | TaskType::Rerank => {
+                    json!({"embedding": vector})
+                }
             }
         })
         .collect();
@@ -83,17 +91,35 @@ pub fn infer_stream(
 /// The body of a request.
 struct Asked {
     input: Vec<String>,
-    query: bool,
+    query: Option<String>,
     for_search: bool,
+    task_settings: Map<String, Value>,
+    /// `return_documents` and `top_n` beside the input, where newer clients write them.
+    beside: Map<String, Value>,
 }
 
 impl Asked {
     fn fits(&self, endpoint: &Endpoint) -> Result<(), EngineError> {
-        if self.query {
-            return Err(EngineError::invalid(format!(
-                "Field [query] cannot be specified for task type [{}]",
-                endpoint.task_type.name()
-            )));
+        let task = endpoint.task_type;
+        if task == TaskType::Rerank {
+            let problem = match &self.query {
+                None => "null",
+                Some(query) if query.is_empty() => "empty",
+                Some(_) => "",
+            };
+            if !problem.is_empty() {
+                let reason = format!("Field [query] cannot be {problem} for task type [{}]", task.name());
+                return Err(EngineError::invalid(reason));
+            }
+        } else {
+            let own = self.query.is_some().then_some("query");
+            if let Some(name) = own.or_else(|| self.beside.keys().next().map(String::as_str)) {
+                let reason = format!("Field [{name}] cannot be specified for task type [{}]", task.name());
+                return Err(EngineError::invalid(reason));
+            }
+            if let Some(unknown) = self.task_settings.keys().next() {
+                return refuse(format!("[task_settings] unknown field [{unknown}]"));
+            }
         }
         if self.input.len() > MOST_TEXTS {
             return Err(EngineError::illegal_argument(format!(
@@ -103,17 +129,30 @@ impl Asked {
         }
         Ok(())
     }
+
+    /// What it says of the answer of a `rerank`: beside the input, then in `task_settings`.
+    fn rerank_settings(&mut self) -> Result<RerankSettings, EngineError> {
+        let in_settings = RerankSettings::take(&mut self.task_settings)?;
+        if let Some(unknown) = self.task_settings.keys().next() {
+            return refuse(format!("[task_settings] unknown field [{unknown}]"));
+        }
+        Ok(RerankSettings::take(&mut self.beside)?.or(in_settings))
+    }
+}
+
+fn refuse<T>(reason: String) -> Result<T, EngineError> {
+    const PARSER: &str = "cluster:internal/xpack/inference";
+    Err(EngineError::api(400, Exception::new("x_content_parse_exception", format!("[{PARSER}] {reason}"))))
 }
 
 fn read(body: &[u8]) -> Result<Asked, EngineError> {
-    const PARSER: &str = "cluster:internal/xpack/inference";
-    let refuse = |reason: String| {
-        Err(EngineError::api(
-            400,
-            Exception::new("x_content_parse_exception", format!("[{PARSER}] {reason}")),
-        ))
+    let mut asked = Asked {
+        input: Vec::new(),
+        query: None,
+        for_search: false,
+        task_settings: Map::new(),
+        beside: Map::new(),
     };
-    let mut asked = Asked { input: Vec::new(), query: false, for_search: false };
     let body: Map<String, Value> = parse_object(body)?;
     let mut has_input = false;
     for (name, value) in body {
@@ -137,7 +176,7 @@ fn read(body: &[u8]) -> Result<Asked, EngineError> {
                     }
                 }
             }
-            ("query", Value::String(_)) => asked.query = true,
+            ("query", Value::String(query)) => asked.query = Some(query),
             ("input_type", Value::String(kind)) => {
                 let lower = kind.to_ascii_lowercase();
                 if !INPUT_TYPES.contains(&lower.as_str()) {
@@ -148,10 +187,9 @@ fn read(body: &[u8]) -> Result<Asked, EngineError> {
                 }
                 asked.for_search = lower.ends_with("search");
             }
-            ("task_settings", Value::Object(settings)) => {
-                if let Some(unknown) = settings.keys().next() {
-                    return refuse(format!("[task_settings] unknown field [{unknown}]"));
-                }
+            ("task_settings", Value::Object(settings)) => asked.task_settings = settings,
+            ("return_documents" | "top_n", value) => {
+                asked.beside.insert(name, value);
             }
             ("timeout", Value::String(_)) => {
                 return refuse("[timeout] is a parameter of the request, not a field".into());

@@ -8,6 +8,7 @@ mod api;
 mod hybrid;
 mod infer;
 mod problems;
+mod rerank;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub use self::api::{SemanticIndices, delete_endpoint, get_endpoint, put_endpoint
 use self::hybrid::HYBRID_ENDPOINT;
 pub use self::hybrid::{HybridParts, not_one_vector};
 pub use self::infer::{infer, infer_stream};
+use self::rerank::RerankSettings;
 use crate::{AdaptiveAllocations, DENSE_MODEL, Models};
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_storage::stores::{self, Unusable};
@@ -54,6 +56,8 @@ pub enum TaskType {
     TextEmbedding,
     /// Both: a task of this server only.
     HybridEmbedding,
+    /// The texts in the order of how well they answer a question.
+    Rerank,
 }
 
 impl TaskType {
@@ -63,6 +67,7 @@ impl TaskType {
             Self::SparseEmbedding => "sparse_embedding",
             Self::TextEmbedding => "text_embedding",
             Self::HybridEmbedding => HYBRID_TASK,
+            Self::Rerank => "rerank",
         }
     }
 
@@ -71,6 +76,7 @@ impl TaskType {
         match info.kind {
             ModelKind::Dense { .. } => Self::TextEmbedding,
             ModelKind::SparseMlm | ModelKind::SparseDocOnly => Self::SparseEmbedding,
+            ModelKind::CrossEncoder => Self::Rerank,
         }
     }
 }
@@ -99,8 +105,11 @@ pub struct Endpoint {
     pub similarity: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<usize>,
-    /// As given, in full; see [`Endpoint::chunking`].
+    /// As given, in full; see [`Endpoint::chunking`]. Empty where texts are not cut.
     pub chunking_settings: Map<String, Value>,
+    /// What a `rerank` answers unless the request says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<RerankSettings>,
     /// The endpoints that encode for one that makes both kinds of vectors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hybrid: Option<HybridParts>,
@@ -147,7 +156,7 @@ impl Endpoint {
         if let Some(deployment) = &self.deployment_id {
             service.insert("deployment_id".into(), deployment.clone().into());
         }
-        if self.task_type != TaskType::SparseEmbedding {
+        if matches!(self.task_type, TaskType::TextEmbedding | TaskType::HybridEmbedding) {
             if let Some(similarity) = &self.similarity {
                 service.insert("similarity".into(), similarity.clone().into());
             }
@@ -156,14 +165,17 @@ impl Endpoint {
             }
             service.insert("element_type".into(), "float".into());
         }
-        json!({
+        let mut shown = json!({
             "inference_id": self.inference_id,
             "task_type": self.task_type.name(),
             "service": self.service,
             "service_settings": service,
-            "task_settings": {},
-            "chunking_settings": self.chunking_settings,
-        })
+            "task_settings": self.rerank.map_or_else(|| json!({}), RerankSettings::to_json),
+        });
+        if self.task_type != TaskType::Rerank {
+            shown["chunking_settings"] = self.chunking_settings.clone().into();
+        }
+        shown
     }
 }
 
@@ -347,6 +359,7 @@ fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
         similarity: dense.then(|| "cosine".to_owned()),
         dimensions: dense.then_some(384),
         chunking_settings,
+        rerank: None,
         hybrid: None,
         preconfigured: true,
     }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use sparrow_mapping::{Chunking, ChunkingError, HYBRID_TASK};
 
 use super::problems::{Problems, java_map};
+use super::rerank::RerankSettings;
 use super::{Endpoint, TaskType, shown};
 use crate::{AdaptiveAllocations, ModelError, Models};
 use sparrow_call::error::{EngineError, Exception};
@@ -40,7 +41,7 @@ const FOREIGN_SERVICES: [&str; 25] = [
     "watsonxai",
 ];
 /// Tasks that Elasticsearch knows and no service here does.
-const FOREIGN_TASKS: [&str; 4] = ["rerank", "completion", "chat_completion", "embedding"];
+const FOREIGN_TASKS: [&str; 3] = ["completion", "chat_completion", "embedding"];
 /// Models of the old `elser` service.
 const ELSER_MODELS: [&str; 4] = [
     ".elser_model_2",
@@ -64,6 +65,7 @@ pub(super) fn task_type(name: &str) -> Result<Option<TaskType>, EngineError> {
         "sparse_embedding" => Ok(Some(TaskType::SparseEmbedding)),
         "text_embedding" => Ok(Some(TaskType::TextEmbedding)),
         HYBRID_TASK => Ok(Some(TaskType::HybridEmbedding)),
+        "rerank" => Ok(Some(TaskType::Rerank)),
         known if FOREIGN_TASKS.contains(&known) => {
             Err(status(400, format!("The [elasticsearch] service does not support task type [{known}]")))
         }
@@ -131,8 +133,10 @@ pub(super) fn endpoint(
         }
         Some(other) => return Err(not_an_object(SCOPE, &other)),
     };
-    let task_settings = optional_object(&mut body, "task_settings")?;
-    let chunking = chunking(&optional_object(&mut body, "chunking_settings")?)?;
+    let mut task_settings = optional_object(&mut body, "task_settings")?;
+    let cut = optional_object(&mut body, "chunking_settings")?;
+    let is_cut = !cut.is_empty();
+    let chunking = chunking(&cut)?;
     refuse_rest(&body, &service)?;
     if task == Some(TaskType::HybridEmbedding) {
         refuse_rest(&task_settings, &service)?;
@@ -196,7 +200,6 @@ pub(super) fn endpoint(
         .filter_map(|name| settings.shift_remove_entry(*name))
         .collect();
     refuse_rest(&settings, &service)?;
-    refuse_rest(&task_settings, &service)?;
 
     let model_id = match (model_id, &deployment_id) {
         (Some(model), _) => model,
@@ -229,8 +232,8 @@ pub(super) fn endpoint(
     }
     let info = model.info()?;
     let task_of_model = TaskType::of(info);
-    if service == "elser" && task == Some(TaskType::TextEmbedding) {
-        return Err(status(400, "The [elser] service does not support task type [text_embedding]"));
+    if let ("elser", Some(task @ (TaskType::TextEmbedding | TaskType::Rerank))) = (service.as_str(), task) {
+        return Err(status(400, format!("The [elser] service does not support task type [{}]", task.name())));
     }
     if let Some(task) = task.filter(|task| *task != task_of_model) {
         return Err(status(
@@ -245,6 +248,12 @@ pub(super) fn endpoint(
     let is_dense = task_of_model == TaskType::TextEmbedding;
     if !is_dense {
         refuse_rest(&dense, &service)?;
+    }
+    let reranks = task_of_model == TaskType::Rerank;
+    let rerank = if reranks { Some(RerankSettings::take(&mut task_settings)?) } else { None };
+    refuse_rest(&task_settings, &service)?;
+    if reranks && is_cut {
+        refuse_rest(&Map::from_iter([("chunking_settings".to_owned(), Value::Object(cut))]), &service)?;
     }
     if let Some(dimensions) = dimensions.filter(|given| info.dims != Some(*given)) {
         return Err(status(
@@ -266,7 +275,8 @@ pub(super) fn endpoint(
         adaptive_allocations: adaptive,
         similarity: is_dense.then(|| similarity.unwrap_or_else(|| "cosine".into())),
         dimensions: info.dims,
-        chunking_settings: shown(&chunking),
+        chunking_settings: if reranks { Map::new() } else { shown(&chunking) },
+        rerank,
         hybrid: None,
         preconfigured: false,
     })
@@ -277,6 +287,7 @@ pub(super) fn endpoint(
 pub(super) struct Changes {
     pub num_allocations: Option<usize>,
     pub adaptive_allocations: Option<AdaptiveAllocations>,
+    pub rerank: RerankSettings,
 }
 
 /// Reads the body of an `_update` of an endpoint.
@@ -298,7 +309,11 @@ pub(super) fn changes(endpoint: &Endpoint, mut body: Map<String, Value>) -> Resu
         return Err(status(400, "Task type must match the task type of the existing endpoint"));
     }
     let mut settings = optional_object(&mut body, SCOPE)?;
-    let task_settings = optional_object(&mut body, "task_settings")?;
+    let mut task_settings = optional_object(&mut body, "task_settings")?;
+    let rerank = match endpoint.rerank {
+        Some(_) => RerankSettings::take(&mut task_settings)?,
+        None => RerankSettings::default(),
+    };
     if let (Some(_), Some(name)) = (&endpoint.hybrid, settings.keys().next()) {
         return Err(status(
             400,
@@ -311,6 +326,7 @@ pub(super) fn changes(endpoint: &Endpoint, mut body: Map<String, Value>) -> Resu
     let read = Changes {
         num_allocations: problems.positive(&settings, "num_allocations", SCOPE),
         adaptive_allocations: adaptive(&settings, &mut problems),
+        rerank,
     };
     problems.done()?;
     settings.retain(|name, _| !["num_allocations", "adaptive_allocations"].contains(&name.as_str()));

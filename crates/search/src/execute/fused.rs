@@ -46,7 +46,8 @@ impl Run<'_> {
         };
         let passes = |key: &Key| passed.as_ref().is_none_or(|passed| key.is_in(passed));
         hits.retain(|(key, _)| passes(key));
-        let total = match fusion.min_score {
+        let least = fusion.min_score.or(fusion.rerank.as_ref().and_then(|rerank| rerank.min_score));
+        let total = match least {
             Some(_) => total(hits.len() as u64, true, tracked),
             None => self.union_total(fusion, &branch, &passes, tracked),
         };
@@ -198,6 +199,10 @@ impl Run<'_> {
         if !failures.is_empty() {
             return Err(SearchError::Retrievers { kind: fusion.kind(), failures });
         }
+        if let (Some(rerank), Some(list)) = (&fusion.rerank, inputs.first()) {
+            let hits = self.reranked(rerank, list, &windows)?;
+            return Ok(Branch { hits, total: 0, exact: true, inputs });
+        }
         let mut hits: Vec<(Key, f32)> = Vec::new();
         timed(self.profile.as_mut().map(|profile| &mut profile.fuse), || {
             for window in windows {
@@ -344,18 +349,22 @@ pub struct Key {
 }
 
 impl Key {
+    /// Position of its index in the list of targets.
+    pub(super) fn target(self) -> usize {
+        self.target
+    }
+
+    /// Where the document is.
+    pub(super) fn addr(self) -> DocAddress {
+        DocAddress::new(self.segment, self.doc)
+    }
+
     pub fn of(hit: &Hit) -> Self {
         Self { target: hit.target, seq_no: hit.seq_no, segment: hit.addr.segment_ord, doc: hit.addr.doc_id }
     }
 
     fn hit(self, score: f32, rank: Option<u32>) -> Hit {
-        Hit {
-            target: self.target,
-            addr: DocAddress::new(self.segment, self.doc),
-            seq_no: self.seq_no,
-            score,
-            rank,
-        }
+        Hit { target: self.target, addr: self.addr(), seq_no: self.seq_no, score, rank }
     }
 
     fn is_in(&self, sets: &[Vec<Vec<u64>>]) -> bool {

@@ -3,6 +3,7 @@
 mod aggregated;
 mod fused;
 mod plain;
+mod reranked;
 mod sorted;
 
 pub use self::fused::{Branch, Key, windows};

@@ -38,6 +38,17 @@ fn fused(
     cancel: &AtomicBool,
 ) -> Result<Explanation, SearchError> {
     let key = Key::of(hit);
+    if let (Some(rerank), [input], [list]) = (&fusion.rerank, &fusion.inputs[..], &branch.inputs[..]) {
+        let longest = windows(fusion.window, wanted).last().copied().unwrap_or_default();
+        let own = list.hits.iter().find(|(document, _)| *document == key).map_or(0.0, |(_, score)| *score);
+        let inner = source(targets, &input.retriever, list, longest, hit, own, cancel)?;
+        let description = format!(
+            "text_similarity_reranker match using inference endpoint: [{}] on document field: [{}] matching on source query \
+             with score:",
+            rerank.inference_id, rerank.field
+        );
+        return Ok(Explanation::of(hit.score, description, vec![inner]));
+    }
     let place = |input: &Branch, window: usize| {
         input.hits.iter().take(window).position(|(document, _)| *document == key)
     };

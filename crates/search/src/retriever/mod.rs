@@ -4,6 +4,7 @@
 
 mod expand;
 mod parse;
+mod rerank;
 mod simplified;
 
 use sparrow_query::{BoolQuery, Query, QueryKind};
@@ -17,6 +18,7 @@ use sparrow_wire::json::Member;
 
 pub use expand::{ShortForm, expand};
 pub use parse::parse;
+pub use rerank::{Rerank, bind_rerankers};
 
 /// Longest window: each list is held in memory.
 pub const MAX_WINDOW: usize = 10_000;
@@ -73,7 +75,7 @@ pub struct Knn {
     pub name: Option<String>,
 }
 
-/// `rrf` and `linear`, and the `rank` section.
+/// `rrf` and `linear`, the `rank` section, and what scores the hits of one list anew.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fusion {
     /// How scores become one.
@@ -88,6 +90,8 @@ pub struct Fusion {
     pub name: Option<String>,
     /// What of it a response shows.
     pub form: Form,
+    /// What scores the hits of its one list anew.
+    pub rerank: Option<Rerank>,
 }
 
 /// A list of a fusion.
@@ -179,6 +183,7 @@ impl Fusion {
     /// The name of its kind.
     pub fn kind(&self) -> &'static str {
         match self.method {
+            _ if self.rerank.is_some() => rerank::KIND,
             // One list whose scores stay as they are, but for the passes.
             Method::Linear if self.inputs.iter().any(|input| !input.rescore.is_empty()) => "rescorer",
             Method::Rrf { .. } => "rrf",

@@ -4,6 +4,7 @@ use super::super::body::SearchBody;
 use super::super::fusion::{Method, Normalizer};
 use super::super::rank;
 use super::super::rescore;
+use super::rerank as reranker;
 use super::simplified::{self, Simplified};
 use super::{
     DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, Window, filtered,
@@ -18,8 +19,8 @@ use sparrow_wire::suggest::suggestions;
 /// Deepest nesting of retrievers.
 const MAX_DEPTH: usize = 10;
 /// Retrievers of Elasticsearch that this server does not have.
-const REFUSED: &[&str] = &["text_similarity_reranker", "rule", "pinned", "random_reranker", "diversify"];
-const KNOWN: &[&str] = &["standard", "knn", "rrf", "linear", "rescorer"];
+const REFUSED: &[&str] = &["rule", "pinned", "random_reranker", "diversify"];
+const KNOWN: &[&str] = &["standard", "knn", "rrf", "linear", "rescorer", "text_similarity_reranker"];
 const STANDARD_KEYS: &[&str] =
     &["query", "filter", "min_score", "sort", "search_after", "terminate_after", "collapse", "_name"];
 const KNN_KEYS: &[&str] = &[
@@ -93,6 +94,7 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, B
         "rrf" => rrf(members, context, depth).map(Retriever::Fused),
         "linear" => linear(members, context, depth).map(Retriever::Fused),
         "rescorer" => rescorer(members, body.end, context, depth).map(Retriever::Fused),
+        reranker::KIND => reranker::read(members, body.end, context, depth).map(Retriever::Fused),
         _ if REFUSED.contains(&name) => {
             Err(BodyError::parsing(body.at, format!("retriever [{name}] is not supported by this server")))
         }
@@ -157,7 +159,7 @@ fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyErr
 
 /// What `rrf` and `linear` have in common.
 #[derive(Default)]
-struct Common {
+pub(super) struct Common {
     inputs: Option<Vec<Input>>,
     simplified: Simplified,
     /// Whether a constant of reciprocal rank fusion is given.
@@ -170,7 +172,12 @@ struct Common {
 
 impl Common {
     /// Reads the member if it is one of those.
-    fn take(&mut self, parser: &'static str, member: &Member, context: Context) -> Result<bool, BodyError> {
+    pub(super) fn take(
+        &mut self,
+        parser: &'static str,
+        member: &Member,
+        context: Context,
+    ) -> Result<bool, BodyError> {
         let node = &member.value;
         match &*member.name {
             "query" => self.simplified.query = Some(value::text(node)?),
@@ -184,7 +191,12 @@ impl Common {
         Ok(true)
     }
 
-    fn build(
+    /// Gives it the one list that it has.
+    pub(super) fn set_list(&mut self, input: Input) {
+        self.inputs = Some(vec![input]);
+    }
+
+    pub(super) fn build(
         self,
         method: Method,
         normalizer: Option<Normalizer>,
@@ -200,6 +212,7 @@ impl Common {
             min_score: self.min_score,
             name: self.name,
             form: Form::Retriever,
+            rerank: None,
         };
         let messages = self.simplified.problems(&fusion, normalizer);
         if !messages.is_empty() {
@@ -319,7 +332,7 @@ fn component(
     for member in members {
         let mut read = || -> Result<(), BodyError> {
             match &*member.name {
-                "retriever" => found = Some(child(retriever(&member.value, context, depth + 1)?, context)?),
+                "retriever" => found = Some(child_of(&member.value, context, depth)?),
                 "weight" => weight = value::float(&member.value)?,
                 "normalizer" if keys.contains(&"normalizer") => normalized = normalizer(&member.value)?,
                 _ => return Err(unknown(parser, member, keys)),
@@ -339,6 +352,11 @@ fn component(
         });
     }
     Ok(Input { weight, normalizer: normalized, ..Input::new(retriever) })
+}
+
+/// Reads a retriever below another.
+pub(super) fn child_of(node: &Node, context: Context, depth: usize) -> Result<Retriever, BodyError> {
+    child(retriever(node, context, depth + 1)?, context)
 }
 
 /// A retriever below another: what belongs to a search as a whole cannot be said there.
@@ -369,7 +387,7 @@ fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -
     for member in members {
         let mut read = || -> Result<(), BodyError> {
             match &*member.name {
-                "retriever" => found = Some(child(retriever(&member.value, context, depth + 1)?, context)?),
+                "retriever" => found = Some(child_of(&member.value, context, depth)?),
                 "rescore" => passes = rescore::parse(&member.value, context)?,
                 "filter" | "min_score" | "_name" => {
                     common.take(PARSER, member, context)?;
@@ -416,7 +434,7 @@ fn least(score: f32) -> Result<f32, BodyError> {
     Ok(score)
 }
 
-fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
+pub(super) fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
     BodyError::UnknownField {
         parser,
         field: member.name.to_string(),
@@ -426,7 +444,7 @@ fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> Bod
 }
 
 /// Names the field in which an error arose, unless the error is about the field itself or about the whole.
-fn within(error: BodyError, parser: &'static str, member: &Member) -> BodyError {
+pub(super) fn within(error: BodyError, parser: &'static str, member: &Member) -> BodyError {
     match error {
         BodyError::UnknownField { parser: of, .. } if of == parser => error,
         BodyError::Validation { .. } => error,

@@ -30,7 +30,7 @@ const FULL_MS = 50;
 /** Reads: what comes in such numbers that the event loop, and not the engine, is what it waits for. */
 const READS: ReadonlySet<string> = new Set<Operation>([
   ...(['search', 'knn_search', 'msearch', 'rank_eval', 'count', 'scroll', 'explain'] as const),
-  ...(['get_doc', 'exists_doc', 'get_source', 'mget', 'field_caps', 'validate_query'] as const),
+  ...(['get_doc', 'exists_doc', 'get_source', 'mget', 'field_caps', 'terms_enum', 'validate_query'] as const),
 ]);
 
 /** A request that was admitted. */

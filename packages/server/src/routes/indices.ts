@@ -29,14 +29,21 @@ export const INDEX_ENDPOINTS: readonly Endpoint[] = [
   ...engine('get_index', 'indices:admin/get', ['GET /{index}'], { params: READ }),
   ...engine('exists_index', 'indices:admin/get', ['HEAD /{index}'], { params: READ }),
   ...engine('delete_index', 'indices:admin/delete', ['DELETE /{index}'], { params: [...TIMEOUTS, ...WHICH] }),
-  ...engine('get_mapping', 'indices:admin/mappings/get', ['GET /{index}/_mapping', 'GET /_mapping'], { params: READ }),
+  ...engine(
+    'get_mapping',
+    'indices:admin/mappings/get',
+    ['GET /{index}/_mapping', 'GET /_mapping', 'GET /{index}/_mappings', 'GET /_mappings'],
+    {
+      params: READ,
+    },
+  ),
   ...engine(
     'get_field_mapping',
     'indices:admin/mappings/fields/get',
     ['GET /{index}/_mapping/field/{fields}', 'GET /_mapping/field/{fields}'],
     { params: READ },
   ),
-  ...engine('put_mapping', 'indices:admin/mapping/put', ['PUT|POST /{index}/_mapping'], {
+  ...engine('put_mapping', 'indices:admin/mapping/put', ['PUT|POST /{index}/_mapping', 'PUT|POST /{index}/_mappings'], {
     body: true,
     params: [...TIMEOUTS, ...WHICH, 'write_index_only'],
   }),

@@ -68,6 +68,11 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
     cancellable: true,
     params: [...WHICH, 'fields', 'include_unmapped', 'include_empty_fields', 'filters', 'types'],
   }),
+  ...engine('terms_enum', 'indices:data/read/xpack/termsenum/list', ['GET|POST /{index}/_terms_enum'], {
+    body: true,
+    cancellable: true,
+    params: WHICH,
+  }),
   ...engine(
     'validate_query',
     'indices:admin/validate/query',

@@ -193,6 +193,7 @@ export const ACTIONS = {
   'indices:data/read/open_point_in_time': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/close_point_in_time': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/field_caps': { scope: 'index', privileges: ['read', 'view_index_metadata', 'manage', 'all'] },
+  'indices:data/read/xpack/termsenum/list': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/tv': { scope: 'index', privileges: ['read', 'all'] },
   'indices:data/read/mtv': { scope: 'index', privileges: ['read', 'all'] },
   'indices:admin/validate/query': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },

@@ -141,7 +141,7 @@ pub(super) unsafe fn normalize<V: Lanes>(job: &Norm<'_>, rows: &mut [f32], resid
 /// The processor has the instructions of `V`; `job` was checked by [`Kernels::attention`](super::Kernels::attention).
 #[inline(always)]
 pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
-    let Attention { qkv, tokens, width, heads } = *job;
+    let Attention { qkv, tokens, width, heads, window } = *job;
     let step = 2 * V::LANES;
     let padded = tokens.next_multiple_of(step);
     let depth = width / heads;
@@ -192,8 +192,10 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
                     };
                     some_rows::<V, false, SINGLE>(rows, at);
                 }
-                for row in scores[..rows * padded].chunks_exact_mut(padded) {
-                    softmax::<V>(row, tokens);
+                for (at, row) in scores[..rows * padded].chunks_exact_mut(padded).enumerate() {
+                    let token = first + at;
+                    let end = token.saturating_add(window).saturating_add(1).min(tokens);
+                    softmax::<V>(row, token.saturating_sub(window)..end);
                 }
                 for column in (0..depth).step_by(step) {
                     let at = Tile {
@@ -215,10 +217,11 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
     }
 }
 
-/// Softmax of the first `count` numbers of a row that is padded to whole vectors.
+/// Softmax of some numbers of a row that is padded to whole vectors; all others are out of sight.
 #[inline(always)]
-unsafe fn softmax<V: Lanes>(row: &mut [f32], count: usize) {
-    row[count..].fill(f32::NEG_INFINITY);
+unsafe fn softmax<V: Lanes>(row: &mut [f32], seen: std::ops::Range<usize>) {
+    row[..seen.start].fill(f32::NEG_INFINITY);
+    row[seen.end..].fill(f32::NEG_INFINITY);
     // SAFETY: the row is a whole number of vectors.
     unsafe {
         let mut largest = V::splat(f32::NEG_INFINITY);
@@ -229,7 +232,7 @@ unsafe fn softmax<V: Lanes>(row: &mut [f32], count: usize) {
         let mut sums = V::splat(0.0);
         for lane in (0..row.len()).step_by(V::LANES) {
             let value = exp(V::load(row.as_ptr().add(lane)).sub(largest));
-            // The padding would add e⁻⁸⁷ a place, far below the rounding of a sum that is at least 1.
+            // What is out of sight would add e⁻⁸⁷ a place, far below the rounding of a sum that is at least 1.
             sums = sums.add(value);
             value.store(row.as_mut_ptr().add(lane));
         }

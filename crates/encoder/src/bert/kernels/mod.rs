@@ -72,6 +72,8 @@ pub struct Attention<'a> {
     pub width: usize,
     /// Parts of a query.
     pub heads: usize,
+    /// How far a token looks to each side; `usize::MAX` for all tokens.
+    pub window: usize,
 }
 
 /// One implementation of the inner loops.
@@ -153,7 +155,7 @@ impl Kernels {
     /// # Panics
     /// If the lengths do not agree.
     pub fn attention(&self, job: &Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
-        let Attention { qkv, tokens, width, heads } = *job;
+        let Attention { qkv, tokens, width, heads, .. } = *job;
         assert!(
             heads > 0 && width.is_multiple_of(heads * STEP) && out.len() == tokens * width,
             "heads are not whole vectors"

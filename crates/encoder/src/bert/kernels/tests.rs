@@ -90,6 +90,11 @@ fn check_linear(rows: usize, depth: usize, columns: usize, seed: u64) {
 }
 
 fn check_attention(tokens: usize, heads: usize, depth: usize, seed: u64, size: f32) {
+    check_window(tokens, heads, depth, seed, size, usize::MAX);
+    check_window(tokens, heads, depth, seed, size, 3);
+}
+
+fn check_window(tokens: usize, heads: usize, depth: usize, seed: u64, size: f32, window: usize) {
     let width = heads * depth;
     let mut next = numbers(seed);
     let qkv: Vec<f32> = (0..tokens * 3 * width).map(|_| next() * size).collect();
@@ -99,7 +104,10 @@ fn check_attention(tokens: usize, heads: usize, depth: usize, seed: u64, size: f
         let dims = head * depth..(head + 1) * depth;
         for query in 0..tokens {
             let scores: Vec<f64> = (0..tokens)
-                .map(|key| dims.clone().map(|dim| at(query, 0, dim) * at(key, 1, dim)).sum())
+                .map(|key| match query.abs_diff(key) {
+                    apart if apart > window => f64::NEG_INFINITY,
+                    _ => dims.clone().map(|dim| at(query, 0, dim) * at(key, 1, dim)).sum(),
+                })
                 .collect();
             let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let powers: Vec<f64> = scores.iter().map(|score| (score - largest).exp()).collect();
@@ -114,7 +122,7 @@ fn check_attention(tokens: usize, heads: usize, depth: usize, seed: u64, size: f
         let mut out = vec![f32::NAN; tokens * width];
         // What an earlier text has left there must not matter.
         let mut scratch = vec![f32::NAN; (2 * depth + 12) * tokens.next_multiple_of(STEP) + 7];
-        kernels.attention(&Attention { qkv: &qkv, tokens, width, heads }, &mut scratch, &mut out);
+        kernels.attention(&Attention { qkv: &qkv, tokens, width, heads, window }, &mut scratch, &mut out);
         let slack = f64::from(size) * 1e-5 * f64::from(1.0 + size * size);
         out.iter().zip(&expected).for_each(|(found, expected)| close(kernels, *found, *expected, slack));
     }

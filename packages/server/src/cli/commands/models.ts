@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
 import { bytes, number, table } from '../terminal.js';
+import { addModelTest } from './model-test.js';
 
 interface Config {
   readonly model_id: string;
@@ -27,10 +28,12 @@ interface Stats {
 }
 
 const MODELS = '/_ml/trained_models';
+/** Kinds of models by their task. */
+const KINDS: Readonly<Record<string, string>> = { text_embedding: 'dense', text_similarity: 'reranker' };
 
 /** `sparrow models`: which models there are, and which are at work. */
 export function addModels(program: Command): void {
-  const models = program.command('models').description('list, start and stop models');
+  const models = program.command('models').description('list, start, stop and try models');
 
   withServer(models.command('list', { isDefault: true }).description('list all models and their deployments')).action(
     async (options: ServerOptions) => {
@@ -42,7 +45,7 @@ export function addModels(program: Command): void {
       ]);
       const found = configs.map((config) => ({
         id: config.model_id,
-        kind: 'text_embedding' in (config.inference_config ?? {}) ? 'dense' : 'sparse',
+        kind: KINDS[Object.keys(config.inference_config ?? {})[0] ?? ''] ?? 'sparse',
         description: config.description ?? '',
         bytes: config.model_size_bytes ?? 0,
         deployments: stats.flatMap((one) =>
@@ -98,4 +101,6 @@ export function addModels(program: Command): void {
     const answer = await context.remote.request('POST', path, { query: { force: options.force } });
     context.show(answer, () => `${deployment} is stopped\n`);
   });
+
+  addModelTest(models);
 }

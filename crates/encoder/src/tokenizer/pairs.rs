@@ -1,0 +1,173 @@
+//! A question and a text as one sequence, for models that read both together: `[CLS] question [SEP] text [SEP]`, or what
+//! `tokenizer.json` puts around them.
+
+use std::path::Path;
+
+use tokenizers::Tokenizer;
+
+use super::{TextTokenizer, Tokens};
+use crate::error::EncoderError;
+
+/// Special tokens around a question and a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Template {
+    prefix: Vec<u32>,
+    middle: Vec<u32>,
+    suffix: Vec<u32>,
+    /// Special tokens of the middle that are still of the first type; none where all tokens are.
+    first_type: Option<usize>,
+}
+
+impl Template {
+    fn specials(&self) -> usize {
+        self.prefix.len() + self.middle.len() + self.suffix.len()
+    }
+}
+
+/// The tokens of a question, which are found once for all of its texts.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    ids: Vec<u32>,
+}
+
+impl TextTokenizer {
+    /// Finds what stands around pairs; [`TextTokenizer::question`] and [`TextTokenizer::pair`] need it.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if the file's template is not a question and then a text, or leaves no room for them.
+    pub(crate) fn find_pairs(&mut self, path: &Path) -> Result<(), EncoderError> {
+        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
+        let template = template(&self.inner).map_err(unreadable)?;
+        if template.specials() + 2 > self.limit {
+            let reason = format!("special tokens leave no room for a pair in {} tokens", self.limit);
+            return Err(unreadable(reason));
+        }
+        self.pairs = Some(template);
+        Ok(())
+    }
+
+    /// The first tokens of a question.
+    ///
+    /// # Errors
+    /// As [`TextTokenizer::encode_while`].
+    pub(crate) fn question(
+        &self,
+        text: &str,
+        goes_on: &dyn Fn() -> Result<(), EncoderError>,
+    ) -> Result<Question, EncoderError> {
+        let room = self.room_of_pair()?.1;
+        let mut ids = self.first_tokens(text, room, goes_on)?;
+        // What is beyond the room alone is never in a pair, however short the text is.
+        ids.truncate(room);
+        Ok(Question { ids })
+    }
+
+    /// A question and a text as one sequence, and where its tokens of the second type begin. Where both are too long
+    /// together, the longer one is cut until it is as long as the other, then both, as the `longest_first` of Hugging Face's
+    /// tokenizers does it.
+    ///
+    /// # Errors
+    /// As [`TextTokenizer::encode_while`].
+    pub(crate) fn pair(
+        &self,
+        question: &Question,
+        text: &str,
+        goes_on: &dyn Fn() -> Result<(), EncoderError>,
+    ) -> Result<(Tokens, usize), EncoderError> {
+        let (template, room) = self.room_of_pair()?;
+        let text = self.first_tokens(text, room, goes_on)?;
+        let (first, second) = lengths(question.ids.len(), text.len(), room);
+        let truncated = question.ids.len() - first + text.len() - second;
+        let mut ids = Vec::with_capacity(template.specials() + first + second);
+        ids.extend_from_slice(&template.prefix);
+        ids.extend_from_slice(&question.ids[..first]);
+        let types = template.first_type.map(|specials| ids.len() + specials);
+        ids.extend_from_slice(&template.middle);
+        ids.extend_from_slice(&text[..second]);
+        ids.extend_from_slice(&template.suffix);
+        let types = types.unwrap_or(ids.len());
+        Ok((Tokens { ids, truncated: u32::try_from(truncated).unwrap_or(u32::MAX) }, types))
+    }
+
+    fn room_of_pair(&self) -> Result<(&Template, usize), EncoderError> {
+        let missing =
+            || EncoderError::Runtime { phase: "tokenize", reason: "the model reads no pairs".into() };
+        let template = self.pairs.as_ref().ok_or_else(missing)?;
+        Ok((template, self.limit - template.specials()))
+    }
+}
+
+/// How many tokens stay of a question and a text that share so much room.
+fn lengths(question: usize, text: usize, room: usize) -> (usize, usize) {
+    let (shorter, longer) = (question.min(text), question.max(text));
+    if shorter + longer <= room {
+        return (question, text);
+    }
+    // The shorter one stays whole where it takes no more than half.
+    let (shorter, longer) =
+        if shorter <= room / 2 { (shorter, room - shorter) } else { (room / 2, room - room / 2) };
+    if question <= text { (shorter, longer) } else { (longer, shorter) }
+}
+
+/// Finds what the tokenizer puts around two texts, and which types it gives them.
+fn template(tokenizer: &Tokenizer) -> Result<Template, String> {
+    const FOREIGN: &str = "its template of pairs is not a question and then a text";
+    let encoding = tokenizer.encode(("a", "a"), true).map_err(|error| error.to_string())?;
+    let (ids, types) = (encoding.get_ids(), encoding.get_type_ids());
+    let of = encoding.get_sequence_ids();
+    let range = |sequence: usize| {
+        let first = of.iter().position(|own| *own == Some(sequence))?;
+        let end = of.iter().rposition(|own| *own == Some(sequence))? + 1;
+        of[first..end].iter().all(|own| *own == Some(sequence)).then_some(first..end)
+    };
+    let (Some(first), Some(second)) = (range(0), range(1)) else { return Err(FOREIGN.into()) };
+    if first.end > second.start || types.len() != ids.len() {
+        return Err(FOREIGN.into());
+    }
+    let typed = types.iter().position(|kind| *kind != 0);
+    if let Some(typed) = typed
+        && !((first.end..=second.start).contains(&typed) && types[typed..].iter().all(|kind| *kind == 1))
+    {
+        return Err("the types of its tokens are not 0 for a question and 1 for a text".into());
+    }
+    Ok(Template {
+        prefix: ids[..first.start].to_vec(),
+        middle: ids[first.end..second.start].to_vec(),
+        suffix: ids[second.end..].to_vec(),
+        first_type: typed.map(|typed| typed - first.end),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lengths;
+
+    /// Removes the last token of the longer of both, of the text if they are equally long, until they fit.
+    fn one_by_one(mut question: usize, mut text: usize, room: usize) -> usize {
+        while question + text > room {
+            if question > text { question -= 1 } else { text -= 1 }
+        }
+        question.min(text)
+    }
+
+    #[test]
+    fn the_longer_one_is_cut_first() {
+        assert_eq!(lengths(3, 4, 10), (3, 4));
+        assert_eq!(lengths(3, 40, 10), (3, 7));
+        assert_eq!(lengths(40, 3, 10), (7, 3));
+        assert_eq!(lengths(40, 50, 11), (5, 6));
+        assert_eq!(lengths(50, 40, 11), (6, 5));
+        assert_eq!(lengths(0, 50, 11), (0, 11));
+        for (question, text, room) in
+            (0..20).flat_map(|q| (0..20).flat_map(move |t| (2..20).map(move |r| (q, t, r))))
+        {
+            let (first, second) = lengths(question, text, room);
+            assert!(
+                first <= question && second <= text && first + second <= room,
+                "{question} {text} {room}"
+            );
+            assert_eq!(first + second, (question + text).min(room));
+            assert_eq!(first.min(second), one_by_one(question, text, room));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The terms of a field that begin with a text.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::atomic::AtomicBool;
+
+use sparrow_mapping::FieldType;
+
+use super::compile::Compiler;
+use super::error::QueryError;
+use super::multi_term::{TermFilter, scan_terms};
+use crate::Snapshot;
+
+impl Snapshot {
+    /// The first `limit` terms of a `keyword` field that begin with `prefix`, behind `after`, in byte order; none of a field of another
+    /// type. Terms of deleted documents are among them until their segment is merged.
+    ///
+    /// # Errors
+    /// [`QueryError::Cancelled`], [`QueryError::TooMuchEffort`] where too many terms are looked at, or when the index cannot be read.
+    pub fn first_keywords(
+        &self,
+        path: &str,
+        prefix: &str,
+        case_insensitive: bool,
+        after: Option<&str>,
+        limit: usize,
+        cancel: &AtomicBool,
+    ) -> Result<BTreeSet<String>, QueryError> {
+        let mut found = BTreeSet::new();
+        if limit == 0 || !matches!(self.mapping().field(path), Some(FieldType::Keyword { .. })) {
+            return Ok(found);
+        }
+        let Some(terms) = Compiler::new(self, None).string_terms(path) else { return Ok(found) };
+        let prefix = self.normalized(path, prefix);
+        let lower = match after {
+            Some(after) if case_insensitive || after >= &*prefix => Bound::Excluded(after.to_owned()),
+            _ if case_insensitive => Bound::Unbounded,
+            _ => Bound::Included(prefix.clone().into_owned()),
+        };
+        let begins = TermFilter::Prefix(prefix.into_owned());
+        let range = TermFilter::Range(lower, Bound::Unbounded);
+        let (mut last, mut of_segment) = (String::new(), 0);
+        scan_terms(self.searcher(), &terms, &range, false, Some(cancel), &mut |value, _| {
+            // A dictionary that starts over is the next segment's.
+            if value <= last.as_str() {
+                of_segment = 0;
+            }
+            value.clone_into(&mut last);
+            if begins.accepts(value, case_insensitive) {
+                of_segment += 1;
+                found.insert(value.to_owned());
+                if found.len() > limit {
+                    found.pop_last();
+                }
+            } else if !case_insensitive {
+                return false;
+            }
+            of_segment < limit
+        })?;
+        Ok(found)
+    }
+}

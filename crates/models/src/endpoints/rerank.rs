@@ -1,0 +1,130 @@
+//! `rerank`: texts in the order of how well they answer a question.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply};
+use sparrow_encoder::Scored;
+use sparrow_inference::weight_to_json;
+
+use super::problems::Problems;
+use super::{Endpoint, TaskType};
+use crate::{ModelError, Models};
+
+/// What an answer shows, as `task_settings` of an endpoint or of a request say it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RerankSettings {
+    /// Whether each entry has its text; it has unless this says no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_documents: Option<bool>,
+    /// Most entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_n: Option<usize>,
+}
+
+impl RerankSettings {
+    /// Takes its members out of `task_settings`.
+    ///
+    /// # Errors
+    /// Status 400 for one of another type or range.
+    pub(super) fn take(settings: &mut Map<String, Value>) -> Result<Self, EngineError> {
+        const SCOPE: &str = "task_settings";
+        let mut problems = Problems::default();
+        let return_documents = match settings.get("return_documents") {
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(shown)) => Some(*shown),
+            Some(other) => {
+                problems.wrong_type("return_documents", other, "Boolean");
+                None
+            }
+        };
+        let top_n = problems.positive(settings, "top_n", SCOPE);
+        problems.done()?;
+        settings.retain(|name, _| !["return_documents", "top_n"].contains(&name.as_str()));
+        Ok(Self { return_documents, top_n })
+    }
+
+    /// These, and what they do not say of others.
+    pub(super) fn or(self, others: Self) -> Self {
+        Self {
+            return_documents: self.return_documents.or(others.return_documents),
+            top_n: self.top_n.or(others.top_n),
+        }
+    }
+
+    /// As an endpoint shows them.
+    pub(super) fn to_json(self) -> Value {
+        let mut shown = json!({"return_documents": self.return_documents.unwrap_or(true)});
+        if let Some(top_n) = self.top_n {
+            shown["top_n"] = top_n.into();
+        }
+        shown
+    }
+}
+
+/// Scores texts with an endpoint, and answers those that fit best, best first; equally good ones as they came.
+///
+/// # Errors
+/// As [`Models::rerank`].
+pub(super) fn answer(
+    models: &Models,
+    endpoint: &Endpoint,
+    question: &str,
+    texts: &[&str],
+    settings: RerankSettings,
+    cancel: &CancelFlag,
+    timeout: Duration,
+) -> Result<Reply, EngineError> {
+    let flag = cancel.flag();
+    let scores =
+        models.rerank(&endpoint.inference_id, question, texts, Some(flag.as_ref()), Some(timeout))?;
+    let settings = settings.or(endpoint.rerank.unwrap_or_default());
+    let shows_texts = settings.return_documents.unwrap_or(true);
+    let mut ranked: Vec<(usize, Scored)> = scores.into_iter().enumerate().collect();
+    ranked.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
+    ranked.truncate(settings.top_n.unwrap_or(usize::MAX));
+    let entries: Vec<Value> = ranked
+        .into_iter()
+        .map(|(index, scored)| {
+            let mut entry = json!({"index": index, "relevance_score": weight_to_json(scored.score)});
+            if shows_texts && let Some(text) = texts.get(index) {
+                entry["text"] = (*text).into();
+            }
+            entry
+        })
+        .collect();
+    Ok(Reply::ok(&json!({TaskType::Rerank.name(): entries})))
+}
+
+impl Models {
+    /// The endpoint that a search ranks with; [`Models::rerank`] takes its id. At most this many texts are ranked by it, if it
+    /// says so.
+    ///
+    /// # Errors
+    /// 404 if it is not there, 400 if it does something else.
+    pub fn reranker(&self, inference_id: &str) -> Result<Option<usize>, EngineError> {
+        if let Some(kept) = self.endpoints.unusable().get(inference_id) {
+            return Err(super::not_loaded(inference_id, kept));
+        }
+        let Some(endpoint) = self.endpoints.get(inference_id) else {
+            return Err(EngineError::resource_not_found(format!(
+                "Inference endpoint not found [{inference_id}]"
+            )));
+        };
+        match endpoint.task_type {
+            TaskType::Rerank => Ok(endpoint.rerank.and_then(|settings| settings.top_n)),
+            TaskType::HybridEmbedding => Err(EngineError::illegal_argument(format!(
+                "inference endpoint [{inference_id}] makes a sparse and a dense vector of each text, but [rerank] is needed here"
+            ))),
+            TaskType::SparseEmbedding => {
+                Err(ModelError::MakesNoScores { id: inference_id.to_owned(), made: "sparse" }.into())
+            }
+            TaskType::TextEmbedding => {
+                Err(ModelError::MakesNoScores { id: inference_id.to_owned(), made: "dense" }.into())
+            }
+        }
+    }
+}

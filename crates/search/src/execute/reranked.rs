@@ -1,0 +1,126 @@
+//! The first hits of a list, scored anew by a cross-encoder that reads their texts.
+
+use sparrow_mapping::values_at;
+use sparrow_models::ModelError;
+use sparrow_types::work;
+
+use super::fused::{Branch, Key};
+use super::{Run, Target};
+use crate::error::SearchError;
+use crate::retriever::Rerank;
+use sparrow_index::IndexError;
+use sparrow_index::query::QueryError;
+
+/// Documents whose texts are in memory at once.
+const PORTION: usize = 64;
+
+impl Run<'_> {
+    /// The hits of a list, at most `limit`, in the order of their new scores for each of the windows, which end one behind the
+    /// other: no page depends on which other pages are asked for. A hit below the lowest score is left out.
+    pub(super) fn reranked(
+        &self,
+        rerank: &Rerank,
+        list: &Branch,
+        windows: &[usize],
+    ) -> Result<Vec<(Key, f32)>, SearchError> {
+        let longest = windows.last().copied().unwrap_or_default();
+        let first: Vec<Key> = list.hits.iter().take(longest).map(|hit| hit.0).collect();
+        let scores = self.scores(rerank, &first)?;
+        let scored: Vec<(Key, f32)> = first.into_iter().zip(scores).collect();
+        let mut hits: Vec<(Key, f32)> = Vec::with_capacity(scored.len());
+        let (mut start, mut lowest) = (0, f32::MAX);
+        for window in windows {
+            let end = scored.len().min(*window);
+            let mut page: Vec<(Key, f32)> = scored[start..end]
+                .iter()
+                .filter(|(_, score)| rerank.min_score.is_none_or(|least| *score >= least))
+                .copied()
+                .collect();
+            page.sort_by(|one, other| other.1.total_cmp(&one.1));
+            for (key, score) in page {
+                // Scores behind a window may be higher than the last one before it; they are shown as they follow.
+                lowest = lowest.min(positive(score));
+                hits.push((key, lowest));
+            }
+            start = end;
+        }
+        Ok(hits)
+    }
+
+    /// The model's score of each document. Where the time is over and a part is of use, there are fewer.
+    fn scores(&self, rerank: &Rerank, documents: &[Key]) -> Result<Vec<f32>, SearchError> {
+        let Some(models) = &rerank.models else {
+            let reason = "the inference endpoint was not looked at".to_owned();
+            return Err(ModelError::Inference { reason }.into());
+        };
+        let mut scores = Vec::with_capacity(documents.len());
+        for documents in documents.chunks(PORTION) {
+            let mut texts = Vec::with_capacity(documents.len());
+            let mut held = Vec::with_capacity(documents.len());
+            for key in documents {
+                let target = &self.targets[key.target()];
+                let (text, memory) = text_of(target, rerank, *key)?;
+                texts.push(text);
+                held.push(memory);
+            }
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            match models.rerank(&rerank.inference_id, &rerank.text, &texts, Some(self.cancel.as_ref()), None)
+            {
+                Ok(scored) => scores.extend(scored.iter().map(|scored| scored.score)),
+                Err(ModelError::Cancelled) if self.partial => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(scores)
+    }
+}
+
+/// A score as hits have it, at least 0, in the order of the model's; Elasticsearch's formula.
+fn positive(score: f32) -> f32 {
+    score.max(0.0) + score.exp().min(1.0)
+}
+
+/// The text of a document's field, as its source has it: the first value, or an empty one; with the memory that it takes.
+fn text_of(target: &Target, rerank: &Rerank, key: Key) -> Result<(String, work::Held), SearchError> {
+    let failed = |source: QueryError| SearchError::Query { shard: target.shard.clone(), source };
+    work::check().map_err(|stopped| failed(stopped.into()))?;
+    let mapping = target.snapshot.mapping();
+    if !mapping.source_filter().enabled {
+        return Err(SearchError::OfShard {
+            shard: target.shard.clone(),
+            kind: "illegal_argument_exception",
+            reason: format!(
+                "Unable to retrieve the requested [fields] since _source is disabled in the mappings for index [{}]",
+                target.shard.index
+            ),
+        });
+    }
+    let unreadable = |error: IndexError| failed(QueryError::Io(std::io::Error::other(error.to_string())));
+    let stored = target.snapshot.fetch(key.addr()).map_err(unreadable)?;
+    // Once as bytes and once as a tree.
+    let _reading = work::hold("<rerank>", 2 * stored.source.len()).map_err(|error| failed(error.into()))?;
+    let source: serde_json::Value = serde_json::from_slice(&stored.source).unwrap_or_default();
+    let mut values = Vec::new();
+    values_at(&source, mapping.source_path(&rerank.field).unwrap_or(&rerank.field), &mut values);
+    let text = values.into_iter().find_map(|value| match value {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Number(_) | serde_json::Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    });
+    let text = text.unwrap_or_default();
+    let held = work::hold("<rerank>", text.len()).map_err(|error| failed(error.into()))?;
+    Ok((text, held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::positive;
+
+    #[test]
+    fn positive_scores_keep_the_order() {
+        let scores = [-200.0, -11.0, -1.0, -0.5, 0.0, 0.5, 1.0, 9.0];
+        let positive: Vec<f32> = scores.iter().map(|score| positive(*score)).collect();
+        assert!(positive.is_sorted() && positive[0] >= 0.0);
+        assert_eq!((positive[4], positive[6]), (1.0, 2.0));
+    }
+}

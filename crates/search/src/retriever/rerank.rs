@@ -1,0 +1,128 @@
+//! `text_similarity_reranker`: the first hits of a list in the order in which a cross-encoder ranks their texts.
+
+use std::sync::Arc;
+
+use sparrow_call::error::EngineError;
+use sparrow_models::Models;
+use sparrow_query::dsl::{Context, value};
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Location, Member};
+
+use super::super::error::SearchError;
+use super::super::fusion::Method;
+use super::parse::{self, Common};
+use super::{Fusion, Input, Retriever, Window};
+
+/// Name of the retriever.
+pub(super) const KIND: &str = "text_similarity_reranker";
+const KEYS: &[&str] = &[
+    "retriever",
+    "inference_id",
+    "inference_text",
+    "field",
+    "rank_window_size",
+    "filter",
+    "min_score",
+    "_name",
+];
+
+/// What ranks the hits of a list anew.
+#[derive(Debug, Clone)]
+pub struct Rerank {
+    /// The inference endpoint.
+    pub inference_id: String,
+    /// The question that texts are held against.
+    pub text: String,
+    /// Field of the texts.
+    pub field: String,
+    /// Lowest score of the model for a hit.
+    pub min_score: Option<f32>,
+    /// The models, once the endpoint has been looked at.
+    pub models: Option<Arc<Models>>,
+}
+
+impl PartialEq for Rerank {
+    /// As the request says it, whatever models there are.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.inference_id, &self.text, &self.field, self.min_score)
+            == (&other.inference_id, &other.text, &other.field, other.min_score)
+    }
+}
+
+/// Reads the retriever: a fusion of one list.
+pub(super) fn read(
+    members: &[Member],
+    end: Location,
+    context: Context,
+    depth: usize,
+) -> Result<Fusion, BodyError> {
+    let (mut inner, mut least) = (None, None);
+    let (mut inference_id, mut text, mut field) = (None, None, None);
+    let mut common = Common::default();
+    for member in members {
+        let node = &member.value;
+        let mut read = || -> Result<(), BodyError> {
+            match &*member.name {
+                "retriever" => inner = Some(parse::child_of(node, context, depth)?),
+                "inference_id" => inference_id = Some(value::text(node)?),
+                "inference_text" => text = Some(value::text(node)?),
+                "field" => field = Some(value::text(node)?),
+                // Of the model's scores, which may be negative.
+                "min_score" => least = Some(value::float(node)?),
+                "rank_window_size" | "filter" | "_name" => {
+                    common.take(KIND, member, context)?;
+                }
+                _ => return Err(parse::unknown(KIND, member, KEYS)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| parse::within(error, KIND, member))?;
+    }
+    let missing = [
+        ("retriever", inner.is_none()),
+        ("inference_id", inference_id.is_none()),
+        ("inference_text", text.is_none()),
+        ("field", field.is_none()),
+    ];
+    let (Some(inner), Some(inference_id), Some(text), Some(field)) = (inner, inference_id, text, field)
+    else {
+        let missing: Vec<&str> =
+            missing.iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| *name).collect();
+        return Err(BodyError::parsing(end, format!("Required [{}]", missing.join(", "))));
+    };
+    if text.is_empty() {
+        return Err(BodyError::Validation {
+            messages: vec![format!("[{KIND}] [inference_text] cannot be empty")],
+        });
+    }
+    common.set_list(Input::new(inner));
+    let mut fusion = common.build(Method::Linear, None, context)?;
+    fusion.rerank = Some(Rerank { inference_id, text, field, min_score: least, models: None });
+    Ok(fusion)
+}
+
+/// Finds the endpoints that a tree ranks with.
+///
+/// # Errors
+/// When one is not there, does something else, or ranks fewer texts than are asked for.
+pub fn bind_rerankers(fusion: &mut Fusion, models: &Arc<Models>) -> Result<(), EngineError> {
+    for input in &mut fusion.inputs {
+        if let Retriever::Fused(inner) = &mut input.retriever {
+            bind_rerankers(inner, models)?;
+        }
+    }
+    let Some(rerank) = &mut fusion.rerank else { return Ok(()) };
+    let most = models.reranker(&rerank.inference_id)?;
+    if let (Some(most), Window::Given(window) | Window::Default(window)) = (most, fusion.window)
+        && most < window
+    {
+        return Err(SearchError::illegal(format!(
+            "inference endpoint [{}] is configured to return the top [{most}] results, but rank_window_size is [{window}]. \
+             Reduce rank_window_size to be less than or equal to the configured top N value.",
+            rerank.inference_id
+        ))
+        .into());
+    }
+    rerank.models = Some(Arc::clone(models));
+    Ok(())
+}

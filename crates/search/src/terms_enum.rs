@@ -1,0 +1,153 @@
+//! `_terms_enum`: the terms of a field that begin with a text, for those who type one.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+use sparrow_index::query::QueryError;
+use sparrow_query::Query;
+use sparrow_query::dsl::{self, Context, value};
+use sparrow_types::work;
+use sparrow_wire::BodyError;
+
+use super::body::{self, read_object};
+use super::deadline::Deadline;
+use super::error::SearchError;
+use super::point_in_time::keep_matching;
+use super::{encode, resolve_indices, target};
+use crate::service::SearchService;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+
+const PARSER: &str = "terms_enum";
+const KEYS: &[&str] =
+    &["field", "string", "size", "timeout", "case_insensitive", "index_filter", "search_after"];
+const DEFAULT_SIZE: usize = 10;
+/// Most terms of an answer.
+const MAX_SIZE: usize = 10_000;
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What is asked for.
+struct Asked {
+    field: String,
+    string: String,
+    size: usize,
+    timeout: Duration,
+    case_insensitive: bool,
+    index_filter: Option<Query>,
+    search_after: Option<String>,
+}
+
+/// `GET|POST /{index}/_terms_enum`.
+pub fn terms_enum(
+    service: &SearchService,
+    request: &Request,
+    bytes: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let mut asked = read(bytes)?;
+    let handles = resolve_indices(service, request, request.right())?;
+    let total = handles.len();
+    // What passes the filter of an alias is not known of a term: nothing is told of what an alias shows a part of.
+    let (whole, parts): (Vec<_>, Vec<_>) =
+        handles.into_iter().partition(|handle| handle.restricted.is_none());
+    let mut complete = parts.is_empty();
+    let deadline = Deadline::start(Some(asked.timeout), cancel);
+    let _stopped = work::stopped_by(deadline.flag());
+    if let Some(query) = &mut asked.index_filter {
+        encode(service, &whole, &mut [&mut *query], &request.caller, deadline.flag(), None)?;
+    }
+    let mut targets: Vec<_> = whole.iter().map(|handle| target(service, handle)).collect();
+    if let Some(query) = &asked.index_filter {
+        targets = keep_matching(targets, query)?;
+    }
+    let mut terms = BTreeSet::new();
+    for target in &targets {
+        let found = target.snapshot.first_keywords(
+            &asked.field,
+            &asked.string,
+            asked.case_insensitive,
+            asked.search_after.as_deref(),
+            asked.size,
+            deadline.flag(),
+        );
+        match found {
+            Ok(found) => terms.extend(found),
+            Err(QueryError::Cancelled) if deadline.is_over() => {
+                complete = false;
+                break;
+            }
+            Err(source) => return Err(SearchError::Query { shard: target.shard.clone(), source }.into()),
+        }
+        while terms.len() > asked.size {
+            terms.pop_last();
+        }
+    }
+    Ok(Reply::ok(&json!({
+        "_shards": {"total": total, "successful": total, "failed": 0},
+        "terms": terms,
+        "complete": complete,
+    })))
+}
+
+fn read(bytes: &[u8]) -> Result<Asked, EngineError> {
+    let mut field = None;
+    let mut asked = Asked {
+        field: String::new(),
+        string: String::new(),
+        size: DEFAULT_SIZE,
+        timeout: DEFAULT_TIMEOUT,
+        case_insensitive: false,
+        index_filter: None,
+        search_after: None,
+    };
+    if !bytes.iter().all(u8::is_ascii_whitespace) {
+        let node = read_object(bytes)?;
+        for member in node.as_object().unwrap_or_default() {
+            let node = &member.value;
+            let mut read = || -> Result<(), BodyError> {
+                match &*member.name {
+                    "field" => field = value::optional_text(node)?,
+                    "string" => asked.string = value::optional_text(node)?.unwrap_or_default(),
+                    "size" => asked.size = size(value::int(node)?)?,
+                    "timeout" => asked.timeout = timeout(&value::text(node)?)?,
+                    "case_insensitive" => asked.case_insensitive = value::boolean(node)?,
+                    "index_filter" => {
+                        asked.index_filter = Some(dsl::parse_query(node, Context::new(body::DEFAULT_SIZE))?);
+                    }
+                    "search_after" => asked.search_after = value::optional_text(node)?,
+                    name => {
+                        return Err(BodyError::UnknownField {
+                            parser: PARSER,
+                            field: name.to_owned(),
+                            suggestions: sparrow_wire::suggest::suggestions(name, KEYS),
+                            at: member.at,
+                        });
+                    }
+                }
+                Ok(())
+            };
+            read().map_err(SearchError::from)?;
+        }
+    }
+    let Some(field) = field.filter(|field| !field.is_empty()) else {
+        return Err(EngineError::invalid("field cannot be null"));
+    };
+    Ok(Asked { field, ..asked })
+}
+
+fn size(size: i32) -> Result<usize, BodyError> {
+    usize::try_from(size).ok().filter(|size| (1..=MAX_SIZE).contains(size)).ok_or_else(|| {
+        BodyError::illegal(format!("[size] must be between [1] and [{MAX_SIZE}], but was [{size}]"))
+    })
+}
+
+fn timeout(text: &str) -> Result<Duration, BodyError> {
+    // No limit is more than the longest.
+    let parsed = body::timeout(text)?.unwrap_or(Duration::MAX);
+    if parsed > MAX_TIMEOUT {
+        return Err(BodyError::Validation { messages: vec!["Timeout cannot be > 1 minute".to_owned()] });
+    }
+    Ok(parsed)
+}

@@ -1,0 +1,107 @@
+// `sparrow models test`: a model directory without a server. The models have random weights; what they make of texts is what
+// Transformers computes (crates/encoder/tests/fixtures).
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { type Ended, sparrow } from './support.js';
+
+const FIXTURES = fileURLToPath(new URL('../../crates/encoder/tests/fixtures', import.meta.url));
+const expected = JSON.parse(readFileSync(join(FIXTURES, 'expected-checkpoints.json'), 'utf8')) as Record<
+  string,
+  object[]
+>;
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sparrow-model-'));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** A copy of a fixture with what it is to make of texts. */
+function model(name: string, reference?: unknown): string {
+  const place = join(folder, name);
+  rmSync(place, { recursive: true, force: true });
+  cpSync(join(FIXTURES, name), place, { recursive: true });
+  if (reference !== undefined) writeFileSync(join(place, 'reference.json'), JSON.stringify(reference));
+  return place;
+}
+
+function run(...args: string[]): Promise<Ended> {
+  return sparrow(['models', 'test', ...args, '--seconds', '1', '--words', '6']);
+}
+
+async function report(place: string): Promise<any> {
+  const { stdout, stderr } = await run(place, '--json');
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+it('says what is recognised, how fast and large it is, and whether it agrees with its reference', async () => {
+  const found = await report(model('checkpoint-matryoshka', expected['checkpoint-matryoshka']));
+  expect(found).toMatchObject({
+    kind: 'dense encoder',
+    recognised: {
+      ...{ weights: 'model.safetensors', architecture: 'roberta', layers: 2, width: 32, heads: 1 },
+      ...{ pooling: 'last token', dimensions: 8, normalized: true, max_tokens: 16 },
+      ...{ query_prompt: 'query: ', document_prompt: 'passage: ' },
+    },
+  });
+  const { passages, tokens, seconds, passages_per_second: speed } = found.speed;
+  expect(passages).toBeGreaterThanOrEqual(32);
+  expect(tokens).toBeGreaterThan(passages);
+  expect(speed).toBeCloseTo(passages / seconds);
+  expect(found.memory.loaded).toBeGreaterThan(0);
+}, 60_000);
+
+it.each([
+  ['checkpoint-bert', 'dense encoder', 'bert'],
+  ['checkpoint-splade', 'sparse encoder', 'bert'],
+  ['checkpoint-modernbert', 'dense encoder', 'modernbert'],
+  ['cross-modernbert', 'cross-encoder', 'modernbert'],
+])(
+  '%s agrees with what Transformers computes',
+  async (name, kind, architecture) => {
+    const { agreement, ...found } = await report(model(name, expected[name]));
+    expect([found.kind, found.recognised.architecture]).toEqual([kind, architecture]);
+    expect(agreement.entries).toBe((expected[name] as object[]).length);
+    expect(agreement.difference).toBeLessThan(1e-5);
+    if (kind === 'cross-encoder') expect(agreement.cosine).toBeUndefined();
+    else expect(agreement.cosine.least).toBeGreaterThan(0.999999);
+  },
+  60_000,
+);
+
+it('is shown to people, with what is not as it should be', async () => {
+  const [first, ...others] = expected['cross-bert'] as { question: string; text: string; score: number }[];
+  const wrong = [{ ...first, score: (first?.score ?? 0) + 2 }, ...others];
+  const { stdout } = await run(model('cross-bert', wrong));
+  expect(stdout).toMatch(/^kind +cross-encoder\nrecognised +weights model\.safetensors, architecture bert, layers 2/);
+  expect(stdout).toMatch(/\nspeed +[\d.]+ passages\/s, [\d,]+ tokens\/s \(one worker, 1[0-6] tokens a passage/);
+  expect(stdout).toMatch(/\nagreement +6 entries: largest difference 2\.0e\+0\n$/);
+  const { stdout: alone } = await run(model('cross-bert'));
+  expect(alone).toContain('not looked at: there is no reference.json');
+}, 60_000);
+
+it('refuses what is no model, by name', async () => {
+  const empty = join(folder, 'empty');
+  mkdirSync(empty);
+  const foreign = model('checkpoint-bert');
+  writeFileSync(join(foreign, 'config.json'), JSON.stringify({ model_type: 'mpnet' }));
+  const refusals: [string, string][] = [
+    [join(folder, 'gone'), 'cannot read the folder'],
+    [empty, 'is no model directory: it has no weights'],
+    [foreign, '[mpnet] is no architecture that is computed from a checkpoint'],
+    [model('cross-bert', { text: 'red' }), 'reference.json is no list of {"text", "vector"}'],
+    [model('cross-distilbert', [{ text: 'red', vector: [1] }]), 'has other entries than a cross-encoder makes'],
+  ];
+  for (const [place, reason] of refusals) {
+    const { code, stderr } = await run(place);
+    expect([code, stderr], place).toEqual([1, expect.stringContaining(reason)]);
+  }
+}, 60_000);
