@@ -1,7 +1,22 @@
 import type { Operation } from '@sparrow-search/engine';
 
 import type { LocalOperation } from '../routes/types.js';
-import { type Schema, either, list, map, object, open, ref, several, text, any } from './schemas/schema.js';
+import {
+  type Schema,
+  any,
+  bool,
+  either,
+  int,
+  list,
+  map,
+  nullable,
+  object,
+  open,
+  preset,
+  ref,
+  several,
+  text,
+} from './schemas/schema.js';
 import { SEARCH_REQUEST } from './schemas/search.js';
 
 /** What the document says of an operation beside its paths and parameters. */
@@ -289,6 +304,26 @@ export const OPERATIONS: Readonly<Record<Named, Described>> = {
     request: object({ fields: several(text()), index_filter: ref('Query'), runtime_mappings: open() }),
     answer: ref('FieldCapabilities'),
   },
+  terms_enum: {
+    about: 'The terms of a keyword field that begin with a text.',
+    request: object(
+      {
+        field: text(),
+        string: nullable(text('what the terms begin with')),
+        size: preset(int('at most 10,000'), 10),
+        timeout: preset(text(), '1s'),
+        case_insensitive: preset(bool(), false),
+        index_filter: ref('Query'),
+        search_after: text('the last term of the answer before'),
+      },
+      ['field'],
+    ),
+    answer: object({ _shards: ref('ShardStatistics'), terms: list(text()), complete: bool() }, [
+      '_shards',
+      'terms',
+      'complete',
+    ]),
+  },
   validate_query: { about: 'Is it a query?', request: query, answer: ref('ValidateAnswer') },
   search_shards: { about: 'Where a search would run.' },
   count: { about: 'Counts documents.', request: query, answer: ref('CountAnswer') },
@@ -360,7 +395,11 @@ export const OPERATIONS: Readonly<Record<Named, Described>> = {
     request: object({ service_settings: open(), task_settings: open(), service: text() }),
     answer: ref('InferenceEndpoint'),
   },
-  infer: { about: 'Encodes texts.', request: ref('InferenceRequest'), answer: ref('InferenceAnswer') },
+  infer: {
+    about: 'Encodes texts, or scores them for a question.',
+    request: ref('InferenceRequest'),
+    answer: ref('InferenceAnswer'),
+  },
   infer_stream: { about: 'Refused: no model here answers bit by bit.', request: ref('InferenceRequest') },
 
   reindex: {

@@ -171,16 +171,25 @@ export const MODEL_SCHEMAS: Schemas = {
   ),
   InferenceEndpointRequest: object(endpoint, ['service']),
   InferenceEndpoint: object(
-    { inference_id: text(), task_type: one(['sparse_embedding', 'text_embedding', 'hybrid_embedding']), ...endpoint },
+    {
+      inference_id: text(),
+      task_type: one(['sparse_embedding', 'text_embedding', 'hybrid_embedding', 'rerank']),
+      ...endpoint,
+    },
     ['inference_id', 'task_type', 'service'],
   ),
   InferenceEndpoints: object({ endpoints: list(ref('InferenceEndpoint')) }, ['endpoints']),
-  InferenceRequest: object({ input: several(text()), query: text(), input_type: text(), task_settings: open() }, [
-    'input',
-  ]),
+  InferenceRequest: object(
+    {
+      ...{ input: several(text()), query: text('for `rerank`: the question'), input_type: text() },
+      ...{ task_settings: open(), top_n: int('for `rerank`'), return_documents: bool() },
+    },
+    ['input'],
+  ),
   InferenceAnswer: object({
     sparse_embedding: list(object({ ...truncated, embedding: map(num(), 'tokens with their weights') })),
     text_embedding: list(object({ ...truncated, embedding: list(num()) })),
+    rerank: list(object({ index: int(), relevance_score: num(), text: text() }, ['index', 'relevance_score'])),
     hybrid_embedding: list(object({ ...truncated, sparse_embedding: map(num()), text_embedding: list(num()) })),
   }),
   TrainedModel: config,

@@ -62,6 +62,13 @@ export const RETRIEVERS: Schemas = {
     retrievers: list(object({ retriever: ref('Retriever'), weight: preset(num(), 1), normalizer }, ['retriever'])),
     ...{ ...shortForm, normalizer, rank_window_size: window, ...named },
   }),
+  text_similarity_reranker: object(
+    {
+      ...{ retriever: ref('Retriever'), field: text('whose text is read'), inference_id: text() },
+      ...{ inference_text: text('the question'), rank_window_size: window, ...named },
+    },
+    ['retriever', 'field', 'inference_id', 'inference_text'],
+  ),
   rescorer: object({ retriever: ref('Retriever'), rescore: several(ref('Rescore')), ...named }, [
     'retriever',
     'rescore',
