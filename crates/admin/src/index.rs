@@ -41,7 +41,8 @@ pub fn create_index(
         }
     }
     check_aliases(request, &name, &given.aliases)?;
-    let handle = node.indices.create(node.indices.planned(&provided_name, &given)?, request.right())?;
+    let handle =
+        node.indices.create(node.indices.planned_as(&name, &provided_name, &given)?, request.right())?;
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": handle.name})))
 }
 

@@ -1,5 +1,7 @@
 //! `_rollover`: when an index is full enough, the alias goes on with a new one.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use sparrow_call::body::parse_object;
@@ -56,13 +58,12 @@ pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
             "rollover target is a [concrete index] but one of [alias,data_stream] was expected".to_owned(),
         );
     }
-    let Some(indices) = names.aliases.get(alias) else {
+    if !names.aliases.contains_key(alias) {
         return refused(format!("rollover target [{alias}] does not exist"));
-    };
+    }
     let Ok(Some(old)) = names.write_index(alias) else {
         return refused(format!("rollover target [{alias}] does not point to a write index"));
     };
-    let spec = AliasSpec::clone(&indices[&old]);
     if given.aliases.contains_key(alias) {
         return refused(format!(
             "Rollover alias [{alias}] can't be specified in the body: the new index gets it anyway"
@@ -97,8 +98,7 @@ pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
     let met = (any || none) && conditions.iter().all(|one| !one.least || one.holds);
     let rolls = met && !dry_run;
     if rolls {
-        let mut planned = node.indices.planned(&provided, &given)?;
-        planned.aliases.insert(alias.to_owned(), spec.clone());
+        let planned = node.indices.planned_as(&new, &provided, &given)?;
         node.indices.create_and_change(planned, making, &|names| {
             // Somebody else may have rolled it over, or taken it away, since the conditions were judged.
             if !matches!(names.write_index(alias), Ok(Some(index)) if index == old) {
@@ -106,14 +106,19 @@ pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
                     format!("rollover target [{alias}] does not point to write index [{old}] any longer");
                 return Err(EngineError::illegal_argument(reason));
             }
+            // As it is now: its filter may have been changed meanwhile.
+            let spec = names.aliases.get(alias).and_then(|indices| indices.get(&old));
+            let spec = spec.map(|spec| AliasSpec::clone(spec)).unwrap_or_default();
             let (index, alias) = (old.clone(), alias.to_owned());
-            Ok(vec![match spec.is_write_index {
+            let own = BTreeMap::from([(alias.clone(), spec.clone())]);
+            let change = match spec.is_write_index {
                 Some(true) => {
-                    let spec = AliasSpec { is_write_index: Some(false), ..spec.clone() };
+                    let spec = AliasSpec { is_write_index: Some(false), ..spec };
                     AliasChange::Add { index, alias, spec }
                 }
                 _ => AliasChange::Remove { index, alias, must_exist: true },
-            }])
+            };
+            Ok((vec![change], own))
         })?;
     }
     let shown: Map<String, Value> = conditions.into_iter().map(|one| (one.text, one.holds.into())).collect();

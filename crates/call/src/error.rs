@@ -11,7 +11,7 @@ use sparrow_index::IndexError;
 use sparrow_inference::ModelError;
 use sparrow_ingest::IngestError;
 use sparrow_mapping::{DocumentError, MappingError};
-use sparrow_storage::StorageError;
+use sparrow_storage::{StorageError, disk_is_full};
 use sparrow_types::work;
 use sparrow_wire::BodyError;
 pub use sparrow_wire::Exception;
@@ -112,11 +112,21 @@ impl EngineError {
             | Self::Mapping(_)
             | Self::Cancelled => 400,
             Self::Rejected { .. } | Self::TooMuchMemory(_) => 429,
+            error if error.is_disk_full() => 429,
             Self::Storage(StorageError::Poisoned { .. }) => 503,
             Self::Storage(StorageError::RecordTooLarge { .. }) => 413,
             Self::Storage(StorageError::TooDeep { .. }) => 400,
             Self::Index(_) | Self::Storage(_) | Self::Internal { .. } => 500,
             Self::Api(error) => error.status,
+        }
+    }
+
+    /// Whether there was no space for what was to be written.
+    fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Storage(error) => disk_is_full(error),
+            Self::Index(error) => disk_is_full(error),
+            _ => false,
         }
     }
 
@@ -181,6 +191,9 @@ impl EngineError {
             Self::Cancelled => Exception::new("task_cancelled_exception", sentence),
             Self::TooMuchMemory(error) => circuit_breaking(error),
             Self::Rejected { .. } => Exception::new("es_rejected_execution_exception", sentence),
+            error if error.is_disk_full() => {
+                Exception::new("cluster_block_exception", "no space is left where the data is stored")
+            }
             Self::Storage(StorageError::Poisoned { .. }) => {
                 Exception::new("cluster_block_exception", sentence)
             }

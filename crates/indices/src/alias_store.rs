@@ -69,6 +69,11 @@ impl AliasStore {
         }
     }
 
+    /// Remembers that the file has to be written again, though it means what is in force as long as no index goes.
+    pub(super) fn unsettled(&self) {
+        self.doubts.exist.store(true, SeqCst);
+    }
+
     /// Makes sure that the file says what is in force, for what is acknowledged though nothing has to be changed.
     ///
     /// # Errors

@@ -24,15 +24,18 @@ use sparrow_call::rights::Right;
 
 /// An index to be made.
 pub struct CreateIndex {
-    /// Name of the index as the request gave it.
+    /// Name of the index.
+    pub name: String,
+    /// The same as the request gave it, date math included.
     pub provided_name: String,
     pub settings: Settings,
     pub mapping: Mapping,
     pub aliases: BTreeMap<String, AliasSpec>,
 }
 
-/// The changes to aliases of other indices that come into force with a new one, found in the names of the moment.
-type Plan<'a> = &'a dyn Fn(&IndexNames) -> Result<Vec<AliasChange>, EngineError>;
+/// What comes into force with a new index, found in the names of the moment: changes to aliases of others, and aliases of its own.
+type Plan<'a> =
+    &'a dyn Fn(&IndexNames) -> Result<(Vec<AliasChange>, BTreeMap<String, AliasSpec>), EngineError>;
 
 impl Indices {
     /// Creates an index with its aliases; durable when this returns. The right is one to the name: whoever lets a
@@ -42,7 +45,7 @@ impl Indices {
     /// 403; [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of
     /// the disk.
     pub fn create(&self, wanted: CreateIndex, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
-        self.create_and_change(wanted, right, &|_| Ok(Vec::new()))
+        self.create_and_change(wanted, right, &|_| Ok((Vec::new(), BTreeMap::new())))
     }
 
     /// Creates an index, and changes aliases of others with it: after a crash both have happened or neither.
@@ -55,7 +58,7 @@ impl Indices {
         right: Right<'_>,
         plan: Plan<'_>,
     ) -> Result<Arc<IndexHandle>, EngineError> {
-        let name = date_math::resolve(&wanted.provided_name)?;
+        let name = wanted.name;
         right.check([name.as_str()])?;
         names::check(&name)?;
         let _one = self.admin.lock();
@@ -79,8 +82,9 @@ impl Indices {
             replaces: None,
         };
         let mut after = IndexNames::clone(&before);
-        let changed = after.change(plan(&before)?)?;
-        for (alias, spec) in wanted.aliases {
+        let (changes, own) = plan(&before)?;
+        let changed = after.change(changes)?;
+        for (alias, spec) in wanted.aliases.into_iter().chain(own) {
             let alias = date_math::resolve(&alias)?;
             after.aliases.entry(alias).or_default().insert(name.clone(), Arc::new(spec));
         }
@@ -126,6 +130,7 @@ impl Indices {
             && let Err(error) = self.aliases.save(&self.aliases.of(&self.names()))
         {
             // What is there means the same as long as the index exists, and every other change writes it anew.
+            self.aliases.unsettled();
             tracing::warn!(index = handle.name, %error, "the store of aliases is left as it was before the index was made");
         }
         Ok(handle)

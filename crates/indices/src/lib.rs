@@ -243,6 +243,7 @@ impl Indices {
                 names.broken.insert(name, Arc::new(broken));
             }
         }
+        let unsettled = !stored.with.is_empty();
         for (uuid, aliases) in stored.in_force(&known) {
             let of = |name: &&String| names.uuid(name) == Some(uuid.as_str());
             let Some(index) = names.indices.keys().chain(names.broken.keys()).find(of).cloned() else {
@@ -253,6 +254,11 @@ impl Indices {
             }
         }
         indices.registry.change(|it| *it = names);
+        // What came into force with an index stays so when that index goes.
+        if unsettled && let Err(error) = indices.aliases.save(&indices.aliases.of(&indices.names())) {
+            indices.aliases.unsettled();
+            tracing::warn!(%error, "the store of aliases is left as a crash left it");
+        }
         known.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
         let orphans = claim::orphans(&data, &|uuid| known.iter().any(|other| other == uuid))?;
         for uuid in &orphans {
@@ -414,6 +420,7 @@ impl Indices {
         if before.uuid(name).is_none() {
             return Err(EngineError::IndexNotFound { name: name.to_owned() });
         }
+        self.aliases.certain(&before)?;
         let half = match self.remove_files(&before, name) {
             Ok(()) => None,
             Err(failed) if failed.half => Some(failed.error),

@@ -2,6 +2,7 @@
 
 use sparrow_index::IndexError;
 use sparrow_storage::StorageError;
+pub use sparrow_storage::disk_is_full;
 
 /// A failure of a shard's write path.
 #[derive(Debug, thiserror::Error)]
@@ -45,33 +46,6 @@ impl ShardError {
             other => disk_is_full(other),
         }
     }
-}
-
-/// Whether an error says, at its end or in the middle, that the disk is full or a quota is used up.
-pub fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(io) = error.downcast_ref::<std::io::Error>()
-            && matches!(io.kind(), StorageFull | QuotaExceeded)
-        {
-            return true;
-        }
-        next = error.source();
-    }
-    // A closed log and some libraries keep only the sentence: numbers 28 and 122 are those of Linux, 112 that of Windows; the last
-    // two are what Rust says of a kind without a number.
-    let sentence = error.to_string();
-    [
-        "No space left on device",
-        "(os error 28)",
-        "(os error 122)",
-        "(os error 112)",
-        "no storage space",
-        "quota exceeded",
-    ]
-    .iter()
-    .any(|words| sentence.contains(words))
 }
 
 #[cfg(test)]

@@ -41,6 +41,9 @@ pub struct LiveVersions {
     tombstone_lifetime: Option<Duration>,
 }
 
+/// Most deletions that are remembered, however long they are to be: each takes about 200 bytes.
+const MOST_TOMBSTONES: usize = 200_000;
+
 /// How long the version of a deleted document is remembered where nothing else is asked for.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(60);
 
@@ -72,6 +75,9 @@ impl LiveVersions {
             self.tombstones.remove(&id);
         } else {
             self.tombstones.insert(id.clone(), (version.clone(), Instant::now()));
+            if self.tombstones.len() > MOST_TOMBSTONES {
+                self.forget_older_deletions();
+            }
         }
         let (id_bytes, bytes) = (id.len(), version.bytes());
         self.current_bytes += bytes;
@@ -79,6 +85,15 @@ impl LiveVersions {
             Some(replaced) => self.current_bytes -= replaced.bytes(),
             None => self.current_bytes += id_bytes + ENTRY_BYTES,
         }
+    }
+
+    /// Forgets the older half of the deletions that a search would not find any more, as if they had been made before a restart.
+    fn forget_older_deletions(&mut self) {
+        let mut times: Vec<Instant> = self.tombstones.values().map(|(_, since)| *since).collect();
+        let middle = times.len() / 2;
+        let (_, median, _) = times.select_nth_unstable(middle);
+        let median = *median;
+        self.tombstones.retain(|_, (_, since)| *since > median);
     }
 
     /// Bytes held since the last refresh that succeeded or runs: sources, ids, and what each entry takes besides, deletions too.
@@ -132,6 +147,20 @@ mod tests {
         versions.start_refresh();
         versions.finish_refresh();
         assert!(versions.get("a").is_none());
+    }
+
+    #[test]
+    fn so_many_deletions_are_remembered_the_newest_ones() {
+        let mut versions = LiveVersions::default();
+        versions.remember_deletions_for(Some(Duration::from_secs(1 << 30)));
+        for number in 0..=MOST_TOMBSTONES as u64 {
+            versions.insert(number.to_string(), version(number, true));
+        }
+        versions.start_refresh();
+        versions.finish_refresh();
+        assert!(versions.tombstones.len() <= MOST_TOMBSTONES / 2 + 1);
+        assert!(versions.get("0").is_none());
+        assert!(versions.get(&MOST_TOMBSTONES.to_string()).is_some());
     }
 
     #[test]

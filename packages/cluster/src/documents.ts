@@ -359,15 +359,15 @@ function given(pipeline: unknown): string | undefined {
 /** Whether an update may add the document that it is for. */
 function adds(body: string): boolean {
   // Few do, and most bodies need not be read to know it: a name with escapes is still that name.
-  if (!/upsert|\\u/.test(body)) return false;
+  if (!/upsert|\\u/.test(body) && !body.includes('\0')) return false;
   try {
     const update: unknown = JSON.parse(body);
     return (
       isObject(update) && ['upsert', 'doc_as_upsert', 'scripted_upsert'].some((name) => Object.hasOwn(update, name))
     );
   } catch {
-    // The cluster says what is wrong with it.
-    return false;
+    // The cluster may read what is no JSON here: comments, or another encoding.
+    return true;
   }
 }
 

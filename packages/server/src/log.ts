@@ -16,10 +16,24 @@ export interface Logger {
   error(msg: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
+let outlives = false;
+
+/**
+ * Writes to standard error. A server outlives a log that cannot be written, because its reader is gone or its disk is full: without
+ * anybody who listens for it, the stream's failure would end the process.
+ */
+function writeToStandardError(line: string): void {
+  if (!outlives) {
+    outlives = true;
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  }
+  process.stderr.write(line);
+}
+
 /** Logs go to standard error: standard output is for what a person asked to see. */
 export function createLogger(
   threshold: LogLevel,
-  write: (line: string) => void = (line) => process.stderr.write(line),
+  write: (line: string) => void = writeToStandardError,
   format: LogFormat = 'json',
 ): Logger {
   const at = (level: LogLevel) => {

@@ -196,17 +196,30 @@ impl Indices {
     /// # Errors
     /// When the two do not go together.
     pub fn planned(&self, provided_name: &str, given: &Body) -> Result<CreateIndex, EngineError> {
-        let name = date_math::resolve(provided_name)?;
+        self.planned_as(&date_math::resolve(provided_name)?, provided_name, given)
+    }
+
+    /// The same where the date math of the name was resolved: what was checked and what is made have to be of one moment.
+    ///
+    /// # Errors
+    /// As [`Indices::planned`].
+    pub fn planned_as(
+        &self,
+        name: &str,
+        provided_name: &str,
+        given: &Body,
+    ) -> Result<CreateIndex, EngineError> {
         let templates = self.templates.set();
-        templates.check_usable(&name)?;
-        let body = templates.for_index(&name).overlaid(given);
+        templates.check_usable(name)?;
+        let body = templates.for_index(name).overlaid(given);
         let mapping = body.mapping()?;
         mapping.check_limits(&body.settings.limits())?;
         let named = |(alias, spec): (String, AliasSpec)| {
-            Ok::<_, EngineError>((super::aliases::name_for(&alias, &name)?, spec))
+            Ok::<_, EngineError>((super::aliases::name_for(&alias, name)?, spec))
         };
         let aliases = body.aliases.into_iter().map(named).collect::<Result<_, _>>()?;
-        Ok(CreateIndex { provided_name: provided_name.to_owned(), settings: body.settings, mapping, aliases })
+        let (name, provided_name) = (name.to_owned(), provided_name.to_owned());
+        Ok(CreateIndex { name, provided_name, settings: body.settings, mapping, aliases })
     }
 
     /// The settings that a write to this name meets: those of its index, or of the index that it would make.

@@ -324,7 +324,11 @@ impl Wal {
                 kept += fs::metadata(&path).map_or(0, |file| file.len());
             }
         }
-        self.state.lock().older_bytes = kept;
+        let mut state = self.state.lock();
+        // A file that was begun meanwhile made one of those older that are not counted.
+        if state.generation == current {
+            state.older_bytes = kept;
+        }
         Ok(())
     }
 

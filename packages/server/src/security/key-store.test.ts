@@ -170,6 +170,23 @@ describe('a store that the disk does not take', () => {
     const keys = await KeyStore.open(data, {}, { ...file, replace: full });
     const refused = keys.create(named('refused'), NOW);
     await expect(refused).rejects.toMatchObject({ status: 429, type: 'cluster_block_exception' });
+    const nothing = keys.invalidate(['nobody'], NOW);
+    await expect(nothing).rejects.toMatchObject({ status: 429, type: 'cluster_block_exception' });
+  });
+
+  it('is tried once at a time, however many changes it has refused', async () => {
+    let writes = 0;
+    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+    const replace = (): Promise<boolean> => {
+      writes += 1;
+      return Promise.reject(new Error('the disk refuses'));
+    };
+    const keys = await KeyStore.open(data, {}, { ...file, replace });
+    await Promise.allSettled(Array.from({ length: 100 }, (_, n) => keys.create(named(String(n)), NOW)));
+    const before = writes;
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    expect(writes - before).toBeGreaterThan(0);
+    expect(writes - before).toBeLessThan(5);
   });
 
   it('writes what is in force over a refused change that may be in place all the same, as soon as it can', async () => {

@@ -26,8 +26,9 @@ const SHARE_OF_OTHERS = 0.9;
 const LOOK_MS = 1_000;
 const TRIES = 10;
 
-/** How long to wait before the file is written again that a disk has refused. */
+/** How long to wait before the file is written again that a disk has refused, in milliseconds: at first, and at most. */
 const PUT_BACK_MS = 1_000;
+const MOST_PUT_BACK_MS = 30_000;
 
 /** The user that every key belongs to: keys are Sparrow's only identities. */
 export const OWNER = 'owner';
@@ -103,6 +104,8 @@ export class KeyStore {
   #refreshing: Promise<void> | undefined;
   /** Whether the file may hold a change that was refused. */
   #isUncertain = false;
+  /** Set while the file waits to be written again. */
+  #putsBack: NodeJS.Timeout | undefined;
 
   private constructor(text: KeyText, keys: readonly ApiKey[], room: Room) {
     this.#text = text;
@@ -373,7 +376,11 @@ export class KeyStore {
       const after = await copy(before, (key) => endOf(key) + RETENTION_MS > now);
       const result = await plan(after);
       if (await isSame(after, before)) {
-        if (this.#isUncertain) await this.#putBack();
+        try {
+          if (this.#isUncertain) await this.#putBack();
+        } catch (error) {
+          throw refusalOf(error);
+        }
         return result;
       }
       let isWritten: boolean;
@@ -387,9 +394,7 @@ export class KeyStore {
             this.#putBackLater();
           });
         }
-        throw isDiskFull(error)
-          ? new HttpError('disk_full', 'API keys cannot be changed: no space is left where they are stored')
-          : error;
+        throw refusalOf(error);
       }
       if (!isWritten) {
         if (attempt < TRIES) return change(attempt + 1);
@@ -415,16 +420,24 @@ export class KeyStore {
     this.#isUncertain = false;
   }
 
-  #putBackLater(): void {
+  /** However many changes were refused, one attempt at a time. */
+  #putBackLater(pause = PUT_BACK_MS): void {
+    if (this.#putsBack !== undefined) return;
     const again = async (): Promise<void> => {
       if (this.#isUncertain) await this.#putBack();
     };
-    const timer = setTimeout(() => {
-      this.#changes = this.#changes.then(again).catch(() => {
-        this.#putBackLater();
-      });
-    }, PUT_BACK_MS);
-    timer.unref();
+    this.#putsBack = setTimeout(() => {
+      this.#changes = this.#changes.then(again).then(
+        () => {
+          this.#putsBack = undefined;
+        },
+        () => {
+          this.#putsBack = undefined;
+          this.#putBackLater(Math.min(2 * pause, MOST_PUT_BACK_MS));
+        },
+      );
+    }, pause);
+    this.#putsBack.unref();
   }
 
   #write(keys: KeyList): Promise<boolean> {
@@ -432,9 +445,11 @@ export class KeyStore {
   }
 }
 
-/** Whether an error says that the disk is full, or a quota used up. */
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+/** What a client is told of a file that cannot be written: that there is no space, or a quota is used up, or what else it was. */
+function refusalOf(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  return new HttpError('disk_full', 'API keys cannot be changed: no space is left where they are stored');
 }
 
 async function copy(keys: KeyList, isKept: (key: ApiKey) => boolean): Promise<KeyList> {
