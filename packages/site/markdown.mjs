@@ -107,7 +107,7 @@ function tabs(state) {
 /** Adds the other languages to blocks that are there for the shell alone, where that can be done for all of them. */
 function inAllLanguages(group, Token) {
   const blocks = group.filter(({ info }) => LANGUAGES.has(info.split(' ')[0]) && !info.endsWith(' answer'));
-  const others = blocks.map(({ info, content }) => (info === 'sh' ? translated(content) : undefined));
+  const others = blocks.map(({ info, content }) => (info.split(' ')[0] === 'sh' ? translated(content) : undefined));
   if (others.length === 0 || others.includes(undefined)) return group;
   return group.flatMap((block) => {
     const found = others[blocks.indexOf(block)];

@@ -40,7 +40,7 @@ export function examplesOf(blocks: readonly Fence[]): Example[] {
   return groups.flatMap((group) => {
     const examples = group.filter(({ language, mark }) => isLanguage(language) && mark !== 'answer');
     const others = examples.map(({ language, mark, text }) =>
-      language === 'sh' && mark === '' ? translated(`${text}\n`) : undefined,
+      language === 'sh' && mark !== 'answer' ? translated(`${text}\n`) : undefined,
     );
     const isTranslated = others.length > 0 && !others.includes(undefined);
     const several = isTranslated || new Set(group.map(({ language }) => language).filter(isLanguage)).size > 1;

@@ -17,7 +17,7 @@ use super::pruned::{Scratch, Search};
 static SEARCHING: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory of helpers, which do not live as long as it.
-static SPARE: Mutex<Vec<Box<Scratch>>> = Mutex::new(Vec::new());
+static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// Kept between searches: clearing 128 KB costs as much as a small search.
@@ -92,7 +92,7 @@ fn shared(
         let help = || {
             let _searching = Searching::begin();
             let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut scratch = spare.unwrap_or_else(|| Box::new(Scratch::new()));
+            let mut scratch = spare.unwrap_or_else(Scratch::new);
             let found = take(&mut scratch, true);
             let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
             if spare.len() < processors() {
