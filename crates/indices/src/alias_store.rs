@@ -69,8 +69,16 @@ impl AliasStore {
         }
     }
 
+    /// Writes what is in force in place of what came into force with an index: it stays so when that index goes.
+    pub(super) fn resolve(&self, names: &IndexNames) {
+        if let Err(error) = self.save(&self.of(names)) {
+            self.unsettled();
+            tracing::warn!(%error, "the store of aliases is left as it was before an index was made");
+        }
+    }
+
     /// Remembers that the file has to be written again, though it means what is in force as long as no index goes.
-    pub(super) fn unsettled(&self) {
+    fn unsettled(&self) {
         self.doubts.exist.store(true, SeqCst);
     }
 

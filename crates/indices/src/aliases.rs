@@ -224,11 +224,11 @@ impl Stored {
         let damaged = |what: &str| {
             EngineError::from(stores::damaged(data, STORE, format!("[{what}] is not what was written")))
         };
-        let mut stored = Self::default();
-        stored.by_index = match value.shift_remove("by_index") {
+        let by_index = match value.shift_remove("by_index") {
             None => BTreeMap::new(),
             Some(indices) => parse_indices(indices).map_err(|what| damaged(&what))?,
         };
+        let mut stored = Self { by_index, ..Self::default() };
         match value.shift_remove("with") {
             None => {}
             Some(Value::Object(members)) => {

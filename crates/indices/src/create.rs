@@ -126,12 +126,8 @@ impl Indices {
             names.indices.insert(name, handle.clone());
             names.aliases = after.aliases;
         });
-        if !others.is_empty()
-            && let Err(error) = self.aliases.save(&self.aliases.of(&self.names()))
-        {
-            // What is there means the same as long as the index exists, and every other change writes it anew.
-            self.aliases.unsettled();
-            tracing::warn!(index = handle.name, %error, "the store of aliases is left as it was before the index was made");
+        if !others.is_empty() {
+            self.aliases.resolve(&self.names());
         }
         Ok(handle)
     }

@@ -254,11 +254,7 @@ impl Indices {
             }
         }
         indices.registry.change(|it| *it = names);
-        // What came into force with an index stays so when that index goes.
-        if unsettled && let Err(error) = indices.aliases.save(&indices.aliases.of(&indices.names())) {
-            indices.aliases.unsettled();
-            tracing::warn!(%error, "the store of aliases is left as a crash left it");
-        }
+        unsettled.then(|| indices.aliases.resolve(&indices.names()));
         known.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
         let orphans = claim::orphans(&data, &|uuid| known.iter().any(|other| other == uuid))?;
         for uuid in &orphans {
