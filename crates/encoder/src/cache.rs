@@ -42,8 +42,8 @@ impl Key {
         Self::of(&digest)
     }
 
-    /// The same of a question and each of its texts, read together: no text alone has the key of a pair. A long question is hashed
-    /// once.
+    /// Keys of what a model makes of a question with each of its texts, which it reads together: a text alone never has the key of such
+    /// a pair. A long question is hashed once.
     pub(crate) fn of_pairs(fingerprint: &str, question: &str) -> impl Fn(&str) -> Self + use<> {
         let asked = Sha256::new_with_prefix(fingerprint)
             .chain_update([1])

@@ -76,7 +76,7 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
     Value::Object(config)
 }
 
-/// What was recognised in the model's directory.
+/// The member `metadata.recognised` of a model's configuration: the facts found in its directory, as JSON.
 fn recognised(info: &ModelInfo) -> Value {
     let found = &info.recognised;
     let mut shown = Map::new();

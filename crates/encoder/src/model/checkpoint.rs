@@ -186,7 +186,7 @@ impl Checkpoint {
         let names = match architecture.model_type.as_str() {
             "bert" | "roberta" | "xlm-roberta" | "camembert" => &BERT,
             "distilbert" => &DISTILBERT,
-            // Its parameters are read elsewhere.
+            // These names are not asked for: the parameters of ModernBERT are read in `modernbert.rs`.
             "modernbert" => &BERT,
             "" => return Err(unsupported("config.json does not say its [model_type]".into())),
             other => {
@@ -233,7 +233,7 @@ impl Checkpoint {
         &self.architecture.model_type
     }
 
-    /// What is added to the variance in a normalisation.
+    /// The small number that layer normalisation adds to the variance before it divides by its root (`layer_norm_eps`, `norm_eps`).
     pub(super) fn norm_epsilon(&self) -> f32 {
         let Architecture { layer_norm_eps, norm_eps, .. } = self.architecture;
         if self.is_modern() { norm_eps.unwrap_or(1e-5) } else { layer_norm_eps.unwrap_or(1e-12) }

@@ -25,7 +25,7 @@ const ROBERTA: Names = Names {
 const DISTILBERT: Names =
     Names { dense: "pre_classifier", of_encoder: false, last: "classifier", activation: Activation::Relu };
 
-/// Its first layer has no summands, and a normalisation follows it.
+/// Names of a ModernBERT classifier, whose first layer has no summands and is followed by a normalisation.
 const MODERN_BERT: Names =
     Names { dense: "head.dense", of_encoder: false, last: "classifier", activation: Activation::Gelu };
 

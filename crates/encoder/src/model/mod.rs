@@ -91,7 +91,7 @@ pub struct ModelInfo {
     pub prefixes: Prefixes,
     /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
     pub same_space_as: Vec<String>,
-    /// What was recognised in the directory.
+    /// Weights, architecture and pooling that the files of the model's directory were found to describe.
     pub recognised: Recognised,
 }
 

@@ -30,7 +30,7 @@ impl Checkpoint {
     /// The parameters of the encoder, as [`Checkpoint::weights`].
     ///
     /// # Errors
-    /// As there.
+    /// [`EncoderError::Unsupported`] with the tensor that is missing or of another shape, or what a damaged file gives.
     pub(super) fn modern_weights(&self, with_head: bool) -> Result<Weights, EncoderError> {
         let (width, layers) = (self.width(), self.architecture.num_hidden_layers);
         let shape = self.modern_shape(layers)?;

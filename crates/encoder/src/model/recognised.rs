@@ -3,10 +3,10 @@
 use super::checkpoint::Checkpoint;
 use super::layout::{Arithmetic, ForwardPass, Layout, Pooling};
 
-/// What was recognised in a model directory.
+/// Facts about a model that the files of its directory were found to describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recognised {
-    /// What it is computed from: `model.safetensors` or `model.onnx`.
+    /// Name of the file whose parameters are computed with: `model.safetensors` or `model.onnx`.
     pub weights: &'static str,
     /// Type of the architecture, layers, width of a hidden state and heads; of a checkpoint, which names them.
     pub architecture: Option<(String, [usize; 3])>,
@@ -19,7 +19,7 @@ pub struct Recognised {
 }
 
 impl Layout {
-    /// What was recognised.
+    /// The facts that a directory read so is shown with.
     pub(super) fn recognised(&self) -> Recognised {
         let (weights, architecture) = match &self.forward {
             ForwardPass::Graph { .. } => ("model.onnx", None),

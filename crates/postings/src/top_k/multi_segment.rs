@@ -82,6 +82,7 @@ where
     let mut clauses = Vec::with_capacity(segments.iter().map(|segment| segment.request.query.len()).sum());
     let mut pending = Vec::with_capacity(segments.len());
     let mut whole_segments = Vec::with_capacity(segments.len());
+    let mut divided = Vec::new();
     for (place, segment) in segments.into_iter().enumerate() {
         let known = segment.terms_are_known();
         let SegmentSearch { reader, request: whole, bounds, terms } = segment;
@@ -127,6 +128,7 @@ where
         if docs <= PART_DOCS || bounds.is_some() || !PART_DOCS.is_multiple_of(window_size) {
             pending.push(Pending { bounds, ..pending_of(0, docs, whole, first..clauses.len()) });
         } else {
+            divided.push((place, whole));
             // The clauses of the segment become those of its first part, and are repeated for the others.
             let own = first..clauses.len();
             for start in (0..docs).step_by(PART_DOCS as usize) {
@@ -190,19 +192,14 @@ where
     }
     let tops = parallel::run(groups, errors, matched);
     for (place, top) in places.into_iter().zip(tops) {
-        let of = &mut found[place];
-        of.matched += top.matched;
-        if of.hits.is_empty() {
-            of.hits = top.hits;
-        } else {
-            of.hits.extend(top.hits);
-            let whole = whole_segments.iter().find(|(other, ..)| *other == place);
-            if let Some((_, _, request)) = whole {
-                let mut all = Collector::new(request.k, request.floor());
-                of.hits.drain(..).for_each(|(doc, score)| all.push(doc, score));
-                of.hits = all.into_hits(request);
-            }
-        }
+        found[place].matched += top.matched;
+        found[place].hits.extend(top.hits);
+    }
+    // Of each part there are the best.
+    for (place, request) in divided {
+        let mut all = Collector::new(request.k, request.floor());
+        found[place].hits.drain(..).for_each(|(doc, score)| all.push(doc, score));
+        found[place].hits = all.into_hits(&request);
     }
 }
 

@@ -376,11 +376,7 @@ export class KeyStore {
       const after = await copy(before, (key) => endOf(key) + RETENTION_MS > now);
       const result = await plan(after);
       if (await isSame(after, before)) {
-        try {
-          if (this.#isUncertain) await this.#putBack();
-        } catch (error) {
-          throw refusalOf(error);
-        }
+        if (this.#isUncertain) await this.#putBack();
         return result;
       }
       let isWritten: boolean;
@@ -394,7 +390,7 @@ export class KeyStore {
             this.#putBackLater();
           });
         }
-        throw refusalOf(error);
+        throw error;
       }
       if (!isWritten) {
         if (attempt < TRIES) return change(attempt + 1);
@@ -440,8 +436,12 @@ export class KeyStore {
     this.#putsBack.unref();
   }
 
-  #write(keys: KeyList): Promise<boolean> {
-    return this.#text.replace(sealPieces(textsOf(keys)));
+  async #write(keys: KeyList): Promise<boolean> {
+    try {
+      return await this.#text.replace(sealPieces(textsOf(keys)));
+    } catch (error) {
+      throw refusalOf(error);
+    }
   }
 }
 

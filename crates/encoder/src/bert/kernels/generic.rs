@@ -232,7 +232,7 @@ unsafe fn softmax<V: Lanes>(row: &mut [f32], seen: std::ops::Range<usize>) {
         let mut sums = V::splat(0.0);
         for lane in (0..row.len()).step_by(V::LANES) {
             let value = exp(V::load(row.as_ptr().add(lane)).sub(largest));
-            // What is out of sight would add e⁻⁸⁷ a place, far below the rounding of a sum that is at least 1.
+            // Tokens outside of the window add at most e⁻⁸⁷ each, far below the rounding of a sum that is at least 1.
             sums = sums.add(value);
             value.store(row.as_mut_ptr().add(lane));
         }
