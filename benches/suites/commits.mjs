@@ -145,9 +145,11 @@ class Comparison {
       await this.#bulk(`bulk of ${BULK} passages`, TEXTS, bulkLines(texts.slice(from, from + BULK).map(withoutVector)));
     }
     await this.#both(({ request }) => request('DELETE', `/${TEXTS}`));
-    // A search is to meet the same on both: nothing in memory, nothing merging.
+    // A search is to meet the same on both: nothing in memory, nothing merging, and not two segments where the other has five, as
+    // the moments at which either merged left them.
     await this.#both(({ request }) => request('POST', `/${INDEX}/_refresh`));
     await this.#both(({ request }) => request('POST', `/${INDEX}/_flush`));
+    await this.#both(({ request }) => request('POST', `/${INDEX}/_forcemerge?max_num_segments=1`));
   }
 
   async #bulk(what, index, lines) {

@@ -5,16 +5,19 @@
 //! about the file's end, so the log refuses further writes (as PostgreSQL does since the fsync findings of 2018)
 //! until [`Wal::reopen`] has cut the file behind what was known to be durable and begun another one.
 
+mod failed;
 mod mark;
 mod record;
 mod replay;
 
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sparrow_files::{self as fs, File};
 
+use self::failed::Failed;
 use self::mark::{Mark, SyncMarkFile};
 use self::record::{FILE_HEADER, MAX_PAYLOAD, RECORD_HEADER};
 pub use self::replay::{Replay, Salvaged, salvage};
@@ -183,13 +186,10 @@ impl Wal {
             let (file, path) = (state.file.clone(), state.path.clone());
             let (target, bytes) = (state.appended, state.written);
             let mark = Mark { generation: state.generation, bytes };
-            state.busy = true;
             // Appends go on while the disk works.
-            let result = MutexGuard::unlocked(&mut state, || {
-                file.sync_data().inspect(|()| self.marks.lock().note(mark))
-            });
-            state.busy = false;
-            match result {
+            let result = self
+                .unlocked(&mut state, false, || file.sync_data().inspect(|()| self.marks.lock().note(mark)));
+            match result.unwrap_or_else(|panic| resume_unwind(panic)) {
                 Ok(()) => {
                     state.durable = target;
                     state.durable_bytes = bytes;
@@ -237,12 +237,10 @@ impl Wal {
                 continue;
             }
             let generation = state.generation;
-            (state.busy, state.rolling) = (true, true);
             // Appends go on while the disk works.
-            let begun = MutexGuard::unlocked(&mut state, || next_file(&self.directory, generation));
-            (state.busy, state.rolling) = (false, false);
+            let begun = self.unlocked(&mut state, true, || next_file(&self.directory, generation));
             self.synced.notify_all();
-            state.go_on_in(begun?);
+            state.go_on_in(begun.unwrap_or_else(|panic| resume_unwind(panic))?);
             return Ok(state.generation);
         }
     }
@@ -261,6 +259,10 @@ impl Wal {
         if state.poisoned.is_none() {
             return Ok(());
         }
+        if !keep_unsynced {
+            // Whether or not this attempt succeeds: a later one that keeps what is unsynced must not call it durable.
+            state.give_up_unsynced();
+        }
         let mut failed = Failed {
             path: state.path.clone(),
             generation: state.generation,
@@ -270,25 +272,38 @@ impl Wal {
             collected: state.collected,
             begun: None,
         };
-        state.busy = true;
         // Nothing is appended to a log that is closed for writes, but others ask about it.
-        let attempt = MutexGuard::unlocked(&mut state, || failed.reopen(&self.directory, keep_unsynced));
-        state.busy = false;
+        let attempt = self.unlocked(&mut state, false, || failed.reopen(&self.directory, keep_unsynced));
         self.synced.notify_all();
         // Also for the next attempt, if this one failed.
         (state.buffer, state.collected, state.written) = (failed.buffer, failed.collected, failed.written);
         if let Some(begun) = failed.begun {
             state.go_on_in(begun);
         }
-        attempt?;
-        if !keep_unsynced {
-            state.note_lost();
-        }
+        attempt.unwrap_or_else(|panic| resume_unwind(panic))?;
         state.buffer = Vec::new();
         state.collected = false;
         state.durable = state.appended;
         state.poisoned = None;
         Ok(())
+    }
+
+    /// Works on the file without the lock, while the log counts as busy. A panic closes the log for writes: nobody knows how much of
+    /// the work was done. The caller passes it on, with the lock in order.
+    fn unlocked<T>(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        rolling: bool,
+        work: impl FnOnce() -> T,
+    ) -> std::thread::Result<T> {
+        (state.busy, state.rolling) = (true, rolling);
+        let result = MutexGuard::unlocked(state, || catch_unwind(AssertUnwindSafe(work)));
+        (state.busy, state.rolling) = (false, false);
+        if result.is_err() {
+            state.poisoned.get_or_insert_with(|| "a panic while the file was worked on".into());
+            self.synced.notify_all();
+        }
+        result
     }
 
     /// Reads back everything the log keeps, oldest first, for applying writes again within a running process.
@@ -365,12 +380,14 @@ impl State {
     }
 
     /// Remembers that what is not durable now is gone. One failure after another is one range.
-    fn note_lost(&mut self) {
+    fn give_up_unsynced(&mut self) {
         match self.lost.last_mut() {
             Some((_, last)) if *last == self.durable => *last = self.appended,
             _ if self.appended > self.durable => self.lost.push((self.durable, self.appended)),
             _ => {}
         }
+        self.durable = self.appended;
+        (self.buffer, self.collected) = (Vec::new(), true);
     }
 
     /// Continues in a new file; the current one has to be synced.
@@ -396,48 +413,6 @@ impl State {
         self.buffer.clear();
         // One huge batch must not hold its memory for ever.
         self.buffer.shrink_to(4 * WRITE_THRESHOLD);
-        Ok(())
-    }
-}
-
-/// A log that a failure closed for writes, on its way back.
-struct Failed {
-    path: PathBuf,
-    generation: Generation,
-    durable_bytes: u64,
-    written: u64,
-    buffer: Vec<u8>,
-    collected: bool,
-    /// The file that takes over, as soon as it is there.
-    begun: Option<Begun>,
-}
-
-impl Failed {
-    /// Cuts the file and begins another one, with the unsynced records in it if they are kept.
-    fn reopen(&mut self, directory: &Path, keep_unsynced: bool) -> Result<(), StorageError> {
-        if keep_unsynced && !self.collected {
-            let mut unsynced = Vec::new();
-            // What lies behind `written` is a part of the buffer, from a write that failed.
-            replay::records_between(&self.path, self.durable_bytes..self.written, &mut unsynced)?;
-            record::payloads(&self.buffer, &mut unsynced);
-            let mut again = Vec::new();
-            unsynced.iter().for_each(|payload| record::frame(&mut again, FILE_HEADER as u64, payload));
-            // The file is about to be cut.
-            (self.buffer, self.collected) = (again, true);
-        }
-        let file = File::append(&self.path).map_err(StorageError::io("open", &self.path))?;
-        file.set_len(self.durable_bytes)
-            .and_then(|()| file.sync_all())
-            .map_err(StorageError::io("truncate", &self.path))?;
-        self.written = self.durable_bytes;
-        let begun = self.begun.insert(next_file(directory, self.generation)?);
-        if keep_unsynced {
-            (&begun.file)
-                .write_all(&self.buffer)
-                .and_then(|()| begun.file.sync_data())
-                .map_err(StorageError::io("write", &begun.path))?;
-            begun.bytes += self.buffer.len() as u64;
-        }
         Ok(())
     }
 }

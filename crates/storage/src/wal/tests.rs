@@ -347,6 +347,65 @@ fn what_each_of_two_failures_took_is_never_called_durable() {
     assert!(kept.iter().all(|lsn| wal.sync(*lsn).is_ok()));
 }
 
+/// An index may be told to acknowledge before the disk does between two attempts.
+#[test]
+fn what_an_attempt_gave_up_stays_lost_when_a_later_one_keeps_what_is_unsynced() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(FullDisk::default());
+    let _guard = sparrow_files::observe(folder.path(), disk.clone());
+    let full = |full| disk.full.store(full, std::sync::atomic::Ordering::SeqCst);
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    wal.append(b"durable").unwrap();
+    wal.sync_all().unwrap();
+    full(true);
+    let lost = wal.append(b"lost").unwrap();
+    assert!(wal.sync(lost).is_err());
+    assert!(wal.reopen(false).is_err(), "the disk is still full");
+    full(false);
+    wal.reopen(true).unwrap();
+    assert!(wal.sync(lost).is_err());
+    wal.append(b"after").unwrap();
+    wal.sync_all().unwrap();
+    assert_eq!(payloads(wal.replay().unwrap()), [&b"durable"[..], b"after"]);
+}
+
+/// Panics in the next operation of a kind.
+struct Panics(Mutex<Option<sparrow_files::Kind>>);
+
+impl sparrow_files::Observer for Panics {
+    fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
+        let hit = self.0.lock().take_if(|kind| *kind == call.kind).is_some();
+        assert!(!hit, "injected");
+        sparrow_files::Verdict::Allow
+    }
+}
+
+#[test]
+fn a_panic_while_the_file_is_worked_on_closes_the_log_and_nobody_waits_for_ever() {
+    use sparrow_files::Kind;
+    let folder = tempfile::tempdir().unwrap();
+    let panics = Arc::new(Panics(Mutex::new(None)));
+    let _guard = sparrow_files::observe(folder.path(), panics.clone());
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let panics_in = |kind, work: &dyn Fn()| {
+        *panics.0.lock() = Some(kind);
+        let panicked = catch_unwind(AssertUnwindSafe(work)).is_err();
+        assert!(panicked && panics.0.lock().is_none(), "{kind:?} was not met");
+        assert!(wal.is_poisoned());
+    };
+    wal.append(b"durable").unwrap();
+    wal.sync_all().unwrap();
+    wal.append(b"unsynced").unwrap();
+    panics_in(Kind::Sync, &|| drop(wal.sync_all()));
+    panics_in(Kind::Create, &|| drop(wal.reopen(true)));
+    wal.reopen(true).unwrap();
+    panics_in(Kind::Create, &|| drop(wal.roll()));
+    wal.reopen(false).unwrap();
+    wal.append(b"after").unwrap();
+    wal.roll().unwrap();
+    assert_eq!(payloads(wal.replay().unwrap()), [&b"durable"[..], b"unsynced", b"after"]);
+}
+
 #[test]
 fn a_log_that_is_opened_on_a_full_disk_is_read_and_goes_on_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
