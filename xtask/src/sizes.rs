@@ -14,7 +14,6 @@ const LONGEST_FILE: usize = 500;
 
 /// Sources that are longer, and why they stay whole.
 const LONG_FILES: &[(&str, &str)] = &[
-    ("crates/aggregations/src/ast.rs", "one enum of all aggregations with their parts"),
     (
         "crates/segments/src/directory.rs",
         "tantivy's directory trait, whose operations share the list of files",

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::rounding::Rounding;
 use sparrow_query::Query;
 
+pub use super::ast_order::*;
 pub use super::ast_pipeline::*;
 
 /// Buckets and metrics over the documents that a search matches.
@@ -170,37 +171,6 @@ pub enum Selection {
         /// Number of partitions.
         partitions: u64,
     },
-}
-
-/// One key of an order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Order {
-    /// By what.
-    pub by: OrderBy,
-    /// Smallest first.
-    pub ascending: bool,
-}
-
-/// What buckets are ordered by.
-#[derive(Debug, Clone, PartialEq)]
-pub enum OrderBy {
-    /// Number of documents.
-    Count,
-    /// The key.
-    Key,
-    /// A metric below the bucket.
-    Metric(MetricPath),
-}
-
-/// The way to a number in the results below a bucket: `filter>stats.avg`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MetricPath {
-    /// As it was written.
-    pub text: String,
-    /// Names of aggregations, outermost first.
-    pub names: Vec<String>,
-    /// Which number of a metric that has several.
-    pub property: Option<String>,
 }
 
 /// `range` and `date_range`

@@ -1,6 +1,6 @@
 //! Aggregations of the results of others.
 
-use super::ast::{MetricPath, Order};
+use super::ast_order::{MetricPath, Order};
 
 /// Aggregations of results.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,7 @@
 //! `docs/design/aggregations.md` for why this is not tantivy's aggregation module.
 
 mod ast;
+mod ast_order;
 mod ast_pipeline;
 mod bind;
 mod collect;
@@ -12,6 +13,7 @@ mod error;
 mod fields;
 mod format;
 mod groups;
+mod hits;
 mod key;
 mod limits;
 mod metrics;
@@ -31,14 +33,16 @@ mod write;
 mod write_buckets;
 mod write_keys;
 mod write_summaries;
+mod write_values;
 
 pub use ast::*;
 pub use error::AggregationError;
 pub use format::ValueFormat;
+pub use hits::HitWriter;
 pub use key::Key;
 pub use limits::Budget;
 pub use partial::{TopHit, TopList};
-pub use reduce::{HitWriter, ReduceOptions, reduce};
+pub use reduce::{ReduceOptions, reduce};
 pub use rounding::{CalendarUnit, Interval, Rounding};
 
 use self::bind::Bound;

@@ -14,12 +14,12 @@ use super::composite::{after_key, compare_tuples};
 use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
 use super::groups::interval_of;
+use super::hits::HitWriter;
 use super::key::Key;
 use super::order::{check_order, sort_buckets};
-use super::partial::{Bucket, Partial, TopHit, TopList, Widened, merge};
+use super::partial::{Bucket, Partial, Widened, merge};
 use super::pipeline;
 use super::write::write_all;
-use crate::ast::TopHits;
 use sparrow_index::query::QueryError;
 
 /// How the answer is to look.
@@ -29,20 +29,6 @@ pub struct ReduceOptions {
     pub typed_keys: bool,
     /// Most buckets of the answer (`search.max_buckets`).
     pub max_buckets: usize,
-}
-
-/// Reads documents for `top_hits`.
-pub trait HitWriter {
-    /// The `hits` object of a list; `sort` holds the values of each hit's order as JSON.
-    ///
-    /// # Errors
-    /// When a document cannot be read.
-    fn write(
-        &mut self,
-        top: &TopHits,
-        list: &TopList,
-        sort: &[Vec<Value>],
-    ) -> Result<Value, AggregationError>;
 }
 
 /// Puts the parts of all indices together: the members of `aggregations`.
@@ -389,30 +375,4 @@ fn fill_gaps(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, keys: imp
         }
     }
     list.extend(known);
-}
-
-/// The values of a hit's order, as JSON.
-pub fn sort_values(top: &TopHits, hit: &TopHit, fields: &FxHashMap<usize, &Resolved>) -> Vec<Value> {
-    let mut values = Vec::with_capacity(top.sort.len());
-    for (key, value) in top.sort.iter().zip(&hit.sort) {
-        values.push(match (&key.by, value) {
-            (HitOrderBy::Score, _) => {
-                // The digits of a float, not those of the double that equals it.
-                hit.score.to_string().parse::<f64>().map_or(Value::Null, Value::from)
-            }
-            (HitOrderBy::Doc, _) => hit.seq_no.into(),
-            (HitOrderBy::Field(_), Key::Text(text)) => match fields.get(&key.id) {
-                Some(field) => Value::from(&*field.format.keyword(text)),
-                None => Value::from(&**text),
-            },
-            (HitOrderBy::Field(_), Key::Long(value)) => match fields.get(&key.id).map(|field| field.kind) {
-                Some(Kind::Boolean) => Value::Bool(*value != 0),
-                _ => (*value).into(),
-            },
-            (HitOrderBy::Field(_), Key::Unsigned(value)) => (*value).into(),
-            (HitOrderBy::Field(_), Key::Double(bits)) => f64::from_bits(*bits).into(),
-            (HitOrderBy::Field(_), _) => Value::Null,
-        });
-    }
-    values
 }

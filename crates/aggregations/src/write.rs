@@ -7,11 +7,11 @@ use super::ast::{Aggregation, AggregationKind, Percentiles, PipelineKind, StatsK
 use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
 use super::format::{Decimal, ValueFormat};
-use super::key::Key;
+use super::hits::{HitWriter, sort_values};
 use super::partial::{Computed, Partial, Stats};
-use super::reduce::{HitWriter, sort_values};
 use super::sketch::Distribution;
 use super::write_summaries::{self, hdr_value, single, write_stats};
+use super::write_values::{number, optional};
 use sparrow_mapping::java_double;
 
 /// The members of an `aggregations` object.
@@ -33,21 +33,6 @@ pub(super) struct Writer<'a> {
     pub(super) fields: &'a FxHashMap<usize, &'a Resolved>,
     typed_keys: bool,
     hits: &'a mut dyn HitWriter,
-}
-
-/// A number; what JSON cannot hold is null.
-pub fn number(value: f64) -> Value {
-    serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
-}
-
-/// A number as Elasticsearch writes those that may be none at all.
-pub fn any_number(value: f64) -> Value {
-    if value.is_nan() { "NaN".into() } else { number(value) }
-}
-
-/// A number, or null.
-pub fn optional(value: Option<f64>) -> Value {
-    value.map_or(Value::Null, number)
 }
 
 impl Writer<'_> {
@@ -272,18 +257,5 @@ impl Writer<'_> {
                 out.insert("values".to_owned(), values);
             }
         }
-    }
-}
-
-/// A key as JSON, dates and booleans as numbers.
-pub fn key_value(key: &Key, format: &ValueFormat) -> Value {
-    match key {
-        Key::Missing => Value::Null,
-        Key::Long(value) => (*value).into(),
-        Key::Unsigned(value) => (*value).into(),
-        Key::Double(bits) => number(f64::from_bits(*bits)),
-        Key::Text(text) => Value::from(&*format.keyword(text)),
-        Key::Slot(slot) => (*slot).into(),
-        Key::Tuple(keys) => keys.iter().map(|key| key_value(key, format)).collect(),
     }
 }

@@ -9,9 +9,10 @@ use super::fields::{Kind, Resolved};
 use super::format::ValueFormat;
 use super::key::Key;
 use super::partial::Bucket;
-use super::write::{Writer, key_value, number};
+use super::write::Writer;
 use super::write_keys::range_name;
 use super::write_summaries;
+use super::write_values::{key_value, number};
 
 /// Buckets by their keys, in the order of the answer.
 type Buckets = Vec<(Key, Bucket)>;

@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use super::ast::{MultiTerms, StatsKind, TopHits};
 use super::fields::Resolved;
 use super::format::ValueFormat;
+use super::hits::sort_values;
 use super::key::Key;
 use super::order::BOXPLOT;
 use super::partial::{Stats, TopList};
-use super::reduce::sort_values;
 use super::sketch::Distribution;
 use super::strings::StringStats;
-use super::write::{any_number, key_value, number, optional};
+use super::write_values::{any_number, key_value, number, optional};
 use sparrow_mapping::java_double;
 
 /// The members of a `boxplot`. Without values the ends are infinite, as Elasticsearch writes them.

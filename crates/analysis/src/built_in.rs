@@ -13,9 +13,11 @@ use super::filters::{self, Context, Fingerprint, RuleAnalyzer, Stop, lowercase_f
 use super::languages;
 use super::params::Params;
 use super::pattern::compile;
-use super::registry::Lookup;
 use super::tokenizers::{Keyword, Pattern, Runs, Standard, Tokenizer, max_token_length};
 use super::words::MAX_CHARS;
+
+/// A part with its name; `None` if there is none called so.
+pub(super) type Lookup<T> = Result<Option<(String, Arc<T>)>, AnalysisError>;
 
 /// A chain of parts.
 pub(super) fn chain(

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tantivy::tokenizer::{BoxTokenStream, Token, TokenStream, Tokenizer};
 
 use super::chain::{Analyzer, Fast};
-use super::filters::{lower, remove_possessive, stop_words};
+use super::filters::{remove_possessive, stop_words};
 use super::porter;
 use super::token::Tokens;
+use super::unicode::lower;
 use super::words::Words;
 
 /// An analyzer for tantivy.

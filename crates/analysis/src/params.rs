@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 
 use super::error::AnalysisError;
 
+/// Longest grams: longer ones are no terms.
+const MAX_GRAM: i64 = 10_000;
+
 /// The parameters of one component.
 pub(super) struct Params<'a> {
     /// `analyzer`, `tokenizer`, `filter`, `char_filter` or `normalizer`.
@@ -121,6 +124,29 @@ impl<'a> Params<'a> {
             Some(Value::Array(items)) => items.iter().collect(),
             Some(single) => vec![single],
         }
+    }
+
+    /// Reads `min_gram` and `max_gram`, 1 and 2 unless they are given. Only grams at the edge may differ by more than `max_diff`.
+    pub fn gram_bounds(&self, edge: bool, max_diff: i64) -> Result<(usize, usize), AnalysisError> {
+        let (min, max) = (self.number("min_gram", 1)?, self.number("max_gram", 2)?);
+        if !edge && max.saturating_sub(min) > max_diff {
+            return Err(AnalysisError::illegal(format!(
+                "The difference between max_gram and min_gram in NGram Tokenizer must be less than or equal to: \
+                 [{max_diff}] but was [{}]. This limit can be set by changing the [index.max_ngram_diff] index \
+                 level setting.",
+                max.saturating_sub(min)
+            )));
+        }
+        if min < 1 {
+            return Err(AnalysisError::illegal("minGram must be greater than zero"));
+        }
+        if min > max {
+            return Err(AnalysisError::illegal("minGram must not be greater than maxGram"));
+        }
+        if max > MAX_GRAM {
+            return Err(AnalysisError::illegal(format!("maxGram must not be greater than {MAX_GRAM}")));
+        }
+        Ok((min as usize, max as usize))
     }
 
     /// Refuses what nobody asked for.

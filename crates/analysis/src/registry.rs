@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use super::built_in::{built_in, chain, typed};
+use super::built_in::{Lookup, built_in, chain, typed};
 use super::chain::{Analyzer, POSITION_INCREMENT_GAP};
 use super::char_filters::{self, CharFilter};
 use super::error::AnalysisError;
@@ -15,9 +15,6 @@ use super::params::Params;
 use super::token::{Token, Tokens};
 use super::tokenizers::{self, Keyword, Runs, Tokenizer};
 use super::words::MAX_CHARS;
-
-/// A part with its name; `None` if there is none called so.
-pub(super) type Lookup<T> = Result<Option<(String, Arc<T>)>, AnalysisError>;
 
 /// Definitions of one kind by name.
 type Definitions = BTreeMap<String, Map<String, Value>>;

@@ -1,4 +1,4 @@
-//! Word break classes of characters (UAX #29), from the tables of `regex-syntax`.
+//! What characters are: word break classes (UAX #29), from the tables of `regex-syntax`, and lower case.
 
 use std::sync::LazyLock;
 
@@ -113,6 +113,22 @@ pub(super) fn word_class(c: char) -> WordClass {
     let table = &*TABLE;
     let c = c as usize;
     table.pages[table.index[c / PAGE] as usize][c % PAGE]
+}
+
+/// `Character.toLowerCase` of each character: one for one.
+pub(super) fn lowercase(text: &mut String) {
+    if text.is_ascii() {
+        text.make_ascii_lowercase();
+    } else {
+        *text = text.chars().map(lower).collect();
+    }
+}
+
+/// The simple lower case of a character.
+#[inline]
+pub(super) fn lower(c: char) -> char {
+    // Only one character has two in lower case, of which Java takes the first.
+    if c.is_ascii() { c.to_ascii_lowercase() } else { c.to_lowercase().next().unwrap_or(c) }
 }
 
 #[cfg(test)]

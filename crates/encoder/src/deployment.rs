@@ -16,7 +16,7 @@ use crate::cache::Cache;
 use crate::error::EncoderError;
 use crate::forward::Forward;
 use crate::model::Model;
-use crate::queue::Queue;
+use crate::queue::{Priority, Queue};
 use crate::stats::{DeploymentStats, Recorder};
 use crate::timings::Timings;
 
@@ -31,16 +31,6 @@ pub struct DeploymentOptions {
     pub queue_capacity: usize,
     /// Budget of the encoding cache; 0 switches it off.
     pub cache_bytes: usize,
-}
-
-/// Who waits for the result.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Priority {
-    /// A search: goes before all ingest work.
-    #[default]
-    Search,
-    /// A document that is written.
-    Ingest,
 }
 
 /// What became of one text.

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::cache::{Encoding, Key};
-use crate::deployment::Priority;
 use crate::error::EncoderError;
 use crate::timings::Clock;
 
@@ -20,6 +19,16 @@ const MIN_SHARE: usize = 128;
 
 /// Searches are expected for this long after the last one.
 const CALM: Duration = Duration::from_secs(1);
+
+/// Who waits for the result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// A search: goes before all ingest work.
+    #[default]
+    Search,
+    /// A document that is written.
+    Ingest,
+}
 
 /// A waiting text.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use ort::value::{Tensor, TensorElementType, ValueType};
 use parking_lot::Mutex;
 
 use crate::error::EncoderError;
-use crate::model::CutGraph;
+use crate::model::GraphSource;
 
 /// The environment lives as long as the process: ONNX Runtime allows one, and does not like to be unloaded.
 static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
@@ -65,15 +65,6 @@ fn environment() -> Result<&'static Environment, EncoderError> {
         .build()
         .map_err(|error| unavailable(error.to_string()))?;
     Ok(ENVIRONMENT.get_or_init(|| environment))
-}
-
-/// Where a session reads its graph.
-#[derive(Debug)]
-pub(crate) enum Graph {
-    /// A file; external data is found beside it.
-    File(PathBuf),
-    /// A file without its last projection.
-    Cut(Box<CutGraph>),
 }
 
 /// What a graph input takes.
@@ -145,7 +136,7 @@ impl OnnxSession {
     /// [`EncoderError::RuntimeUnavailable`] without a library, [`EncoderError::Unsupported`] for foreign inputs, or
     /// what ONNX Runtime says of the file.
     pub(crate) fn open(
-        graph: &Graph,
+        graph: &GraphSource,
         dir: &Path,
         output: &str,
         threads: usize,
@@ -154,8 +145,8 @@ impl OnnxSession {
         let failed = |error: String| EncoderError::Runtime { phase: "load", reason: error };
         let mut builder = options(environment, threads).map_err(failed)?;
         let session = match graph {
-            Graph::File(path) => builder.commit_from_file(path),
-            Graph::Cut(cut) => builder.commit_from_memory(&cut.read()?),
+            GraphSource::File(path) => builder.commit_from_file(path),
+            GraphSource::Cut(cut) => builder.commit_from_memory(&cut.read()?),
         }
         .map_err(|error| failed(error.to_string()))?;
         let unsupported = |reason: String| EncoderError::Unsupported { path: dir.to_path_buf(), reason };

@@ -3,7 +3,6 @@
 use super::super::error::AnalysisError;
 use super::super::params::Params;
 use super::super::token::{Token, Tokens};
-use super::super::tokenizers::gram_bounds;
 use super::{Filter, InRules};
 
 #[derive(Debug)]
@@ -17,7 +16,7 @@ pub(super) struct GramFilter {
 
 impl GramFilter {
     pub fn new(params: &Params<'_>, edge: bool, max_diff: i64) -> Result<Self, AnalysisError> {
-        let (min, max) = gram_bounds(params, edge, max_diff)?;
+        let (min, max) = params.gram_bounds(edge, max_diff)?;
         let back = match params.text("side")?.as_deref() {
             _ if !edge && params.has("side") => {
                 return Err(AnalysisError::illegal("[side] is only for [edge_ngram]"));

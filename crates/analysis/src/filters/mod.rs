@@ -21,7 +21,7 @@ use super::params::Params;
 use super::token::Tokens;
 
 pub(super) use normalize::build as normalization;
-pub(super) use simple::{FRENCH_ARTICLES, elision, lower, lowercase, lowercase_filter};
+pub(super) use simple::{FRENCH_ARTICLES, elision, lowercase_filter};
 pub(super) use stem::{Stem, protect, remove_possessive};
 pub(super) use stop::{Stop, stop_words, word_list};
 pub(super) use synonym_rules::RuleAnalyzer;

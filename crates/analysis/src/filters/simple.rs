@@ -9,6 +9,7 @@ use super::super::error::AnalysisError;
 use super::super::params::Params;
 use super::super::pattern::{Replacement, compile};
 use super::super::token::{Tokens, map_text, retain};
+use super::super::unicode::{lower, lowercase};
 use super::{Filter, InRules};
 
 /// Changes the text of each token.
@@ -41,22 +42,6 @@ pub(super) fn text_filter(
     change: impl Fn(&mut String) + Send + Sync + 'static,
 ) -> Arc<dyn Filter> {
     Arc::new(TextFilter { name, normalizes, change: Box::new(change) })
-}
-
-/// `Character.toLowerCase` of each character: one for one.
-pub(crate) fn lowercase(text: &mut String) {
-    if text.is_ascii() {
-        text.make_ascii_lowercase();
-    } else {
-        *text = text.chars().map(lower).collect();
-    }
-}
-
-/// The simple lower case of a character.
-#[inline]
-pub(crate) fn lower(c: char) -> char {
-    // Only one character has two in lower case, of which Java takes the first.
-    if c.is_ascii() { c.to_ascii_lowercase() } else { c.to_lowercase().next().unwrap_or(c) }
 }
 
 fn uppercase(text: &mut String) {

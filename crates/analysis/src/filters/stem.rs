@@ -10,9 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::error::AnalysisError;
 use super::super::params::Params;
 use super::super::token::Tokens;
+use super::super::unicode::lowercase;
 use super::super::{light, porter};
 use super::Filter;
-use super::simple::lowercase;
 
 type Change = Box<dyn Fn(&mut String) + Send + Sync>;
 

@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::error::AnalysisError;
 use super::super::params::Params;
 use super::super::token::{Tokens, retain};
+use super::super::unicode::lowercase;
 use super::Filter;
-use super::simple::lowercase;
 
 /// Lists of languages, after Lucene's. Sections begin with `[name]`.
 static LISTS: LazyLock<FxHashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {

@@ -6,9 +6,6 @@ use super::super::token::{Token, Tokens, WORD};
 use super::Tokenizer;
 use super::runs::CharKind;
 
-/// Longest grams: longer ones are no terms.
-const MAX_GRAM: i64 = 10_000;
-
 #[derive(Debug)]
 pub(crate) struct Grams {
     min: usize,
@@ -19,36 +16,9 @@ pub(crate) struct Grams {
     kinds: Vec<CharKind>,
 }
 
-/// Reads `min_gram` and `max_gram`, 1 and 2 unless they are given. Only grams at the edge may differ by more than `max_diff`.
-pub(crate) fn gram_bounds(
-    params: &Params<'_>,
-    edge: bool,
-    max_diff: i64,
-) -> Result<(usize, usize), AnalysisError> {
-    let (min, max) = (params.number("min_gram", 1)?, params.number("max_gram", 2)?);
-    if !edge && max.saturating_sub(min) > max_diff {
-        return Err(AnalysisError::illegal(format!(
-            "The difference between max_gram and min_gram in NGram Tokenizer must be less than or equal to: \
-             [{max_diff}] but was [{}]. This limit can be set by changing the [index.max_ngram_diff] index \
-             level setting.",
-            max.saturating_sub(min)
-        )));
-    }
-    if min < 1 {
-        return Err(AnalysisError::illegal("minGram must be greater than zero"));
-    }
-    if min > max {
-        return Err(AnalysisError::illegal("minGram must not be greater than maxGram"));
-    }
-    if max > MAX_GRAM {
-        return Err(AnalysisError::illegal(format!("maxGram must not be greater than {MAX_GRAM}")));
-    }
-    Ok((min as usize, max as usize))
-}
-
 impl Grams {
     pub fn new(params: &Params<'_>, edge: bool, max_diff: i64) -> Result<Self, AnalysisError> {
-        let (min, max) = gram_bounds(params, edge, max_diff)?;
+        let (min, max) = params.gram_bounds(edge, max_diff)?;
         let mut kinds = Vec::new();
         for name in params.list("token_chars")?.unwrap_or_default() {
             let name = name.to_lowercase();

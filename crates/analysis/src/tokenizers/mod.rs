@@ -14,7 +14,7 @@ use super::params::Params;
 use super::token::{Token, Tokens, WORD};
 use super::words::{MAX_CHARS, Words, word_kind};
 
-pub(super) use grams::{Grams, gram_bounds};
+pub(super) use grams::Grams;
 pub(super) use patterns::Pattern;
 pub(super) use runs::Runs;
 

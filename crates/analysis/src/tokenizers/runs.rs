@@ -179,6 +179,6 @@ impl Tokenizer for Runs {
 
 fn lowercase(word: &str) -> String {
     let mut word = word.to_owned();
-    super::super::filters::lowercase(&mut word);
+    super::super::unicode::lowercase(&mut word);
     word
 }

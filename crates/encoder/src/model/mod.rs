@@ -8,7 +8,6 @@ use crate::error::EncoderError;
 use crate::head::{Head, kernels};
 use crate::pooling::Activation;
 use crate::scorer::Scorer;
-use crate::session::Graph;
 use crate::tokenizer::TextTokenizer;
 use crate::vocabulary::Vocabulary;
 
@@ -34,8 +33,17 @@ mod weights_table;
 pub(crate) use bert::recognise;
 use layout::{ForwardPass, Layout, Pooling};
 pub use recognised::Recognised;
-pub(crate) use split::CutGraph;
+use split::CutGraph;
 use weights::{Keep, Loaded};
+
+/// Where a session reads its graph.
+#[derive(Debug)]
+pub(crate) enum GraphSource {
+    /// A file; external data is found beside it.
+    File(PathBuf),
+    /// A file without its last projection.
+    Cut(Box<CutGraph>),
+}
 
 /// What a model makes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +142,7 @@ pub struct Model {
     dir: PathBuf,
     mapped: bool,
     /// What ONNX Runtime computes where our own code does not; a checkpoint has none.
-    pub(crate) graph: Option<Graph>,
+    pub(crate) graph: Option<GraphSource>,
     pub(crate) output: String,
     /// The forward pass up to `output` in our own code, if it is of a known form.
     pub(crate) bert: Option<Bert>,
@@ -208,8 +216,8 @@ impl Model {
         let is_cut = bert.is_none() && output != layout.output();
         let graph = match &layout.forward {
             ForwardPass::Checkpoint(_) => None,
-            ForwardPass::Graph { onnx, .. } if !is_cut => Some(Graph::File(onnx.clone())),
-            ForwardPass::Graph { .. } => Some(Graph::Cut(Box::new(CutGraph::new(layout, before)))),
+            ForwardPass::Graph { onnx, .. } if !is_cut => Some(GraphSource::File(onnx.clone())),
+            ForwardPass::Graph { .. } => Some(GraphSource::Cut(Box::new(CutGraph::new(layout, before)))),
         };
         Ok(Arc::new(Model {
             info,

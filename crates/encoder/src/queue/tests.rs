@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{BatchLimits, Call, Item, Queue, WINDOW, take_batch};
-use crate::deployment::Priority;
+use super::{BatchLimits, Call, Item, Priority, Queue, WINDOW, take_batch};
 use crate::error::EncoderError;
 
 fn item(length: usize) -> Item {

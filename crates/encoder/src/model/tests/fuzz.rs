@@ -9,7 +9,8 @@ use sparrow_fuzzing::{Campaign, Random, mutated, mutated_json};
 
 use super::super::Model;
 use super::super::weights::{Keep, can_open};
-use crate::deployment::{Deployment, DeploymentOptions, Priority};
+use crate::deployment::{Deployment, DeploymentOptions};
+use crate::queue::Priority;
 
 /// Where the fields of the file's beginning end, and its sections may start.
 const HEADER: usize = 40;
