@@ -104,7 +104,12 @@ impl ForceMerge {
 }
 
 /// `POST /{index}/_forcemerge`
-pub fn force_merge(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+pub fn force_merge(
+    node: &Node,
+    request: &Request,
+    _: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
     let params = request.params();
     let wanted = ForceMerge {
         max_num_segments: params.integer("max_num_segments")?.unwrap_or(-1),
@@ -140,7 +145,7 @@ pub fn force_merge(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
     }
     let task = node.tasks.spawn(spec, move |_| wanted.run(&handles))?;
     if wait {
-        return Ok(Reply::ok(&task.wait()?));
+        return Ok(Reply::ok(&task.wait(&|| cancel.is_cancelled())?));
     }
     Ok(Reply::ok(&json!({"task": task.id()})))
 }

@@ -19,7 +19,7 @@ pub fn upgrade_index(
     node: &Arc<Node>,
     request: &Request,
     _body: &[u8],
-    _cancel: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let wait = request.params().bool("wait_for_completion", true)?;
     let name = request.part("index");
@@ -36,7 +36,7 @@ pub fn upgrade_index(
     let owner = node.clone();
     let task = node.tasks.spawn(spec, move |context| run(&owner, &handle, context))?;
     if wait {
-        return Ok(Reply::ok(&task.wait()?));
+        return Ok(Reply::ok(&task.wait(&|| cancel.is_cancelled())?));
     }
     Ok(Reply::ok(&json!({"task": task.id()})))
 }

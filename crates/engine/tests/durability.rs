@@ -252,6 +252,24 @@ impl Observer for Disk {
     }
 }
 
+/// Room comes from deleting, so it must not wait for room, whatever was refused before.
+#[test]
+fn an_index_is_deleted_on_a_full_disk_also_after_a_change_of_aliases_was_refused() {
+    let node = Node::start();
+    let disk = Arc::new(Disk::default());
+    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    for index in ["a", "b"] {
+        node.ok("create_index", &format!("index={index}"), "", "");
+    }
+    disk.full.store(true, SeqCst);
+    let body = r#"{"actions":[{"add":{"index":"a","alias":"x"}}]}"#;
+    assert_eq!(node.call("update_aliases", "", "", body).0, 429);
+    node.ok("delete_index", "index=b", "", "");
+    assert_eq!(node.call("exists_index", "index=b", "", "").0, 404);
+    disk.full.store(false, SeqCst);
+    node.ok("update_aliases", "", "", body);
+}
+
 /// Counts attempts to open a log again: each cuts it to what was durable. The disk is full all the time.
 #[derive(Default)]
 struct Attempts {

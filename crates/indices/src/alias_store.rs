@@ -55,6 +55,7 @@ impl AliasStore {
     pub(super) fn save(&self, stored: &Stored) -> Result<(), EngineError> {
         stored.save(&self.data)?;
         self.doubts.removed.lock().clear();
+        self.doubts.with.lock().clear();
         self.doubts.exist.store(false, SeqCst);
         Ok(())
     }
@@ -69,17 +70,22 @@ impl AliasStore {
         }
     }
 
-    /// Writes what is in force in place of what came into force with an index: it stays so when that index goes.
-    pub(super) fn resolve(&self, names: &IndexNames) {
+    /// Writes what is in force in place of what came into force with these indices: it stays so when they go. Where the disk refuses,
+    /// the file means what is in force as long as they are there.
+    pub(super) fn resolve(&self, names: &IndexNames, with: impl Iterator<Item = String>) {
         if let Err(error) = self.save(&self.of(names)) {
-            self.unsettled();
-            tracing::warn!(%error, "the store of aliases is left as it was before an index was made");
+            self.doubts.with.lock().extend(with);
+            self.doubts.exist.store(true, SeqCst);
+            tracing::warn!(%error, "the store of aliases still says what came into force with an index; it is written again as soon as the disk lets it");
         }
     }
 
-    /// Remembers that the file has to be written again, though it means what is in force as long as no index goes.
-    fn unsettled(&self) {
-        self.doubts.exist.store(true, SeqCst);
+    /// Makes sure that the file says what is in force before an index goes that a change of others' aliases came with.
+    ///
+    /// # Errors
+    /// When the disk refuses. Other indices can go on a full disk, whatever the file says.
+    pub(super) fn certain_without(&self, uuid: &str, names: &IndexNames) -> Result<(), EngineError> {
+        if self.doubts.with.lock().contains(uuid) { self.certain(names) } else { Ok(()) }
     }
 
     /// Makes sure that the file says what is in force, for what is acknowledged though nothing has to be changed.

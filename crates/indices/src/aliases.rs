@@ -280,7 +280,7 @@ impl Stored {
 
 /// Reads index uuid → its aliases; says what is not as it was written.
 fn parse_indices(value: Value) -> Result<BTreeMap<String, OfIndex>, String> {
-    let Value::Object(indices) = value else { return Err("by_index".to_owned()) };
+    let Value::Object(indices) = value else { return Err("aliases by index".to_owned()) };
     let mut by_index = BTreeMap::new();
     for (uuid, aliases) in indices {
         let Value::Object(aliases) = aliases else { return Err(uuid) };

@@ -127,7 +127,7 @@ impl Indices {
             names.aliases = after.aliases;
         });
         if !others.is_empty() {
-            self.aliases.resolve(&self.names());
+            self.aliases.resolve(&self.names(), std::iter::once(uuid));
         }
         Ok(handle)
     }

@@ -12,6 +12,8 @@ pub(super) struct Doubts {
     pub(super) exist: AtomicBool,
     /// Uuids of indices that it may call removed.
     pub(super) removed: Mutex<BTreeSet<String>>,
+    /// Uuids of indices that changes of others' aliases came with, which the file takes back as soon as the index is not there.
+    pub(super) with: Mutex<BTreeSet<String>>,
 }
 
 impl Doubts {

@@ -243,7 +243,7 @@ impl Indices {
                 names.broken.insert(name, Arc::new(broken));
             }
         }
-        let unsettled = !stored.with.is_empty();
+        let with: Vec<String> = stored.with.keys().cloned().collect();
         for (uuid, aliases) in stored.in_force(&known) {
             let of = |name: &&String| names.uuid(name) == Some(uuid.as_str());
             let Some(index) = names.indices.keys().chain(names.broken.keys()).find(of).cloned() else {
@@ -254,7 +254,9 @@ impl Indices {
             }
         }
         indices.registry.change(|it| *it = names);
-        unsettled.then(|| indices.aliases.resolve(&indices.names()));
+        if !with.is_empty() {
+            indices.aliases.resolve(&indices.names(), with.into_iter());
+        }
         known.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
         let orphans = claim::orphans(&data, &|uuid| known.iter().any(|other| other == uuid))?;
         for uuid in &orphans {
@@ -396,7 +398,10 @@ impl Indices {
         let making = right.instead(Action::AutoCreate);
         making.check([resolved.as_str()])?;
         self.cluster.check_auto_create(&resolved)?;
-        match self.planned(name, &Body::default()).and_then(|planned| self.create(planned, making)) {
+        match self
+            .planned_as(&resolved, name, &Body::default())
+            .and_then(|planned| self.create(planned, making))
+        {
             // Another writer made it in between.
             Err(EngineError::IndexAlreadyExists { .. }) => self.write_target(&resolved, right),
             other => other,
@@ -413,19 +418,17 @@ impl Indices {
         // One of them could take the place of the index, and then have its name.
         self.leftovers.clear(&self.data)?;
         let before = self.names();
-        if before.uuid(name).is_none() {
+        let Some(uuid) = before.uuid(name) else {
             return Err(EngineError::IndexNotFound { name: name.to_owned() });
-        }
-        self.aliases.certain(&before)?;
+        };
+        self.aliases.certain_without(uuid, &before)?;
         let half = match self.remove_files(&before, name) {
             Ok(()) => None,
             Err(failed) if failed.half => Some(failed.error),
             Err(failed) => return Err(failed.error),
         };
         self.registry.change(|names| names.remove(name));
-        if half.is_some()
-            && let Some(uuid) = before.uuid(name)
-        {
+        if half.is_some() {
             self.leftovers.add(&self.data, uuid);
         }
         let after = self.names();

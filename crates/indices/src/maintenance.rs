@@ -133,6 +133,7 @@ impl Clock {
         if !tick.is_multiple_of(UPKEEP_TICKS) {
             return;
         }
+        handle.shard.forget_old_deletions();
         // Merges run on threads of their own, and are logged there.
         let failed = handle.index().merge_stats().failed;
         let before = handle.background.merges.swap(failed, Relaxed);

@@ -195,8 +195,8 @@ impl Indices {
         }
         for (at, (metadata, _)) in installed.iter().enumerate() {
             if let Err(error) = metadata.save(&self.data) {
-                for ((saved, handle), arrival) in installed[..=at].iter().zip(&mut arrivals) {
-                    handle.shard.close();
+                installed.iter().for_each(|(_, handle)| handle.shard.close());
+                for ((saved, _), arrival) in installed[..=at].iter().zip(&mut arrivals) {
                     // Its files go after its metadata, never before.
                     arrival.installed = true;
                     self.leftovers.add(&self.data, &saved.uuid);

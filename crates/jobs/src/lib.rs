@@ -43,7 +43,7 @@ pub fn reindex(
         let spec = Spec::parse(Kind::Reindex, request, body)?;
         return dry_run::run(service, spec, cancel);
     }
-    start(service, Kind::Reindex, request, body)
+    start(service, Kind::Reindex, request, body, cancel)
 }
 
 /// `POST /{index}/_update_by_query`
@@ -51,9 +51,9 @@ pub fn update_by_query(
     service: &Arc<SearchService>,
     request: &Request,
     body: &[u8],
-    _cancel: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    start(service, Kind::UpdateByQuery, request, body)
+    start(service, Kind::UpdateByQuery, request, body, cancel)
 }
 
 /// `POST /{index}/_delete_by_query`
@@ -61,9 +61,9 @@ pub fn delete_by_query(
     service: &Arc<SearchService>,
     request: &Request,
     body: &[u8],
-    _cancel: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    start(service, Kind::DeleteByQuery, request, body)
+    start(service, Kind::DeleteByQuery, request, body, cancel)
 }
 
 fn start(
@@ -71,6 +71,7 @@ fn start(
     kind: Kind,
     request: &Request,
     body: &[u8],
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let wait = request.params().bool("wait_for_completion", true)?;
     let spec = Spec::parse(kind, request, body)?;
@@ -93,7 +94,7 @@ fn start(
     if !wait {
         return Ok(Reply::ok(&json!({"task": handle.id()})));
     }
-    let body = handle.wait()?;
+    let body = handle.wait(&|| cancel.is_cancelled())?;
     Ok(Reply::json(status(&body), &body))
 }
 

@@ -245,6 +245,11 @@ impl Shard {
         self.versions.lock().bytes()
     }
 
+    /// Forgets deletions that were remembered long enough.
+    pub fn forget_old_deletions(&self) {
+        self.versions.lock().forget_old_deletions();
+    }
+
     /// Sets how long the versions of deleted documents are remembered.
     pub fn remember_deletions_for(&self, lifetime: Option<Duration>) {
         self.versions.lock().remember_deletions_for(lifetime);

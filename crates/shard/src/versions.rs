@@ -37,11 +37,13 @@ pub struct LiveVersions {
     current_bytes: usize,
     /// Bytes that a running refresh is making visible.
     refreshing_bytes: usize,
+    /// When expired deletions were looked for the last time.
+    swept: Option<Instant>,
     /// How long the version of a deleted document is remembered (`index.gc_deletes`).
     tombstone_lifetime: Option<Duration>,
 }
 
-/// Most deletions that are remembered, however long they are to be: each takes about 200 bytes.
+/// Most deletions that are remembered, however long they are to be: each takes about 200 bytes besides its id.
 const MOST_TOMBSTONES: usize = 200_000;
 
 /// How long the version of a deleted document is remembered where nothing else is asked for.
@@ -64,10 +66,10 @@ impl LiveVersions {
     }
 
     pub fn get(&self, id: &str) -> Option<&LiveVersion> {
-        self.current
-            .get(id)
-            .or_else(|| self.refreshing.get(id))
-            .or_else(|| self.tombstones.get(id).map(|(version, _)| version))
+        self.current.get(id).or_else(|| self.refreshing.get(id)).or_else(|| {
+            let (version, since) = self.tombstones.get(id)?;
+            (since.elapsed() < self.tombstone_lifetime()).then_some(version)
+        })
     }
 
     pub fn insert(&mut self, id: String, version: LiveVersion) {
@@ -118,8 +120,30 @@ impl LiveVersions {
     pub fn finish_refresh(&mut self) {
         self.refreshing = FxHashMap::default();
         self.refreshing_bytes = 0;
-        let lifetime = self.tombstone_lifetime.unwrap_or(TOMBSTONE_LIFETIME);
+        self.sweep();
+    }
+
+    /// Forgets deletions that were remembered long enough, also where nothing is written any more. Between two looks at all of them
+    /// goes by as long as each is remembered, so that asking is cheap.
+    pub fn forget_old_deletions(&mut self) {
+        if !self.tombstones.is_empty()
+            && self.swept.is_none_or(|at| at.elapsed() >= self.tombstone_lifetime())
+        {
+            self.sweep();
+        }
+    }
+
+    fn sweep(&mut self) {
+        let lifetime = self.tombstone_lifetime();
+        self.swept = Some(Instant::now());
         self.tombstones.retain(|_, (_, since)| since.elapsed() < lifetime);
+        if self.tombstones.len() < self.tombstones.capacity() / 4 {
+            self.tombstones.shrink_to_fit();
+        }
+    }
+
+    fn tombstone_lifetime(&self) -> Duration {
+        self.tombstone_lifetime.unwrap_or(TOMBSTONE_LIFETIME)
     }
 }
 
@@ -161,6 +185,21 @@ mod tests {
         assert!(versions.tombstones.len() <= MOST_TOMBSTONES / 2 + 1);
         assert!(versions.get("0").is_none());
         assert!(versions.get(&MOST_TOMBSTONES.to_string()).is_some());
+    }
+
+    #[test]
+    fn a_deletion_is_forgotten_in_time_also_where_nothing_is_written_any_more() {
+        let mut versions = LiveVersions::default();
+        versions.remember_deletions_for(Some(Duration::from_millis(30)));
+        versions.insert("gone".into(), version(1, true));
+        versions.start_refresh();
+        versions.finish_refresh();
+        versions.forget_old_deletions();
+        assert!(versions.get("gone").is_some());
+        std::thread::sleep(Duration::from_millis(40));
+        assert!(versions.get("gone").is_none(), "no longer than it is to be remembered");
+        versions.forget_old_deletions();
+        assert!(versions.tombstones.is_empty());
     }
 
     #[test]

@@ -122,12 +122,12 @@ pub fn cleanup_repository(
     service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
-    _: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let repository = service.snapshots.repository(request.part("repository"))?;
     repository.check_writable("cleanup")?;
     let turn = service.snapshots.running.turn(&repository.path);
-    let _turn = take(&turn, &|| false)?;
+    let _turn = take(&turn, &|| cancel.is_cancelled())?;
     let held = repository.layout.begin()?;
     let swept = repository.layout.sweep(&held)?;
     repository.layout.end(&held)?;

@@ -18,7 +18,7 @@ pub fn clone_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
     body: &[u8],
-    _: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let name = request.part("repository");
     let target = concrete_name(request.part("target_snapshot"))?;
@@ -34,7 +34,7 @@ pub fn clone_snapshot(
     let repository = service.snapshots.repository(name)?;
     repository.check_writable("clone snapshot")?;
     let turn = service.snapshots.running.turn(&repository.path);
-    let _turn = take(&turn, &|| false)?;
+    let _turn = take(&turn, &|| cancel.is_cancelled())?;
     let listing = repository.layout.list()?;
     let taken = |name: &str| listing.infos.iter().any(|info| info.snapshot == name);
     let made =

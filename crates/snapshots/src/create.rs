@@ -111,7 +111,7 @@ pub fn create_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
     body: &[u8],
-    _: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let wait = request.params().bool("wait_for_completion", false)?;
     let repository_name = request.part("repository");
@@ -194,7 +194,7 @@ pub fn create_snapshot(
     // Once it is accepted, a crash leaves a snapshot that failed, and not nothing.
     let _ = noted.recv();
     match wait {
-        true => Ok(Reply::ok(&task.wait()?)),
+        true => Ok(Reply::ok(&task.wait(&|| cancel.is_cancelled())?)),
         false => Ok(Reply::ok(&json!({"accepted": true}))),
     }
 }

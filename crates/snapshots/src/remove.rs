@@ -15,7 +15,7 @@ pub fn delete_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
-    _: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let wait = request.params().bool("wait_for_completion", true)?;
     let repository = service.snapshots.repository(request.part("repository"))?;
@@ -33,7 +33,7 @@ pub fn delete_snapshot(
         Ok(serde_json::json!({"acknowledged": true}))
     })?;
     if wait {
-        task.wait()?;
+        task.wait(&|| cancel.is_cancelled())?;
     }
     Ok(Reply::acknowledged())
 }

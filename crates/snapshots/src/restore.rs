@@ -30,7 +30,7 @@ pub fn restore_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
     body: &[u8],
-    _: &CancelFlag,
+    cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let wait = request.params().bool("wait_for_completion", false)?;
     let wanted = RestoreRequest::parse(&parse_object(body)?)?;
@@ -69,7 +69,7 @@ pub fn restore_snapshot(
         }}))
     })?;
     match wait {
-        true => Ok(Reply::ok(&task.wait()?)),
+        true => Ok(Reply::ok(&task.wait(&|| cancel.is_cancelled())?)),
         false => Ok(Reply::ok(&json!({"accepted": true}))),
     }
 }

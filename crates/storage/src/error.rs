@@ -71,17 +71,12 @@ pub fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
         }
         next = error.source();
     }
-    // A closed log and some libraries keep only the sentence: numbers 28 and 122 are those of Linux, 112 that of Windows; the last
-    // two are what Rust says of a kind without a number.
+    // A closed log and some libraries keep only the sentence: numbers 28 and 122 are those of Linux, 112 that of Windows. The last
+    // two are what Rust says of a kind without a number; anywhere but at the end they may be somebody's name of a field.
     let sentence = error.to_string();
-    [
-        "No space left on device",
-        "(os error 28)",
-        "(os error 122)",
-        "(os error 112)",
-        "no storage space",
-        "quota exceeded",
-    ]
-    .iter()
-    .any(|words| sentence.contains(words))
+    let numbers = ["(os error 28)", "(os error 122)", "(os error 112)"];
+    numbers.iter().any(|number| sentence.contains(number))
+        || ["No space left on device", "no storage space", "quota exceeded"]
+            .iter()
+            .any(|words| sentence.ends_with(words))
 }

@@ -259,12 +259,14 @@ impl TaskHandle {
         self.task.id()
     }
 
-    /// Waits for the result.
+    /// Waits for the result, as long as it is wanted; the job goes on without its client.
     ///
     /// # Errors
-    /// What the job failed with.
-    pub fn wait(self) -> Result<Value, EngineError> {
-        self.task.wait(None);
+    /// What the job failed with; [`EngineError::Cancelled`] soon after `is_unwanted` says that nobody waits any longer.
+    pub fn wait(self, is_unwanted: &dyn Fn() -> bool) -> Result<Value, EngineError> {
+        if self.task.wait_unless(None, is_unwanted).is_none() {
+            return Err(EngineError::Cancelled);
+        }
         self.result
             .lock()
             .take()

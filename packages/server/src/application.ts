@@ -346,10 +346,15 @@ function hasRefusedParts(action: Action | undefined, caller: ApiKey | undefined,
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(REFUSED_PART);
 }
 
-/** Whether the engine had no room for the request among those that wait; a request that is too large itself is another matter. */
+const NO_ROOM_FOR_READS = Buffer.from('rejected execution: search has');
+
+/**
+ * Whether the engine had no room for the read among those that wait. One that is too large itself, or whose model has too much to do, is
+ * another matter: others may be answered.
+ */
 function isRejected({ status, body }: Answer): boolean {
   if (status !== 429 || !(body instanceof Uint8Array)) return false;
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes('es_rejected_execution_exception');
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(NO_ROOM_FOR_READS);
 }
 
 async function carryOut(call: Call): Promise<Answer> {

@@ -120,6 +120,8 @@ export async function startServer(
     const open = services;
     services = undefined;
     stopKeys();
+    // While the data directory is still this process's.
+    await open?.keys.close(log);
     await open?.engine.close();
     stopTls();
     instruments.runtime.stop();

@@ -167,6 +167,7 @@ fn of_index(
     let log = salvage(&from.join("wal"))
         .unwrap_or_else(|error| Salvaged { records: Vec::new(), problems: vec![error] });
     let records: Vec<Record<'_>> = log.records.iter().filter_map(|bytes| Record::decode(bytes)).collect();
+    let unknown = log.records.len() - records.len();
     let mut next = records.iter().map(|record| record.seq_no + 1).max();
     next = next.max(covered.map(|covered| covered + 1));
     let mut last = covered;
@@ -214,6 +215,12 @@ fn of_index(
     }
     if !log.problems.is_empty() {
         repaired.notes.push("writes in damaged places of its log are lost; their number is not known".into());
+        repaired.lost = None;
+    }
+    if unknown > 0 {
+        repaired
+            .notes
+            .push(format!("{unknown} records of its log are of a kind that this version does not know"));
         repaired.lost = None;
     }
     if let Some(lost) = &mut repaired.lost {

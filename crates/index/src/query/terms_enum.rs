@@ -10,13 +10,21 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::multi_term::{TermFilter, scan_terms};
 use crate::Snapshot;
+use sparrow_types::work;
+
+/// What terms are taken for.
+const TERMS: &str = "terms_enum";
+
+/// Copies of a term at the most, at the end: of a segment's and of an index's list, in the answer as values and as text.
+const COPIES: usize = 4;
 
 impl Snapshot {
     /// The first `limit` terms of a `keyword` field that begin with `prefix`, behind `after`, in byte order; none of a field of another
     /// type. Terms of deleted documents are among them until their segment is merged.
     ///
     /// # Errors
-    /// [`QueryError::Cancelled`], [`QueryError::TooMuchEffort`] where too many terms are looked at, or when the index cannot be read.
+    /// [`QueryError::Cancelled`], [`QueryError::TooMuchEffort`] where too many terms are looked at, [`QueryError::TooMuchMemory`] where they
+    /// are too long together, or when the index cannot be read.
     pub fn first_keywords(
         &self,
         path: &str,
@@ -40,6 +48,8 @@ impl Snapshot {
         let begins = TermFilter::Prefix(prefix.into_owned());
         let range = TermFilter::Range(lower, Bound::Unbounded);
         let (mut last, mut of_segment) = (String::new(), 0);
+        let (mut held, mut taken, mut growing) = (0, 0, work::Growing::new(TERMS));
+        let mut too_much = None;
         scan_terms(self.searcher(), &terms, &range, false, Some(cancel), &mut |value, _| {
             // A dictionary that starts over is the next segment's.
             if value <= last.as_str() {
@@ -48,15 +58,30 @@ impl Snapshot {
             value.clone_into(&mut last);
             if begins.accepts(value, case_insensitive) {
                 of_segment += 1;
-                found.insert(value.to_owned());
-                if found.len() > limit {
-                    found.pop_last();
+                // What is pushed out makes room for another one of its length.
+                if found.insert(value.to_owned()) {
+                    held += COPIES * value.len();
+                }
+                if found.len() > limit
+                    && let Some(pushed_out) = found.pop_last()
+                {
+                    held = held.saturating_sub(COPIES * pushed_out.len());
+                }
+                if held > taken {
+                    if let Err(error) = growing.add(held - taken) {
+                        too_much = Some(error);
+                        return false;
+                    }
+                    taken = held;
                 }
             } else if !case_insensitive {
                 return false;
             }
             of_segment < limit
         })?;
-        Ok(found)
+        match too_much {
+            Some(error) => Err(error.into()),
+            None => Ok(found),
+        }
     }
 }

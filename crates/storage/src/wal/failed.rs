@@ -16,7 +16,7 @@ pub(super) struct Failed {
     pub durable_bytes: u64,
     pub written: u64,
     pub buffer: Vec<u8>,
-    pub collected: bool,
+    pub collected: Option<u64>,
     /// The file that takes over, as soon as it is there.
     pub begun: Option<Begun>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Failed {
 impl Failed {
     /// Cuts the file and begins another one, with the unsynced records in it if they are kept.
     pub fn reopen(&mut self, directory: &Path, keep_unsynced: bool) -> Result<(), StorageError> {
-        if keep_unsynced && !self.collected {
+        if keep_unsynced && self.collected.is_none() {
             let mut unsynced = Vec::new();
             // What lies behind `written` is a part of the buffer, from a write that failed.
             replay::records_between(&self.path, self.durable_bytes..self.written, &mut unsynced)?;
@@ -32,7 +32,7 @@ impl Failed {
             let mut again = Vec::new();
             unsynced.iter().for_each(|payload| record::frame(&mut again, FILE_HEADER as u64, payload));
             // The file is about to be cut.
-            (self.buffer, self.collected) = (again, true);
+            (self.buffer, self.collected) = (again, Some(unsynced.len() as u64));
         }
         let file = File::append(&self.path).map_err(StorageError::io("open", &self.path))?;
         file.set_len(self.durable_bytes)

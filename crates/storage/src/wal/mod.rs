@@ -62,8 +62,8 @@ struct State {
     /// Whether that is beginning the next one.
     rolling: bool,
     poisoned: Option<String>,
-    /// Whether an attempt to reopen the log has taken the unsynced records of the file over into the buffer.
-    collected: bool,
+    /// How many records are in the buffer, once an attempt to reopen the log has taken the unsynced ones of the file over into it.
+    collected: Option<u64>,
     /// Positions that failures took and reopening did not bring back, oldest first: above the first, up to the second.
     lost: Vec<(Lsn, Lsn)>,
 }
@@ -131,7 +131,7 @@ impl Wal {
                 busy: false,
                 rolling: false,
                 poisoned: begun.poisoned,
-                collected: false,
+                collected: None,
                 lost: Vec::new(),
             }),
             synced: Condvar::new(),
@@ -157,7 +157,7 @@ impl Wal {
         state.appended += 1;
         // While somebody else works on the file, the buffer waits, so that the file has one writer.
         if state.buffer.len() >= WRITE_THRESHOLD && !state.busy {
-            state.write_buffer()?;
+            self.write(&mut state, false)?;
         }
         Ok(state.appended)
     }
@@ -182,27 +182,51 @@ impl Wal {
                 self.synced.wait(&mut state);
                 continue;
             }
-            state.write_buffer()?;
-            let (file, path) = (state.file.clone(), state.path.clone());
-            let (target, bytes) = (state.appended, state.written);
-            let mark = Mark { generation: state.generation, bytes };
-            // Appends go on while the disk works.
-            let result = self
-                .unlocked(&mut state, false, || file.sync_data().inspect(|()| self.marks.lock().note(mark)));
-            match result.unwrap_or_else(|panic| resume_unwind(panic)) {
-                Ok(()) => {
-                    state.durable = target;
-                    state.durable_bytes = bytes;
-                }
-                Err(source) => {
-                    let error = StorageError::io("sync", &path)(source);
-                    state.poisoned = Some(error.to_string());
-                    self.synced.notify_all();
-                    return Err(error);
-                }
-            }
-            self.synced.notify_all();
+            self.write(&mut state, true)?;
         }
+    }
+
+    /// Writes what is in the buffer, and waits for the disk if the file is to be synced. Appends go on meanwhile.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`], which closes the log; what was in the buffer is there again, before what came meanwhile.
+    fn write(&self, state: &mut MutexGuard<'_, State>, sync: bool) -> Result<(), StorageError> {
+        let (file, path) = (state.file.clone(), state.path.clone());
+        let mut buffer = std::mem::take(&mut state.buffer);
+        let (target, bytes) = (state.appended, state.written + buffer.len() as u64);
+        let mark = Mark { generation: state.generation, bytes };
+        let result = self.unlocked(state, false, || {
+            if !buffer.is_empty() {
+                (&*file).write_all(&buffer).map_err(StorageError::io("write", &path))?;
+            }
+            if sync {
+                file.sync_data().map_err(StorageError::io("sync", &path))?;
+                self.marks.lock().note(mark);
+            }
+            Ok(())
+        });
+        if matches!(result, Ok(Ok(()))) {
+            state.written = bytes;
+            if sync {
+                (state.durable, state.durable_bytes) = (target, bytes);
+            }
+            if state.buffer.capacity() == 0 {
+                // One huge batch must not hold its memory for ever.
+                buffer.clear();
+                buffer.shrink_to(4 * WRITE_THRESHOLD);
+                state.buffer = buffer;
+            }
+        } else {
+            // Reopening cuts the file behind what was durable before.
+            buffer.append(&mut state.buffer);
+            state.buffer = buffer;
+        }
+        let result: Result<(), StorageError> = result.unwrap_or_else(|panic| resume_unwind(panic));
+        if let Err(error) = &result {
+            state.poisoned = Some(error.to_string());
+        }
+        self.synced.notify_all();
+        result
     }
 
     /// Makes everything appended so far durable.
@@ -281,9 +305,10 @@ impl Wal {
             state.go_on_in(begun);
         }
         attempt.unwrap_or_else(|panic| resume_unwind(panic))?;
-        state.buffer = Vec::new();
-        state.collected = false;
-        state.durable = state.appended;
+        // What could not be read any more is lost, like what was not to be kept.
+        state.durable = state.appended.min(state.durable + state.collected.take().unwrap_or_default());
+        state.give_up_unsynced();
+        (state.buffer, state.collected) = (Vec::new(), None);
         state.poisoned = None;
         Ok(())
     }
@@ -387,7 +412,7 @@ impl State {
             _ => {}
         }
         self.durable = self.appended;
-        (self.buffer, self.collected) = (Vec::new(), true);
+        (self.buffer, self.collected) = (Vec::new(), Some(0));
     }
 
     /// Continues in a new file; the current one has to be synced.
@@ -398,22 +423,6 @@ impl State {
         self.generation = begun.generation;
         self.written = begun.bytes;
         self.durable_bytes = begun.bytes;
-    }
-
-    fn write_buffer(&mut self) -> Result<(), StorageError> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
-        if let Err(source) = (&*self.file).write_all(&self.buffer) {
-            let error = StorageError::io("write", &self.path)(source);
-            self.poisoned = Some(error.to_string());
-            return Err(error);
-        }
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
-        // One huge batch must not hold its memory for ever.
-        self.buffer.shrink_to(4 * WRITE_THRESHOLD);
-        Ok(())
     }
 }
 

@@ -369,6 +369,73 @@ fn what_an_attempt_gave_up_stays_lost_when_a_later_one_keeps_what_is_unsynced() 
     assert_eq!(payloads(wal.replay().unwrap()), [&b"durable"[..], b"after"]);
 }
 
+/// Only what can be read again is written again; whoever waits for the rest must not be told that it is durable.
+#[test]
+fn an_unsynced_record_that_cannot_be_read_any_more_is_lost_when_the_log_is_reopened() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(FullDisk::default());
+    let _guard = sparrow_files::observe(folder.path(), disk.clone());
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let first = wal.append(b"durable").unwrap();
+    wal.sync(first).unwrap();
+    // Written without a sync, as it is that long.
+    let written = wal.append(&vec![7; WRITE_THRESHOLD]).unwrap();
+    let file = only_file_with_records(folder.path());
+    disk.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    assert!(wal.sync(written).is_err());
+    disk.full.store(false, std::sync::atomic::Ordering::SeqCst);
+    let mut bytes = fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&file, bytes).unwrap();
+    wal.reopen(true).unwrap();
+    assert!(wal.sync(first).is_ok() && wal.sync(written).is_err());
+    let after = wal.append(b"after").unwrap();
+    wal.sync(after).unwrap();
+    assert_eq!(payloads(wal.replay().unwrap()), [&b"durable"[..], b"after"]);
+}
+
+/// Holds up writes while it is told to.
+#[derive(Default)]
+struct Stalled {
+    stalls: std::sync::atomic::AtomicBool,
+    waiting: std::sync::atomic::AtomicBool,
+}
+
+impl sparrow_files::Observer for Stalled {
+    fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
+        use std::sync::atomic::Ordering::SeqCst;
+        while call.kind == sparrow_files::Kind::Write && self.stalls.load(SeqCst) {
+            self.waiting.store(true, SeqCst);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        sparrow_files::Verdict::Allow
+    }
+}
+
+/// Health and the clock ask on threads that all indices share.
+#[test]
+fn a_log_whose_disk_has_stalled_still_answers_what_others_ask_and_takes_appends() {
+    use std::sync::atomic::Ordering::SeqCst;
+    let folder = tempfile::tempdir().unwrap();
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let disk = Arc::new(Stalled::default());
+    let _guard = sparrow_files::observe(folder.path(), disk.clone());
+    let first = wal.append(b"first").unwrap();
+    disk.stalls.store(true, SeqCst);
+    std::thread::scope(|scope| {
+        let synced = scope.spawn(|| wal.sync(first));
+        while !disk.waiting.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        assert!(!wal.is_poisoned() && wal.has_unsynced() && wal.size_bytes() > 0);
+        assert_eq!(wal.append(b"second").unwrap(), first + 1);
+        disk.stalls.store(false, SeqCst);
+        synced.join().unwrap().unwrap();
+    });
+    wal.sync_all().unwrap();
+    assert_eq!(payloads(wal.replay().unwrap()), [&b"first"[..], b"second"]);
+}
+
 /// Panics in the next operation of a kind.
 struct Panics(Mutex<Option<sparrow_files::Kind>>);
 

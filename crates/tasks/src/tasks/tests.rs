@@ -66,13 +66,13 @@ fn results_survive_a_restart_and_numbers_go_on() {
         });
         let handle = handle.unwrap();
         let id = handle.id();
-        assert_eq!(handle.wait().unwrap(), json!({"total": 7}));
+        assert_eq!(handle.wait(&|| false).unwrap(), json!({"total": 7}));
         let failing = tasks
             .spawn(TaskSpec::new("x", "").persistent(), |_| {
                 Err(EngineError::IndexNotFound { name: "i".into() })
             })
             .unwrap();
-        assert!(failing.wait().is_err());
+        assert!(failing.wait(&|| false).is_err());
         id.rsplit_once(':').unwrap().1.parse::<u64>().unwrap()
     };
     let tasks = open(&folder);
@@ -88,7 +88,7 @@ fn results_survive_a_restart_and_numbers_go_on() {
     assert_eq!(failed.get("response"), None);
     let next = tasks.spawn(TaskSpec::new("y", ""), |_| Ok(Value::Null)).unwrap();
     assert!(next.id().ends_with(&format!(":{}", number + 2)));
-    next.wait().unwrap();
+    next.wait(&|| false).unwrap();
     assert!(tasks.unfinished().is_empty());
 }
 
@@ -98,7 +98,7 @@ fn results_of_other_tasks_are_not_kept() {
     let tasks = open(&folder);
     let handle = tasks.spawn(TaskSpec::new("x", ""), |_| Ok(json!(1))).unwrap();
     let number: u64 = handle.id().rsplit_once(':').unwrap().1.parse().unwrap();
-    handle.wait().unwrap();
+    handle.wait(&|| false).unwrap();
     assert_eq!(tasks.kept(number).unwrap(), None);
 }
 
@@ -126,7 +126,7 @@ fn a_running_task_shows_itself_and_can_be_cancelled() {
     assert_eq!(running[0].view(false).get("status"), None);
     assert!(running[0].wait(Some(Duration::from_millis(5))).is_none());
     running[0].cancel();
-    assert!(matches!(handle.wait(), Err(EngineError::Cancelled)));
+    assert!(matches!(handle.wait(&|| false), Err(EngineError::Cancelled)));
     while !tasks.running().is_empty() {
         std::thread::yield_now();
     }
@@ -153,7 +153,7 @@ fn a_task_that_was_running_is_found_after_a_crash() {
         }
         tasks.close();
         let id = handle.id();
-        assert!(handle.wait().is_err());
+        assert!(handle.wait(&|| false).is_err());
         assert!(
             tasks.spawn(TaskSpec::new("y", ""), |_| Ok(Value::Null)).is_err(),
             "a closed server starts nothing"
@@ -175,7 +175,7 @@ fn a_panic_is_an_error_of_the_task() {
     let folder = tempfile::tempdir().unwrap();
     let tasks = open(&folder);
     let handle = tasks.spawn(TaskSpec::new("x", "").persistent(), |_| panic!("on purpose")).unwrap();
-    assert_eq!(handle.wait().unwrap_err().status(), 500);
+    assert_eq!(handle.wait(&|| false).unwrap_err().status(), 500);
 }
 
 #[test]

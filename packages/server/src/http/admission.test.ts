@@ -98,6 +98,15 @@ describe('admission', () => {
     expect(() => admission.admit('search')).toThrow(HttpError);
   });
 
+  it('admits one at least, though the engine has refused the only one', () => {
+    const admission = new Admission();
+    const only = admission.admit('search');
+    admission.refused('search');
+    only?.leave();
+    admission.admit('get_doc');
+    expect(() => admission.admit('get_doc')).toThrow(HttpError);
+  });
+
   it('refuses a share of the reads while a turn of the event loop that many came with takes too long', () => {
     const admission = new Admission();
     const refusedOf = (count: number): number => {

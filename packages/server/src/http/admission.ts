@@ -160,7 +160,8 @@ export class Admission {
   refused(op: string): void {
     if (!READS.has(op)) return;
     const now = performance.now();
-    const others = this.#active - 1;
+    // One at least: it is how the server learns that there is room again.
+    const others = Math.max(1, this.#active - 1);
     this.#fits = now < this.#fullUntil ? Math.min(this.#fits, others) : others;
     this.#fullUntil = now + FULL_MS;
   }

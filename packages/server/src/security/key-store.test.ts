@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { createLogger } from '../log.js';
 import { seal, sealPieces } from '../sealed-file.js';
 import { type ApiKey, KeyStore, type NewKey } from './key-store.js';
 import { type KeyText, keysInFile } from './key-text.js';
@@ -210,6 +211,24 @@ describe('a store that the disk does not take', () => {
     expect(names((await KeyStore.open(data)).all())).toEqual([]);
     isRefusing = false;
     await expect.poll(async () => names((await KeyStore.open(data)).all()), { timeout: 5_000 }).toEqual(['kept']);
+  });
+
+  it('writes what is in force once more when the server ends', async () => {
+    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+    let isRefusing = false;
+    const replace = async (pieces: Parameters<KeyText['replace']>[0]): Promise<boolean> => {
+      const isNew = await file.replace(pieces);
+      if (isRefusing) throw new Error('the disk refuses');
+      return isNew;
+    };
+    const keys = await KeyStore.open(data, {}, { ...file, replace });
+    await keys.create(named('kept'), NOW);
+    isRefusing = true;
+    await expect(keys.create(named('refused'), NOW)).rejects.toThrow('the disk refuses');
+    await file.replace(sealPieces(['{"format":1,"keys":[', ']']));
+    isRefusing = false;
+    await keys.close(createLogger('error', () => undefined));
+    expect(names((await KeyStore.open(data)).all())).toEqual(['kept']);
   });
 
   it('stays what it was, in memory and on the disk, and says so', async () => {

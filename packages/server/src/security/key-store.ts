@@ -436,6 +436,16 @@ export class KeyStore {
     this.#putsBack.unref();
   }
 
+  /** Ends once changes under way are done, and writes the keys in force over one that was refused, which the next start would take over. */
+  async close(log: Logger): Promise<void> {
+    clearTimeout(this.#putsBack);
+    await this.#changes;
+    if (!this.#isUncertain) return;
+    await this.#putBack().catch((error: unknown) => {
+      log.error('the file of the API keys may hold a change that was refused', { error: String(error) });
+    });
+  }
+
   async #write(keys: KeyList): Promise<boolean> {
     try {
       return await this.#text.replace(sealPieces(textsOf(keys)));
