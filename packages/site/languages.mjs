@@ -1,25 +1,28 @@
 // The same request in JavaScript and Python, made from the example in curl: one source, three tabs. The tests run all three.
+import { clientCall } from './client-calls.mjs';
 
-const ADDRESS = /^(?:http:\/\/)?localhost:9200(\/.*)?$/;
+const ADDRESS = /^(?:http:\/\/)?localhost:(\d+)(\/.*)?$/;
+const PORT = '9200';
 const WIDTH = 100;
 
+/** What the two lines that make `KEY` and `es` are in another language, for the server whose data is in `folder`. */
 const SETUPS = {
-  js: `import { readFileSync } from 'node:fs';
+  js: (folder, port) => `import { readFileSync } from 'node:fs';
 import { Client } from '@elastic/elasticsearch'; // npm install @elastic/elasticsearch@8
 
 const client = new Client({
-  node: 'http://localhost:9200',
-  auth: { apiKey: readFileSync('data/owner.key', 'utf8').trim() },
+  node: 'http://localhost:${port}',
+  auth: { apiKey: readFileSync('${folder}/owner.key', 'utf8').trim() },
 });
 `,
-  python: `import json, pathlib, urllib.request
+  python: (folder, port) => `import json, pathlib, urllib.request
 
-KEY = pathlib.Path('data/owner.key').read_text().strip()
+KEY = pathlib.Path('${folder}/owner.key').read_text().strip()
 
 
 def es(method, path, body=None):
     request = urllib.request.Request(
-        'http://localhost:9200' + path,
+        'http://localhost:${port}' + path,
         method=method,
         headers={'Authorization': 'ApiKey ' + KEY, 'Content-Type': 'application/json'},
         data=None if body is None else json.dumps(body).encode(),
@@ -29,19 +32,35 @@ def es(method, path, body=None):
 `,
 };
 
+const CONNECTION = /^KEY=\$\(cat ([\w-]+)\/owner\.key\)\n(?:es\(\) \{[^\n]*\}\n)?/;
+
 /**
- * A block for the shell in the other languages: the two lines that make `KEY` and `es`, or calls of `es`.
+ * A block for the shell in the other languages: the lines that make `KEY` and `es`, calls of `es`, or both.
  *
  * @returns {{ js: string, python: string } | undefined} undefined where it does something else as well
  */
 export function translated(text) {
-  if (/^KEY=\$\(cat data\/owner\.key\)\nes\(\) \{[^\n]*\}\n*$/.test(text)) return { ...SETUPS };
-  const calls = commandsOf(text)?.map(callOf);
-  if (calls === undefined || calls.length === 0 || calls.includes(undefined)) return undefined;
-  return {
-    js: calls.map((call) => written(call, JS)).join('\n') + '\n',
-    python: calls.map((call) => written(call, PYTHON)).join('\n') + '\n',
-  };
+  const [connection = '', folder] = CONNECTION.exec(text) ?? [];
+  const requests = requestsOf(text.slice(connection.length));
+  if (requests === undefined || (folder === undefined && requests.length === 0)) return undefined;
+  const [port = PORT, ...others] = new Set(requests.map((request) => request.port));
+  // The client that there is asks the usual server.
+  if (others.length > 0 || (folder === undefined && port !== PORT)) return undefined;
+  const block = (language, write) => [
+    ...(folder === undefined ? [] : [SETUPS[language](folder, port)]),
+    ...requests.map((request) => `${write(request)}\n`),
+  ];
+  return { js: block('js', inJavaScript).join(''), python: block('python', inPython).join('') };
+}
+
+/**
+ * What the calls of `es` in a block send.
+ *
+ * @returns {{ port: string, method: string, path: string, body?: object }[] | undefined} undefined where it does something else as well
+ */
+export function requestsOf(text) {
+  const requests = commandsOf(text)?.map(requestOf);
+  return requests?.includes(undefined) ? undefined : requests;
 }
 
 /** The words of each command; undefined where the shell does more than to take away quotes. */
@@ -69,7 +88,7 @@ function commandsOf(text) {
 }
 
 /** A call of `es` as what it sends. */
-function callOf([program, ...words]) {
+function requestOf([program, ...words]) {
   if (program !== 'es') return undefined;
   const call = {};
   while (words.length > 0) {
@@ -77,7 +96,7 @@ function callOf([program, ...words]) {
     const address = ADDRESS.exec(word);
     if (word === '-X') call.method = words.shift();
     else if (word === '-d') call.body = words.shift();
-    else if (address !== null && call.path === undefined) call.path = address[1] ?? '/';
+    else if (address !== null && call.path === undefined) [, call.port, call.path = '/'] = address;
     else return undefined;
   }
   if (call.path === undefined) return undefined;
@@ -95,7 +114,6 @@ const quoted = (text) =>
     .replaceAll(String.raw`\"`, '"')
     .replaceAll("'", String.raw`\'`)}'`;
 const JS = {
-  call: (args) => `console.log(JSON.stringify(await client.transport.request(${args})));`,
   name: (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : quoted(name)),
   open: '{ ',
   close: ' }',
@@ -103,7 +121,6 @@ const JS = {
   step: '  ',
 };
 const PYTHON = {
-  call: (args) => `print(json.dumps(es(${args})))`,
   name: quoted,
   open: '{',
   close: '}',
@@ -114,12 +131,19 @@ const PYTHON = {
   step: '    ',
 };
 
-function written({ method, path, body }, language) {
-  if (language === JS)
-    return language.call(literal({ method, path, ...(body === undefined ? {} : { body }) }, JS, '', 32));
-  const start = `${quoted(method)}, ${quoted(path)}`;
-  const room = WIDTH - start.length - 24;
-  return language.call(body === undefined ? start : `${start}, ${literal(body, language, '', room)}`);
+/** By the method that Elastic's client has for the request, or as the path where only Sparrow has it. */
+function inJavaScript(request) {
+  const { method, path, body } = request;
+  const plain = { name: 'transport.request', params: { method, path, ...(body === undefined ? {} : { body }) } };
+  const { name, params } = clientCall(request) ?? plain;
+  const start = `console.log(JSON.stringify(await client.${name}(`;
+  const isEmpty = Object.keys(params).length === 0;
+  return `${start}${isEmpty ? '' : literal(params, JS, '', WIDTH - start.length - 4)})));`;
+}
+
+function inPython({ method, path, body }) {
+  const start = `print(json.dumps(es(${quoted(method)}, ${quoted(path)}`;
+  return `${start}${body === undefined ? '' : `, ${literal(body, PYTHON, '', WIDTH - start.length - 5)}`})))`;
 }
 
 /** A value in a language: in one line where it fits, else a member a line. */

@@ -1,9 +1,11 @@
 // `sparrow import` against a real server.
 import { createHash } from 'node:crypto';
 import { appendFile, mkdtemp, rm, truncate, utimes, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -172,6 +174,49 @@ describe('a file of JSON lines', () => {
     expect(stderr).toMatch(/document 3: it is no JSON object/);
     expect(stderr).toMatch(/document 4: .*failed to parse field \[n\]/);
     expect(await count('strict')).toBe(2);
+  });
+});
+
+describe('a file that is no file of columns', () => {
+  const MIB = 1 << 20;
+
+  /** Imports `first` and then two gigabytes of `piece` again and again, from standard input; says too how much memory that took at most. */
+  async function fed(first: string, piece: string): Promise<Ended & { readonly mebibytes: number }> {
+    const args = ['import', '-', '--format', 'csv', '--index', 'endless', '--url', server.url, '--data', server.data];
+    const long = piece.repeat(Math.ceil(MIB / piece.length));
+    const { process: child, ended } = begin(args, {}, Readable.from([first, ...Array<string>(2048).fill(long)]));
+    let mebibytes = 0;
+    const watch = setInterval(() => {
+      const file = `/proc/${String(child.pid)}/status`;
+      const peak = existsSync(file) ? /^VmHWM:\s+(\d+)/m.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
+      mebibytes = Math.max(mebibytes, Number(peak ?? 0) / 1024);
+    }, 20);
+    const result = await ended.finally(() => {
+      clearInterval(watch);
+    });
+    return { ...result, mebibytes };
+  }
+
+  it.each([
+    ['columns without end', '', 'a,', 'its first line has more than 1,000,000 columns'],
+    ['columns without names', '', ',', 'its first line has more than 1,000,000 columns'],
+    ['one name without end', '', 'x', 'its first line is longer than 8 MB'],
+    ['a quote in the names that is never closed', '"', 'x\n', 'its first line is longer than 8 MB'],
+    [
+      'too many columns',
+      `${'a,'.repeat(10_000)}b\n`,
+      '1\n',
+      'its first line has 10,001 columns, at most 10,000 can be read',
+    ],
+    ['cells without end', 'n,t\n1,one\n2,', 'b,', 'has more than 1,000,000 columns: is this a file of columns?'],
+    ['a cell without end', 'n,t\n1,one\n2,', 'x', 'the row behind document 1 is longer than 100 MB'],
+    ['a quote that is never closed', 'n,t\n1,one\n2,"', 'x\n', 'the row behind document 1 is longer than 100 MB'],
+  ])('ends the import with a sentence and in little memory: %s', async (_, first, piece, sentence) => {
+    const { code, stderr, mebibytes } = await fed(first, piece);
+    expect(stderr).toContain(sentence);
+    expect(stderr).not.toMatch(/\n {4}at /);
+    expect(code).toBe(1);
+    expect(mebibytes).toBeLessThan(600);
   });
 });
 

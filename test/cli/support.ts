@@ -1,5 +1,6 @@
 // The command line, as a user runs it.
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 const CLI = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url));
@@ -16,7 +17,11 @@ export interface Running {
 }
 
 /** Starts a command without a terminal; `input` is its standard input. */
-export function begin(args: readonly string[], env: Readonly<Record<string, string>> = {}, input?: string): Running {
+export function begin(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  input: string | Readable = '',
+): Running {
   // The test runner's own environment asks for colours.
   const environment = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => name !== 'FORCE_COLOR' && !name.startsWith('SPARROW_')),
@@ -28,7 +33,8 @@ export function begin(args: readonly string[], env: Readonly<Record<string, stri
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
   // A command that does not read its input closes it.
   child.stdin.on('error', () => undefined);
-  child.stdin.end(input ?? '');
+  if (typeof input === 'string') child.stdin.end(input);
+  else input.pipe(child.stdin);
   const ended = new Promise<Ended>((resolve) => {
     child.on('close', (code) => {
       resolve({ code, stdout, stderr });

@@ -67,18 +67,22 @@ export function examplesOf(blocks: readonly Fence[]): Example[] {
   });
 }
 
-/** A server on an empty data directory, a shell beside it, and what examples need. */
+/** The address that pages give to a second server, whose data is in `elsewhere`, with the same repositories. */
+const SECOND = 'localhost:9201';
+
+/** A server on an empty data directory, a second one where a page has it, a shell beside them, and what examples need. */
 export class World {
   readonly #folder: string;
-  readonly #server: RunningServer;
+  /** By the address that pages give to each. */
+  readonly #servers: ReadonlyMap<string, RunningServer>;
   readonly #shell: ChildProcessWithoutNullStreams;
   /** Blocks that begin with an import are what later blocks of their language stand on. */
   readonly #setups = new Map<Language, string>();
   #count = 0;
 
-  private constructor(folder: string, server: RunningServer) {
+  private constructor(folder: string, server: RunningServer, second: RunningServer | undefined) {
     this.#folder = folder;
-    this.#server = server;
+    this.#servers = new Map([['localhost:9200', server], ...(second === undefined ? [] : [[SECOND, second] as const])]);
     const env = {
       ...process.env,
       PATH: [join(folder, 'bin'), process.env['PATH']].join(delimiter),
@@ -89,7 +93,8 @@ export class World {
     this.#shell.stdin.write('exec 2>&1\n');
   }
 
-  static async start(): Promise<World> {
+  /** @param page the page whose examples are to be run */
+  static async start(page: string): Promise<World> {
     const folder = mkdtempSync(join(tmpdir(), 'sparrow-documentation-'));
     mkdirSync(join(folder, 'bin'));
     const command = join(folder, 'bin', 'sparrow');
@@ -98,21 +103,25 @@ export class World {
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     const args = ['--repo-path', join(folder, 'snapshots')];
-    return new World(folder, await startServer({ data: join(folder, 'data'), args }));
+    const server = await startServer({ data: join(folder, 'data'), args });
+    if (!page.includes(SECOND)) return new World(folder, server, undefined);
+    const more = [...args, '--deploy-at-start', 'false'];
+    return new World(folder, server, await startServer({ data: join(folder, 'elsewhere'), args: more }));
   }
 
   async stop(): Promise<void> {
     this.#shell.stdin.end();
-    await this.#server.stop();
+    for (const server of this.#servers.values()) await server.stop();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
   /** Runs an example; resolves with what it printed. */
   async run({ language, text }: Example): Promise<string> {
-    const adapted = text.replaceAll('localhost:9200', this.#server.url.replace('http://', ''));
+    let adapted = text;
+    for (const [address, { url }] of this.#servers) adapted = adapted.replaceAll(address, url.replace('http://', ''));
     if (language === 'sh') return this.#runInShell(adapted);
     // A block with a connection of its own is a whole program.
-    const isWhole = this.#setups.has(language) && /^const \w+ = new Client\(/m.test(adapted);
+    const isWhole = this.#setups.has(language) && /^(?:const \w+ = new Client|def es)\(/m.test(adapted);
     const setup = isWhole ? '' : (this.#setups.get(language) ?? '');
     if (!isWhole && /^(?:import|from) /.test(adapted)) this.#setups.set(language, `${setup}${adapted}\n`);
     this.#count += 1;

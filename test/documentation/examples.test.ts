@@ -1,13 +1,19 @@
-// Every example of the pages that begin with a task is run, in the order of the page, against a server of its own.
+// Every example of the pages that have some is run, in the order of the page, against a server of its own.
 import { spawnSync } from 'node:child_process';
 
+import { Client, type TransportRequestParams } from '@elastic/elasticsearch';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { translated } from '../../packages/site/languages.mjs';
+import { requestsOf, translated } from '../../packages/site/languages.mjs';
 import { type Example, LANGUAGES, type Language, World, difference, examplesOf } from './example-runner.js';
 import { fences, pagesUnder, read } from './pages.js';
 
-const PAGES = ['docs/start.md', 'docs/tutorial.md', 'docs/faq.md', ...pagesUnder('docs/guides')];
+const REFERENCE = ['api-keys', 'hybrid-search', 'ingest', 'reindex', 'semantic-text', 'snapshots'];
+const PAGES = [
+  ...['docs/start.md', 'docs/tutorial.md', 'docs/faq.md'],
+  ...pagesUnder('docs/guides'),
+  ...REFERENCE.map((name) => `docs/${name}.md`),
+];
 /** Pages that only talk about the command line. */
 const IN_THE_SHELL = ['docs/tutorial.md', 'docs/guides/running-a-server.md', 'docs/guides/securing-a-server.md'];
 
@@ -41,7 +47,7 @@ describe.each(PAGES)('%s', (page) => {
 function runs(mine: readonly Example[], page: string, language: Language): void {
   let world: World;
   beforeAll(async () => {
-    world = await World.start();
+    world = await World.start(read(page));
   });
   afterAll(async () => {
     await world.stop();
@@ -78,26 +84,79 @@ it.each(PAGES.filter((page) => !IN_THE_SHELL.includes(page)))('%s has its reques
   expect(LANGUAGES.map(count)).toEqual(LANGUAGES.map(() => count('sh')));
 });
 
+/** What a text in JavaScript sends through the official client, which asks nobody. */
+async function sentBy(text: string): Promise<object[]> {
+  const client = new Client({ node: 'http://localhost:9200' });
+  const sent: object[] = [];
+  const note = ({ method, path, querystring, body }: TransportRequestParams): Promise<object> => {
+    sent.push({ method, ...placeOf(path, querystring as object | undefined), body: body ?? undefined });
+    return Promise.resolve({});
+  };
+  client.transport.request = note as typeof client.transport.request;
+  const program = new Function('client', 'console', `return (async () => { ${text} })()`) as (
+    client: Client,
+    console: { log: () => void },
+  ) => Promise<void>;
+  await program(client, { log: () => undefined });
+  return sent;
+}
+
+/** A path and its parameters, however they are written. */
+function placeOf(path: string, more: object = {}): object {
+  const [place = '', query] = path.split('?');
+  const parameters = [...new URLSearchParams(query), ...Object.entries(more)].map(([name, value]) => {
+    const text = String(value);
+    return [name, text === '' ? 'true' : text];
+  });
+  return { path: decodeURIComponent(place), query: Object.fromEntries(parameters) as object };
+}
+
 it('a request in the shell becomes one in JavaScript and Python, or nothing', () => {
-  const body = `{ "a": [1, true, null], "b": "it's" }`.replace("'", '');
+  const body = `{ "a": [1, true, null], "b": "its" }`;
   expect(translated(`es -X PUT 'localhost:9200/x/_doc/1?refresh=true' -d '${body}'\n`)).toEqual({
-    js: `console.log(JSON.stringify(await client.transport.request({
-  method: 'PUT',
-  path: '/x/_doc/1?refresh=true',
-  body: { a: [1, true, null], b: 'its' },
+    js: `console.log(JSON.stringify(await client.index({
+  index: 'x',
+  id: '1',
+  refresh: true,
+  document: { a: [1, true, null], b: 'its' },
 })));\n`,
     python: `print(json.dumps(es('PUT', '/x/_doc/1?refresh=true', {'a': [1, True, None], 'b': 'its'})))\n`,
   });
-  expect(translated('# why\nes localhost:9200 # what\n')?.python).toBe("print(json.dumps(es('GET', '/')))\n");
-  for (const other of [
+  expect(translated('# why\nes localhost:9200 # what\n')).toEqual({
+    js: 'console.log(JSON.stringify(await client.info()));\n',
+    python: "print(json.dumps(es('GET', '/')))\n",
+  });
+  const other = translated('KEY=$(cat elsewhere/owner.key)\nes localhost:9201/_tasks\n');
+  expect(other?.js).toMatch(/node: 'http:\/\/localhost:9201'[^]*elsewhere\/owner\.key[^]*client\.tasks\.list\(\)/);
+  expect(other?.python).toMatch(/elsewhere\/owner\.key[^]*'http:\/\/localhost:9201'[^]*es\('GET', '\/_tasks'\)/);
+  for (const text of [
     'sparrow status',
     'es localhost:9200/$INDEX',
     'es localhost:9200 | head',
     'es -H x localhost:9200',
     "es localhost:9200 -d '{'",
+    'es localhost:9201',
+    'es localhost:9200\nes localhost:9201',
   ]) {
-    expect(translated(`${other}\n`), other).toBeUndefined();
+    expect(translated(`${text}\n`), text).toBeUndefined();
   }
+});
+
+it('a method of the client sends what curl sends; only what Elasticsearch does not have goes as a path', async () => {
+  const blocks = pagesUnder('docs').flatMap((page) => fences(read(page)).filter(({ language }) => language === 'sh'));
+  let count = 0;
+  for (const { text } of blocks) {
+    const js = translated(`${text}\n`)?.js.replace(/^import [^]*?\n\}\);\n/, '');
+    const requests = requestsOf(`${text}\n`.replace(/^KEY=[^\n]*\n(?:es\(\) [^\n]*\n)?/, ''));
+    if (js === undefined || requests === undefined) continue;
+    expect(await sentBy(js), text).toEqual(
+      requests.map(({ method, path, body }) => ({ method, ...placeOf(path), body })),
+    );
+    const plain = requests.filter(({ path }) => !path.startsWith('/_ext/'));
+    if (plain.length === requests.length) expect(js).not.toContain('transport.request');
+    count += requests.length;
+  }
+  expect(count).toBeGreaterThan(60);
 });
 
 it('an answer that is not as shown is told', () => {

@@ -1,6 +1,7 @@
 // The start over a cluster that is not there, or not what it should be. What answers here is no cluster, which is the point.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -42,6 +43,7 @@ async function nobody(): Promise<string> {
 }
 
 interface Started {
+  readonly data: string;
   readonly url: () => string | undefined;
   readonly output: () => string;
   readonly exited: Promise<number | null>;
@@ -56,6 +58,7 @@ async function start(cluster: string, ...args: string[]): Promise<Started> {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   return {
+    data,
     url: () => /"msg":"listening","url":"([^"]+)"/.exec(output)?.[1],
     output: () => output,
     exited: new Promise((resolve) => child.on('exit', resolve)),
@@ -122,6 +125,39 @@ describe('a start over a cluster', () => {
     }
     const server = await start(fake.url, '--cluster-ca', join(folder, 'right.pem'));
     await until(() => server.output().includes('"msg":"ready"'), server.output);
+    await fake.close();
+  });
+
+  it('makes one owner key, however many servers are started at once over an empty cluster', async () => {
+    // Both have seen that there is none before either of them writes.
+    const waiting: (() => void)[] = [];
+    const fake = await fakeNode(async ({ method, path }) => {
+      if (method !== 'PUT' || !path.endsWith('/_doc/api_keys') || waiting.length >= 2) return undefined;
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+        if (waiting.length === 2) for (const go of waiting) go();
+      });
+      return undefined;
+    });
+    const servers = [await start(fake.url), await start(fake.url)];
+    for (const { output } of servers) await until(() => output().includes('"msg":"ready"'), output);
+    const keysOf = await fetch(`${fake.url}/.sparrow-state/_doc/api_keys`);
+    const { _source: source } = (await keysOf.json()) as { _source: { text: string } };
+    const { keys } = JSON.parse(source.text) as { keys: { owner: boolean }[] };
+    expect(keys.filter(({ owner }) => owner)).toHaveLength(1);
+
+    const files = servers.map(({ data }) => join(data, 'owner.key'));
+    const [file = ''] = files.filter((name) => existsSync(name));
+    expect(files.filter((name) => existsSync(name))).toEqual([file]);
+    const authorization = `ApiKey ${(await readFile(file, 'utf8')).trim()}`;
+    for (const { url } of servers) {
+      const answer = await fetch(`${url() ?? ''}/_security/_authenticate`, { headers: { authorization } });
+      expect(answer.status).toBe(200);
+    }
+    // The one that came second says where the key is, and the one that has it need not.
+    const hints = servers.map(({ output }) => output().includes('the owner key was made by another server'));
+    expect(hints).toEqual(files.map((name) => !existsSync(name)));
+    expect(servers.map(({ output }) => output().includes('the owner key is in'))).toEqual(hints.map((hint) => !hint));
     await fake.close();
   });
 

@@ -184,7 +184,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page
         .locator('input[type=file]')
         .setInputFiles({ name: 'Films 2024.csv', mimeType: 'text/csv', buffer: Buffer.from(CSV) });
-      await page.getByText('3 documents in CSV').waitFor();
+      await page.getByText('3 documents, read as CSV').waitFor();
       expect(await page.getByLabel('Into the index').inputValue()).toBe('films-2024');
       await look('prepare');
       await page.getByRole('button', { name: 'Add 3 documents' }).click();
@@ -337,6 +337,37 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByRole('button', { name: 'Forget the key' }).click();
       await page.getByLabel('API key').waitFor();
       expect(await page.evaluate('sessionStorage.getItem("sparrow-key")')).toBeNull();
+    });
+
+    it('leads to the documentation, which leads back to the same search, still signed in', async () => {
+      await page.getByLabel('API key').fill(server.apiKey);
+      await page.keyboard.press('Enter');
+      await page.getByRole('link', { name: 'Search' }).click();
+      await page.locator('[data-search]').fill('how to avoid pain after running');
+      await page.locator('.column.meaning .hit').first().waitFor();
+      const place = page.url();
+      await page.getByRole('link', { name: 'Docs' }).click();
+      await page.getByRole('heading', { name: 'Documentation', level: 1 }).waitFor();
+      await page.setViewportSize(PHONE);
+      await page.getByRole('main').getByRole('link', { name: 'tutorial' }).first().click();
+      const heading = page.getByRole('heading', { name: /^Tutorial/, level: 1 });
+      await heading.waitFor();
+      // On a phone one sees the page, and not the list of all pages first.
+      expect((await heading.boundingBox())?.y ?? Infinity).toBeLessThan(PHONE.height / 2);
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole('link', { name: 'All pages' }).click();
+      await page.getByRole('link', { name: 'Hybrid search' }).first().click();
+      await page.getByRole('heading', { name: 'Hybrid search', level: 1 }).waitFor();
+      await page.setViewportSize(WIDE);
+      await page.getByText('JavaScript', { exact: true }).nth(1).click();
+      expect(await page.locator('.tab[data-language=js]').nth(1).innerText()).toContain('await client.indices.create');
+      expect(await page.locator('.tab[data-language=sh]').nth(1).isVisible()).toBe(false);
+      for (let step = 0; step < 4; step += 1) await page.goBack();
+      await page.locator('.column.meaning .hit').first().waitFor();
+      expect(page.url()).toBe(place);
+      await page.goto(`${server.url}/_docs`);
+      await page.getByRole('link', { name: 'Console', exact: true }).click();
+      await page.locator('[data-search]').waitFor();
     });
 
     it('never asked anybody else, and its policy was never broken', () => {

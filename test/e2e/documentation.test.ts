@@ -1,8 +1,6 @@
 // The documentation is true where a program can tell: commands run as they stand, links lead somewhere, named places are there.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -29,18 +27,16 @@ function commands(page: string): string {
 }
 
 let server: RunningServer;
-let repositories: string;
 beforeAll(async () => {
-  repositories = await mkdtemp(join(tmpdir(), 'sparrow-repositories-'));
-  server = await startServer({ args: ['--repo-path', repositories] });
+  server = await startServer();
 });
 afterAll(async () => {
   await server.stop();
 });
 
 /** Runs a page's commands as they stand, but for where the server is; resolves with the answers. */
-async function run(page: string, adapt = (script: string): string => script): Promise<any[]> {
-  const script = adapt(commands(page))
+async function run(page: string): Promise<any[]> {
+  const script = commands(page)
     .replaceAll('localhost:9200', server.url.replace('http://', ''))
     .replaceAll('data/owner.key', join(server.data, 'owner.key'));
   const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', script]);
@@ -71,30 +67,6 @@ describe('the commands of', () => {
     await server.request('POST', '/articles/_refresh');
     expect((await server.request('GET', '/articles/_search', undefined, apiKey)).body.hits.total.value).toBe(2);
     expect((await server.request('PUT', '/articles/_doc/3', {}, apiKey)).status).toBe(403);
-  });
-
-  it('docs/api-keys.md make a key', async () => {
-    const [made] = await run('docs/api-keys.md');
-    expect(made).toMatchObject({ name: 'shop', encoded: expect.any(String) as string });
-  });
-
-  it('docs/snapshots.md make a backup and bring it back', async () => {
-    await server.request('PUT', '/articles/_doc/1?refresh=true', { title: 'a' });
-    const other = await startServer({ args: ['--deploy-at-start', 'false', '--repo-path', repositories] });
-    const answers = await run('docs/snapshots.md', (script) =>
-      script
-        .replaceAll('localhost:9201', other.url.replace('http://', ''))
-        .replaceAll('elsewhere/owner.key', join(other.data, 'owner.key')),
-    ).finally(() => other.stop());
-    expect(answers).toMatchObject([
-      { acknowledged: true },
-      { snapshot: { state: 'SUCCESS', indices: ['articles'] } },
-      { snapshots: [{ snapshot: 'monday' }] },
-      { snapshot: { state: 'SUCCESS', feature_states: [{ feature_name: 'security' }] } },
-      { snapshot: { indices: ['articles-monday'] } },
-      { acknowledged: true },
-      { snapshot: { indices: ['articles'] } },
-    ]);
   });
 });
 

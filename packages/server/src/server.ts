@@ -100,7 +100,7 @@ export async function startServer(
     // The engine holds the directory's lock from here on: only now may files in it be written.
     const keys = await KeyStore.open(config.data, { keys: config.maxApiKeys }, sharedKeys(engine));
     stopKeys = keys.follow(log);
-    const newOwnerKey = await ensureOwner(keys, config);
+    const newOwnerKey = await ensureOwner(keys, config, log);
     services = {
       engine,
       keys,
@@ -201,13 +201,19 @@ function openNative(config: Config): Promise<SearchEngine> {
   });
 }
 
-async function ensureOwner(keys: KeyStore, config: Config): Promise<IssuedKey | undefined> {
+async function ensureOwner(keys: KeyStore, config: Config, log: Logger): Promise<IssuedKey | undefined> {
   const given = config.apiKey === undefined ? undefined : decodeKey(config.apiKey);
   if (given !== undefined) {
     await keys.setOwner(config.data, given.id, given.secret, Date.now());
     return undefined;
   }
-  return keys.owner() === undefined ? keys.createOwner(config.data, Date.now()) : undefined;
+  const made = await keys.ensureOwner(config.data, Date.now());
+  if (made === undefined && keys.isShared && !(await keys.isOwnerIn(config.data, Date.now()))) {
+    log.info('the owner key was made by another server of this cluster', {
+      owner_key: 'in the data directory of that server; to choose it, start all servers with the same SPARROW_API_KEY',
+    });
+  }
+  return made;
 }
 
 function listen(server: Server, { host, port, tlsCert }: Config): Promise<string> {

@@ -8,6 +8,7 @@ export interface Asked {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
+  readonly query: URLSearchParams;
   readonly body: string;
 }
 
@@ -21,8 +22,11 @@ export interface Reply {
   readonly times?: number;
 }
 
-/** Answers a request; `drop` ends the connection without an answer, undefined is the usual answer. */
-export type Answering = (asked: Asked) => Reply | 'drop' | undefined;
+/** What answers a request; `drop` ends the connection without an answer, undefined is the usual answer. */
+export type Answered = Reply | 'drop' | undefined;
+
+/** Answers a request, when it wants to. */
+export type Answering = (asked: Asked) => Answered | Promise<Answered>;
 
 export interface Fake {
   readonly url: string;
@@ -35,12 +39,16 @@ export interface Fake {
 class Kept {
   readonly #documents = new Map<string, { readonly source: unknown; readonly seqNo: number }>();
 
-  answer({ method, path, body }: Asked): Reply {
+  answer({ method, path, query, body }: Asked): Reply {
     const known = this.#documents.get(path);
     if (method === 'GET') {
       if (known === undefined) return { status: 404, body: { found: false } };
       return { body: { found: true, _seq_no: known.seqNo, _primary_term: 1, _source: known.source } };
     }
+    const expected = query.get('if_seq_no');
+    const isOther = expected !== null && expected !== String(known?.seqNo);
+    if (isOther || (query.get('op_type') === 'create' && known !== undefined))
+      return { status: 409, body: { error: { type: 'version_conflict_engine_exception' }, status: 409 } };
     const seqNo = (known?.seqNo ?? -1) + 1;
     this.#documents.set(path, { source: JSON.parse(body) as unknown, seqNo });
     return { status: known === undefined ? 201 : 200, body: { _seq_no: seqNo, _primary_term: 1 } };
@@ -65,13 +73,13 @@ export async function fakeNode(answering: Answering, tls?: { cert: string; key: 
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const one = {
-        method: request.method ?? '',
-        path: (request.url ?? '').split('?')[0] ?? '',
-        body: Buffer.concat(chunks).toString(),
-      };
+      const [path = '', query = ''] = (request.url ?? '').split('?');
+      const body = Buffer.concat(chunks).toString();
+      void answerTo({ method: request.method ?? '', path, query: new URLSearchParams(query), body });
+    });
+    const answerTo = async (one: Asked): Promise<void> => {
       asked.push(one);
-      const reply = answering(one) ?? usual(kept, one);
+      const reply = (await answering(one)) ?? usual(kept, one);
       if (reply === 'drop') {
         request.socket.destroy();
         return;
@@ -85,7 +93,7 @@ export async function fakeNode(answering: Answering, tls?: { cert: string; key: 
       if (length !== undefined) response.write(text);
       else if (times === undefined) response.end(text);
       else Readable.from(Array<string>(times).fill(text)).pipe(response);
-    });
+    };
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -215,7 +215,8 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       }}
     >
       <p>
-        <b>{chosen.name}</b>, {bytes(chosen.size)}: {plural(table.documents.length, 'document')} in {table.format}.
+        <b>{chosen.name}</b>, {bytes(chosen.size)}: {plural(table.documents.length, 'document')}, read as {table.format}
+        .
       </p>
       {table.left.length > 0 && (
         <Note kind="warn">
@@ -229,7 +230,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           value={index}
           required
           pattern="[a-z0-9][a-z0-9._\-]*"
-          title="small letters, digits, - and _"
+          title="lower-case letters, digits, - and _"
           spellcheck={false}
           onInput={(event) => {
             setIndex(event.currentTarget.value);
@@ -247,7 +248,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
                 setMeaning(event.currentTarget.checked ? [...meaning, name] : meaning.filter((one) => one !== name));
               }}
             />
-            <b>{name}</b> <span class="example">{example.slice(0, 90)}</span>
+            <b>{name}</b> <span class="example">{beginning(example)}</span>
           </label>
         ))}
       </fieldset>
@@ -259,7 +260,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
             setDense(event.currentTarget.checked);
           }}
         />
-        with sparse and dense vectors: the best answers (without dense ones there is less to compute and to keep)
+        With dense vectors too: better answers, but more to compute and to store
       </label>
       {foreign !== undefined && (
         <Note kind="warn">
@@ -389,6 +390,13 @@ function indexName(file: string): string {
 }
 
 /** How the first text begins: a question that finds something. */
+/** Longest value that shows what a column holds. */
+const EXAMPLE = 90;
+
+function beginning(example: string): string {
+  return example.length <= EXAMPLE ? example : `${example.slice(0, EXAMPLE)}…`;
+}
+
 function exampleQuestion({ table }: Chosen): string {
   const column = table.columns.find(({ isText }) => isText)?.name;
   const text = column === undefined ? '' : table.documents[0]?.source[column];

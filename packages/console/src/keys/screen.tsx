@@ -118,7 +118,7 @@ function rightsOf(roles: Readonly<Record<string, Role>>): string {
     ...(cluster.length === 0 ? [] : [`${cluster.join(', ')} on the server`]),
   ]);
   return parts.length === 0
-    ? 'may do whatever its maker may; the owner key may do everything'
+    ? 'no roles of its own: may do whatever the key may that made it (the owner key: everything)'
     : `may: ${parts.join('; ')}`;
 }
 

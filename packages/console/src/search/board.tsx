@@ -42,7 +42,9 @@ export function Board({ results, ways, index, known, text }: Props): JSX.Element
                 {result.total} found, {result.took} ms
               </span>
             </header>
-            {result.hits.length === 0 && <p class="none">Nothing</p>}
+            {result.hits.length === 0 && (
+              <p class="none">{result.way.kind === 'words' ? 'No document has these words.' : 'Nothing was found.'}</p>
+            )}
             <ol>
               {result.hits.map((hit) => (
                 <HitCard

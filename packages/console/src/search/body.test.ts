@@ -6,6 +6,7 @@ import { mappingFor } from '../add/mapping';
 import { fusedLists, searchBody } from './body';
 import { shown } from './document';
 import { firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';
+import { type Hit, passageOf } from './results';
 import { fromFirstWord, markWords, partsOf, telling, withoutEmptyMarks, wordsOf } from './why';
 
 const SPARSE = '.sparse_encoder_model_2';
@@ -186,6 +187,16 @@ describe('the console', () => {
     expect(withoutEmptyMarks('<em>The</em> <em>lava</em><em>.</em>')).toBe('The <em>lava</em>.');
   });
 
+  it('shows what was meant, rather than words that every text has', () => {
+    const text = 'Notes of a year\n\nApril brought slugs.';
+    const passages = { text: ['Notes <em>of</em> a year'], meaning: [text] };
+    const hit = { document: shown('x', { text }), passages } as unknown as Hit;
+    expect(passageOf(hit, 'words')).toBe('Notes <em>of</em> a year');
+    expect(passageOf(hit, 'hybrid')).toBe(text);
+    const found = { ...hit, passages: { ...passages, text: ['April brought <em>slugs</em>.'] } };
+    expect(passageOf(found, 'hybrid')).toBe('April brought <em>slugs</em>.');
+  });
+
   it('gives a document a title that people read', () => {
     const of = (source: object): unknown[] => {
       const { title, titleField, textField } = shown('a1b2', source as never);
@@ -195,6 +206,7 @@ describe('the console', () => {
     expect(of({ note: 'Some words that are long' })).toEqual(['Some words that are long', undefined, 'note']);
     expect(of({ url: 'https://x.example/a', city: 'Paris' })).toEqual(['Paris', 'city', undefined]);
     expect(of({ n: 7 })).toEqual(['a1b2', undefined, undefined]);
+    expect(of({ text: 'Our allotment\n\nIn March the ground was frozen.' })[0]).toBe('Our allotment');
     // Paragraphs stay apart, words of a list stay in their line.
     expect(shown('x', { text: ['First one.', 'And a second one that is rather longer.'] }).text).toContain('.\n\nAnd');
     expect(shown('x', { text: ['a b', 'c'] }).text).toBe('a b, c');

@@ -121,7 +121,7 @@ function WhyTable({ why }: { readonly why: Why }): JSX.Element {
       {why.matched && parts.length === 0 && (
         <p class="small">
           {why.kind === 'dense'
-            ? 'How near the vectors of the question and of the text are to each other: no token is to be named.'
+            ? 'How close the vectors of the question and of the text are. Dense vectors have no tokens that could be named.'
             : why.explanation.description}
         </p>
       )}

@@ -72,8 +72,10 @@ function last(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
 }
 
+/** The first line, as far as a title goes: what follows it is no part of it. */
 function beginning(text: string): string {
-  if (text.length <= MADE_TITLE) return text;
-  const cut = text.slice(0, MADE_TITLE);
+  const line = text.trimStart().split('\n', 1)[0]?.trimEnd() ?? '';
+  if (line.length <= MADE_TITLE) return line;
+  const cut = line.slice(0, MADE_TITLE);
   return `${cut.slice(0, Math.max(cut.lastIndexOf(' '), 20))} …`;
 }

@@ -57,7 +57,7 @@ export function HitCard({ hit, kind, best, others, isLit, onLight, onOpen }: Pro
       {passage !== document.title && (
         <p class="passage">
           {passage.includes('<em>') ? (
-            <Marked text={cut(passage)} />
+            <Marked text={cut(begun(passage))} />
           ) : (
             <Words text={cut(fromFirstWord(passage, hit.words))} words={hit.words} />
           )}
@@ -145,10 +145,15 @@ export function readable(label: string): string {
   return /^##\S+ \((-.+)\)$/.exec(label)?.[1] ?? label.replace(/^##/, '-');
 }
 
+/** A passage that begins within a sentence says so. */
+function begun(passage: string): string {
+  return /^(?:<em>)?\p{Ll}/u.test(passage) ? `… ${passage}` : passage;
+}
+
 function cut(text: string): string {
   if (text.length <= LONGEST) return text;
   // Marks stay whole: what is cut inside of one would open and never close.
-  const begun = text.slice(0, LONGEST);
-  const open = begun.lastIndexOf('<em>') > begun.lastIndexOf('</em>') ? begun.lastIndexOf('<em>') : begun.length;
-  return `${begun.slice(0, open).replace(/<\/?e?m?$/, '')} …`;
+  const start = text.slice(0, LONGEST);
+  const open = start.lastIndexOf('<em>') > start.lastIndexOf('</em>') ? start.lastIndexOf('<em>') : start.length;
+  return `${start.slice(0, open).replace(/<\/?e?m?$/, '')} …`;
 }

@@ -150,8 +150,11 @@ export function passageOf(hit: Hit, kind: Kind): string {
   const marked = (texts: readonly string[]): string | undefined => texts.find((text) => text.includes('<em>'));
   const { title, titleField, textField } = hit.document;
   const ofText = passages.find(([field]) => field === textField)?.[1];
-  const others = passages.filter(([field]) => field !== titleField).map(([, texts]) => texts);
+  const others = passages.filter(([field]) => field !== titleField && field !== textField).map(([, texts]) => texts);
   const found = (ofText && marked(ofText)) ?? others.map(marked).find((text) => text !== undefined);
-  // A passage found by meaning has no marks; that of a title says nothing that the card does not say.
-  return found ?? ofText?.[0] ?? others.flat().find((text) => text !== title) ?? hit.document.text;
+  // A passage found by meaning has no marks, but says more than one in which nothing is left marked. That of a title says nothing that
+  // the card does not say.
+  const byMeaning = others.flat().find((text) => text !== title);
+  const rest = kind === 'words' ? [ofText?.[0], byMeaning] : [byMeaning, ofText?.[0]];
+  return found ?? rest[0] ?? rest[1] ?? hit.document.text;
 }

@@ -170,7 +170,7 @@ function Searching({
             <span>Only where</span>
             <input
               value={filter}
-              placeholder="topic:health"
+              placeholder="field:value"
               spellcheck={false}
               onChange={(event) => {
                 setFilter(event.currentTarget.value);

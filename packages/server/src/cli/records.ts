@@ -7,6 +7,7 @@ import { createGunzip } from 'node:zlib';
 import { type CsvError, parse } from 'csv-parse';
 
 import { CommandError } from './errors.js';
+import { number } from './terminal.js';
 
 export const FORMATS = ['jsonl', 'csv', 'tsv'] as const;
 
@@ -40,6 +41,16 @@ const LOOK_MS = 300;
 
 /** Longest document in a file: what the server takes in one request. */
 const MOST_BYTES = 100 * 1024 * 1024;
+
+/** Longest line of names, and most names that it may have: an index has a thousand fields unless it is told otherwise. */
+const MOST_BYTES_OF_NAMES = 8 * 1024 * 1024;
+const MOST_NAMES = 10_000;
+
+/** Most columns of a row, those without a name too: without a bound, a file without lines would be one row of any length. */
+const MOST_CELLS = 1_000_000;
+
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
 
 /** The format that the name of a file says; undefined if it says none. */
 export function formatOf(file: string): Format | undefined {
@@ -153,10 +164,15 @@ async function* fromColumns(
   format: 'csv' | 'tsv',
   signal: AbortSignal,
 ): AsyncGenerator<Record_> {
+  const delimiter = format === 'csv' ? ',' : '\t';
+  const progress = { hasNames: false, rows: 0 };
   const parser = parse({
     bom: true,
-    columns: (names: string[]) => checkedNames(names),
-    delimiter: format === 'csv' ? ',' : '\t',
+    columns: (names: string[]) => {
+      progress.hasNames = true;
+      return checkedNames(names);
+    },
+    delimiter,
     // In a file of tabs, quotes are characters like others.
     quote: format === 'csv' ? '"' : false,
     relax_column_count: true,
@@ -164,28 +180,63 @@ async function* fromColumns(
     max_record_size: MOST_BYTES,
     info: true,
   });
-  const source = Readable.from(stream);
+  const source = Readable.from(bounded(stream, delimiter.charCodeAt(0), progress));
   source.on('error', (error) => parser.destroy(error));
-  let n = 0;
   try {
     for await (const { record, info } of source.pipe(parser) as AsyncIterable<{
       record: Readonly<Record<string, string>>;
       info: { readonly error?: CsvError };
     }>) {
-      n += 1;
+      progress.rows += 1;
       const problem = info.error === undefined ? undefined : `it has another number of columns than the first line`;
-      yield { n, document: problem === undefined ? record : undefined, text: undefined, problem };
+      yield { n: progress.rows, document: problem === undefined ? record : undefined, text: undefined, problem };
     }
   } catch (error) {
     if (signal.aborted) return;
     if (error instanceof CommandError || !(error instanceof Error)) throw error;
-    throw new CommandError(`behind document ${String(n)}: ${error.message}`, { cause: error });
+    const isTooLong = 'code' in error && error.code === 'CSV_MAX_RECORD_SIZE';
+    const sentence = isTooLong
+      ? `the row behind document ${String(progress.rows)} is longer than 100 MB: is this a file of columns, and is every quote closed?`
+      : `behind document ${String(progress.rows)}: ${error.message}`;
+    throw new CommandError(sentence, { cause: error });
+  }
+}
+
+/**
+ * Passes a file of columns on, as long as its first line and its rows are of a size that can be one: the parser keeps a row until it
+ * ends. A line feed ends the row as far as this can tell; within quotes it is the parser that knows better, and counts bytes.
+ */
+async function* bounded(
+  stream: AsyncIterable<Buffer>,
+  delimiter: number,
+  progress: { readonly hasNames: boolean; readonly rows: number },
+): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  let cells = 0;
+  for await (const chunk of stream) {
+    if (!progress.hasNames && (bytes += chunk.length) > MOST_BYTES_OF_NAMES)
+      throw new CommandError(
+        'its first line is longer than 8 MB: is this a file of columns, and is every quote closed?',
+      );
+    const end = Math.max(chunk.lastIndexOf(LINE_FEED), chunk.lastIndexOf(CARRIAGE_RETURN));
+    if (end >= 0) cells = 0;
+    for (let at = chunk.indexOf(delimiter, end + 1); at >= 0; at = chunk.indexOf(delimiter, at + 1)) cells += 1;
+    if (cells > MOST_CELLS) {
+      const where = progress.hasNames ? `a row behind document ${String(progress.rows)}` : 'its first line';
+      throw new CommandError(`${where} has more than 1,000,000 columns: is this a file of columns?`);
+    }
+    yield chunk;
   }
 }
 
 function checkedNames(names: readonly string[]): string[] {
   const trimmed = names.map((name) => name.trim());
-  const twice = trimmed.find((name, at) => trimmed.indexOf(name) !== at);
+  if (trimmed.length > MOST_NAMES)
+    throw new CommandError(
+      `its first line has ${number(trimmed.length)} columns, at most ${number(MOST_NAMES)} can be read`,
+    );
+  const seen = new Set<string>();
+  const twice = trimmed.find((name) => seen.size === seen.add(name).size);
   if (twice !== undefined) throw new CommandError(`its first line has the column [${twice}] twice`);
   if (trimmed.includes('')) throw new CommandError('its first line has a column without a name');
   return trimmed;

@@ -75,7 +75,7 @@ export class Rest {
 
   static async #make(engine: SearchEngine, data: string): Promise<Rest> {
     const keys = await KeyStore.open(data);
-    if (keys.owner() === undefined) await keys.createOwner(data, Date.now());
+    await keys.ensureOwner(data, Date.now());
     const services = { engine, keys, data, identity: await readIdentity(data), address: '127.0.0.1:0' };
     return new Rest(
       new Application({

@@ -12,8 +12,17 @@ let text: string | undefined;
 
 /** The interface as an OpenAPI 3.1 document, made from the route table. */
 export function openapi(): string {
-  text ??= JSON.stringify(describe());
+  text ??= JSON.stringify(describe(), (_, value: unknown) =>
+    isOpenObject(value) ? { ...value, additionalProperties: true } : value,
+  );
   return text;
+}
+
+/** An object of which the document names no member. Generators of clients make an empty one of it where it does not say that it is open. */
+function isOpenObject(value: unknown): value is Schema {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return false;
+  if ('properties' in value || 'additionalProperties' in value) return false;
+  return value.type === 'object' || (Array.isArray(value.type) && value.type.includes('object'));
 }
 
 function describe(): object {

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { replaceFile } from '../durable-file.js';
+import { readIfPresent, replaceFile } from '../durable-file.js';
 import { HttpError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { sealPieces } from '../sealed-file.js';
@@ -229,18 +229,47 @@ export class KeyStore {
     return issued;
   }
 
-  /** Makes a new owner key and leaves it in its file. */
+  /**
+   * Makes an owner key where there is none, and leaves it in its file. Of servers that have their keys in common and are started
+   * at the same time, one does.
+   *
+   * @returns undefined where there is one, also where another server has made it just now
+   */
+  async ensureOwner(data: string, now: number): Promise<IssuedKey | undefined> {
+    if (this.owner() !== undefined) return undefined;
+    return this.#makeOwner(data, now, (keys) => ownerAmong(keys) === undefined);
+  }
+
+  /** Makes a new owner key, whether there is one or not, and leaves it in its file. */
   async createOwner(data: string, now: number): Promise<IssuedKey> {
+    const issued = await this.#makeOwner(data, now, () => true);
+    if (issued === undefined) throw new Error('no owner key was made');
+    return issued;
+  }
+
+  /** @param isWanted looks at the keys as they are when the turn of the new one comes */
+  async #makeOwner(data: string, now: number, isWanted: (keys: KeyList) => boolean): Promise<IssuedKey | undefined> {
     const issued = issue(randomId(), randomId(), ownerFields(), now);
     // The file first: a key in force that nobody knows would lock everybody out.
     await replaceFile(KeyStore.ownerKeyFile(data), `${issued.encoded}\n`);
-    await this.#change(
+    const isMade = await this.#change(
       (keys) => {
-        keys.set(issued.key);
+        const wanted = isWanted(keys);
+        if (wanted) keys.set(issued.key);
+        return wanted;
       },
       { now },
     );
-    return issued;
+    if (isMade) return issued;
+    await rm(KeyStore.ownerKeyFile(data), { force: true });
+    return undefined;
+  }
+
+  /** Whether the owner key in force is the one in the file of the data directory. */
+  async isOwnerIn(data: string, now: number): Promise<boolean> {
+    const encoded = (await readIfPresent(KeyStore.ownerKeyFile(data)))?.trim() ?? '';
+    const given = decodeKey(encoded);
+    return given !== undefined && this.verify(given.id, given.secret, now)?.owner === true;
   }
 
   /**

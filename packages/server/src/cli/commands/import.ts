@@ -80,6 +80,8 @@ interface Imported {
 
 /** Rows that tell of what type a column is. */
 const SAMPLE = 1000;
+/** Characters of such rows from which on they are enough, as they are all kept. */
+const MOST_SAMPLED = 16 << 20;
 /** Bytes by which a file is known again. */
 const HEAD_BYTES = 64 * 1024;
 const CHECKPOINT_MS = 2000;
@@ -385,6 +387,7 @@ class Import {
 
   async #sample(): Promise<Readonly<Record<string, unknown>>[]> {
     const rows = [];
+    let size = 0;
     const controller = new AbortController();
     for await (const { document } of readRecords(this.#file, {
       format: this.#format,
@@ -392,7 +395,8 @@ class Import {
       signal: controller.signal,
     })) {
       if (document !== undefined) rows.push(document);
-      if (rows.length >= SAMPLE) break;
+      for (const value of Object.values(document ?? {})) size += typeof value === 'string' ? value.length : 0;
+      if (rows.length >= SAMPLE || size >= MOST_SAMPLED) break;
     }
     controller.abort();
     return rows;
