@@ -86,7 +86,7 @@ fn a_snapshot_that_nobody_waits_for_and_that_fails_says_why() {
     assert_eq!(accepted, json!({"accepted": true}));
     let failed = ended(&it.node, "night");
     assert_eq!((&failed["state"], &failed["metadata"]["why"]), (&json!("FAILED"), &json!("nightly")));
-    assert!(failed["reason"].as_str().unwrap().contains("cannot be written"), "{failed}");
+    assert!(failed["reason"].as_str().unwrap().contains("cannot be written: "), "{failed}");
     assert_eq!(failed["shards"], json!({"total": 1, "failed": 1, "successful": 0}));
     assert_eq!(failed["failures"][0]["index"], "books");
     let status = it.node.ok("snapshot_status", "repository=r&snapshot=night", "", "");

@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sparrow_files::{self as fs, File};
 use sparrow_storage::durable;
+use sparrow_storage::io_reason;
 
 pub(super) use self::blobs::{BlobState, blob_name};
 use self::lines::{Unusable, read_line, written};
@@ -102,7 +103,7 @@ impl Layout {
         match problem {
             Unusable::Io(error) => {
                 tracing::warn!(repository = self.name, root = %self.root.display(), file, %error, "a file of a repository cannot be read");
-                format!("[{file}] cannot be read: {}", error.kind())
+                format!("[{file}] cannot be read: {}", io_reason(error))
             }
             Unusable::Newer(format) => format!(
                 "[{file}] has format version {format}, this version of the server reads up to {FORMAT}: it was written by \
@@ -112,9 +113,14 @@ impl Layout {
         }
     }
 
-    fn failed(&self, action: &'static str, file: &str, error: &dyn std::fmt::Display) -> EngineError {
+    fn failed(
+        &self,
+        action: &'static str,
+        file: &str,
+        error: &(dyn std::error::Error + 'static),
+    ) -> EngineError {
         tracing::warn!(repository = self.name, root = %self.root.display(), file, %error, action, "a repository fails");
-        errors::repository(&self.name, &format!("[{file}] cannot be {action}"))
+        errors::repository(&self.name, &format!("[{file}] cannot be {action}: {}", io_reason(error)))
     }
 
     /// Uuid of the repository; `None` where nothing lies at the location.
@@ -230,7 +236,7 @@ impl Layout {
     /// `repository_verification_exception`; `repository_exception` where something leads out of the repository.
     pub fn verify(&self, writable: bool) -> Result<(), EngineError> {
         self.check_places()?;
-        let failed = |error: &dyn std::fmt::Display| {
+        let failed = |error: &(dyn std::error::Error + 'static)| {
             tracing::warn!(repository = self.name, root = %self.root.display(), %error, "verification failed");
             errors::not_verified(&self.name, "location is not accessible")
         };
@@ -245,7 +251,7 @@ impl Layout {
         let removed = durable::remove_file(&path).map_err(|error| failed(&error));
         match read? == token.as_bytes() {
             true => removed,
-            false => Err(failed(&"what was written is not what is read")),
+            false => Err(failed(&io::Error::other("what was written is not what is read"))),
         }
     }
 

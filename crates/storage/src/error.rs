@@ -59,6 +59,24 @@ impl StorageError {
     }
 }
 
+/// Why an operation on files failed, as the operating system says it and without the path: for sentences that clients see. What no
+/// system call has refused is called by its kind, or says it in its own words.
+pub fn io_reason(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            return match (io.raw_os_error(), io.kind()) {
+                // An error of the process's own layer may hold the path; its number does not.
+                (Some(code), _) => std::io::Error::from_raw_os_error(code).to_string(),
+                (None, std::io::ErrorKind::Other) => io.to_string(),
+                (None, kind) => kind.to_string(),
+            };
+        }
+        next = error.source();
+    }
+    "an error that is in the log".to_owned()
+}
+
 /// Whether an error says, at its end or in the middle, that the disk is full or a quota is used up.
 pub fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};

@@ -13,5 +13,5 @@ mod wal;
 
 pub use damage::DamagedFile;
 pub use data_dir::DataDir;
-pub use error::{StorageError, disk_is_full};
+pub use error::{StorageError, disk_is_full, io_reason};
 pub use wal::{Generation, Lsn, Replay, Salvaged, Wal, salvage};

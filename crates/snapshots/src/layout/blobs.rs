@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use sparrow_files::{self as fs, File};
 use sparrow_storage::durable;
+use sparrow_storage::io_reason;
 
 use super::lines::hex;
 use super::{BLOBS, Exclusive, Layout, Swept, TEMPORARY, errors, is_hash};
@@ -66,7 +67,7 @@ impl Layout {
     /// Reads a blob and compares it with its hash.
     pub fn state_of(&self, sha256: &str) -> BlobState {
         let path = self.blob(sha256);
-        let unread = |error: io::Error| format!("it cannot be read: {}", error.kind());
+        let unread = |error: io::Error| format!("it cannot be read: {}", io_reason(&error));
         match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return BlobState::Missing,
             Err(error) => return BlobState::Damaged(unread(error)),
@@ -140,7 +141,7 @@ impl Layout {
     ) -> Result<(String, u64, bool), EngineError> {
         let unread = |error: io::Error| {
             tracing::error!(source = %source.display(), %error, "a file cannot be read for a snapshot");
-            EngineError::internal(format!("a file of an index cannot be read: {}", error.kind()))
+            EngineError::internal(format!("a file of an index cannot be read: {}", io_reason(&error)))
         };
         let sha256 = hash_of(&mut File::open(source).map_err(unread)?, pace, unread)?;
         let length = fs::metadata(source).map_err(unread)?.len();
@@ -156,7 +157,8 @@ impl Layout {
                 ),
             }
         }
-        let failed = |error: &dyn std::fmt::Display| self.failed("written", &blob_name(&sha256), error);
+        let failed =
+            |error: &(dyn std::error::Error + 'static)| self.failed("written", &blob_name(&sha256), error);
         let temporary = self.root.join(TEMPORARY).join(number.to_string());
         let result = File::open(source).map_err(unread).and_then(|mut from| {
             let mut to = File::create(&temporary).map_err(|error| failed(&error))?;
@@ -222,7 +224,7 @@ impl Layout {
             errors::restore(
                 &self.name,
                 snapshot,
-                &format!("file [{}] cannot be written: {}", entry.name, error.kind()),
+                &format!("file [{}] cannot be written: {}", entry.name, io_reason(&error)),
             )
         };
         let path = self.blob(&entry.sha256);
@@ -268,7 +270,9 @@ impl Layout {
         if self.is_whole(&entry.sha256, pace)? {
             return Ok(false);
         }
-        let failed = |error: &dyn std::fmt::Display| self.failed("renamed", &blob_name(&entry.sha256), error);
+        let failed = |error: &(dyn std::error::Error + 'static)| {
+            self.failed("renamed", &blob_name(&entry.sha256), error)
+        };
         fs::rename(&path, aside(&path)).map_err(|error| failed(&error))?;
         if let Some(folder) = path.parent() {
             durable::sync_dir(folder).map_err(|error| failed(&error))?;

@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use sparrow_files::File;
 
+use sparrow_storage::io_reason;
+
 use super::FORMAT;
 use sparrow_call::error::EngineError;
 
@@ -31,7 +33,7 @@ impl Unusable {
     /// What is wrong, where the file is named beside it.
     pub fn reason(&self) -> String {
         match self {
-            Self::Io(error) => format!("it cannot be read: {}", error.kind()),
+            Self::Io(error) => format!("it cannot be read: {}", io_reason(error)),
             Self::Newer(format) => {
                 format!("it has format version {format}, this version reads up to {FORMAT}")
             }
