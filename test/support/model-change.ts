@@ -5,8 +5,23 @@ import type { RunningServer } from './server.js';
 export const SPARSE = '.elser-2-elasticsearch';
 export const DENSE = '.all-minilm-l6-v2-elasticsearch';
 
-const SUBJECTS = ['The whale', 'A volcano', 'The baker', 'An old clock', 'The train', 'A red stamp', 'The river', 'A poet'];
-const DEEDS = ['sleeps in the harbour', 'wakes the village', 'counts the coins', 'crosses the border', 'waits for rain'];
+const SUBJECTS = [
+  'The whale',
+  'A volcano',
+  'The baker',
+  'An old clock',
+  'The train',
+  'A red stamp',
+  'The river',
+  'A poet',
+];
+const DEEDS = [
+  'sleeps in the harbour',
+  'wakes the village',
+  'counts the coins',
+  'crosses the border',
+  'waits for rain',
+];
 
 /** A short text that no other number has. */
 export function textOf(number: number): string {
