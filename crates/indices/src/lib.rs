@@ -24,7 +24,7 @@ pub mod memory;
 mod memory_limits;
 mod metadata;
 pub mod model_change;
-mod model_steps;
+pub mod model_steps;
 mod models_link;
 pub mod names;
 mod node;
@@ -67,7 +67,6 @@ use self::handle::{NotDeleted, Refusals, SharedMetadata};
 use self::leftovers::Leftovers;
 pub use self::maintenance::{Maintenance, Task as BackgroundTask};
 pub use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
-pub use self::model_steps::FillingGuard;
 use self::models_link::ModelsLink;
 pub use self::node::Node;
 pub use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
@@ -460,7 +459,6 @@ impl SemanticIndices for Indices {
     fn with_field(&self, condition: &dyn Fn(&SemanticText) -> bool) -> Vec<String> {
         let has = |handle: &IndexHandle| {
             let mapping = handle.mapping();
-            // Also what is being changed to, and what a change can be taken back to.
             mapping.slots().any(|slot| condition(slot.settings))
         };
         let names = self.names();
