@@ -44,7 +44,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [WRITE, 'update_doc delete_doc'],
   [BY_QUERY, 'reindex update_by_query delete_by_query'],
   [VIEW, 'get_index exists_index get_mapping get_field_mapping get_alias cat_aliases get_data_stream'],
-  [VIEW, 'validate_query search_shards'],
+  [VIEW, 'validate_query search_shards get_field_models'],
   // Its example has an [index_filter], which is a search.
   [READ, 'field_caps'],
   [[...VIEW, ...READ], 'resolve_index'],
@@ -52,6 +52,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [MONITOR, 'index_stats index_segments recovery cat_indices cat_shards cat_segments cat_recovery'],
   [MAINTAIN, 'refresh flush force_merge clear_cache'],
   [['manage'], 'create_index put_mapping put_settings analyze close_index open_index add_block create_data_stream'],
+  [['manage'], 'change_model switch_model roll_back_model drop_model'],
   [['manage'], 'rollover clone_index shrink_index split_index update_aliases put_alias delete_alias delete_index'],
   [SEE_CLUSTER, 'info cat_help cat_health cat_master cat_nodes cat_allocation cat_tasks cat_thread_pool cat_fielddata'],
   [SEE_CLUSTER, 'cat_nodeattrs cat_pending_tasks cat_plugins cat_trained_models cluster_health cluster_state'],

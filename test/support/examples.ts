@@ -47,6 +47,7 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   rollover: { conditions: { max_docs: 1 } },
   put_cluster_settings: { persistent: { 'search.max_buckets': 65536 }, transient: {} },
   clone_index: { settings: {}, aliases: {} },
+  change_model: { field: 'title', inference_id: '.hybrid', switch: 'manual', compare: { sample: 5, size: 10 } },
   shrink_index: { settings: {}, aliases: {} },
   split_index: { settings: {}, aliases: {} },
   index_doc: { title: 'one' },

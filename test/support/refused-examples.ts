@@ -41,8 +41,12 @@ export const REFUSED_EXAMPLES: Readonly<Record<number, readonly string[]>> = {
     'POST /_reindex/{task}/_rethrottle',
     'POST /_update_by_query/{task}/_rethrottle',
     'POST /_delete_by_query/{task}/_rethrottle',
+    'POST /{index}/_ext/model/_change',
   ],
   404: [
+    'POST /{index}/_ext/model/_switch',
+    'POST /{index}/_ext/model/_rollback',
+    'POST /{index}/_ext/model/_drop',
     'PUT /_security/api_key/{id}',
     'DELETE /{index}/_aliases/{name}',
     'GET /_resolve/index/{name}',

@@ -22,6 +22,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "dynamic",
             "parse",
             "semantic",
+            "slots",
             "sparse_options",
             "types",
             "values",

@@ -12,6 +12,7 @@ mod options;
 pub mod query;
 mod salvage;
 mod schema_extension;
+mod slots;
 mod snapshot;
 mod upgrade;
 mod values;

@@ -536,7 +536,7 @@ fn build_document(
     }
     for (path, chunks) in &parsed.passages {
         let field = schema.passages(path).ok_or_else(|| unknown(path))?;
-        let dense = mapping.semantic_field(path).and_then(|semantic| semantic.dense.as_ref());
+        let dense = mapping.slot(path).and_then(|semantic| semantic.dense.as_ref());
         let metric =
             |dims| dense.map_or_else(|| DenseVector::default().metric(dims), |dense| dense.metric(dims));
         out.add_custom(field, &encode_passages(chunks, metric));

@@ -79,6 +79,7 @@ impl Indices {
             settings: wanted.settings,
             mapping: wanted.mapping,
             field_models: BTreeMap::new(),
+            model_change: None,
             replaces: None,
         };
         let mut after = IndexNames::clone(&before);

@@ -18,6 +18,7 @@ use super::counters::Counters;
 use super::disk::Flooded;
 use super::doubts::Doubts;
 use super::metadata::Metadata;
+use super::model_change::Filling;
 use super::models_link::ModelsLink;
 use super::opened::Opened;
 use super::settings::Settings;
@@ -58,6 +59,8 @@ pub struct IndexHandle {
     pub(super) background: Semaphores,
     refusals: Refusals,
     last_flush: Mutex<Instant>,
+    /// The task that gives documents vectors of a second model, while it runs.
+    pub filling: Mutex<Option<Arc<Filling>>>,
 }
 
 /// What the indices share that can keep them from taking writes.
@@ -92,6 +95,7 @@ impl IndexHandle {
             background: Semaphores::default(),
             refusals,
             last_flush: Mutex::new(Instant::now()),
+            filling: Mutex::default(),
         }
     }
 

@@ -23,6 +23,8 @@ mod maintenance;
 pub mod memory;
 mod memory_limits;
 mod metadata;
+pub mod model_change;
+pub mod model_steps;
 mod models_link;
 pub mod names;
 mod node;
@@ -460,8 +462,7 @@ impl SemanticIndices for Indices {
     fn with_field(&self, condition: &dyn Fn(&SemanticText) -> bool) -> Vec<String> {
         let has = |handle: &IndexHandle| {
             let mapping = handle.mapping();
-            let mut fields = mapping.semantic_fields().iter().filter_map(|path| mapping.semantic_field(path));
-            fields.any(condition)
+            mapping.slots().any(|slot| condition(slot.settings))
         };
         let names = self.names();
         names.indices.values().filter(|handle| has(handle)).map(|handle| handle.name.clone()).collect()

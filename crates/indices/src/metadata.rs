@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use sparrow_mapping::Mapping;
 use sparrow_storage::DataDir;
 
+use super::model_change::ModelChange;
 use super::settings::Settings;
 use sparrow_call::error::EngineError;
 
@@ -29,6 +30,8 @@ pub struct Metadata {
     pub mapping: Mapping,
     /// Field path → fingerprint of the model that filled it.
     pub field_models: BTreeMap<String, String>,
+    /// The change of the model of a field, from its beginning until its old vectors are dropped.
+    pub model_change: Option<ModelChange>,
     /// Uuid of an index whose place this one took: from when this is stored on, that one is gone.
     pub replaces: Option<String>,
 }
@@ -55,6 +58,14 @@ impl Metadata {
             "mapping": self.mapping.to_json(),
             "field_models": self.field_models,
         });
+        let slots = self.mapping.slots_to_json();
+        if !slots.is_null() {
+            value["slots"] = slots;
+        }
+        if let Some(change) = &self.model_change {
+            // Strings, flags and values always serialise.
+            value["model_change"] = serde_json::to_value(change).unwrap_or_default();
+        }
         if let Some(replaced) = &self.replaces {
             value["replaces"] = replaced.as_str().into();
         }
@@ -103,12 +114,18 @@ impl Metadata {
             closed: value["closed"].as_bool().unwrap_or_default(),
             provided_name: text("provided_name").ok(),
             settings: Settings::from_flat(&value["settings"]),
-            mapping: Mapping::parse(&value["mapping"])?,
+            mapping: Mapping::parse(&value["mapping"])?.with_slots(&value["slots"])?,
             field_models: models
                 .filter_map(|(field, model): (&String, &Value)| {
                     Some((field.clone(), model.as_str()?.to_owned()))
                 })
                 .collect(),
+            model_change: match value.get("model_change") {
+                None => None,
+                Some(change) => Some(serde_json::from_value(change.clone()).map_err(|error| {
+                    EngineError::internal(format!("the change of a model cannot be read: {error}"))
+                })?),
+            },
             replaces: text("replaces").ok(),
         })
     }

@@ -8,6 +8,7 @@
 
 mod counters;
 mod dry_run;
+pub mod model_change;
 mod plan;
 mod prepare;
 mod run;
@@ -112,12 +113,16 @@ pub fn resume(service: &Arc<SearchService>) {
         let resumed = record
             .get("resume")
             .ok_or_else(|| EngineError::internal("the job cannot be resumed"))
-            .and_then(|saved| restart(service, number, saved, &record));
+            .and_then(|saved| match saved.get(model_change::RESUME) {
+                Some(saved) => model_change::restart(service, number, saved, &record),
+                None => restart(service, number, saved, &record),
+            });
         if let Err(error) = resumed {
             tracing::warn!(number, %error, "a task that was running is not resumed");
             service.tasks.give_up(number, &record);
         }
     }
+    model_change::resume_others(service);
 }
 
 fn restart(

@@ -12,6 +12,7 @@ mod parse;
 pub mod passages;
 mod print;
 mod semantic;
+mod slots;
 mod source;
 mod sparse_options;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use document::dense::hex;
 pub use document::dense::{component_problem, magnitude_problem, preview};
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use semantic::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
+pub use slots::{Slot, Slots, field_of};
 pub use source::{SourceFilter, values_at};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{
@@ -332,12 +334,9 @@ impl Mapping {
 
     /// `index_options` of the `sparse_vector` field at `path`; all unset for any other field.
     pub fn sparse_index_options(&self, path: &str) -> SparseIndexOptions {
-        self.leaf(path)
-            .and_then(|leaf| match leaf.field_type {
-                FieldType::SparseVector => leaf.params.get("index_options"),
-                FieldType::SemanticText(_) => leaf.params.get("index_options")?.get("sparse_vector"),
-                _ => None,
-            })
+        let of_field = self.leaf(path).filter(|leaf| matches!(leaf.field_type, FieldType::SparseVector));
+        of_field
+            .map_or_else(|| self.sparse_options_of_slot(path), |leaf| leaf.params.get("index_options"))
             .and_then(|options| SparseIndexOptions::parse(options).ok())
             .unwrap_or_default()
     }

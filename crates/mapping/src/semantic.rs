@@ -7,10 +7,11 @@ use super::dense::{self, DenseVector, similarity_name};
 use super::document::dense::magnitude_problem;
 use super::error::MappingError;
 use super::parse::leaf::Params;
+use super::slots::Slots;
 use super::sparse_options::SparseIndexOptions;
 use super::types::{FieldType, ParsedDocument};
 use super::values::java_string;
-use super::{LeafNode, Mapping, Node, ObjectNode};
+use super::{LeafNode, Mapping, Node, ObjectNode, Slot, slots};
 use crate::passages::{FieldPassages, PassageVector};
 
 /// The endpoint of fields that name none.
@@ -31,6 +32,8 @@ pub struct SemanticText {
     pub model: Option<SemanticModel>,
     /// How dense passages are laid out and compared; `None` unless the model makes dense vectors.
     pub dense: Option<Box<DenseVector>>,
+    /// Where its vectors lie.
+    pub slots: Slots,
 }
 
 impl Default for SemanticText {
@@ -41,6 +44,7 @@ impl Default for SemanticText {
             chunking: None,
             model: None,
             dense: None,
+            slots: Slots::default(),
         }
     }
 }
@@ -96,7 +100,7 @@ impl SemanticModel {
     }
 
     /// As mappings show it.
-    fn to_json(self, similarity: Option<String>) -> Value {
+    pub(super) fn to_json(self, similarity: Option<String>) -> Value {
         match self.dims() {
             None => json!({"service": "elasticsearch", "task_type": self.task()}),
             Some(dims) => json!({
@@ -160,6 +164,24 @@ pub(super) fn parse(params: &mut Params<'_>) -> Result<SemanticText, MappingErro
     }
     finish(&mut field, params.field, &params.kept)?;
     Ok(field)
+}
+
+/// Reads the parameters of a field that stands alone: its settings, and the parameters as they are shown.
+pub(super) fn parse_alone(
+    path: &str,
+    definition: &Value,
+) -> Result<(SemanticText, Map<String, Value>), MappingError> {
+    let mut definition = definition.as_object().cloned().unwrap_or_default();
+    definition.insert("type".to_owned(), "semantic_text".into());
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let mut alone = Mapping::parse(&json!({"properties": {name: definition}}))?;
+    match alone.root.properties.remove(name) {
+        Some(Node::Leaf(leaf)) => match leaf.field_type {
+            FieldType::SemanticText(settings) => Ok((*settings, leaf.params)),
+            _ => Err(bad(format!("field [{path}] is not of type [semantic_text]"))),
+        },
+        _ => Err(bad(format!("there is no field [{path}]"))),
+    }
 }
 
 /// Works out how dense passages are laid out, from what the model makes and `index_options` say.
@@ -281,6 +303,7 @@ pub(super) fn update(old: &LeafNode, update: &mut LeafNode, name: &str) -> Resul
     else {
         return Ok(());
     };
+    after.slots = before.slots.clone();
     if after.model.is_none() && before.model.is_some() {
         after.model = before.model;
         if let Some(settings) = old.params.get("model_settings") {
@@ -319,10 +342,12 @@ impl Mapping {
             return 0;
         }
         let mut hasher = rustc_hash::FxHasher::default();
-        for path in self.semantic.iter() {
-            let Some(field) = self.semantic_field(path) else { continue };
-            let chunking = field.chunking.as_ref().map(|chunking| chunking.to_json().to_string());
-            (path, &field.inference_id, chunking, self.semantic_sources(path)).hash(&mut hasher);
+        let mut slots: Vec<_> = self.slots().collect();
+        // Whichever of them is searched.
+        slots.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        for Slot { name, path, settings } in slots {
+            let chunking = settings.chunking.as_ref().map(|chunking| chunking.to_json().to_string());
+            (name, &settings.inference_id, chunking, self.semantic_sources(path)).hash(&mut hasher);
         }
         // 0 is taken.
         hasher.finish().max(1)
@@ -359,7 +384,8 @@ impl Mapping {
     ) -> Result<Option<Mapping>, String> {
         let mut wider: Option<Mapping> = None;
         for field in fields {
-            let Some(known) = self.semantic_field(&field.path) else { continue };
+            let path = slots::field_of(&field.path).to_owned();
+            let Some(known) = self.slot(&field.path) else { continue };
             let Some(first) = field.chunks.first() else { continue };
             let made = SemanticModel::of(&first.vector);
             if field.chunks.iter().any(|chunk| SemanticModel::of(&chunk.vector) != made)
@@ -368,24 +394,23 @@ impl Mapping {
                 return Err(format!(
                     "Incompatible model settings for field [{}]. Check that the inference_id is not using different \
                      model settings",
-                    field.path
+                    path
                 ));
             }
             if known.model.is_none() {
                 let mapping = wider.get_or_insert_with(|| self.clone());
-                if let Some(leaf) = leaf_mut(&mut mapping.root, &field.path) {
+                if let Some(leaf) = leaf_mut(&mut mapping.root, &path)
+                    && let Some((settings, params)) = leaf.slot_mut(&field.path)
+                {
                     let model = made.to_json(similarity(&known.inference_id));
-                    leaf.params.insert("model_settings".to_owned(), model);
-                    if let FieldType::SemanticText(settings) = &mut leaf.field_type {
-                        settings.model = Some(made);
-                        finish(settings, &field.path, &leaf.params).map_err(|error| error.to_string())?;
-                    }
+                    params.insert("model_settings".to_owned(), model);
+                    settings.model = Some(made);
+                    finish(settings, &path, params).map_err(|error| error.to_string())?;
                 }
             }
-            let settings = wider.as_ref().unwrap_or(self).leaf(&field.path).map(|leaf| &leaf.field_type);
-            if let Some(FieldType::SemanticText(settings)) = settings
-                && let Some(dense) = &settings.dense
-            {
+            let leaf = wider.as_mut().and_then(|wider| leaf_mut(&mut wider.root, &path));
+            let widened = leaf.and_then(|leaf| leaf.slot_mut(&field.path)).map(|(settings, _)| &*settings);
+            if let Some(dense) = &widened.unwrap_or(known).dense {
                 for chunk in &field.chunks {
                     if let Some(vector) = chunk.vector.dense()
                         && let Some(problem) = magnitude_problem(dense, vector)
@@ -394,14 +419,16 @@ impl Mapping {
                     }
                 }
             }
-            parsed.field_names.push(field.path.clone());
+            if !parsed.field_names.contains(&path) {
+                parsed.field_names.push(path);
+            }
             parsed.passages.push((field.path, field.chunks));
         }
         Ok(wider.map(Mapping::rebuilt))
     }
 }
 
-fn leaf_mut<'m>(object: &'m mut ObjectNode, path: &str) -> Option<&'m mut LeafNode> {
+pub(super) fn leaf_mut<'m>(object: &'m mut ObjectNode, path: &str) -> Option<&'m mut LeafNode> {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     match (object.properties.get_mut(first)?, rest) {
         (Node::Object(inner), Some(rest)) => leaf_mut(inner, rest),

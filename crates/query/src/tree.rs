@@ -318,6 +318,8 @@ pub struct SemanticQuery {
     pub field: String,
     /// The text.
     pub text: String,
+    /// The slot of the field to search; none for the one that searches read.
+    pub slot: Option<String>,
     /// The text's vectors by inference id: the engine fills them in before a search. An empty dense one is that of a
     /// text without any word.
     pub vectors: Vec<(String, PassageVector)>,

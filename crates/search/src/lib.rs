@@ -104,14 +104,14 @@ pub fn search(
     if let Some(pit) = &body.pit {
         let targets = point_in_time::targets(service, request, pit)?;
         let id = pit.id.clone();
-        // The models of fields are those of the indices as they are now.
+        // The models of fields that pipelines fill are those of the indices as they are now.
         let handles: Vec<_> = targets
             .iter()
             .filter_map(|target| service.indices.get(&target.shard.index, Right::unlimited()).ok())
             .collect();
         let deadline = Deadline::start(body.timeout, cancel);
         let _stopped = work::stopped_by(deadline.flag());
-        let encoded = encode_body(service, &handles, &mut body, &request.caller, deadline.flag());
+        let encoded = encode_body(service, &handles, &targets, &mut body, &request.caller, deadline.flag());
         let ids = OpenIds { pit: Some(&id), scroll: None };
         let answered = answer(service, &targets, &body, shown, &deadline, encoded, start, ids, bytes)?;
         return Ok(Reply::bytes(200, answered.bytes));
@@ -120,7 +120,7 @@ pub fn search(
     let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
     let deadline = Deadline::start(body.timeout, cancel);
     let _stopped = work::stopped_by(deadline.flag());
-    let encoded = encode_body(service, &handles, &mut body, &request.caller, deadline.flag());
+    let encoded = encode_body(service, &handles, &targets, &mut body, &request.caller, deadline.flag());
     if let Some(keep_alive) = body.scroll {
         encoded?;
         return open_scroll(service, request, targets, body, shown, keep_alive, cancel, start, bytes);
@@ -308,23 +308,25 @@ fn note_slow(phase: Phase, targets: &[Target], outcome: &Outcome, began: Instant
 /// How long the models took, by id.
 type ModelTimings = Vec<(String, Timings)>;
 
-/// Encodes the texts of all queries of a search; timed if it is profiled.
+/// Encodes the texts of all queries of a search, by the mappings of what is searched; timed if it is profiled.
 fn encode_body(
     service: &SearchService,
     handles: &[impl Borrow<IndexHandle>],
+    targets: &[Target],
     body: &mut SearchBody,
     caller: &Caller,
     cancel: &AtomicBool,
 ) -> Result<ModelTimings, EngineError> {
     let mut timings = body.profile.then(Vec::new);
     let size = body.from + body.size;
+    let mappings: Vec<Arc<Mapping>> =
+        targets.iter().map(|target| Arc::clone(target.snapshot.mapping())).collect();
     if let Some(fusion) = &mut body.fusion {
-        let mappings: Vec<Arc<Mapping>> = handles.iter().map(|handle| handle.borrow().mapping()).collect();
         retriever::expand(fusion, &mappings, size)?;
         retriever::bind_rerankers(fusion, &service.models)?;
     }
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
-    semantic::bind(service, handles, &mut queries, size, cancel)?;
+    semantic::bind(service, &mappings, &mut queries, size, cancel)?;
     encode(service, handles, &mut queries, caller, cancel, timings.as_mut())?;
     Ok(timings.unwrap_or_default())
 }
@@ -435,7 +437,8 @@ fn encode(
 ) -> Result<(), EngineError> {
     let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
     lookup::look_up(service, &searched, queries, caller)?;
-    semantic::bind(service, handles, queries, body::DEFAULT_SIZE, cancel)?;
+    let mappings: Vec<Arc<Mapping>> = searched.iter().map(|handle| handle.mapping()).collect();
+    semantic::bind(service, &mappings, queries, body::DEFAULT_SIZE, cancel)?;
     resolve::name_parts(&service.models, queries);
     for used in resolve::model_uses(queries) {
         for handle in handles {

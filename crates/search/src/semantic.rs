@@ -4,7 +4,6 @@
 //! endpoint makes of the text. Indices of one search may differ in that: a clause keeps one vector for each endpoint,
 //! and each index takes its own.
 
-use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +16,6 @@ use sparrow_query::{Query, QueryKind, SemanticQuery};
 use super::error::SearchError;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
-use sparrow_indices::IndexHandle;
 use sparrow_indices::semantic::embed::vector;
 use sparrow_models::{Purpose, TextEncoder};
 use sparrow_query::walk;
@@ -27,25 +25,18 @@ const CANDIDATES: usize = 100;
 /// Most documents that are found by dense passages.
 const MAX_DOCS: usize = 10_000;
 
-/// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts. `size` is how
-/// many documents a clause on dense passages finds if it does not say it.
+/// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts. `mappings` are those
+/// that the indices are searched by, as the model of a field may be another one a moment later; `size` is how many documents a clause on dense passages finds if it does not say it.
 ///
 /// # Errors
 /// When a clause needs a model that its field does not name, or the model fails.
 pub fn bind(
     service: &SearchService,
-    handles: &[impl Borrow<IndexHandle>],
+    mappings: &[Arc<Mapping>],
     queries: &mut [&mut Query],
     size: usize,
     cancel: &AtomicBool,
 ) -> Result<(), EngineError> {
-    let mappings: Vec<Arc<Mapping>> = handles
-        .iter()
-        .map(|handle| {
-            let handle: &IndexHandle = handle.borrow();
-            handle.mapping()
-        })
-        .collect();
     let plain = mappings.iter().all(|mapping| mapping.semantic_fields().is_empty());
     let endpoints = |field: &str| -> IndexSet<String> {
         let found = mappings.iter().filter_map(|mapping| mapping.semantic_field(field));

@@ -129,9 +129,9 @@ impl IndexSchema {
         self.dense.get(path).copied()
     }
 
-    /// Custom field of the `semantic_text` field at `path`.
-    pub fn passages(&self, path: &str) -> Option<Field> {
-        self.passages.get(path).copied()
+    /// Custom field of a slot of a `semantic_text` field.
+    pub fn passages(&self, slot: &str) -> Option<Field> {
+        self.passages.get(slot).copied()
     }
 
     /// Custom fields of all sparse fields.
@@ -186,11 +186,11 @@ fn own_fields(mapping: &Mapping) -> BTreeMap<String, OwnField> {
                 FieldType::Text { options } => OwnField::Text(options.clone()),
                 FieldType::SparseVector | FieldType::RankFeatures => OwnField::Sparse,
                 FieldType::DenseVector(_) => OwnField::Dense,
-                FieldType::SemanticText(_) => OwnField::Passages,
                 _ => return None,
             };
             Some((path.to_owned(), own))
         })
+        .chain(mapping.slots().map(|slot| (slot.name.into_owned(), OwnField::Passages)))
         .collect()
 }
 

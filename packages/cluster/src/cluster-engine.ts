@@ -176,6 +176,15 @@ export class ClusterSearchEngine implements SearchEngine {
       case 'delete_by_query':
       case 'upgrade_index':
         return this.#tasks.answer(request, body, cancel);
+      case 'get_field_models':
+      case 'change_model':
+      case 'switch_model':
+      case 'roll_back_model':
+      case 'drop_model':
+        throw notOverCluster(
+          'the change of a model',
+          'the vectors are those of the cluster; reindex through a pipeline of the new model and move the alias',
+        );
       default:
         throw notOverCluster(`the operation [${op}]`);
     }

@@ -145,6 +145,11 @@ export const OPERATIONS = [
   'rethrottle',
   'upgrade_index',
   'upgrade_assistance',
+  'get_field_models',
+  'change_model',
+  'switch_model',
+  'roll_back_model',
+  'drop_model',
 ] as const;
 
 /** The name of an operation. */

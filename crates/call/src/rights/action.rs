@@ -47,6 +47,9 @@ actions! {
     CreateDataStream = "indices:admin/data_stream/create",
     Rollover = "indices:admin/rollover",
     Resize = "indices:admin/resize",
+    /// Changing the model of a field, and each step of that.
+    ChangeModel = "indices:admin/ext/model/change",
+    GetFieldModels = "indices:admin/ext/model/get",
     Refresh = "indices:admin/refresh",
     Flush = "indices:admin/flush",
     Segments = "indices:monitor/segments",

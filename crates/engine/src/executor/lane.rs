@@ -54,17 +54,17 @@ pub(crate) fn lane_of(request: &Request) -> Lane {
         | "pending_tasks"
         | "remote_info"
         | "upgrade_assistance"
+        | "get_field_models"
         | "ml_info"
         | "get_trained_models"
         | "trained_model_stats"
         | "get_inference" => Lane::Look,
         "reindex" | "update_by_query" | "delete_by_query" | "upgrade_index" | "force_merge"
-        | "start_deployment" | "stop_deployment" | "update_deployment" | "clone_index" | "shrink_index"
-        | "split_index" | "put_repository" | "get_repository" | "delete_repository" | "verify_repository"
-        | "cleanup_repository" | "create_snapshot" | "get_snapshot" | "snapshot_status"
-        | "clone_snapshot" | "delete_snapshot" | "snapshot_keys" | "restore_snapshot" | "cat_snapshots" => {
-            Lane::Long
-        }
+        | "change_model" | "start_deployment" | "stop_deployment" | "update_deployment" | "clone_index"
+        | "shrink_index" | "split_index" | "put_repository" | "get_repository" | "delete_repository"
+        | "verify_repository" | "cleanup_repository" | "create_snapshot" | "get_snapshot"
+        | "snapshot_status" | "clone_snapshot" | "delete_snapshot" | "snapshot_keys" | "restore_snapshot"
+        | "cat_snapshots" => Lane::Long,
         "search"
         | "knn_search"
         | "explain"

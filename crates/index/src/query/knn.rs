@@ -19,15 +19,10 @@ impl Compiler<'_> {
         self.count_clause()?;
         // The mapping is shared, so that it can be looked at while filters are worked out.
         let mapping = self.snapshot.mapping().clone();
-        let mut passages = false;
+        let slot = mapping.searched_slot(&query.field);
         let dense = match mapping.field(&query.field) {
-            None => return Ok(weights::none()),
-            Some(FieldType::DenseVector(dense)) if dense.index => dense,
-            Some(FieldType::SemanticText(field)) => match (&field.dense, field.model) {
-                (Some(dense), _) => {
-                    passages = true;
-                    dense
-                }
+            _ if let Some((_, field)) = &slot => match (&field.dense, field.model) {
+                (Some(dense), _) => &**dense,
                 (None, None) => return Ok(weights::none()),
                 (None, Some(_)) => {
                     return Err(QueryError::SemanticModel {
@@ -38,6 +33,8 @@ impl Compiler<'_> {
                     });
                 }
             },
+            None => return Ok(weights::none()),
+            Some(FieldType::DenseVector(dense)) if dense.index => dense,
             Some(FieldType::DenseVector(_)) => {
                 return Err(QueryError::KnnNotIndexed { field: query.field.clone() });
             }
@@ -53,7 +50,10 @@ impl Compiler<'_> {
             oversample: query.oversample.or(dense.options.oversample).unwrap_or(1.0),
         };
         let schema = self.snapshot.schema();
-        let field = if passages { schema.passages(&query.field) } else { schema.dense(&query.field) };
+        let field = match &slot {
+            Some((name, _)) => schema.passages(name),
+            None => schema.dense(&query.field),
+        };
         let Some(field) = field else {
             return Ok(weights::none());
         };

@@ -13,7 +13,7 @@ use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, TERMINATED};
 
 use super::error::QueryError;
-use sparrow_mapping::{FieldType, Mapping};
+use sparrow_mapping::{FieldType, Mapping, SemanticText};
 use sparrow_query::{
     BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery, VectorKind,
 };
@@ -34,8 +34,12 @@ const GROWTH: usize = 4;
 /// # Errors
 /// When the field is of another type, or its text was not encoded by the field's model.
 pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<QueryKind, QueryError> {
-    let field = match (mapping.field(&query.field), &query.otherwise) {
-        (Some(FieldType::SemanticText(field)), _) => field,
+    let (name, field) = match (mapping.field(&query.field), &query.otherwise) {
+        (Some(FieldType::SemanticText(_)), _) => match slot(query, mapping) {
+            Some(found) => found,
+            // Dropped meanwhile.
+            None => return Ok(QueryKind::MatchNone),
+        },
         (_, Some(otherwise)) => return Ok((**otherwise).clone()),
         (None, None) => return Ok(QueryKind::MatchNone),
         (Some(other), None) => {
@@ -55,7 +59,7 @@ pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
     };
     let sparse = vector.sparse().filter(|_| query.part != Some(VectorKind::Dense)).map(|tokens| {
         QueryKind::Sparse(SparseQuery {
-            field: query.field.clone(),
+            field: name.clone(),
             tokens: tokens.to_vec(),
             pruning: Pruning::ByField(None),
             origin: SparseOrigin::SparseVector,
@@ -66,7 +70,7 @@ pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
     let k = if sparse.is_some() { query.k.max(HYBRID_DEPTH) } else { query.k };
     let dense = dense.map(|vector| {
         QueryKind::Knn(KnnQuery {
-            field: query.field.clone(),
+            field: name.clone(),
             vector: vector.to_vec(),
             k,
             num_candidates: query.num_candidates.max(k),
@@ -83,6 +87,23 @@ pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
         (Some(one), None) | (None, Some(one)) => one,
         (None, None) => QueryKind::MatchNone,
     })
+}
+
+/// Name and settings of the slot that a clause searches.
+fn slot<'q>(query: &'q SemanticQuery, mapping: &'q Mapping) -> Option<(String, &'q SemanticText)> {
+    if let Some(name) = &query.slot {
+        return Some((name.clone(), mapping.slot(name)?));
+    }
+    let (name, field) = mapping.searched_slot(&query.field)?;
+    let is_encoded = |field: &SemanticText| query.vectors.iter().any(|(id, _)| id == field.search_id());
+    // The model may have been changed since the text was encoded: what the text was encoded for is still there.
+    if !is_encoded(field)
+        && let Some(beside) = mapping.slot_beside(&query.field)
+        && let Some(field) = mapping.slot(&beside).filter(|field| is_encoded(field))
+    {
+        return Some((beside, field));
+    }
+    Some((name.into_owned(), field))
 }
 
 /// The query with its `semantic` clauses bound, where the pruned path of sparse clauses may use them; `None` if it

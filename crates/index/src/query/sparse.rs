@@ -19,7 +19,7 @@ use super::explain::TOKEN_TAG;
 use super::semantic::PassageScorer;
 use super::weights;
 use crate::snapshot::Snapshot;
-use sparrow_mapping::{FieldType, Mapping, SemanticModel};
+use sparrow_mapping::{FieldType, Mapping, SemanticModel, SemanticText};
 use sparrow_query::{Pruning, PruningConfig, SparseOrigin, SparseQuery};
 use sparrow_segments::plugins::{PassageMap, SegmentPlugins, SparseReader};
 
@@ -54,20 +54,20 @@ impl Compiler<'_> {
     /// Checks a clause. `None` when it cannot match: the field is not mapped, or no token is left.
     pub(super) fn sparse_clause(&mut self, query: &SparseQuery) -> Result<Option<SparseClause>, QueryError> {
         self.count_clause()?;
-        let mut passages = false;
-        match (self.snapshot.mapping().field(&query.field), query.origin) {
+        let mapping = self.snapshot.mapping();
+        let slot = mapping.searched_slot(&query.field).filter(|_| query.origin == SparseOrigin::SparseVector);
+        if let Some((_, SemanticText { model: Some(SemanticModel::Dense { .. }), .. })) = &slot {
+            return Err(QueryError::SemanticModel {
+                field: query.field.clone(),
+                clause: "sparse_vector",
+                wanted: "sparse_embedding",
+                actual: "text_embedding",
+            });
+        }
+        let passages = slot.is_some();
+        match (mapping.field(&query.field), query.origin) {
+            _ if passages => {}
             (None, _) => return Ok(None),
-            (Some(FieldType::SemanticText(field)), SparseOrigin::SparseVector) => {
-                if let Some(SemanticModel::Dense { .. }) = field.model {
-                    return Err(QueryError::SemanticModel {
-                        field: query.field.clone(),
-                        clause: "sparse_vector",
-                        wanted: "sparse_embedding",
-                        actual: "text_embedding",
-                    });
-                }
-                passages = true;
-            }
             (Some(FieldType::SparseVector), _)
             | (Some(FieldType::RankFeatures), SparseOrigin::TextExpansion | SparseOrigin::WeightedTokens) => {
             }
@@ -79,7 +79,10 @@ impl Compiler<'_> {
             }
         }
         let schema = self.snapshot.schema();
-        let field = if passages { schema.passages(&query.field) } else { schema.sparse(&query.field) };
+        let field = match &slot {
+            Some((name, _)) => schema.passages(name),
+            None => schema.sparse(&query.field),
+        };
         let Some(field) = field else { return Ok(None) };
         let mut tokens: Vec<(Box<str>, f32)> = Vec::with_capacity(query.tokens.len());
         let mut places = FxHashMap::default();

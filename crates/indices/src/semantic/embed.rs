@@ -1,5 +1,6 @@
 //! Passages for the documents of a batch of writes.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
@@ -7,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_encoder::{Encoded, Output};
 use sparrow_mapping::passages::{self, FieldPassages, MAX_PASSAGES, Passage, PassageVector};
-use sparrow_mapping::{Chunking, Mapping, SemanticText};
+use sparrow_mapping::{Chunking, Mapping, SemanticText, Slot, field_of};
 
 use super::super::op::{Embedded, WriteKind, WriteOp};
 use super::super::texts::{no_scalar_at, values_at};
@@ -74,8 +75,7 @@ pub fn embed(
     cancel: Option<&AtomicBool>,
 ) -> Embedding {
     let mut out = Embedding { refused: ops.iter().map(|_| None).collect(), ..Embedding::default() };
-    let fields: Vec<Field<'_>> =
-        mapping.semantic_fields().iter().filter_map(|path| Field::of(models, mapping, path)).collect();
+    let fields: Vec<Field<'_>> = mapping.slots().map(|slot| Field::of(models, mapping, slot)).collect();
     let key = mapping.semantic_key();
     let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(ops.len());
     let mut jobs: Vec<(usize, Job)> = Vec::new();
@@ -167,9 +167,11 @@ pub fn embed(
     out
 }
 
-/// One `semantic_text` field of the index.
+/// One slot of a `semantic_text` field of the index.
 struct Field<'m> {
     path: &'m str,
+    /// Name of the slot.
+    slot: Cow<'m, str>,
     settings: &'m SemanticText,
     /// The ids that encode: one, or those that make the two kinds of vectors.
     model_ids: Vec<String>,
@@ -182,23 +184,24 @@ struct Field<'m> {
 }
 
 impl<'m> Field<'m> {
-    fn of(models: &Models, mapping: &'m Mapping, path: &'m str) -> Option<Self> {
-        let settings = mapping.semantic_field(path)?;
+    fn of(models: &Models, mapping: &'m Mapping, slot: Slot<'m>) -> Self {
+        let Slot { name, path, settings } = slot;
         let target = models.inference_target(&settings.inference_id);
         let fingerprint = models.fingerprint(&settings.inference_id);
         // What the field says comes before what its endpoint says.
         let said = settings.chunking.clone().or(target.map(|target| target.chunking));
         let is_known = said.is_some();
         let chunking = said.unwrap_or_default();
-        Some(Self {
+        Self {
             path,
+            slot: name,
             settings,
             model_ids: models.encoders(&settings.inference_id),
             fingerprint,
             chunking,
             is_known,
             sources: mapping.semantic_sources(path),
-        })
+        }
     }
 
     /// A text that is equal for equal ways of cutting.
@@ -208,7 +211,7 @@ impl<'m> Field<'m> {
 
     fn empty(&self) -> FieldPassages {
         FieldPassages {
-            path: self.path.to_owned(),
+            path: self.slot.clone().into_owned(),
             inference_id: self.settings.inference_id.clone(),
             fingerprint: self.fingerprint.clone().unwrap_or_default(),
             chunking: self.key(),
@@ -219,13 +222,17 @@ impl<'m> Field<'m> {
 
     /// The passages of a document's earlier form, if they would come out the same.
     fn carried(&self, new: &Value, old: &Value, known: &[FieldPassages]) -> Option<FieldPassages> {
-        let known = known.iter().find(|known| known.path == self.path)?;
-        let same = known.inference_id == self.settings.inference_id
-            && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == known.fingerprint)
-            && (!self.is_known || known.chunking == self.key())
-            && known.sources == self.sources
-            && self.sources.iter().all(|source| values_at(new, source) == values_at(old, source));
-        same.then(|| known.clone())
+        let same = |known: &&FieldPassages| {
+            // In whichever slot they were: a copy of the document may go to an index whose field has others.
+            field_of(&known.path) == self.path
+                && known.inference_id == self.settings.inference_id
+                && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == known.fingerprint)
+                && (!self.is_known || known.chunking == self.key())
+                && known.sources == self.sources
+        };
+        let known = known.iter().find(same)?;
+        let unchanged = self.sources.iter().all(|source| values_at(new, source) == values_at(old, source));
+        unchanged.then(|| FieldPassages { path: self.slot.clone().into_owned(), ..known.clone() })
     }
 
     /// The passages of a document: source, bytes in its joined values, text.

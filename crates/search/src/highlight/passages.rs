@@ -22,7 +22,8 @@ pub(super) fn best(
     by_score: bool,
 ) -> Vec<String> {
     let fields = payload.and_then(passages::decode).unwrap_or_default();
-    let Some(field) = fields.iter().find(|field| field.path == path) else { return Vec::new() };
+    let Some((stored, _)) = mapping.searched_slot(path) else { return Vec::new() };
+    let Some(field) = fields.iter().find(|field| field.path == stored) else { return Vec::new() };
     let mut wanted: Vec<PassageVector> = Vec::new();
     let mut all = false;
     for query in queries {

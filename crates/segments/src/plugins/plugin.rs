@@ -185,7 +185,7 @@ impl SegmentParts {
         container: &mut ContainerWriter<impl Write>,
     ) -> io::Result<()> {
         let of_sources: Vec<_> = sources.iter().map(|source| source.passages(field)).collect();
-        if of_sources.iter().all(Option::is_none) {
+        if of_sources.iter().all(Option::is_none) || !self.vectors.has_slot(schema, field) {
             return Ok(());
         }
         let merged = passages::merge(&of_sources, doc_maps, num_docs)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sparrow_types::DocId;
 use sparrow_vectors::{
     Element, GraphSource, MAX_BLOCK, MergeSource, Metric, Similarity, VectorsBuilder, VectorsError,
@@ -27,6 +27,8 @@ pub const MIN_GRAPH_VECTORS: usize = 10_000;
 #[derive(Debug)]
 pub struct VectorSettings {
     options: RwLock<FxHashMap<String, VectorOptions>>,
+    /// Slots of `semantic_text` fields: what segments have of others is left behind when they are merged.
+    slots: RwLock<FxHashSet<String>>,
     min_graph_vectors: usize,
     /// Set when merges under way are of no use any more, as a graph can take minutes.
     stopped: AtomicBool,
@@ -34,8 +36,12 @@ pub struct VectorSettings {
 
 impl VectorSettings {
     pub fn new(mapping: &Mapping, min_graph_vectors: usize) -> Self {
-        let settings =
-            Self { options: RwLock::default(), min_graph_vectors, stopped: AtomicBool::new(false) };
+        let settings = Self {
+            options: RwLock::default(),
+            slots: RwLock::default(),
+            min_graph_vectors,
+            stopped: AtomicBool::new(false),
+        };
         settings.set(mapping);
         settings
     }
@@ -47,10 +53,13 @@ impl VectorSettings {
                 Some((path.to_owned(), VectorOptions::stored_only()))
             }
             FieldType::DenseVector(field) => Some((path.to_owned(), field.options)),
-            FieldType::SemanticText(field) => Some((path.to_owned(), field.dense.as_ref()?.options)),
             _ => None,
         });
-        *self.options.write() = options.collect();
+        let of_slots = mapping
+            .slots()
+            .filter_map(|slot| Some((slot.name.into_owned(), slot.settings.dense.as_ref()?.options)));
+        *self.options.write() = options.chain(of_slots).collect();
+        *self.slots.write() = mapping.slots().map(|slot| slot.name.into_owned()).collect();
     }
 
     /// Ends merges that are building graphs.
@@ -61,6 +70,12 @@ impl VectorSettings {
     /// Whether merges were told to end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Whether the mapping has the slot that a field of the schema, whose name is `p:<slot>`, is for.
+    pub(super) fn has_slot(&self, schema: &Schema, field: tantivy::schema::Field) -> bool {
+        let name = schema.get_field_name(field);
+        self.slots.read().contains(name.split_once(':').map_or(name, |(_, slot)| slot))
     }
 
     /// Options of a field of the schema, whose name is `d:<path>`.

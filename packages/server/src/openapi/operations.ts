@@ -10,6 +10,7 @@ import {
   list,
   map,
   nullable,
+  num,
   object,
   open,
   preset,
@@ -35,6 +36,21 @@ const byQuery = either(ref('ByQueryAnswer'), ref('DryRunAnswer'));
 const broadcast = ref('BroadcastAnswer');
 const document = open('A document: any object.');
 const query = object({ query: ref('Query') });
+const modelStep = object({ acknowledged: bool(), field: text(), state: text() }, ['acknowledged', 'field', 'state']);
+const modelChange = object(
+  {
+    took: int(),
+    field: text(),
+    state: text(),
+    total: int(),
+    filled: int(),
+    version_conflicts: int(),
+    throttled_millis: int(),
+    requests_per_second: num(),
+    compared: open(),
+  },
+  ['took', 'field', 'state', 'total', 'filled'],
+);
 const table = (about: string): Described => ({ about, answer: list(map({ type: ['string', 'null'] })) });
 
 /** Operations that no route leads to: the server asks them itself. */
@@ -423,6 +439,30 @@ export const OPERATIONS: Readonly<Record<Named, Described>> = {
     about: 'Which indices are of an older format.',
     answer: object({ indices: map(object({ upgrade_required: text() })) }, ['indices']),
   },
+  get_field_models: {
+    about: 'Which models fill the fields of an index, and how far a change of one is.',
+    answer: map(object({ fields: map(open('The model of a field, and its change.')) }, ['fields'])),
+  },
+  change_model: {
+    about: 'Changes the model of a field while the index is searched and written; as a task if nobody waits.',
+    request: object(
+      {
+        field: text(),
+        inference_id: text(),
+        model_id: text(),
+        search_inference_id: text(),
+        chunking_settings: open(),
+        index_options: open(),
+        switch: preset(text('`auto` or `manual`'), 'auto'),
+        compare: object({ queries: list(text()), sample: int(), size: int() }),
+      },
+      ['field'],
+    ),
+    answer: either(object({ task: text() }, ['task']), modelChange),
+  },
+  switch_model: { about: 'Lets searches read the vectors of the new model.', answer: modelStep },
+  roll_back_model: { about: 'Lets searches read the vectors of the old model again.', answer: modelStep },
+  drop_model: { about: 'Ends a change: vectors that searches do not read are dropped.', answer: modelStep },
 
   get_repository: { about: 'Snapshot repositories.', answer: map(ref('Repository')) },
   put_repository: { about: 'Makes a snapshot repository.', request: ref('Repository'), answer: acknowledged },

@@ -12,7 +12,7 @@ const BY_QUERY = [
 /** Every prefix under which the index upgrade has been published. */
 const MIGRATION_PREFIXES = ['/_ext/migration', '/_xpack/migration', '/_migration'];
 
-/** Reindex, tasks and the index upgrade. */
+/** Reindex, tasks, the index upgrade and the change of a field's model. */
 export const JOB_ENDPOINTS: readonly Endpoint[] = [
   ...engine('reindex', 'indices:data/write/reindex', ['POST /_reindex'], {
     body: true,
@@ -68,4 +68,14 @@ export const JOB_ENDPOINTS: readonly Endpoint[] = [
     MIGRATION_PREFIXES.flatMap((prefix) => [`GET ${prefix}/assistance`, `GET ${prefix}/assistance/{index}`]),
     { params: ['allow_no_indices', 'expand_wildcards', 'ignore_unavailable'] },
   ),
+  ...engine('get_field_models', 'indices:admin/ext/model/get', ['GET /{index}/_ext/model'], {
+    params: ['allow_no_indices', 'expand_wildcards', 'ignore_unavailable'],
+  }),
+  ...engine('change_model', 'indices:admin/ext/model/change', ['POST /{index}/_ext/model/_change'], {
+    body: true,
+    params: ['wait_for_completion', 'requests_per_second'],
+  }),
+  ...engine('switch_model', 'indices:admin/ext/model/change', ['POST /{index}/_ext/model/_switch']),
+  ...engine('roll_back_model', 'indices:admin/ext/model/change', ['POST /{index}/_ext/model/_rollback']),
+  ...engine('drop_model', 'indices:admin/ext/model/change', ['POST /{index}/_ext/model/_drop']),
 ];

@@ -179,6 +179,9 @@ export const ACTIONS = {
   'indices:admin/data_stream/create': { scope: 'index', privileges: ['create_index', 'manage', 'all'] },
   'indices:admin/rollover': { scope: 'index', privileges: ['manage', 'all'] },
   'indices:admin/resize': { scope: 'index', privileges: ['manage', 'all'] },
+  /** Changing the model of a field, and each step of that. */
+  'indices:admin/ext/model/change': { scope: 'index', privileges: ['manage', 'all'] },
+  'indices:admin/ext/model/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:admin/refresh': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
   'indices:admin/flush': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
   'indices:monitor/segments': { scope: 'index', privileges: ['monitor', 'manage', 'all'] },

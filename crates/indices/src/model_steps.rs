@@ -1,0 +1,162 @@
+//! The change of the model of a `semantic_text` field: a second slot of vectors that is filled, searched instead of the first, and
+//! taken back or kept. Each step is one write of the metadata, mapping and state together: after a crash it was taken or not.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sparrow_mapping::Mapping;
+
+use super::handle::IndexHandle;
+use super::metadata::Metadata;
+use super::model_change::{ChangeState, Filling, ModelChange, conflict};
+use sparrow_call::error::EngineError;
+
+/// Whether a task fills the second slot of an index, while this lives.
+pub struct FillingGuard {
+    handle: Arc<IndexHandle>,
+    pub filling: Arc<Filling>,
+}
+
+impl Drop for FillingGuard {
+    fn drop(&mut self) {
+        *self.handle.filling.lock() = None;
+    }
+}
+
+impl IndexHandle {
+    /// The change under way, if there is one.
+    pub fn model_change(&self) -> Option<ModelChange> {
+        self.metadata.read().model_change.clone()
+    }
+
+    /// Claims the second slot for a task that fills it.
+    ///
+    /// # Errors
+    /// Status 409 when a task does already.
+    pub fn claim_filling(self: &Arc<Self>) -> Result<FillingGuard, EngineError> {
+        let mut current = self.filling.lock();
+        if let Some(filling) = &*current {
+            let task = filling.task.lock().clone().unwrap_or_default();
+            let name = &self.name;
+            return Err(conflict(format!("a model of index [{name}] is being changed by task [{task}]")));
+        }
+        let filling = Arc::new(Filling::default());
+        *current = Some(Arc::clone(&filling));
+        Ok(FillingGuard { handle: Arc::clone(self), filling })
+    }
+
+    /// Begins a change: from here on documents that are written get vectors of both models, by `definition` too.
+    ///
+    /// # Errors
+    /// Status 409 when another one is not over, and what is wrong with the definition.
+    pub fn begin_model_change(&self, change: ModelChange, definition: &Value) -> Result<(), EngineError> {
+        self.step(|metadata| {
+            if let Some(other) = &metadata.model_change {
+                return Err(conflict(format!(
+                    "the model of field [{}] of index [{}] is being changed, and the change is [{}]: a change is over \
+                     when it is cancelled or its old vectors are dropped",
+                    other.field,
+                    self.name,
+                    other.state.name()
+                )));
+            }
+            let mapping = metadata.mapping.with_second_slot(&change.field, definition)?;
+            metadata.model_change = Some(change);
+            Ok(mapping)
+        })
+    }
+
+    /// Notes that filling stopped, and why; nothing when it goes on.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn note_filling(&self, failure: Option<String>) -> Result<(), EngineError> {
+        self.step(|metadata| {
+            if let Some(change) = &mut metadata.model_change {
+                change.failure = failure;
+            }
+            Ok(metadata.mapping.clone())
+        })
+    }
+
+    /// Notes that all documents have vectors of both models, and what a comparison found; lets searches read the new ones, if that was
+    /// to happen by itself.
+    ///
+    /// # Errors
+    /// When there is no change, or the disk refuses.
+    pub fn model_is_filled(&self, compared: Option<Value>) -> Result<(), EngineError> {
+        self.step(|metadata| {
+            let change = metadata.model_change.as_mut().ok_or_else(|| self.no_change())?;
+            change.failure = None;
+            change.compared = compared;
+            if !change.automatic {
+                change.state = ChangeState::Ready;
+                return Ok(metadata.mapping.clone());
+            }
+            change.state = ChangeState::Switched;
+            Ok(metadata.mapping.with_slots_exchanged(&change.field))
+        })
+    }
+
+    /// Lets searches read the other vectors: the new ones if `forward`, the old ones otherwise.
+    ///
+    /// # Errors
+    /// Status 409 when not all documents have both, or searches read them already.
+    pub fn exchange_models(&self, forward: bool) -> Result<ModelChange, EngineError> {
+        let (from, to) = match forward {
+            true => (ChangeState::Ready, ChangeState::Switched),
+            false => (ChangeState::Switched, ChangeState::Ready),
+        };
+        self.step(|metadata| {
+            let change = metadata.model_change.as_mut().ok_or_else(|| self.no_change())?;
+            if change.state != from {
+                return Err(conflict(format!(
+                    "the change of the model of field [{}] is [{}], it has to be [{}]",
+                    change.field,
+                    change.state.name(),
+                    from.name()
+                )));
+            }
+            change.state = to;
+            Ok(metadata.mapping.with_slots_exchanged(&change.field))
+        })?;
+        self.model_change().ok_or_else(|| self.no_change())
+    }
+
+    /// Ends the change: vectors that searches do not read are dropped. Segments lose them when they are merged.
+    ///
+    /// # Errors
+    /// When there is no change, or the disk refuses.
+    pub fn end_model_change(&self) -> Result<ModelChange, EngineError> {
+        let mut ended = None;
+        self.step(|metadata| {
+            let change = metadata.model_change.take().ok_or_else(|| self.no_change())?;
+            let mapping = metadata.mapping.without_second_slot(&change.field);
+            ended = Some(change);
+            Ok(mapping)
+        })?;
+        ended.ok_or_else(|| self.no_change())
+    }
+
+    fn no_change(&self) -> EngineError {
+        EngineError::resource_not_found(format!("no model of index [{}] is being changed", self.name))
+    }
+
+    /// Changes metadata with the mapping that `change` gives, durably, and puts that in force, while nothing is written.
+    fn step(
+        &self,
+        change: impl FnOnce(&mut Metadata) -> Result<Mapping, EngineError>,
+    ) -> Result<(), EngineError> {
+        let mut changer = self.changer()?;
+        let mut mapping = None;
+        self.replace_metadata(&changer, |metadata| {
+            metadata.mapping = change(metadata)?;
+            mapping = Some(metadata.mapping.clone());
+            Ok(())
+        })?;
+        match mapping.filter(|mapping| *mapping != *self.mapping()) {
+            Some(mapping) => changer.widen(&mapping).map_err(|error| self.failed(error)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Comparing what the two models find: the same queries over both sets of vectors, as of one moment.
+
+use serde_json::{Map, Value, json};
+use sparrow_call::error::EngineError;
+use sparrow_index::query::{SearchOptions, TotalHits};
+use sparrow_index::{DocAddress, Snapshot};
+use sparrow_indices::IndexHandle;
+use sparrow_indices::model_change::ModelChange;
+use sparrow_indices::semantic::embed::vector;
+use sparrow_indices::texts::values_at;
+use sparrow_models::{Purpose, TextEncoder};
+use sparrow_query::{Query, QueryKind, SemanticQuery};
+use sparrow_search::SearchService;
+use sparrow_tasks::TaskContext;
+
+/// Words of a query that is made of a document.
+const WORDS: usize = 12;
+/// Queries with the least in common that are told.
+const SHOWN: usize = 5;
+/// Fewest candidates of a search in dense vectors, as for a query that says nothing.
+const CANDIDATES: usize = 100;
+
+/// What the two models make of one query.
+struct Pair {
+    query: String,
+    overlap: f64,
+    /// None where the lists have fewer than two documents in common.
+    correlation: Option<f64>,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+/// Compares the answers of both models; nothing where there is no query.
+///
+/// # Errors
+/// When a model fails, the index is gone or the task is cancelled.
+pub(super) fn run(
+    service: &SearchService,
+    handle: &IndexHandle,
+    change: &ModelChange,
+    context: &TaskContext,
+) -> Result<Option<Value>, EngineError> {
+    let size = change.compare["size"].as_u64().unwrap_or(10) as usize;
+    let snapshot = handle.snapshot();
+    let given = change.compare["queries"].as_array();
+    let queries: Vec<String> = match given {
+        Some(queries) => queries.iter().filter_map(|query| Some(query.as_str()?.to_owned())).collect(),
+        None => {
+            let sample = change.compare["sample"].as_u64().unwrap_or(0) as usize;
+            sampled(&snapshot, &change.field, sample)?
+        }
+    };
+    if queries.is_empty() {
+        return Ok(None);
+    }
+    let mapping = snapshot.mapping();
+    let searched = mapping.searched_slot(&change.field).map(|(name, _)| name.into_owned());
+    let Some((before, after)) = searched.zip(mapping.slot_beside(&change.field)) else {
+        return Err(EngineError::internal("the second set of vectors is gone"));
+    };
+    let mut pairs = Vec::with_capacity(queries.len());
+    for query in queries {
+        if context.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
+        let find = |slot: &str| -> Result<Vec<DocAddress>, EngineError> {
+            let clause = clause(service, &snapshot, &change.field, slot, &query, size, context)?;
+            let options = SearchOptions {
+                size,
+                min_score: None,
+                track_total_hits: TotalHits::Off,
+                cancel: Some(std::sync::Arc::clone(context.cancel_flag())),
+                partial: false,
+                post_filter: None,
+            };
+            let top = snapshot
+                .search(&clause, &options)
+                .map_err(|error| sparrow_search::query_error(service, handle, error))?;
+            Ok(top.hits.iter().map(|hit| hit.addr).collect())
+        };
+        let (old, new) = (find(&before)?, find(&after)?);
+        let ids = |addrs: &[DocAddress]| -> Result<Vec<String>, EngineError> {
+            addrs.iter().map(|addr| Ok(snapshot.fetch(*addr)?.id)).collect()
+        };
+        // Whoever changes a model may not read the documents: what of them made a query is not shown.
+        let (ids_before, ids_after) = match given {
+            Some(_) => (ids(&old)?, ids(&new)?),
+            None => (Vec::new(), Vec::new()),
+        };
+        pairs.push(Pair {
+            query,
+            overlap: overlap(&old, &new),
+            correlation: kendall(&old, &new),
+            before: ids_before,
+            after: ids_after,
+        });
+    }
+    Ok(Some(shown(&mut pairs, size, given.is_some())))
+}
+
+fn shown(pairs: &mut [Pair], size: usize, with_queries: bool) -> Value {
+    let mean = |values: &[f64]| match values {
+        [] => Value::Null,
+        values => json!(round(values.iter().sum::<f64>() / values.len() as f64)),
+    };
+    let overlaps: Vec<f64> = pairs.iter().map(|pair| pair.overlap).collect();
+    let correlations: Vec<f64> = pairs.iter().filter_map(|pair| pair.correlation).collect();
+    let mut shown = Map::new();
+    shown.insert("queries".to_owned(), pairs.len().into());
+    shown.insert("size".to_owned(), size.into());
+    shown.insert("overlap".to_owned(), mean(&overlaps));
+    shown.insert("least_overlap".to_owned(), json!(round(overlaps.iter().copied().fold(1.0, f64::min))));
+    shown.insert("rank_correlation".to_owned(), mean(&correlations));
+    if with_queries {
+        pairs.sort_by(|one, other| one.overlap.total_cmp(&other.overlap));
+        let least = pairs.iter().take(SHOWN).map(|pair| {
+            json!({"query": pair.query, "overlap": round(pair.overlap), "before": pair.before, "after": pair.after})
+        });
+        shown.insert("least_alike".to_owned(), least.collect());
+    }
+    Value::Object(shown)
+}
+
+fn round(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+/// The first words of documents, spread evenly over the index.
+fn sampled(snapshot: &Snapshot, field: &str, number: usize) -> Result<Vec<String>, EngineError> {
+    let mut queries = Vec::new();
+    if number == 0 {
+        return Ok(queries);
+    }
+    let all = snapshot.scan_all(None);
+    let sources = snapshot.mapping().semantic_sources(field);
+    for (_, addr) in all.iter().step_by((all.len() / number).max(1)).take(number) {
+        let stored = snapshot.fetch(*addr)?;
+        let Ok(source) = serde_json::from_slice::<Value>(&stored.source) else { continue };
+        let texts = sources.iter().flat_map(|path| values_at(&source, path));
+        let words: Vec<String> = texts
+            .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+            .take(WORDS)
+            .collect();
+        if !words.is_empty() {
+            queries.push(words.join(" "));
+        }
+    }
+    Ok(queries)
+}
+
+/// A clause that searches one of the two sets.
+fn clause(
+    service: &SearchService,
+    snapshot: &Snapshot,
+    field: &str,
+    slot: &str,
+    text: &str,
+    size: usize,
+    context: &TaskContext,
+) -> Result<Query, EngineError> {
+    let id =
+        snapshot.mapping().slot(slot).map(|settings| settings.search_id().to_owned()).unwrap_or_default();
+    let mut outputs = Vec::new();
+    for model in service.models.encoders(&id) {
+        let encoded =
+            service.models.encode(&model, &[text], Purpose::Query, Some(context.cancel_flag().as_ref()))?;
+        outputs.extend(encoded.into_iter().map(|encoded| encoded.output));
+    }
+    let vector = vector(&outputs).ok_or_else(|| {
+        EngineError::internal(format!("the models of [{id}] make no vectors that go together"))
+    })?;
+    Ok(Query::from(QueryKind::Semantic(SemanticQuery {
+        field: field.to_owned(),
+        text: text.to_owned(),
+        slot: Some(slot.to_owned()),
+        vectors: vec![(id, vector)],
+        k: size,
+        num_candidates: (size + size / 2).max(CANDIDATES),
+        ..SemanticQuery::default()
+    })))
+}
+
+/// The share of the longer list that both have.
+fn overlap(one: &[DocAddress], other: &[DocAddress]) -> f64 {
+    let longer = one.len().max(other.len());
+    if longer == 0 {
+        return 1.0;
+    }
+    one.iter().filter(|addr| other.contains(addr)).count() as f64 / longer as f64
+}
+
+/// Kendall's τ of the documents that are in both lists: 1 for the same order, -1 for the reverse.
+fn kendall(one: &[DocAddress], other: &[DocAddress]) -> Option<f64> {
+    let ranks: Vec<usize> =
+        one.iter().filter_map(|addr| other.iter().position(|found| found == addr)).collect();
+    let pairs = ranks.len() * ranks.len().saturating_sub(1) / 2;
+    if pairs == 0 {
+        return None;
+    }
+    let mut sum = 0_i64;
+    for (at, rank) in ranks.iter().enumerate() {
+        sum += ranks[at + 1..].iter().map(|later| if later > rank { 1 } else { -1 }).sum::<i64>();
+    }
+    Some(sum as f64 / pairs as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(docs: &[u32]) -> Vec<DocAddress> {
+        docs.iter().map(|doc| DocAddress::new(0, *doc)).collect()
+    }
+
+    #[test]
+    fn lists_are_compared_by_what_they_share_and_in_which_order() {
+        let same = list(&[1, 2, 3]);
+        assert_eq!((overlap(&same, &same), kendall(&same, &same)), (1.0, Some(1.0)));
+        let reversed = list(&[3, 2, 1]);
+        assert_eq!((overlap(&same, &reversed), kendall(&same, &reversed)), (1.0, Some(-1.0)));
+        let partly = list(&[2, 9, 1, 8]);
+        assert_eq!((overlap(&same, &partly), kendall(&same, &partly)), (0.5, Some(-1.0)));
+        assert_eq!((overlap(&same, &list(&[7])), kendall(&same, &list(&[7]))), (0.0, None));
+        assert_eq!((overlap(&[], &[]), kendall(&[], &[])), (1.0, None));
+        let mixed = list(&[1, 3, 2]);
+        assert!((kendall(&same, &mixed).unwrap() - 1.0 / 3.0).abs() < 1e-12);
+    }
+}

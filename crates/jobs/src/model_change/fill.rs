@@ -1,0 +1,262 @@
+//! The task of a change: gives documents vectors of the new model, compares, and lets searches go over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use sparrow_call::error::EngineError;
+use sparrow_index::{DocAddress, Snapshot};
+use sparrow_indices::model_change::{ChangeState, Filling, ModelChange};
+use sparrow_indices::model_steps::FillingGuard;
+use sparrow_indices::{ExternalVersion, IndexHandle, PRIMARY_TERM, Source, WriteOp};
+use sparrow_models::Purpose;
+use sparrow_search::SearchService;
+use sparrow_tasks::throttle::Throttle;
+use sparrow_tasks::{Progress, TaskContext};
+use sparrow_types::work::{self, Work};
+
+use super::{RESUME, compare};
+
+/// Most documents that are read, encoded and written together.
+const CHUNK: usize = 128;
+/// Failures of documents that are told.
+const SHOWN_FAILURES: usize = 10;
+
+/// How far a task is.
+#[derive(Debug)]
+pub(super) struct FillProgress {
+    pub filling: Arc<Filling>,
+    conflicts: AtomicU64,
+    throttle: Throttle,
+}
+
+impl FillProgress {
+    pub fn new(filling: Arc<Filling>, pace: f64) -> Self {
+        Self { filling, conflicts: AtomicU64::new(0), throttle: Throttle::new(pace) }
+    }
+
+    fn counters(&self) -> Map<String, Value> {
+        let pace = self.throttle.requests_per_second();
+        let counters = [
+            ("total", json!(self.filling.total.load(Relaxed))),
+            ("filled", json!(self.filling.filled.load(Relaxed))),
+            ("version_conflicts", json!(self.conflicts.load(Relaxed))),
+            ("throttled_millis", json!(self.throttle.throttled_millis().round() as u64)),
+            ("requests_per_second", json!(if pace.is_finite() { pace } else { -1.0 })),
+        ];
+        counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+impl Progress for FillProgress {
+    fn status(&self, cancelled: bool) -> Value {
+        let mut status = self.counters();
+        if cancelled {
+            status.insert("canceled".to_owned(), "by user request".into());
+        }
+        Value::Object(status)
+    }
+
+    fn rethrottle(&self, requests_per_second: f64) -> bool {
+        self.throttle.change(requests_per_second);
+        true
+    }
+}
+
+/// A task at work.
+pub(super) struct Fill {
+    pub service: Arc<SearchService>,
+    pub handle: Arc<IndexHandle>,
+    pub change: ModelChange,
+    pub progress: Arc<FillProgress>,
+    pub _claimed: FillingGuard,
+}
+
+/// What became of a portion of the documents.
+#[derive(Default)]
+struct Portion {
+    written: u64,
+    conflicts: u64,
+    failures: Vec<(String, EngineError)>,
+}
+
+impl Fill {
+    /// What the record of the task has to go on by.
+    pub fn resume(&self, pace: f64) -> Value {
+        let pace = if pace.is_finite() { json!(pace) } else { Value::Null };
+        json!({RESUME: {"index": self.handle.name, "uuid": self.handle.uuid, "requests_per_second": pace}})
+    }
+
+    /// Runs to the end of the change, as far as it goes by itself.
+    ///
+    /// # Errors
+    /// Why not all documents could be given vectors: the change has stopped then, and the old vectors are searched.
+    pub fn run(self, context: &TaskContext) -> Result<Value, EngineError> {
+        let began = Instant::now();
+        let result = match self.change.state {
+            ChangeState::Filling => self.fill(context).and_then(|()| {
+                let compared = compare::run(&self.service, &self.handle, &self.change, context)?;
+                self.handle.model_is_filled(compared)
+            }),
+            // The server ended when all was done but for saying so.
+            ChangeState::Ready | ChangeState::Switched => Ok(()),
+        };
+        match result {
+            Ok(()) => {}
+            Err(_) if context.is_closing() => return Err(EngineError::Cancelled),
+            Err(_) if context.is_cancelled() => {
+                self.handle.end_model_change()?;
+                return Ok(self.response(began, "cancelled", None));
+            }
+            Err(error) => {
+                // An index that is gone, or a full disk, takes no note.
+                if let Err(error) = self.handle.note_filling(Some(error.reason())) {
+                    tracing::warn!(index = self.handle.name, %error, "it is not noted why a change of a model stopped");
+                }
+                return Err(error);
+            }
+        }
+        let change = self.handle.model_change();
+        let state = change.as_ref().map_or("dropped", |change| change.state.name());
+        Ok(self.response(began, state, change.as_ref().and_then(|change| change.compared.clone())))
+    }
+
+    fn response(&self, began: Instant, state: &str, compared: Option<Value>) -> Value {
+        let mut response = Map::new();
+        response.insert("took".to_owned(), (began.elapsed().as_millis() as u64).into());
+        response.insert("field".to_owned(), self.change.field.clone().into());
+        response.insert("state".to_owned(), state.into());
+        response.extend(self.progress.counters());
+        if let Some(compared) = compared {
+            response.insert("compared".to_owned(), compared);
+        }
+        Value::Object(response)
+    }
+
+    /// Goes over the documents that lack vectors of the new model until there are none. Those that are written meanwhile have them.
+    fn fill(&self, context: &TaskContext) -> Result<(), EngineError> {
+        let mut pace = self.progress.throttle.requests_per_second();
+        loop {
+            self.handle.refresh().map_err(|error| self.handle.explain(error))?;
+            let snapshot = self.handle.snapshot();
+            let mapping = snapshot.mapping();
+            let slots = mapping.searched_slot(&self.change.field).map(|(name, _)| name.into_owned());
+            let Some((of, within)) = slots.zip(mapping.slot_beside(&self.change.field)) else {
+                return Err(EngineError::internal("the second set of vectors is gone"));
+            };
+            let lacking = snapshot.lacking_passages(&of, &within);
+            let filled = self.progress.filling.filled.load(Relaxed);
+            self.progress.filling.total.store(filled + lacking.len() as u64, Relaxed);
+            if lacking.is_empty() {
+                return Ok(());
+            }
+            let (mut done, mut failures) = (0, Vec::new());
+            for chunk in lacking.chunks(self.chunk(pace)) {
+                if context.is_cancelled() {
+                    return Err(EngineError::Cancelled);
+                }
+                let began = Instant::now();
+                let portion = self.handle_chunk(&snapshot, chunk, context)?;
+                done += portion.written + portion.conflicts;
+                self.progress.filling.filled.fetch_add(portion.written, Relaxed);
+                self.progress.conflicts.fetch_add(portion.conflicts, Relaxed);
+                let is_nothing_done = portion.written + portion.conflicts == 0;
+                failures.extend(portion.failures.into_iter().take(SHOWN_FAILURES));
+                // What keeps all of them from being written keeps the others, too.
+                if (is_nothing_done && chunk.len() == CHUNK) || failures.len() > SHOWN_FAILURES {
+                    return Err(self.stopped(failures));
+                }
+                let stop = || context.is_cancelled();
+                self.progress.throttle.pause(chunk.len(), began, &stop);
+                let wanted = self.progress.throttle.requests_per_second();
+                if (wanted - pace).abs() > f64::EPSILON && !context.is_cancelled() {
+                    pace = wanted;
+                    context.checkpoint(self.resume(pace))?;
+                }
+            }
+            if done == 0 {
+                return Err(self.stopped(failures));
+            }
+        }
+    }
+
+    /// Documents of a portion: fewer where the pace is slow, so that it is kept evenly.
+    fn chunk(&self, pace: f64) -> usize {
+        match pace.is_finite() {
+            true => (pace as usize).clamp(1, CHUNK),
+            false => CHUNK,
+        }
+    }
+
+    fn stopped(&self, mut failures: Vec<(String, EngineError)>) -> EngineError {
+        if self.handle.shard.is_closed() {
+            return EngineError::IndexNotFound { name: self.handle.name.clone() };
+        }
+        if failures.is_empty() {
+            return EngineError::internal("documents lack vectors and nothing kept them from being written");
+        }
+        let (id, error) = failures.swap_remove(0);
+        let field = &self.change.field;
+        let reason = error.reason();
+        EngineError::api(
+            error.status(),
+            sparrow_call::error::Exception::new(
+                error.es_type(),
+                format!(
+                    "document [{id}] cannot be given vectors of the new model of field [{field}]: {reason}"
+                ),
+            ),
+        )
+    }
+
+    /// Writes documents again as they are, with vectors of both models.
+    fn handle_chunk(
+        &self,
+        snapshot: &Snapshot,
+        chunk: &[(u64, DocAddress)],
+        context: &TaskContext,
+    ) -> Result<Portion, EngineError> {
+        let cancel = Arc::clone(context.cancel_flag());
+        let limits = work::enter(Some(Work::new(Arc::clone(&cancel), Arc::clone(&self.service.memory))));
+        let (mut ids, mut ops) = (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
+        for (seq_no, addr) in chunk {
+            let stored = snapshot.fetch(*addr)?;
+            let source = Source { raw: stored.source.clone(), value: None };
+            let mut op = WriteOp::index(Some(stored.id.clone()), source);
+            op.previous = stored.passages.map(|passages| (stored.source, passages));
+            // What was written since has vectors of both already. Nobody sees another version of a document that is the same.
+            op.if_seq_no = Some(*seq_no);
+            op.if_primary_term = Some(PRIMARY_TERM);
+            op.external_version = Some(ExternalVersion { version: stored.version, or_equal: true });
+            ids.push(stored.id);
+            ops.push(op);
+        }
+        let mapping = self.handle.mapping();
+        let refused = self.handle.embed(&mapping, &mut ops, Purpose::PacedIngest, Some(cancel.as_ref()));
+        // Writing has no limits of a request: it is the job's.
+        drop(limits);
+        if context.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
+        let mut portion = Portion::default();
+        let (mut written, mut places) = (Vec::with_capacity(ops.len()), Vec::with_capacity(ops.len()));
+        for ((op, id), refused) in ops.into_iter().zip(ids).zip(refused) {
+            match refused {
+                Some(error) => portion.failures.push((id, error)),
+                None => {
+                    written.push(op);
+                    places.push(id);
+                }
+            }
+        }
+        for (id, result) in places.into_iter().zip(self.handle.write(written)) {
+            match result.map_err(|error| self.handle.explain(error)) {
+                Ok(_) => portion.written += 1,
+                Err(EngineError::VersionConflict { .. }) => portion.conflicts += 1,
+                Err(error) => portion.failures.push((id, error)),
+            }
+        }
+        Ok(portion)
+    }
+}

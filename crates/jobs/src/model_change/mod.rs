@@ -1,0 +1,216 @@
+//! Changing the model of a `semantic_text` field while the index is searched and written: `POST /{index}/_ext/model/_change` and what
+//! belongs to it.
+//!
+//! From the beginning of a change on every document that is written gets vectors of both models. A task writes the others again as they
+//! are, so that they get them too; what it has to do is what the segments lack, so it needs no checkpoint. Searches read the old vectors
+//! until all documents have both, and the new ones from one moment to the next; the old ones stay, and can be taken back, until they are
+//! dropped.
+
+mod compare;
+mod fill;
+mod request;
+mod view;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sparrow_call::error::EngineError;
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::model_change::{ChangeState, ModelChange, conflict};
+use sparrow_indices::model_steps::FillingGuard;
+use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_search::SearchService;
+use sparrow_tasks::throttle::requests_per_second;
+use sparrow_tasks::{TaskHandle, TaskSpec};
+
+use self::fill::{Fill, FillProgress};
+use self::request::Wanted;
+
+/// The action of the task.
+const ACTION: &str = "indices:admin/ext/model/change";
+
+/// The name of the member that a task's record has of a change.
+pub(crate) const RESUME: &str = "model_change";
+
+/// `POST /{index}/_ext/model/_change`
+pub fn change(
+    service: &Arc<SearchService>,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let wait = request.params().bool("wait_for_completion", true)?;
+    let pace = requests_per_second(request)?.unwrap_or(f64::INFINITY);
+    let handle = one_index(service, request)?;
+    let wanted = Wanted::parse(body)?;
+    let claimed = handle.claim_filling()?;
+    match handle.model_change() {
+        // What stopped goes on.
+        Some(change) if change.state == ChangeState::Filling && change.wanted == wanted.saved => {
+            handle.note_filling(None)?;
+        }
+        _ => {
+            let definition = wanted.definition(service, &handle, cancel)?;
+            let change = ModelChange {
+                field: wanted.field,
+                state: ChangeState::Filling,
+                automatic: wanted.automatic,
+                wanted: wanted.saved,
+                compare: wanted.compare,
+                compared: None,
+                failure: None,
+            };
+            handle.begin_model_change(change, &definition)?;
+        }
+    }
+    let task = spawn(service, &handle, claimed, pace, request.opaque_id.clone())?;
+    if !wait {
+        return Ok(Reply::ok(&json!({"task": task.id()})));
+    }
+    Ok(Reply::ok(&task.wait()?))
+}
+
+/// `GET /{index}/_ext/model`
+pub fn get(
+    service: &Arc<SearchService>,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let options = ResolveOptions::from_params(&request.params())?;
+    let handles = service.indices.resolve(request.part("index"), options, request.right())?;
+    let indices = handles.iter().map(|handle| (handle.name.clone(), view::of_index(service, handle)));
+    Ok(Reply::ok(&Value::Object(indices.collect())))
+}
+
+/// `POST /{index}/_ext/model/_switch`
+pub fn switch(
+    service: &Arc<SearchService>,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    exchange(service, request, true)
+}
+
+/// `POST /{index}/_ext/model/_rollback`
+pub fn roll_back(
+    service: &Arc<SearchService>,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    exchange(service, request, false)
+}
+
+fn exchange(service: &SearchService, request: &Request, forward: bool) -> Result<Reply, EngineError> {
+    let change = one_index(service, request)?.exchange_models(forward)?;
+    Ok(Reply::ok(&json!({"acknowledged": true, "field": change.field, "state": change.state.name()})))
+}
+
+/// `POST /{index}/_ext/model/_drop`
+pub fn drop_old(
+    service: &Arc<SearchService>,
+    request: &Request,
+    _body: &[u8],
+    _cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let handle = one_index(service, request)?;
+    // No task begins meanwhile.
+    let _claimed = handle.claim_filling().map_err(|error| {
+        conflict(format!("{}; cancel the task, and the new vectors are dropped", error.reason()))
+    })?;
+    let change = handle.end_model_change()?;
+    Ok(Reply::ok(&json!({"acknowledged": true, "field": change.field, "state": "dropped"})))
+}
+
+/// The index of a request about one.
+fn one_index(service: &SearchService, request: &Request) -> Result<Arc<IndexHandle>, EngineError> {
+    let name = request.part("index");
+    if name == "_all" || name.contains(['*', ',']) {
+        return Err(EngineError::illegal_argument(format!(
+            "models are changed one index at a time, but [{name}] may stand for several"
+        )));
+    }
+    service.indices.get(name, request.right())
+}
+
+fn spawn(
+    service: &Arc<SearchService>,
+    handle: &Arc<IndexHandle>,
+    claimed: FillingGuard,
+    pace: f64,
+    opaque_id: Option<String>,
+) -> Result<TaskHandle, EngineError> {
+    let (progress, task, fill) = prepared(service, handle, claimed, pace)?;
+    let task = task.opaque_id(opaque_id).resumable(fill.resume(pace));
+    let task = service.tasks.spawn(task, move |context| fill.run(context))?;
+    *progress.filling.task.lock() = Some(task.id());
+    Ok(task)
+}
+
+/// A task that fills the second slot of an index, before it starts.
+fn prepared(
+    service: &Arc<SearchService>,
+    handle: &Arc<IndexHandle>,
+    claimed: FillingGuard,
+    pace: f64,
+) -> Result<(Arc<FillProgress>, TaskSpec, Fill), EngineError> {
+    let change = handle.model_change().ok_or_else(|| EngineError::internal("a change is gone"))?;
+    let to = change.wanted["inference_id"].as_str().unwrap_or_default();
+    let description = format!("change of the model of [{}][{}] to [{to}]", handle.name, change.field);
+    let progress = Arc::new(FillProgress::new(claimed.filling.clone(), pace));
+    let task =
+        TaskSpec::new(ACTION, description).cancellable().persistent().progress(Arc::clone(&progress) as _);
+    let fill = Fill {
+        service: Arc::clone(service),
+        handle: Arc::clone(handle),
+        change,
+        progress: Arc::clone(&progress),
+        _claimed: claimed,
+    };
+    Ok((progress, task, fill))
+}
+
+/// Goes on with a change whose task ran when the server ended.
+///
+/// # Errors
+/// When the index or its change is gone.
+pub(crate) fn restart(
+    service: &Arc<SearchService>,
+    number: u64,
+    saved: &Value,
+    record: &Value,
+) -> Result<(), EngineError> {
+    let uuid = saved["uuid"].as_str().unwrap_or_default();
+    let names = service.indices.names();
+    let has_change = |handle: &IndexHandle| handle.uuid == uuid && handle.model_change().is_some();
+    let found = names.indices.values().find(|handle| has_change(handle));
+    let handle = found.ok_or_else(|| EngineError::internal("the index of the task is gone"))?;
+    let pace = saved["requests_per_second"].as_f64().unwrap_or(f64::INFINITY);
+    let (progress, task, fill) = prepared(service, handle, handle.claim_filling()?, pace)?;
+    let opaque_id = record["task"]["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
+    let task = task.opaque_id(opaque_id).started_at(record["task"]["start_time_in_millis"].as_u64());
+    tracing::info!(number, index = handle.name, "a change of a model goes on where it stopped");
+    let task = service.tasks.restart(number, task, move |context| fill.run(context))?;
+    *progress.filling.task.lock() = Some(task.id());
+    Ok(())
+}
+
+/// Goes on with changes that have no task: the server ended before it was written down.
+pub(crate) fn resume_others(service: &Arc<SearchService>) {
+    for handle in service.indices.names().indices.values().filter(|handle| is_open_end(handle)) {
+        let Ok(claimed) = handle.claim_filling() else { continue };
+        if let Err(error) = spawn(service, handle, claimed, f64::INFINITY, None) {
+            tracing::warn!(index = handle.name, %error, "a change of a model does not go on");
+        }
+    }
+}
+
+/// Whether the second slot of an index is being filled, and nothing stopped that.
+fn is_open_end(handle: &IndexHandle) -> bool {
+    let metadata = handle.metadata.read();
+    let change = metadata.model_change.as_ref();
+    !metadata.closed
+        && change.is_some_and(|change| change.state == ChangeState::Filling && change.failure.is_none())
+}

@@ -1,0 +1,283 @@
+//! What a change of a model is asked for with.
+
+use serde_json::{Map, Value, json};
+use sparrow_call::body::parse_object;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::CancelFlag;
+use sparrow_indices::IndexHandle;
+use sparrow_mapping::{FieldType, HYBRID_TASK, SemanticModel};
+use sparrow_models::{Purpose, TextEncoder};
+use sparrow_search::SearchService;
+
+/// Parameters of the field that the new model may have otherwise.
+const PARAMETERS: [&str; 4] = ["inference_id", "search_inference_id", "chunking_settings", "index_options"];
+/// Most queries of a comparison.
+const MOST_QUERIES: usize = 1000;
+/// Longest query of a comparison, in bytes.
+const LONGEST_QUERY: usize = 10_000;
+/// Most documents that are compared for each query.
+const MOST_COMPARED: u64 = 1000;
+/// Queries that are made of documents, and documents that are compared for each, unless the request says it.
+const DEFAULT_QUERIES: usize = 20;
+const DEFAULT_COMPARED: u64 = 10;
+/// What is encoded to see whether a model works.
+const PROBE: &str = "a";
+
+/// A request for a change.
+pub(super) struct Wanted {
+    pub field: String,
+    /// Whether searches go over by themselves.
+    pub automatic: bool,
+    /// Field and parameters, to tell this change from another.
+    pub saved: Value,
+    /// `queries` or `sample`, and `size`.
+    pub compare: Value,
+    parameters: Map<String, Value>,
+    /// Whether it names what only a field has that a pipeline fills.
+    names_source: bool,
+}
+
+impl Wanted {
+    pub fn parse(body: &[u8]) -> Result<Self, EngineError> {
+        let mut given = parse_object(body)?;
+        let field = text(&mut given, "field")?.ok_or_else(|| {
+            EngineError::illegal_argument("[field] is missing: the field whose model is changed")
+        })?;
+        let model = text(&mut given, "model_id")?;
+        let endpoint = text(&mut given, "inference_id")?;
+        let inference_id = match (endpoint, model) {
+            (Some(id), None) | (None, Some(id)) => id,
+            (None, None) => {
+                return Err(EngineError::illegal_argument(
+                    "[inference_id] is missing: the inference endpoint, deployment or model to change to",
+                ));
+            }
+            (Some(_), Some(_)) => {
+                return Err(EngineError::illegal_argument(
+                    "[inference_id] and [model_id] mean the same, give one",
+                ));
+            }
+        };
+        let automatic = match text(&mut given, "switch")?.as_deref() {
+            None | Some("auto") => true,
+            Some("manual") => false,
+            Some(other) => {
+                return Err(EngineError::illegal_argument(format!(
+                    "[switch] must be [auto] or [manual], got [{other}]"
+                )));
+            }
+        };
+        let compare = compare(given.remove("compare").unwrap_or_default())?;
+        let mut parameters = Map::new();
+        for name in &PARAMETERS[1..] {
+            if let Some(value) = given.remove(*name) {
+                parameters.insert((*name).to_owned(), value);
+            }
+        }
+        parameters.insert("inference_id".to_owned(), inference_id.as_str().into());
+        let names_source = given.remove("source_field").is_some();
+        if let Some(unknown) = given.keys().next() {
+            return Err(EngineError::illegal_argument(format!(
+                "unknown member [{unknown}] of a change of a model"
+            )));
+        }
+        let mut saved = Value::Object(parameters.clone());
+        saved["field"] = field.as_str().into();
+        Ok(Self { field, automatic, saved, compare, parameters, names_source })
+    }
+
+    /// The parameters of the new slot, with what the model makes, once it was seen to work.
+    pub fn definition(
+        &self,
+        service: &SearchService,
+        handle: &IndexHandle,
+        cancel: &CancelFlag,
+    ) -> Result<Value, EngineError> {
+        let path = &self.field;
+        let mapping = handle.mapping();
+        let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
+        let current = match mapping.field(path) {
+            Some(FieldType::SemanticText(field)) => field,
+            Some(other) => {
+                let about = if self.names_source { "although [source_field] is given, " } else { "" };
+                return refuse(format!(
+                    "field [{path}] is of type [{}]: {about}the model of a field that a pipeline fills cannot be \
+                     changed in place, as its vectors are part of the documents; reindex into an index with another \
+                     pipeline and move the alias, or use a [semantic_text] field",
+                    other.name()
+                ));
+            }
+            None => return refuse(format!("index [{}] has no field [{path}]", handle.name)),
+        };
+        let source = mapping.source_filter();
+        if !source.enabled || !source.filter.is_empty() {
+            return refuse(format!(
+                "index [{}] does not store documents whole ([_source]): they cannot be encoded again",
+                handle.name
+            ));
+        }
+        if PARAMETERS.iter().all(|name| {
+            let wanted = self.parameters.get(*name).filter(|value| !value.is_null());
+            wanted == mapping.parameter(path, name)
+                || (wanted.is_none() && matches!(*name, "chunking_settings" | "index_options"))
+        }) {
+            return refuse(format!("field [{path}] has the model [{}] already", current.inference_id));
+        }
+        let model = self.probe(service, cancel)?;
+        let similarity =
+            service.models.inference_target(self.inference_id()).and_then(|target| target.similarity);
+        let mut definition = self.parameters.clone();
+        let is_of_a_kind = current.model.is_none_or(|current| current.task() == model.task());
+        for (name, inherited) in [("chunking_settings", true), ("index_options", is_of_a_kind)] {
+            if let Some(value) = mapping.parameter(path, name).filter(|_| inherited) {
+                definition.entry(name).or_insert_with(|| value.clone());
+            }
+        }
+        definition.retain(|_, value| !value.is_null());
+        definition.insert("model_settings".to_owned(), model.settings(similarity));
+        Ok(Value::Object(definition))
+    }
+
+    fn inference_id(&self) -> &str {
+        self.parameters.get("inference_id").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What the new model makes, by encoding a word with it: a model that does not work must not keep documents from being written.
+    fn probe(&self, service: &SearchService, cancel: &CancelFlag) -> Result<SemanticModel, EngineError> {
+        let id = self.inference_id();
+        if service.models.inference_target(id).is_none() {
+            return Err(EngineError::resource_not_found(format!("Inference endpoint not found [{id}]")));
+        }
+        let search = self.parameters.get("search_inference_id").and_then(Value::as_str);
+        let mut kinds = Vec::new();
+        for endpoint in std::iter::once(id).chain(search) {
+            let mut outputs = Vec::new();
+            for model in service.models.encoders(endpoint) {
+                let encoded =
+                    service.models.encode(&model, &[PROBE], Purpose::Direct, Some(cancel.flag().as_ref()))?;
+                outputs.extend(encoded.into_iter().map(|encoded| encoded.output));
+            }
+            let vector = sparrow_indices::semantic::embed::vector(&outputs).ok_or_else(|| {
+                EngineError::illegal_argument(format!(
+                    "the models of [{endpoint}] make no vectors that go together"
+                ))
+            })?;
+            kinds.push(SemanticModel::of(&vector));
+        }
+        match kinds[..] {
+            [documents, queries] if documents != queries => {
+                let kind = |model: SemanticModel| match model {
+                    SemanticModel::Sparse => "sparse vectors".to_owned(),
+                    SemanticModel::Dense { dims } => format!("dense vectors of {dims} dimensions"),
+                    SemanticModel::Hybrid { dims } => format!("{HYBRID_TASK} vectors of {dims} dimensions"),
+                };
+                Err(EngineError::illegal_argument(format!(
+                    "[inference_id] makes {}, [search_inference_id] {}: they cannot be compared",
+                    kind(documents),
+                    kind(queries)
+                )))
+            }
+            [documents, ..] => Ok(documents),
+            [] => Err(EngineError::internal("no model was tried")),
+        }
+    }
+}
+
+fn text(given: &mut Map<String, Value>, name: &str) -> Result<Option<String>, EngineError> {
+    match given.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if !text.is_empty() => Ok(Some(text)),
+        Some(other) => Err(EngineError::illegal_argument(format!(
+            "[{name}] must be a string that is not empty, got [{other}]"
+        ))),
+    }
+}
+
+/// Reads how answers are compared.
+fn compare(given: Value) -> Result<Value, EngineError> {
+    let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
+    let mut given = match given {
+        Value::Null => Map::new(),
+        Value::Object(members) => members,
+        other => return refuse(format!("[compare] must be an object, got [{other}]")),
+    };
+    let size = match given.remove("size") {
+        None => DEFAULT_COMPARED,
+        Some(size) => match size.as_u64().filter(|size| (1..=MOST_COMPARED).contains(size)) {
+            Some(size) => size,
+            None => {
+                return refuse(format!("[compare.size] must be between 1 and {MOST_COMPARED}, got [{size}]"));
+            }
+        },
+    };
+    let sample = match given.remove("sample") {
+        None => None,
+        Some(sample) => match sample.as_u64().filter(|sample| *sample <= MOST_QUERIES as u64) {
+            Some(sample) => Some(sample),
+            None => {
+                return refuse(format!(
+                    "[compare.sample] must be between 0 and {MOST_QUERIES}, got [{sample}]"
+                ));
+            }
+        },
+    };
+    let queries = match given.remove("queries") {
+        None => None,
+        Some(Value::Array(queries)) if queries.len() <= MOST_QUERIES => {
+            let is_query = |query: &Value| {
+                query.as_str().is_some_and(|text| !text.trim().is_empty() && text.len() <= LONGEST_QUERY)
+            };
+            if !queries.iter().all(is_query) {
+                return refuse(format!(
+                    "[compare.queries] must be texts of at most {LONGEST_QUERY} bytes that are not empty"
+                ));
+            }
+            Some(queries)
+        }
+        Some(_) => {
+            return refuse(format!("[compare.queries] must be a list of at most {MOST_QUERIES} texts"));
+        }
+    };
+    if let Some(unknown) = given.keys().next() {
+        return refuse(format!("unknown member [{unknown}] of [compare]"));
+    }
+    match (queries, sample) {
+        (Some(_), Some(_)) => refuse("[compare] has [queries] or [sample], not both".to_owned()),
+        (Some(queries), None) => Ok(json!({"queries": queries, "size": size})),
+        (None, sample) => Ok(json!({"sample": sample.unwrap_or(DEFAULT_QUERIES as u64), "size": size})),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_read_and_mistakes_are_named() {
+        let wanted =
+            Wanted::parse(br#"{"field": "body", "inference_id": "new", "switch": "manual"}"#).unwrap();
+        assert_eq!((wanted.field.as_str(), wanted.automatic), ("body", false));
+        assert_eq!(wanted.saved, json!({"field": "body", "inference_id": "new"}));
+        assert_eq!(wanted.compare, json!({"sample": 20, "size": 10}));
+        for (body, reason) in [
+            ("{}", "[field] is missing"),
+            (r#"{"field": "a"}"#, "[inference_id] is missing"),
+            (r#"{"field": 1, "inference_id": "b"}"#, "[field] must be a string"),
+            (r#"{"field": "a", "inference_id": "b", "model_id": "c"}"#, "mean the same"),
+            (r#"{"field": "a", "inference_id": "b", "switch": "now"}"#, "[switch] must be"),
+            (r#"{"field": "a", "inference_id": "b", "swich": "auto"}"#, "unknown member [swich]"),
+            (r#"{"field": "a", "inference_id": "b", "compare": 3}"#, "[compare] must be an object"),
+            (r#"{"field": "a", "inference_id": "b", "compare": {"size": 0}}"#, "[compare.size]"),
+            (r#"{"field": "a", "inference_id": "b", "compare": {"sample": 1001}}"#, "[compare.sample]"),
+            (r#"{"field": "a", "inference_id": "b", "compare": {"queries": [" "]}}"#, "[compare.queries]"),
+            (
+                r#"{"field": "a", "inference_id": "b", "compare": {"queries": ["x"], "sample": 1}}"#,
+                "not both",
+            ),
+            (r#"{"field": "a", "inference_id": "b", "compare": {"k": 1}}"#, "unknown member [k]"),
+        ] {
+            let error = Wanted::parse(body.as_bytes()).err().expect(body).reason();
+            assert!(error.contains(reason), "{body}: {error}");
+        }
+    }
+}

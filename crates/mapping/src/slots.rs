@@ -1,0 +1,346 @@
+//! Where the vectors of a `semantic_text` field lie: usually under its own path, and while its model is changed in a second place too.
+//!
+//! A slot is a set of passages with the settings that they were made by. Documents are encoded for every slot of a field, and searches
+//! read the active one. Slots are numbered and no number is given twice, so that what segments still hold of a slot that is gone is
+//! never taken for the vectors of another model. Slot 0 has the field's path for a name, the others `path..number`: no field can have
+//! such a path, as no part of a path may be empty.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::error::MappingError;
+use super::semantic::{self, SemanticModel, SemanticText};
+use super::types::FieldType;
+use super::{LeafNode, Mapping};
+
+/// What stands between the path of a field and the number of a slot.
+const MARK: &str = "..";
+
+/// The slots of a field.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Slots {
+    /// Number of the slot that is searched; its settings are the field's own.
+    pub active: u32,
+    /// The highest number that was given so far.
+    last: u32,
+    /// A second slot that documents are encoded for.
+    beside: Option<Box<Beside>>,
+}
+
+impl Slots {
+    /// Number and settings of the slot that is not searched, if there is one.
+    pub fn beside(&self) -> Option<(u32, &SemanticText)> {
+        self.beside.as_ref().map(|beside| (beside.number, &beside.settings))
+    }
+}
+
+/// A slot that is not searched.
+#[derive(Debug, Clone, PartialEq)]
+struct Beside {
+    number: u32,
+    settings: SemanticText,
+    /// Its parameters, as the field would have them.
+    params: Map<String, Value>,
+}
+
+/// A slot by its name.
+#[derive(Debug, Clone)]
+pub struct Slot<'m> {
+    /// Under which passages and vectors of the slot are stored.
+    pub name: Cow<'m, str>,
+    /// Path of the field.
+    pub path: &'m str,
+    pub settings: &'m SemanticText,
+}
+
+/// Path of the field that a slot is of.
+pub fn field_of(slot: &str) -> &str {
+    slot.split_once(MARK).map_or(slot, |(path, _)| path)
+}
+
+/// Name of a slot.
+fn name(path: &str, number: u32) -> Cow<'_, str> {
+    match number {
+        0 => Cow::Borrowed(path),
+        number => Cow::Owned(format!("{path}{MARK}{number}")),
+    }
+}
+
+/// Path of the field and number of a slot.
+fn parts(slot: &str) -> (&str, u32) {
+    match slot.split_once(MARK) {
+        None => (slot, 0),
+        // No slot has this number.
+        Some((path, number)) => (path, number.parse().unwrap_or(u32::MAX)),
+    }
+}
+
+impl LeafNode {
+    /// Settings and parameters of a slot of the field, to be changed.
+    pub(super) fn slot_mut(&mut self, slot: &str) -> Option<(&mut SemanticText, &mut Map<String, Value>)> {
+        let (_, number) = parts(slot);
+        let FieldType::SemanticText(field) = &mut self.field_type else { return None };
+        if field.slots.active == number {
+            return Some((field, &mut self.params));
+        }
+        let beside = field.slots.beside.as_mut().filter(|beside| beside.number == number)?;
+        Some((&mut beside.settings, &mut beside.params))
+    }
+}
+
+impl Mapping {
+    /// A slot that documents are encoded for, by its name.
+    pub fn slot(&self, name: &str) -> Option<&SemanticText> {
+        let (path, number) = parts(name);
+        let field = self.semantic_field(path)?;
+        if field.slots.active == number {
+            return Some(field);
+        }
+        field.slots.beside().filter(|(beside, _)| *beside == number).map(|(_, settings)| settings)
+    }
+
+    /// The slots that documents are encoded for, in the order of the fields, the one that is searched first.
+    pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
+        self.semantic_fields().iter().filter_map(|path| Some((path, self.semantic_field(path)?))).flat_map(
+            |(path, field)| {
+                let active = (field.slots.active, field);
+                std::iter::once(active).chain(field.slots.beside()).map(move |(number, settings)| Slot {
+                    name: name(path, number),
+                    path,
+                    settings,
+                })
+            },
+        )
+    }
+
+    /// The slot that a clause on a field reads, or the one that is named itself.
+    pub fn searched_slot<'m>(&'m self, field: &'m str) -> Option<(Cow<'m, str>, &'m SemanticText)> {
+        if field.contains(MARK) {
+            return Some((Cow::Borrowed(field), self.slot(field)?));
+        }
+        let settings = self.semantic_field(field)?;
+        Some((name(field, settings.slots.active), settings))
+    }
+
+    /// Name of the slot beside the one that is searched.
+    pub fn slot_beside(&self, path: &str) -> Option<String> {
+        let (number, _) = self.semantic_field(path)?.slots.beside()?;
+        Some(name(path, number).into_owned())
+    }
+
+    /// `index_options` of a slot for its sparse vectors.
+    pub(super) fn sparse_options_of_slot(&self, slot: &str) -> Option<&Value> {
+        let (path, number) = parts(slot);
+        let leaf = self.leaf(path)?;
+        let FieldType::SemanticText(field) = &leaf.field_type else { return None };
+        let params = match &field.slots.beside {
+            Some(beside) if beside.number == number => &beside.params,
+            _ => &leaf.params,
+        };
+        params.get("index_options")?.get("sparse_vector")
+    }
+
+    /// This mapping with a second slot for the field at `path`, by the parameters that `definition` has; `model_settings` are among
+    /// them, as documents must not be the first to find that these do not go together.
+    ///
+    /// # Errors
+    /// When the parameters are not those of a `semantic_text` field, or it has a second slot.
+    pub fn with_second_slot(&self, path: &str, definition: &Value) -> Result<Self, MappingError> {
+        self.with_second(path, None, definition)
+    }
+
+    fn with_second(&self, path: &str, number: Option<u32>, definition: &Value) -> Result<Self, MappingError> {
+        let bad = |reason: String| MappingError::BadValue { reason };
+        let (settings, params) = semantic::parse_alone(path, definition)?;
+        let mut changed = self.clone();
+        let Some(leaf) = semantic::leaf_mut(&mut changed.root, path) else {
+            return Err(bad(format!("there is no field [{path}]")));
+        };
+        let FieldType::SemanticText(field) = &mut leaf.field_type else {
+            return Err(bad(format!("field [{path}] is not of type [semantic_text]")));
+        };
+        if field.slots.beside.is_some() {
+            return Err(bad(format!("the model of field [{path}] is being changed")));
+        }
+        let number = number.unwrap_or(field.slots.last.saturating_add(1));
+        field.slots.last = field.slots.last.max(number);
+        field.slots.beside = Some(Box::new(Beside { number, settings, params }));
+        Ok(changed.rebuilt())
+    }
+
+    /// This mapping with the two slots of a field exchanged; as it is for a field with one.
+    #[must_use]
+    pub fn with_slots_exchanged(&self, path: &str) -> Self {
+        let mut changed = self.clone();
+        if let Some(leaf) = semantic::leaf_mut(&mut changed.root, path)
+            && let FieldType::SemanticText(field) = &mut leaf.field_type
+            && let Some(beside) = field.slots.beside.take()
+        {
+            let Beside { number, settings, params } = *beside;
+            let slots = std::mem::take(&mut field.slots);
+            let before = Beside {
+                number: slots.active,
+                settings: std::mem::replace(field, settings),
+                params: std::mem::replace(&mut leaf.params, params),
+            };
+            field.slots = Slots { active: number, last: slots.last, beside: Some(Box::new(before)) };
+        }
+        changed.rebuilt()
+    }
+
+    /// This mapping without the slot of a field that is not searched.
+    #[must_use]
+    pub fn without_second_slot(&self, path: &str) -> Self {
+        let mut changed = self.clone();
+        if let Some(leaf) = semantic::leaf_mut(&mut changed.root, path)
+            && let FieldType::SemanticText(field) = &mut leaf.field_type
+        {
+            field.slots.beside = None;
+        }
+        changed.rebuilt()
+    }
+
+    /// What [`Mapping::to_json`] does not show of the slots, by path; null where every field has its first slot alone.
+    pub fn slots_to_json(&self) -> Value {
+        let mut all = Map::new();
+        for path in self.semantic_fields() {
+            let Some(Slots { active, last, beside }) = self.semantic_field(path).map(|field| &field.slots)
+            else {
+                continue;
+            };
+            if *last == 0 {
+                continue;
+            }
+            let mut one = json!({"active": active, "last": last});
+            if let Some(beside) = beside {
+                one["beside"] = json!({"number": beside.number, "parameters": beside.params});
+            }
+            all.insert(path.clone(), one);
+        }
+        if all.is_empty() { Value::Null } else { Value::Object(all) }
+    }
+
+    /// Reads what [`Mapping::slots_to_json`] made.
+    ///
+    /// # Errors
+    /// When a second slot cannot be read.
+    pub fn with_slots(mut self, stored: &Value) -> Result<Self, MappingError> {
+        let number =
+            |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+        for (path, one) in stored.as_object().into_iter().flatten() {
+            if let Some(leaf) = semantic::leaf_mut(&mut self.root, path)
+                && let FieldType::SemanticText(field) = &mut leaf.field_type
+            {
+                field.slots =
+                    Slots { active: number(&one["active"]), last: number(&one["last"]), beside: None };
+            }
+            if let Some(beside) = one.get("beside") {
+                self = self.with_second(path, Some(number(&beside["number"])), &beside["parameters"])?;
+            }
+        }
+        Ok(self.rebuilt())
+    }
+}
+
+impl SemanticModel {
+    /// What a model makes, as the `model_settings` of a field say it.
+    pub fn settings(self, similarity: Option<String>) -> Value {
+        self.to_json(similarity)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ParsedDocument;
+    use crate::passages::{FieldPassages, Passage, PassageVector};
+
+    fn mapping() -> Mapping {
+        let fields = json!({"o": {"properties": {"s": {"type": "semantic_text", "inference_id": "old"}}}});
+        Mapping::parse(&json!({ "properties": fields })).unwrap()
+    }
+
+    fn dense(dims: usize) -> Value {
+        let model = SemanticModel::Dense { dims }.settings(None);
+        json!({"inference_id": "new", "model_settings": model})
+    }
+
+    fn names(mapping: &Mapping) -> Vec<(String, String)> {
+        mapping.slots().map(|slot| (slot.name.into_owned(), slot.settings.inference_id.clone())).collect()
+    }
+
+    fn pair(name: &str, id: &str) -> (String, String) {
+        (name.to_owned(), id.to_owned())
+    }
+
+    #[test]
+    fn slots_are_exchanged_and_their_numbers_never_given_again() {
+        let before = mapping();
+        let both = before.with_second_slot("o.s", &dense(3)).unwrap();
+        assert_eq!(names(&both), [pair("o.s", "old"), pair("o.s..1", "new")]);
+        // What is shown and searched is as before; what documents need is more.
+        assert_eq!(both.to_json(), before.to_json());
+        assert_ne!(both.semantic_key(), before.semantic_key());
+        assert_eq!(both.searched_slot("o.s").unwrap().0, "o.s");
+        assert!(both.with_second_slot("o.s", &dense(3)).is_err());
+
+        let switched = both.with_slots_exchanged("o.s");
+        assert_eq!(names(&switched), [pair("o.s..1", "new"), pair("o.s", "old")]);
+        assert_eq!(switched.to_json()["properties"]["o"]["properties"]["s"]["inference_id"], "new");
+        assert_eq!(switched.semantic_key(), both.semantic_key());
+        assert_eq!(switched.searched_slot("o.s").unwrap().0, "o.s..1");
+        assert_eq!(switched.slot("o.s..1").unwrap().dense.as_ref().unwrap().dims, Some(3));
+        assert_eq!(switched.with_slots_exchanged("o.s"), both);
+
+        let dropped = switched.without_second_slot("o.s");
+        assert_eq!(names(&dropped), [pair("o.s..1", "new")]);
+        assert!(dropped.slot("o.s").is_none());
+        let next = dropped.with_second_slot("o.s", &dense(4)).unwrap();
+        assert_eq!(names(&next), [pair("o.s..1", "new"), pair("o.s..2", "new")]);
+        let abandoned = next.without_second_slot("o.s").with_second_slot("o.s", &dense(4)).unwrap();
+        assert_eq!(names(&abandoned)[1], pair("o.s..3", "new"));
+
+        for mapping in [before, both, switched, dropped, next] {
+            let read =
+                Mapping::parse(&mapping.to_json()).unwrap().with_slots(&mapping.slots_to_json()).unwrap();
+            assert_eq!(read, mapping);
+            // An update of the mapping leaves them as they are.
+            let update = json!({"properties": {"o.s": {"type": "semantic_text",
+                "inference_id": mapping.semantic_field("o.s").unwrap().inference_id}}});
+            assert_eq!(mapping.merge_update(&update).unwrap(), mapping);
+        }
+    }
+
+    #[test]
+    fn passages_go_to_the_slot_that_they_name() {
+        let both = mapping().with_second_slot("o.s", &dense(2)).unwrap();
+        let passages = |path: &str, vector: PassageVector| FieldPassages {
+            path: path.to_owned(),
+            sources: vec!["o.s".to_owned()],
+            chunks: vec![Passage { source: 0, start: 0, end: 1, vector }],
+            ..FieldPassages::default()
+        };
+        let fields = vec![
+            passages("o.s", PassageVector::Sparse(vec![("a".into(), 1.0)])),
+            passages("o.s..1", PassageVector::Dense(vec![1.0, 0.0])),
+            // Of a slot that is gone.
+            passages("o.s..7", PassageVector::Dense(vec![1.0])),
+        ];
+        let mut parsed = ParsedDocument::default();
+        let wider = both.attach_passages(&mut parsed, fields, &|_| None).unwrap().expect("the first vectors");
+        let found: Vec<&str> = parsed.passages.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((found, parsed.field_names), (vec!["o.s", "o.s..1"], vec!["o.s".to_owned()]));
+        assert_eq!(wider.slot("o.s").unwrap().model, Some(SemanticModel::Sparse));
+        let wrong = vec![passages("o.s..1", PassageVector::Dense(vec![1.0]))];
+        assert!(wider.attach_passages(&mut ParsedDocument::default(), wrong, &|_| None).is_err());
+    }
+
+    #[test]
+    fn no_field_has_the_name_of_a_slot() {
+        for name in ["s..1", ".1", "s."] {
+            let fields = json!({"s": {"type": "semantic_text"}, name: {"type": "text"}});
+            assert!(Mapping::parse(&json!({ "properties": fields })).is_err(), "{name}");
+        }
+    }
+}

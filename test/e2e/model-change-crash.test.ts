@@ -1,0 +1,80 @@
+// A server that is killed at random moments of a change of a model: the old model or the new one, never half of either.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect, it } from 'vitest';
+
+import { DENSE, SPARSE, all, fieldOf, fill, found, textOf, until } from '../support/model-change.js';
+import { startServer } from '../support/server.js';
+
+const DOCUMENTS = 200;
+const ROUNDS = Number(process.env['MODEL_CHANGE_ROUNDS'] ?? 5);
+const seed = Number(process.env['MODEL_CHANGE_SEED'] ?? Math.floor(Math.random() * 1e9));
+
+/** Numbers between 0 and 1, always the same ones for a seed. */
+function* random(): Generator<number, never> {
+  for (let state = seed >>> 0; ;) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    yield state / 2 ** 32;
+  }
+}
+
+it(`survives kills in the middle of a change (seed ${String(seed)})`, async () => {
+  const next = random();
+  const outcomes: string[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const data = await mkdtemp(join(tmpdir(), 'sparrow-model-change-'));
+    let server = await startServer({ data });
+    await fill(server, 'killed', DOCUMENTS);
+    const acknowledged = new Set(await all(server, 'killed'));
+    const path = '/killed/_ext/model/_change?wait_for_completion=false&requests_per_second=400';
+    const started = server.request('POST', path, { field: 'body', inference_id: DENSE, compare: { sample: 2 } });
+    let writing = true;
+    const writer = (async () => {
+      for (let n = 0; writing; n += 1) {
+        const id = `late-${String(n)}`;
+        const body = { n, body: textOf(n) };
+        const answer = await server.request('PUT', `/killed/_doc/${id}`, body).catch(() => undefined);
+        if (answer === undefined) return;
+        if (answer.status < 300) acknowledged.add(id);
+      }
+    })();
+    let task = '';
+    // A moment in the change, twice: the second kill comes into what goes on after the first.
+    for (let kill = 0; kill < 2; kill += 1) {
+      if (kill === 0) {
+        const answer = await started;
+        expect(answer.status, answer.text).toBe(200);
+        task = answer.body.task;
+      }
+      await new Promise((resolve) => setTimeout(resolve, next.next().value * 900));
+      writing = false;
+      await server.kill();
+      await writer;
+      server = await startServer({ data });
+      const field = await fieldOf(server, 'killed');
+      outcomes.push(String(field.change.state));
+      const isNew = field.change.state === 'switched';
+      expect(field.inference_id).toBe(isNew ? DENSE : SPARSE);
+      // Searched by one model, whichever it is, it finds everything that was acknowledged.
+      expect(new Set(await found(server, 'killed', isNew ? 'dense' : 'sparse'))).toEqual(
+        new Set(await all(server, 'killed')),
+      );
+    }
+    await until(server, 'killed', 'switched');
+    const kept = await all(server, 'killed');
+    for (const id of acknowledged) expect(kept).toContain(id);
+    expect(await found(server, 'killed', 'dense')).toEqual(kept);
+    const ended = await server.request('GET', `/_tasks/${task}?wait_for_completion=true&timeout=30s`);
+    expect(ended.body, ended.text).toMatchObject({ completed: true, response: { state: 'switched' } });
+    expect((await server.request('POST', '/killed/_ext/model/_rollback')).body.state).toBe('ready');
+    expect(await found(server, 'killed', 'sparse')).toEqual(kept);
+    await server.kill();
+    server = await startServer({ data });
+    expect(await fieldOf(server, 'killed')).toMatchObject({ inference_id: SPARSE, change: { state: 'ready' } });
+    await server.stop();
+    await rm(data, { recursive: true, force: true });
+  }
+  console.log(`states after the kills: ${outcomes.join(', ')}`);
+}, 300_000);
