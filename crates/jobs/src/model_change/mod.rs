@@ -67,7 +67,7 @@ pub fn change(
     if !wait {
         return Ok(Reply::ok(&json!({"task": task.id()})));
     }
-    Ok(Reply::ok(&task.wait()?))
+    Ok(Reply::ok(&task.wait(&|| cancel.is_cancelled())?))
 }
 
 /// `GET /{index}/_ext/model`
