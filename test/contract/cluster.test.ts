@@ -237,7 +237,7 @@ describe.skipIf(CLUSTER === undefined)(
               '[knn] of a search',
             ],
           ] as const)),
-      ['POST', `/${of('dest')}/_ext/model/_change`, { field: 'a', inference_id: 'b' }, 'the operation [change_model]'],
+      ['POST', `/${of('dest')}/_ext/model/_change`, { field: 'a', inference_id: 'b' }, 'the change of a model'],
       ['POST', `/${of('dest')}/_search`, { retriever: { knn: {} } }, 'retriever [knn]'],
       ['POST', `/${of('dest')}/_update_by_query`, undefined, 'the operation [update_by_query]'],
       ['PUT', '/_snapshot/x', { type: 'fs' }, 'the operation [put_repository]'],

@@ -152,7 +152,7 @@ it('a method of the client sends what curl sends; only what Elasticsearch does n
     expect(await sentBy(js), text).toEqual(
       requests.map(({ method, path, body }) => ({ method, ...placeOf(path), body })),
     );
-    const plain = requests.filter(({ path }) => !path.startsWith('/_ext/'));
+    const plain = requests.filter(({ path }) => !/\/_ext\//.test(path));
     if (plain.length === requests.length) expect(js).not.toContain('transport.request');
     count += requests.length;
   }

@@ -17,6 +17,7 @@ mod disk;
 mod doubts;
 mod gone;
 mod handle;
+mod identity;
 mod known_settings;
 mod leftovers;
 mod maintenance;
@@ -48,7 +49,7 @@ mod write;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use sparrow_index::{FilterCacheStats, Format, IndexOptions};
@@ -64,6 +65,7 @@ pub use self::date_math::resolve as concrete_name;
 use self::disk::{DiskWatch, Flooded};
 pub use self::handle::{IndexHandle, StoredDocument, remove_folder};
 use self::handle::{NotDeleted, Refusals, SharedMetadata};
+pub use self::identity::{new_uuid, now_millis};
 use self::leftovers::Leftovers;
 pub use self::maintenance::{Maintenance, Task as BackgroundTask};
 pub use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
@@ -489,15 +491,4 @@ fn opening(error: ShardError) -> EngineError {
         ShardError::Storage(error) => error.into(),
         other => EngineError::internal(other.to_string()),
     }
-}
-
-/// Milliseconds since the epoch.
-pub fn now_millis() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
-}
-
-/// A new identity: 22 letters, digits, `-` and `_`.
-pub fn new_uuid() -> String {
-    use base64::Engine as _;
-    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(uuid::Uuid::new_v4().as_bytes())
 }

@@ -26,6 +26,7 @@ use crate::outbox::{Answer, Outbox};
 
 /// Documents are made by the threads that parse them and freed by those that index them: glibc's allocator lets the one
 /// wait for the other's arena, which a bulk request feels (`benches/results/commits-full.json`).
+#[cfg(not(all(windows, target_env = "gnu")))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
