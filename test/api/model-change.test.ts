@@ -106,7 +106,8 @@ describe('a change of a model', () => {
     expect(answer.body.compared.overlap).toBeGreaterThan(0.2);
     expect(answer.body.compared.overlap).toBeLessThanOrEqual(1);
     expect(answer.body.compared.least_alike[0]).toMatchObject({ query: expect.any(String) as unknown });
-    expect(answer.body.compared.least_alike[0].before).toHaveLength(5);
+    // Who may change a model may not always read documents.
+    expect(Object.keys(answer.body.compared.least_alike[0]).sort()).toEqual(['overlap', 'query', 'rank_correlation']);
     const before = (await call('POST', '/calm/_search', semantic('The whale sleeps'))).body.hits.hits;
     expect(await shownModel('calm')).toBe(SPARSE);
     expect((await fieldOf(server, 'calm')).change).toMatchObject({ state: 'ready', to: { inference_id: '.hybrid' } });

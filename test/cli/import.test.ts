@@ -165,11 +165,12 @@ describe('a file of JSON lines', () => {
 
   it('goes on behind documents that are refused, and names them', async () => {
     await server.request('PUT', '/strict', { mappings: { properties: { n: { type: 'integer' } } } });
-    const path = await file('bad.jsonl', '{"n":1}\n{"n":\n[1]\n{"n":"seven"}\n{"n":5}\n');
+    const path = await file('bad.jsonl', `{"n":1}\n{"n":\n[1]\n{"n":"seven"}\n{"n":5}\n{"_id":"${'i'.repeat(600)}"}\n`);
     const { code, stdout, stderr } = await run(path, '--index', 'strict');
     expect(code).toBe(1);
     expect(stdout).toContain('2 documents in [strict]');
-    expect(stdout).toContain('3 rejected');
+    expect(stdout).toContain('4 rejected');
+    expect(stderr).toMatch(/document 6: its id takes 600 bytes, more than 512/);
     expect(stderr).toMatch(/document 2: it is no JSON/);
     expect(stderr).toMatch(/document 3: it is no JSON object/);
     expect(stderr).toMatch(/document 4: .*failed to parse field \[n\]/);

@@ -113,7 +113,7 @@ impl EngineError {
             | Self::Cancelled => 400,
             Self::Rejected { .. } | Self::TooMuchMemory(_) => 429,
             error if error.is_disk_full() => 429,
-            Self::Storage(StorageError::Poisoned { .. }) => 503,
+            Self::Storage(StorageError::Poisoned { .. }) | Self::Index(IndexError::RolledBack { .. }) => 503,
             Self::Storage(StorageError::RecordTooLarge { .. }) => 413,
             Self::Storage(StorageError::TooDeep { .. }) => 400,
             Self::Index(_) | Self::Storage(_) | Self::Internal { .. } => 500,
@@ -197,6 +197,11 @@ impl EngineError {
             Self::Storage(StorageError::Poisoned { .. }) => {
                 Exception::new("cluster_block_exception", sentence)
             }
+            // The library that writes segments keeps no reason of a thread that ended.
+            Self::Index(IndexError::RolledBack { .. }) => Exception::new(
+                "cluster_block_exception",
+                "segments could not be written, most likely as the disk is full or fails: what they lack is written again from the log",
+            ),
             Self::Storage(StorageError::TooDeep { .. }) => {
                 Exception::new("illegal_argument_exception", sentence)
             }

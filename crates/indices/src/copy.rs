@@ -40,7 +40,15 @@ impl Indices {
         };
         let mut arrival = self.arrival(name)?;
         arrival.set_aliases(aliases.into_iter().map(resolved).collect::<Result<_, _>>()?);
+        let change = source.model_change();
         source.link_commit(arrival.folder())?;
+        if source.model_change() != change {
+            // The files may lack what it says of them.
+            return Err(super::model_change::conflict(format!(
+                "the model of a field of index [{}] was changed meanwhile: try again",
+                source.name
+            )));
+        }
         let metadata = Metadata {
             creation_millis: now_millis(),
             provided_name: Some(name.to_owned()),

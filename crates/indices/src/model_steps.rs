@@ -89,6 +89,8 @@ impl IndexHandle {
             let change = metadata.model_change.as_mut().ok_or_else(|| self.no_change())?;
             change.failure = None;
             change.compared = compared;
+            // The queries were for this.
+            change.compare = Value::Null;
             if !change.automatic {
                 change.state = ChangeState::Ready;
                 return Ok(metadata.mapping.clone());
@@ -123,7 +125,8 @@ impl IndexHandle {
         self.model_change().ok_or_else(|| self.no_change())
     }
 
-    /// Ends the change: vectors that searches do not read are dropped. Segments lose them when they are merged.
+    /// Ends the change: vectors that searches do not read are dropped. Segments lose those that are searched when they are merged, and
+    /// those beside a stored document when it is written again.
     ///
     /// # Errors
     /// When there is no change, or the disk refuses.
@@ -148,6 +151,8 @@ impl IndexHandle {
         change: impl FnOnce(&mut Metadata) -> Result<Mapping, EngineError>,
     ) -> Result<(), EngineError> {
         let mut changer = self.changer()?;
+        // What a step says of documents has to be so after a crash, also where writes are acknowledged before the disk has them.
+        changer.sync_log().map_err(|error| self.failed(error))?;
         let mut mapping = None;
         self.replace_metadata(&changer, |metadata| {
             metadata.mapping = change(metadata)?;

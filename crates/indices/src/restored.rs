@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use sparrow_storage::durable;
 
 use super::aliases::{AliasSpec, OfIndex};
+use super::model_change::ChangeState;
 use super::opened::RestoredFrom;
 use super::registry::IndexNames;
 use super::{FIRST_FOLDER, IndexHandle, Indices, Metadata, alias_changes, claim, handle, new_uuid};
@@ -131,6 +132,13 @@ impl Indices {
             replaces: None,
             ..metadata
         };
+        let mut metadata = metadata;
+        if let Some(change) =
+            metadata.model_change.as_mut().filter(|change| change.state == ChangeState::Filling)
+        {
+            change.failure =
+                Some("the index was copied in the middle of the change: the same request goes on".to_owned());
+        }
         let options = self.options(&metadata.name, &metadata.settings)?;
         metadata.mapping.check_analyzers(&options.analysis)?;
         let mut handle = self.open_one(metadata.clone())?;

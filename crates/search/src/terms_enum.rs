@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
-use sparrow_index::query::QueryError;
 use sparrow_query::Query;
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_types::work;
@@ -72,16 +71,20 @@ pub fn terms_enum(
             asked.size,
             deadline.flag(),
         );
-        match found {
-            Ok(found) => terms.extend(found),
-            Err(QueryError::Cancelled) if deadline.is_over() => {
-                complete = false;
-                break;
+        let is_over = match found {
+            Ok((_, false)) if !deadline.is_over() => return Err(EngineError::Cancelled),
+            Ok((found, whole)) => {
+                terms.extend(found);
+                !whole
             }
             Err(source) => return Err(SearchError::Query { shard: target.shard.clone(), source }.into()),
-        }
+        };
         while terms.len() > asked.size {
             terms.pop_last();
+        }
+        if is_over {
+            complete = false;
+            break;
         }
     }
     Ok(Reply::ok(&json!({

@@ -351,12 +351,12 @@ impl Job<'_> {
     fn stage(&self, handle: &IndexHandle, folder: &Path) -> Result<Staged, EngineError> {
         let start = now_millis();
         // After the files: a mapping only widens, and one that is wider than segments suits them. But an upgrade that ended in
-        // between makes other files of the same names.
+        // between makes other files of the same names, and a change of a model says what the documents in them have.
         let (files, metadata) = loop {
-            let before = handle.metadata.read().folder.clone();
+            let before = handle.metadata.read().clone();
             let files = handle.link_commit(folder)?;
             let metadata = handle.metadata.read().clone();
-            if metadata.folder == before {
+            if metadata.folder == before.folder && metadata.model_change == before.model_change {
                 break (files, metadata);
             }
             durable::remove_dir_all(folder)?;

@@ -96,7 +96,9 @@ impl Compiler<'_> {
                 None => tokens.push((token.clone(), *weight)),
             }
         }
-        if let Some(pruning) = pruning_of(query, self.snapshot.mapping()) {
+        if let Some(pruning) =
+            pruning_of(query, slot.as_ref().map_or(&*query.field, |(name, _)| name), self.snapshot.mapping())
+        {
             prune(self.snapshot, field, &pruning, &mut tokens);
         }
         // A token of weight 0 cannot lift a score, and bounds assume positive weights.
@@ -119,8 +121,8 @@ impl Compiler<'_> {
 }
 
 /// How a clause prunes: the request's word counts before the field's, and that before the default.
-fn pruning_of(query: &SparseQuery, mapping: &Mapping) -> Option<PruningConfig> {
-    let field = || mapping.sparse_index_options(&query.field);
+fn pruning_of(query: &SparseQuery, field: &str, mapping: &Mapping) -> Option<PruningConfig> {
+    let field = || mapping.sparse_index_options(field);
     match query.pruning {
         Pruning::Off => None,
         Pruning::On(Some(config)) => Some(config),

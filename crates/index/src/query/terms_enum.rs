@@ -20,10 +20,10 @@ const COPIES: usize = 4;
 
 impl Snapshot {
     /// The first `limit` terms of a `keyword` field that begin with `prefix`, behind `after`, in byte order; none of a field of another
-    /// type. Terms of deleted documents are among them until their segment is merged.
+    /// type. Beside them: whether all were looked at before `cancel` said that the time is over. Terms of deleted documents are among them until their segment is merged.
     ///
     /// # Errors
-    /// [`QueryError::Cancelled`], [`QueryError::TooMuchEffort`] where too many terms are looked at, [`QueryError::TooMuchMemory`] where they
+    /// [`QueryError::TooMuchEffort`] where too many terms are looked at, [`QueryError::TooMuchMemory`] where they
     /// are too long together, or when the index cannot be read.
     pub fn first_keywords(
         &self,
@@ -33,12 +33,12 @@ impl Snapshot {
         after: Option<&str>,
         limit: usize,
         cancel: &AtomicBool,
-    ) -> Result<BTreeSet<String>, QueryError> {
+    ) -> Result<(BTreeSet<String>, bool), QueryError> {
         let mut found = BTreeSet::new();
         if limit == 0 || !matches!(self.mapping().field(path), Some(FieldType::Keyword { .. })) {
-            return Ok(found);
+            return Ok((found, true));
         }
-        let Some(terms) = Compiler::new(self, None).string_terms(path) else { return Ok(found) };
+        let Some(terms) = Compiler::new(self, None).string_terms(path) else { return Ok((found, true)) };
         let prefix = self.normalized(path, prefix);
         let lower = match after {
             Some(after) if case_insensitive || after >= &*prefix => Bound::Excluded(after.to_owned()),
@@ -50,7 +50,7 @@ impl Snapshot {
         let (mut last, mut of_segment) = (String::new(), 0);
         let (mut held, mut taken, mut growing) = (0, 0, work::Growing::new(TERMS));
         let mut too_much = None;
-        scan_terms(self.searcher(), &terms, &range, false, Some(cancel), &mut |value, _| {
+        let scanned = scan_terms(self.searcher(), &terms, &range, false, Some(cancel), &mut |value, _| {
             // A dictionary that starts over is the next segment's.
             if value <= last.as_str() {
                 of_segment = 0;
@@ -78,10 +78,12 @@ impl Snapshot {
                 return false;
             }
             of_segment < limit
-        })?;
-        match too_much {
-            Some(error) => Err(error.into()),
-            None => Ok(found),
+        });
+        match (scanned, too_much) {
+            (_, Some(error)) => Err(error.into()),
+            (Ok(_), None) => Ok((found, true)),
+            (Err(QueryError::Cancelled), None) => Ok((found, false)),
+            (Err(error), None) => Err(error),
         }
     }
 }

@@ -77,6 +77,7 @@ pub fn embed(
     let mut out = Embedding { refused: ops.iter().map(|_| None).collect(), ..Embedding::default() };
     let fields: Vec<Field<'_>> = mapping.slots().map(|slot| Field::of(models, mapping, slot)).collect();
     let key = mapping.semantic_key();
+    let has_second = mapping.slots().count() > mapping.semantic_fields().len();
     let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(ops.len());
     let mut jobs: Vec<(usize, Job)> = Vec::new();
     for (at, op) in ops.iter_mut().enumerate() {
@@ -128,9 +129,11 @@ pub fn embed(
             }
         }
         let count = draft.waiting + draft.fields.iter().map(|field| field.chunks.len()).sum::<usize>();
-        if count > MAX_PASSAGES {
+        // While a model is changed a document has the passages of both.
+        let limit = MAX_PASSAGES * if has_second { 2 } else { 1 };
+        if count > limit {
             out.refused[at] = Some(EngineError::illegal_argument(format!(
-                "the [semantic_text] fields of the document have {count} passages, more than the limit of {MAX_PASSAGES}"
+                "the [semantic_text] fields of the document have {count} passages, more than the limit of {limit}"
             )));
             jobs.retain(|(_, job)| job.op != at);
         }

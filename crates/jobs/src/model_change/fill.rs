@@ -105,7 +105,7 @@ impl Fill {
         match result {
             Ok(()) => {}
             Err(_) if context.is_closing() => return Err(EngineError::Cancelled),
-            Err(_) if context.is_cancelled() => {
+            Err(_) if context.is_cancelled() && self.is_filling() => {
                 self.handle.end_model_change()?;
                 return Ok(self.response(began, "cancelled", None));
             }
@@ -120,6 +120,11 @@ impl Fill {
         let change = self.handle.model_change();
         let state = change.as_ref().map_or("dropped", |change| change.state.name());
         Ok(self.response(began, state, change.as_ref().and_then(|change| change.compared.clone())))
+    }
+
+    /// Whether searches still read the old vectors, and nobody was told that all documents have the new ones.
+    fn is_filling(&self) -> bool {
+        self.handle.model_change().is_some_and(|change| change.state == ChangeState::Filling)
     }
 
     fn response(&self, began: Instant, state: &str, compared: Option<Value>) -> Value {

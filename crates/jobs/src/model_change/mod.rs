@@ -16,6 +16,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_indices::blocks::Access;
 use sparrow_indices::model_change::{ChangeState, ModelChange, conflict};
 use sparrow_indices::model_steps::FillingGuard;
 use sparrow_indices::{IndexHandle, ResolveOptions};
@@ -42,11 +43,12 @@ pub fn change(
     let wait = request.params().bool("wait_for_completion", true)?;
     let pace = requests_per_second(request)?.unwrap_or(f64::INFINITY);
     let handle = one_index(service, request)?;
+    handle.check_access(Access::MetadataWrite)?;
     let wanted = Wanted::parse(body)?;
     let claimed = handle.claim_filling()?;
     match handle.model_change() {
         // What stopped goes on.
-        Some(change) if change.state == ChangeState::Filling && change.wanted == wanted.saved => {
+        Some(change) if change.state == ChangeState::Filling && wanted.is(&change) => {
             handle.note_filling(None)?;
         }
         _ => {
@@ -104,7 +106,9 @@ pub fn roll_back(
 }
 
 fn exchange(service: &SearchService, request: &Request, forward: bool) -> Result<Reply, EngineError> {
-    let change = one_index(service, request)?.exchange_models(forward)?;
+    let handle = one_index(service, request)?;
+    handle.check_access(Access::MetadataWrite)?;
+    let change = handle.exchange_models(forward)?;
     Ok(Reply::ok(&json!({"acknowledged": true, "field": change.field, "state": change.state.name()})))
 }
 

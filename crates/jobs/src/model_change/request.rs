@@ -5,6 +5,7 @@ use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 use sparrow_indices::IndexHandle;
+use sparrow_indices::model_change::ModelChange;
 use sparrow_mapping::{FieldType, HYBRID_TASK, SemanticModel};
 use sparrow_models::{Purpose, TextEncoder};
 use sparrow_search::SearchService;
@@ -38,6 +39,11 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// Whether it asks for all that a change under way does.
+    pub fn is(&self, change: &ModelChange) -> bool {
+        (&change.wanted, &change.compare, change.automatic) == (&self.saved, &self.compare, self.automatic)
+    }
+
     pub fn parse(body: &[u8]) -> Result<Self, EngineError> {
         let mut given = parse_object(body)?;
         let field = text(&mut given, "field")?.ok_or_else(|| {

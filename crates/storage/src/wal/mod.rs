@@ -155,11 +155,12 @@ impl Wal {
         let durable_bytes = if state.rolling { FILE_HEADER as u64 } else { state.durable_bytes };
         record::frame(&mut state.buffer, durable_bytes, payload);
         state.appended += 1;
+        let position = state.appended;
         // While somebody else works on the file, the buffer waits, so that the file has one writer.
         if state.buffer.len() >= WRITE_THRESHOLD && !state.busy {
             self.write(&mut state, false)?;
         }
-        Ok(state.appended)
+        Ok(position)
     }
 
     /// Waits until the record at `lsn` and all before it are durable.

@@ -104,6 +104,8 @@ export class KeyStore {
   #refreshing: Promise<void> | undefined;
   /** Whether the file may hold a change that was refused. */
   #isUncertain = false;
+  /** From then on the file may be another process's. */
+  #isClosed = false;
   /** Set while the file waits to be written again. */
   #putsBack: NodeJS.Timeout | undefined;
 
@@ -447,7 +449,7 @@ export class KeyStore {
 
   /** However many changes were refused, one attempt at a time. */
   #putBackLater(pause = PUT_BACK_MS): void {
-    if (this.#putsBack !== undefined) return;
+    if (this.#isClosed || this.#putsBack !== undefined) return;
     const again = async (): Promise<void> => {
       if (this.#isUncertain) await this.#putBack();
     };
@@ -467,6 +469,7 @@ export class KeyStore {
 
   /** Ends once changes under way are done, and writes the keys in force over one that was refused, which the next start would take over. */
   async close(log: Logger): Promise<void> {
+    this.#isClosed = true;
     clearTimeout(this.#putsBack);
     await this.#changes;
     if (!this.#isUncertain) return;

@@ -89,6 +89,9 @@ const CHECKPOINT_MS = 2000;
 const MOST_CHECKPOINTS = 100;
 /** Refused documents that are told one by one. */
 const MOST_TOLD = 10;
+/** Longest `_id`, as in Elasticsearch. */
+const MOST_ID_BYTES = 512;
+
 /** How long a followed file is silent until what has come is written. */
 const FLUSH_MS = 300;
 
@@ -246,7 +249,7 @@ class Import {
         if (record.n <= skipped) continue;
         last = record.n;
         if (signal.aborted) return;
-        const item = self.#itemOf(record);
+        const item = withBoundedId(self.#itemOf(record));
         if (typeof item === 'string') {
           tell(record, item);
           continue;
@@ -480,4 +483,11 @@ function semanticField(field: string): string {
 
 function hash(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('base64url');
+}
+
+/** The server refuses a whole request for one of them. */
+function withBoundedId(item: Item | string): Item | string {
+  if (typeof item === 'string' || item.id === undefined) return item;
+  const bytes = Buffer.byteLength(item.id);
+  return bytes <= MOST_ID_BYTES ? item : `its id takes ${number(bytes)} bytes, more than ${number(MOST_ID_BYTES)}`;
 }
