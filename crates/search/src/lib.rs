@@ -455,27 +455,13 @@ fn encode(
                 }
                 _ => {}
             }
-            if let Some(stored) = other_model(service, &handle.mapping(), &used) {
+            if let Some(stored) = resolve::other_model(&service.models, &handle.mapping(), &used) {
                 let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
                 return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
             }
         }
     }
     resolve::resolve(&*service.models, queries, cancel, timed)
-}
-
-/// The model that fills a `semantic_text` field whose model was changed, where a clause names another one.
-fn other_model(service: &SearchService, mapping: &Mapping, used: &resolve::ModelUse) -> Option<String> {
-    let field = mapping.semantic_field(&used.field)?;
-    if field.slots.active == 0 && field.slots.beside().is_none() {
-        return None;
-    }
-    let encoders = service.models.encoders(field.search_id());
-    let differs = |part: &String| {
-        let stored = service.models.model_fingerprint(part);
-        stored.is_some_and(|stored| service.models.compares_with(&used.model_id, &stored) == Some(false))
-    };
-    (!encoders.is_empty() && encoders.iter().all(differs)).then(|| field.search_id().to_owned())
 }
 
 /// An index that a search reads, and what of it.

@@ -11,6 +11,7 @@ use sparrow_query::walk::{change, change_all, visit};
 use sparrow_query::{Query, QueryKind, SparseQuery, VectorKind};
 
 use sparrow_call::error::EngineError;
+use sparrow_mapping::Mapping;
 use sparrow_models::{ModelError, Models, Purpose, TextEncoder};
 
 /// A field that a query searches with the vector of a model.
@@ -36,6 +37,20 @@ pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
         });
     }
     uses.into_iter().collect()
+}
+
+/// The model that fills a `semantic_text` field whose model was changed, where a clause names another one.
+pub fn other_model(models: &Models, mapping: &Mapping, used: &ModelUse) -> Option<String> {
+    let field = mapping.semantic_field(&used.field)?;
+    if field.slots.active == 0 && field.slots.beside().is_none() {
+        return None;
+    }
+    let encoders = models.encoders(field.search_id());
+    let differs = |part: &String| {
+        let stored = models.model_fingerprint(part);
+        stored.is_some_and(|stored| models.compares_with(&used.model_id, &stored) == Some(false))
+    };
+    (!encoders.is_empty() && encoders.iter().all(differs)).then(|| field.search_id().to_owned())
 }
 
 /// Names the model that makes the kind of vector which a clause needs, where it names an endpoint that makes both.
