@@ -26,14 +26,15 @@ use sparrow_call::rights::Right;
 pub struct CreateIndex {
     /// Name of the index.
     pub name: String,
-    /// The same as the request gave it, date math included.
+    /// Name of the index as the request gave it, date math included.
     pub provided_name: String,
     pub settings: Settings,
     pub mapping: Mapping,
     pub aliases: BTreeMap<String, AliasSpec>,
 }
 
-/// What comes into force with a new index, found in the names of the moment: changes to aliases of others, and aliases of its own.
+/// Says which changes to aliases of other indices, and which aliases of its own, come into force with a new index, given the names that
+/// there are at that moment.
 type Plan<'a> =
     &'a dyn Fn(&IndexNames) -> Result<(Vec<AliasChange>, BTreeMap<String, AliasSpec>), EngineError>;
 

@@ -40,7 +40,7 @@ impl Slots {
 struct Beside {
     number: u32,
     settings: SemanticText,
-    /// Its parameters, as the field would have them.
+    /// Parameters of the field as they would be if this slot were searched.
     params: Map<String, Value>,
 }
 
@@ -279,7 +279,7 @@ mod tests {
         let before = mapping();
         let both = before.with_second_slot("o.s", &dense(3)).unwrap();
         assert_eq!(names(&both), [pair("o.s", "old"), pair("o.s..1", "new")]);
-        // What is shown and searched is as before; what documents need is more.
+        // A second slot changes what documents are encoded for, and neither the mapping that is shown nor the slot that is searched.
         assert_eq!(both.to_json(), before.to_json());
         assert_ne!(both.semantic_key(), before.semantic_key());
         assert_eq!(both.searched_slot("o.s").unwrap().0, "o.s");

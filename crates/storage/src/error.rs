@@ -59,35 +59,28 @@ impl StorageError {
     }
 }
 
+/// Errors of files and sockets among an error and its causes, the outermost first.
+fn io_errors<'a>(error: &'a (dyn std::error::Error + 'static)) -> impl Iterator<Item = &'a std::io::Error> {
+    std::iter::successors(Some(error), |error| error.source()).filter_map(|error| error.downcast_ref())
+}
+
 /// Why an operation on files failed, as the operating system says it and without the path: for sentences that clients see. What no
 /// system call has refused is called by its kind, or says it in its own words.
 pub fn io_reason(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(io) = error.downcast_ref::<std::io::Error>() {
-            return match (io.raw_os_error(), io.kind()) {
-                // An error of the process's own layer may hold the path; its number does not.
-                (Some(code), _) => std::io::Error::from_raw_os_error(code).to_string(),
-                (None, std::io::ErrorKind::Other) => io.to_string(),
-                (None, kind) => kind.to_string(),
-            };
-        }
-        next = error.source();
+    let Some(io) = io_errors(error).next() else { return "an error that is in the log".to_owned() };
+    match (io.raw_os_error(), io.kind()) {
+        // An error of the process's own layer may hold the path; its number does not.
+        (Some(code), _) => std::io::Error::from_raw_os_error(code).to_string(),
+        (None, std::io::ErrorKind::Other) => io.to_string(),
+        (None, kind) => kind.to_string(),
     }
-    "an error that is in the log".to_owned()
 }
 
 /// Whether an error says, at its end or in the middle, that the disk is full or a quota is used up.
 pub fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(io) = error.downcast_ref::<std::io::Error>()
-            && matches!(io.kind(), StorageFull | QuotaExceeded)
-        {
-            return true;
-        }
-        next = error.source();
+    if io_errors(error).any(|io| matches!(io.kind(), StorageFull | QuotaExceeded)) {
+        return true;
     }
     // A closed log and some libraries keep only the sentence: numbers 28 and 122 are those of Linux, 112 that of Windows. The last
     // two are what Rust says of a kind without a number; anywhere but at the end they may be somebody's name of a field.

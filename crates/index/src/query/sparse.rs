@@ -96,9 +96,8 @@ impl Compiler<'_> {
                 None => tokens.push((token.clone(), *weight)),
             }
         }
-        if let Some(pruning) =
-            pruning_of(query, slot.as_ref().map_or(&*query.field, |(name, _)| name), self.snapshot.mapping())
-        {
+        let path = slot.as_ref().map_or(&*query.field, |(name, _)| name);
+        if let Some(pruning) = pruning_of(query, path, mapping) {
             prune(self.snapshot, field, &pruning, &mut tokens);
         }
         // A token of weight 0 cannot lift a score, and bounds assume positive weights.

@@ -58,7 +58,7 @@ impl Snapshot {
             value.clone_into(&mut last);
             if begins.accepts(value, case_insensitive) {
                 of_segment += 1;
-                // What is pushed out makes room for another one of its length.
+                // A term that a smaller one pushes out of the list gives back the bytes that were taken for it.
                 if found.insert(value.to_owned()) {
                     held += COPIES * value.len();
                 }

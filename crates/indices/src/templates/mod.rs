@@ -199,7 +199,8 @@ impl Indices {
         self.planned_as(&date_math::resolve(provided_name)?, provided_name, given)
     }
 
-    /// The same where the date math of the name was resolved: what was checked and what is made have to be of one moment.
+    /// As [`Indices::planned`], for an index whose name was resolved from date math before: the name that was checked has to be the one
+    /// that is made, also at midnight.
     ///
     /// # Errors
     /// As [`Indices::planned`].

@@ -13,6 +13,8 @@ use sparrow_query::{Query, QueryKind, SemanticQuery};
 use sparrow_search::SearchService;
 use sparrow_tasks::TaskContext;
 
+use super::both_slots;
+
 /// Words of a query that is made of a document.
 const WORDS: usize = 12;
 /// Queries with the least in common that are told.
@@ -51,11 +53,7 @@ pub(super) fn run(
     if queries.is_empty() {
         return Ok(None);
     }
-    let mapping = snapshot.mapping();
-    let searched = mapping.searched_slot(&change.field).map(|(name, _)| name.into_owned());
-    let Some((before, after)) = searched.zip(mapping.slot_beside(&change.field)) else {
-        return Err(EngineError::internal("the second set of vectors is gone"));
-    };
+    let (before, after) = both_slots(snapshot.mapping(), &change.field)?;
     let mut pairs = Vec::with_capacity(queries.len());
     for query in queries {
         if context.is_cancelled() {

@@ -16,7 +16,7 @@ use sparrow_tasks::throttle::Throttle;
 use sparrow_tasks::{Progress, TaskContext};
 use sparrow_types::work::{self, Work};
 
-use super::{RESUME, compare};
+use super::{RESUME, both_slots, compare};
 
 /// Most documents that are read, encoded and written together.
 const CHUNK: usize = 128;
@@ -145,11 +145,7 @@ impl Fill {
         loop {
             self.handle.refresh().map_err(|error| self.handle.explain(error))?;
             let snapshot = self.handle.snapshot();
-            let mapping = snapshot.mapping();
-            let slots = mapping.searched_slot(&self.change.field).map(|(name, _)| name.into_owned());
-            let Some((of, within)) = slots.zip(mapping.slot_beside(&self.change.field)) else {
-                return Err(EngineError::internal("the second set of vectors is gone"));
-            };
+            let (of, within) = both_slots(snapshot.mapping(), &self.change.field)?;
             let lacking = snapshot.lacking_passages(&of, &within);
             let filled = self.progress.filling.filled.load(Relaxed);
             self.progress.filling.total.store(filled + lacking.len() as u64, Relaxed);
@@ -230,7 +226,7 @@ impl Fill {
             let source = Source { raw: stored.source.clone(), value: None };
             let mut op = WriteOp::index(Some(stored.id.clone()), source);
             op.previous = stored.passages.map(|passages| (stored.source, passages));
-            // What was written since has vectors of both already. Nobody sees another version of a document that is the same.
+            // A document that was written since has vectors of both models already. Its content stays, so its version does too.
             op.if_seq_no = Some(*seq_no);
             op.if_primary_term = Some(PRIMARY_TERM);
             op.external_version = Some(ExternalVersion { version: stored.version, or_equal: true });

@@ -20,6 +20,7 @@ use sparrow_indices::blocks::Access;
 use sparrow_indices::model_change::{ChangeState, ModelChange, conflict};
 use sparrow_indices::model_steps::FillingGuard;
 use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_mapping::Mapping;
 use sparrow_search::SearchService;
 use sparrow_tasks::throttle::requests_per_second;
 use sparrow_tasks::{TaskHandle, TaskSpec};
@@ -126,6 +127,16 @@ pub fn drop_old(
     })?;
     let change = handle.end_model_change()?;
     Ok(Reply::ok(&json!({"acknowledged": true, "field": change.field, "state": "dropped"})))
+}
+
+/// Names of the two sets of vectors of a field while its model is changed: the one that is searched, and the one beside it.
+///
+/// # Errors
+/// When there is no second one.
+fn both_slots(mapping: &Mapping, field: &str) -> Result<(String, String), EngineError> {
+    let searched = mapping.searched_slot(field).map(|(name, _)| name.into_owned());
+    let both = searched.zip(mapping.slot_beside(field));
+    both.ok_or_else(|| EngineError::internal("the second set of vectors is gone"))
 }
 
 /// The index of a request about one.

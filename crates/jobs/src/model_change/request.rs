@@ -21,7 +21,7 @@ const MOST_COMPARED: u64 = 1000;
 /// Queries that are made of documents, and documents that are compared for each, unless the request says it.
 const DEFAULT_QUERIES: usize = 20;
 const DEFAULT_COMPARED: u64 = 10;
-/// What is encoded to see whether a model works.
+/// The text that is encoded before a change begins, to see whether the new model works.
 const PROBE: &str = "a";
 
 /// A request for a change.

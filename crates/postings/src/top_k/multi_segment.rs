@@ -195,7 +195,7 @@ where
         found[place].matched += top.matched;
         found[place].hits.extend(top.hits);
     }
-    // Of each part there are the best.
+    // Each part of a divided segment has given its own best hits: of those the best are kept.
     for (place, request) in divided {
         let mut all = Collector::new(request.k, request.floor());
         found[place].hits.drain(..).for_each(|(doc, score)| all.push(doc, score));

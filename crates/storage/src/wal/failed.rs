@@ -11,11 +11,17 @@ use crate::error::StorageError;
 
 /// A log that a failure closed for writes, on its way back.
 pub(super) struct Failed {
+    /// The file that it ended with.
     pub path: PathBuf,
+    /// Number of that file.
     pub generation: Generation,
+    /// Bytes of it that are synced.
     pub durable_bytes: u64,
+    /// Bytes of it that are written, synced or not.
     pub written: u64,
+    /// Framed records that are not in it.
     pub buffer: Vec<u8>,
+    /// How many records are in the buffer, once the unsynced ones of the file are.
     pub collected: Option<u64>,
     /// The file that takes over, as soon as it is there.
     pub begun: Option<Begun>,

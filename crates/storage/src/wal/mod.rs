@@ -226,7 +226,6 @@ impl Wal {
         if let Err(error) = &result {
             state.poisoned = Some(error.to_string());
         }
-        self.synced.notify_all();
         result
     }
 
@@ -264,7 +263,6 @@ impl Wal {
             let generation = state.generation;
             // Appends go on while the disk works.
             let begun = self.unlocked(&mut state, true, || next_file(&self.directory, generation));
-            self.synced.notify_all();
             state.go_on_in(begun.unwrap_or_else(|panic| resume_unwind(panic))?);
             return Ok(state.generation);
         }
@@ -299,7 +297,6 @@ impl Wal {
         };
         // Nothing is appended to a log that is closed for writes, but others ask about it.
         let attempt = self.unlocked(&mut state, false, || failed.reopen(&self.directory, keep_unsynced));
-        self.synced.notify_all();
         // Also for the next attempt, if this one failed.
         (state.buffer, state.collected, state.written) = (failed.buffer, failed.collected, failed.written);
         if let Some(begun) = failed.begun {
@@ -327,8 +324,9 @@ impl Wal {
         (state.busy, state.rolling) = (false, false);
         if result.is_err() {
             state.poisoned.get_or_insert_with(|| "a panic while the file was worked on".into());
-            self.synced.notify_all();
         }
+        // They look as soon as the caller, who has the lock, has noted what came of the work.
+        self.synced.notify_all();
         result
     }
 

@@ -279,6 +279,22 @@ struct FullDisk {
     torn: usize,
 }
 
+impl FullDisk {
+    /// Fills the disk up, or makes room.
+    fn fill(&self, full: bool) {
+        self.full.store(full, std::sync::atomic::Ordering::SeqCst);
+    }
+}
+
+/// A log on a disk that has room so far.
+fn on_a_disk(torn: usize) -> (tempfile::TempDir, Arc<FullDisk>, sparrow_files::Guard, Wal) {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(FullDisk { torn, ..FullDisk::default() });
+    let guard = sparrow_files::observe(folder.path(), disk.clone());
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    (folder, disk, guard, wal)
+}
+
 impl sparrow_files::Observer for FullDisk {
     fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
         use sparrow_files::{Kind, Verdict};
@@ -294,21 +310,17 @@ impl sparrow_files::Observer for FullDisk {
 #[test]
 fn a_log_that_a_full_disk_closed_goes_on_when_there_is_room() {
     for (torn, keep_unsynced) in [(0, false), (7, false), (33, false), (0, true), (7, true), (33, true)] {
-        let folder = tempfile::tempdir().unwrap();
-        let disk = Arc::new(FullDisk { torn, ..FullDisk::default() });
-        let _guard = sparrow_files::observe(folder.path(), disk.clone());
-        let full = |full| disk.full.store(full, std::sync::atomic::Ordering::SeqCst);
-        let (wal, _) = Wal::open(folder.path()).unwrap();
+        let (folder, disk, _guard, wal) = on_a_disk(torn);
         wal.append(b"durable").unwrap();
         wal.sync_all().unwrap();
-        full(true);
+        disk.fill(true);
         let refused = wal.append(b"refused").unwrap();
         assert!(wal.sync(refused).is_err());
         for _ in 0..3 {
             assert!(wal.reopen(keep_unsynced).is_err(), "the disk is still full");
             assert!(wal.append(b"later").is_err() && wal.is_poisoned());
         }
-        full(false);
+        disk.fill(false);
         wal.reopen(keep_unsynced).unwrap();
         assert_eq!(wal.sync(refused).is_ok(), keep_unsynced, "what is lost is never called durable");
         wal.sync_all().unwrap();
@@ -325,20 +337,16 @@ fn a_log_that_a_full_disk_closed_goes_on_when_there_is_room() {
 
 #[test]
 fn what_each_of_two_failures_took_is_never_called_durable() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Arc::new(FullDisk::default());
-    let _guard = sparrow_files::observe(folder.path(), disk.clone());
-    let full = |full| disk.full.store(full, std::sync::atomic::Ordering::SeqCst);
-    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let (_folder, disk, _guard, wal) = on_a_disk(0);
     let mut lost = Vec::new();
     let mut kept = Vec::new();
     for _ in 0..3 {
         kept.push(wal.append(b"kept").unwrap());
         wal.sync_all().unwrap();
-        full(true);
+        disk.fill(true);
         lost.push(wal.append(b"lost").unwrap());
         assert!(wal.sync_all().is_err());
-        full(false);
+        disk.fill(false);
         wal.reopen(false).unwrap();
     }
     wal.append(b"last").unwrap();
@@ -350,18 +358,14 @@ fn what_each_of_two_failures_took_is_never_called_durable() {
 /// An index may be told to acknowledge before the disk does between two attempts.
 #[test]
 fn what_an_attempt_gave_up_stays_lost_when_a_later_one_keeps_what_is_unsynced() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Arc::new(FullDisk::default());
-    let _guard = sparrow_files::observe(folder.path(), disk.clone());
-    let full = |full| disk.full.store(full, std::sync::atomic::Ordering::SeqCst);
-    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let (_folder, disk, _guard, wal) = on_a_disk(0);
     wal.append(b"durable").unwrap();
     wal.sync_all().unwrap();
-    full(true);
+    disk.fill(true);
     let lost = wal.append(b"lost").unwrap();
     assert!(wal.sync(lost).is_err());
     assert!(wal.reopen(false).is_err(), "the disk is still full");
-    full(false);
+    disk.fill(false);
     wal.reopen(true).unwrap();
     assert!(wal.sync(lost).is_err());
     wal.append(b"after").unwrap();
@@ -372,18 +376,15 @@ fn what_an_attempt_gave_up_stays_lost_when_a_later_one_keeps_what_is_unsynced() 
 /// Only what can be read again is written again; whoever waits for the rest must not be told that it is durable.
 #[test]
 fn an_unsynced_record_that_cannot_be_read_any_more_is_lost_when_the_log_is_reopened() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Arc::new(FullDisk::default());
-    let _guard = sparrow_files::observe(folder.path(), disk.clone());
-    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let (folder, disk, _guard, wal) = on_a_disk(0);
     let first = wal.append(b"durable").unwrap();
     wal.sync(first).unwrap();
     // Written without a sync, as it is that long.
     let written = wal.append(&vec![7; WRITE_THRESHOLD]).unwrap();
     let file = only_file_with_records(folder.path());
-    disk.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    disk.fill(true);
     assert!(wal.sync(written).is_err());
-    disk.full.store(false, std::sync::atomic::Ordering::SeqCst);
+    disk.fill(false);
     let mut bytes = fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&file, bytes).unwrap();
@@ -482,13 +483,13 @@ fn a_log_that_is_opened_on_a_full_disk_is_read_and_goes_on_when_there_is_room() 
         wal.sync_all().unwrap();
     }
     let disk = Arc::new(FullDisk::default());
-    disk.full.store(true, std::sync::atomic::Ordering::SeqCst);
+    disk.fill(true);
     let _guard = sparrow_files::observe(folder.path(), disk.clone());
     let (wal, replay) = Wal::open(folder.path()).unwrap();
     assert_eq!(payloads(replay), [b"before"]);
     assert!(wal.is_poisoned() && wal.append(b"refused").is_err());
     assert!(wal.reopen(true).is_err());
-    disk.full.store(false, std::sync::atomic::Ordering::SeqCst);
+    disk.fill(false);
     wal.reopen(true).unwrap();
     wal.append(b"after").unwrap();
     wal.sync_all().unwrap();
@@ -506,7 +507,7 @@ fn a_roll_that_failed_does_not_keep_later_ones_from_succeeding() {
     wal.sync_all().unwrap();
     {
         let _guard = sparrow_files::observe(folder.path(), disk.clone());
-        disk.full.store(true, std::sync::atomic::Ordering::SeqCst);
+        disk.fill(true);
         for _ in 0..3 {
             assert!(wal.roll().is_err());
         }

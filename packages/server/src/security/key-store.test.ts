@@ -165,6 +165,18 @@ describe('keys from elsewhere', () => {
 });
 
 describe('a store that the disk does not take', () => {
+  /** Keys whose file is in place when the disk refuses: only its folder is not synced. */
+  async function uncertain(): Promise<{ file: KeyText; disk: { isRefusing: boolean }; keys: KeyStore }> {
+    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+    const disk = { isRefusing: false };
+    const replace: KeyText['replace'] = async (pieces) => {
+      const isNew = await file.replace(pieces);
+      if (disk.isRefusing) throw new Error('the disk refuses');
+      return isNew;
+    };
+    return { file, disk, keys: await KeyStore.open(data, {}, { ...file, replace }) };
+  }
+
   it('says that there is no space in the shape of a blocked write', async () => {
     const full = (): Promise<boolean> => Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
     const file = keysInFile(join(data, 'security', 'api_keys.json'));
@@ -191,42 +203,24 @@ describe('a store that the disk does not take', () => {
   });
 
   it('writes what is in force over a refused change that may be in place all the same, as soon as it can', async () => {
-    const file = keysInFile(join(data, 'security', 'api_keys.json'));
-    let isRefusing = false;
-    const text: KeyText = {
-      ...file,
-      replace: async (pieces) => {
-        const isNew = await file.replace(pieces);
-        // Only the folder is not synced of the first; the second does not even get as far.
-        if (isRefusing) throw new Error('the disk refuses');
-        return isNew;
-      },
-    };
-    const keys = await KeyStore.open(data, {}, text);
+    const { file, disk, keys } = await uncertain();
     await keys.create(named('kept'), NOW);
-    isRefusing = true;
+    disk.isRefusing = true;
     await expect(keys.create(named('refused'), NOW)).rejects.toThrow('the disk refuses');
     expect(names(keys.all())).toEqual(['kept']);
     await file.replace(sealPieces(['{"format":1,"keys":[', ']']));
     expect(names((await KeyStore.open(data)).all())).toEqual([]);
-    isRefusing = false;
+    disk.isRefusing = false;
     await expect.poll(async () => names((await KeyStore.open(data)).all()), { timeout: 5_000 }).toEqual(['kept']);
   });
 
   it('writes what is in force once more when the server ends', async () => {
-    const file = keysInFile(join(data, 'security', 'api_keys.json'));
-    let isRefusing = false;
-    const replace = async (pieces: Parameters<KeyText['replace']>[0]): Promise<boolean> => {
-      const isNew = await file.replace(pieces);
-      if (isRefusing) throw new Error('the disk refuses');
-      return isNew;
-    };
-    const keys = await KeyStore.open(data, {}, { ...file, replace });
+    const { file, disk, keys } = await uncertain();
     await keys.create(named('kept'), NOW);
-    isRefusing = true;
+    disk.isRefusing = true;
     await expect(keys.create(named('refused'), NOW)).rejects.toThrow('the disk refuses');
     await file.replace(sealPieces(['{"format":1,"keys":[', ']']));
-    isRefusing = false;
+    disk.isRefusing = false;
     await keys.close(createLogger('error', () => undefined));
     expect(names((await KeyStore.open(data)).all())).toEqual(['kept']);
   });
