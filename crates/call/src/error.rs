@@ -197,10 +197,10 @@ impl EngineError {
             Self::Storage(StorageError::Poisoned { .. }) => {
                 Exception::new("cluster_block_exception", sentence)
             }
-            // The library that writes segments keeps no reason of a thread that ended.
+            // What it was is in the log of the server: it may name files.
             Self::Index(IndexError::RolledBack { .. }) => Exception::new(
                 "cluster_block_exception",
-                "segments could not be written, most likely as the disk is full or fails: what they lack is written again from the log",
+                "segments could not be written, most likely as the disk fails: what they lack is written again from the log",
             ),
             Self::Storage(StorageError::TooDeep { .. }) => {
                 Exception::new("illegal_argument_exception", sentence)

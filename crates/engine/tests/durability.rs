@@ -240,12 +240,15 @@ fn a_request_that_went_away_no_longer_waits() {
 #[derive(Default)]
 struct Disk {
     full: AtomicBool,
+    /// The folder that it has no room for; all, if none is named.
+    only: Option<&'static str>,
 }
 
 impl Observer for Disk {
     fn before(&self, call: &Call<'_>) -> Verdict {
         let takes_space = matches!(call.kind, Kind::Create | Kind::Write | Kind::Sync | Kind::CreateFolder);
-        if takes_space && self.full.load(SeqCst) {
+        let is_meant = self.only.is_none_or(|folder| call.path.to_string_lossy().contains(folder));
+        if takes_space && is_meant && self.full.load(SeqCst) {
             return Verdict::Torn(call.bytes.len() / 2, std::io::ErrorKind::StorageFull.into());
         }
         Verdict::Allow
@@ -433,6 +436,98 @@ fn a_full_disk_refuses_writes_and_service_resumes_without_a_restart() {
     let node = node.crash();
     assert_eq!(node.count("a"), 13);
     assert_eq!(node.call("get_doc", "index=a&id=refused", "", "").0, 404);
+}
+
+/// The log was to be synced and was not: what was refused then has been seen by nobody, while the disk is full or later.
+#[test]
+fn what_a_full_disk_refused_is_read_by_nobody() {
+    // Without regular refreshes, and with them; and how many documents a search finds as they were at first.
+    for (interval, at_first) in [("-1", 2), ("10ms", 1)] {
+        let node = Node::start();
+        let disk = Arc::new(Disk::default());
+        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        let settings = format!(r#"{{"settings":{{"refresh_interval":"{interval}"}}}}"#);
+        node.ok("create_index", "index=a", "", &settings);
+        for id in ["changed", "deleted"] {
+            node.ok("index_doc", &format!("index=a&id={id}"), "refresh=true", r#"{"n":1}"#);
+        }
+        node.ok("index_doc", "index=a&id=changed", "", r#"{"n":2}"#);
+        let hits = |n: u32| node.hits("a", &format!(r#"{{"query":{{"term":{{"n":{n}}}}}}}"#)).len();
+        until("it is refreshed", || hits(1) == at_first);
+        disk.full.store(true, SeqCst);
+        for id in ["changed", "new"] {
+            assert_eq!(node.call("index_doc", &format!("index=a&id={id}"), "", r#"{"n":3}"#).0, 429);
+        }
+        assert_eq!(node.call("delete_doc", "index=a&id=deleted", "", "").0, 429);
+        let seen = |when: &str| {
+            let n = |id: &str| {
+                let (status, body) = node.call("get_doc", &format!("index=a&id={id}"), "", "");
+                (status, body["_source"]["n"].clone())
+            };
+            assert_eq!(n("changed"), (200, json!(2)), "{interval}: {when}");
+            assert_eq!(n("deleted"), (200, json!(1)), "{interval}: {when}");
+            assert_eq!(n("new").0, 404, "{interval}: {when}");
+            assert_eq!((hits(3), hits(1)), (0, at_first), "{interval}: {when}");
+        };
+        seen("while the disk is full");
+        for operation in ["refresh", "force_merge"] {
+            let (status, kind, _) = node.error(operation, "index=a", "", "");
+            assert_eq!((status, kind.as_str()), (429, "cluster_block_exception"), "{operation}");
+            seen(operation);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        seen("when it would have been refreshed");
+        disk.full.store(false, SeqCst);
+        until("writes are taken", || node.call("index_doc", "index=a&id=new", "", r#"{"n":4}"#).0 < 300);
+        node.ok("refresh", "index=a", "", "");
+        assert_eq!((hits(1), hits(2), hits(3), hits(4)), (1, 1, 0, 1), "what was acknowledged, and no more");
+    }
+}
+
+/// There is room for the log, and none for segments: tantivy only says that a thread ended, and the answer says why.
+#[test]
+fn a_refresh_for_which_there_is_no_room_says_so() {
+    let node = Node::start();
+    let disk = Arc::new(Disk { only: Some("segments"), ..Disk::default() });
+    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"-1"}}"#);
+    node.ok("index_doc", "index=a&id=1", "refresh=true", r#"{"n":1}"#);
+    node.ok("index_doc", "index=a&id=2", "", r#"{"n":2}"#);
+    disk.full.store(true, SeqCst);
+    for operation in ["refresh", "flush", "force_merge", "refresh"] {
+        let (status, kind, _) = node.error(operation, "index=a", "", "");
+        assert_eq!((status, kind.as_str()), (429, "cluster_block_exception"), "{operation}");
+    }
+    assert_eq!(node.ok("get_doc", "index=a&id=2", "", "")["_source"]["n"], json!(2));
+    disk.full.store(false, SeqCst);
+    until("there is room", || node.call("refresh", "index=a", "", "").0 == 200);
+    assert_eq!(node.count("a"), 2);
+}
+
+/// A new field needs a commit, which fails twice: what was buffered with it is not in the segments, and they know it.
+#[test]
+fn what_was_written_before_a_field_that_could_not_be_added_is_kept() {
+    let node = Node::start();
+    let disk = Arc::new(Disk { only: Some("segments"), ..Disk::default() });
+    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"-1"}}"#);
+    node.ok("index_doc", "index=a&id=2", "refresh=true", r#"{"n":2}"#);
+    disk.full.store(true, SeqCst);
+    let body =
+        "{\"index\":{\"_id\":\"2\"}}\n{\"n\":22}\n{\"index\":{\"_id\":\"3\"}}\n{\"new\":\"a new field\"}\n";
+    let bulk = node.ok("bulk", "index=a", "", body);
+    assert_eq!(bulk["items"][0]["index"]["status"], json!(200), "{bulk}");
+    assert_eq!(bulk["items"][1]["index"]["status"], json!(429), "{bulk}");
+    let n = |node: &Node| node.ok("get_doc", "index=a&id=2", "", "")["_source"]["n"].clone();
+    for operation in ["refresh", "flush", "refresh"] {
+        assert_eq!(node.error(operation, "index=a", "", "").0, 429, "{operation}");
+        assert_eq!(n(&node), json!(22), "{operation}");
+    }
+    disk.full.store(false, SeqCst);
+    node.ok("flush", "index=a", "", "");
+    assert_eq!(n(&node), json!(22));
+    assert_eq!(node.hits("a", r#"{"query":{"term":{"n":22}}}"#).len(), 1);
+    assert_eq!(n(&node.crash()), json!(22));
 }
 
 #[test]

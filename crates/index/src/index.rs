@@ -397,11 +397,11 @@ impl SparrowIndex {
         self.refresh()
     }
 
-    /// Merges all segments that are committed into one, waits for it and shows it. Commits nothing: whoever commits has to know at
-    /// once when that failed, before anybody commits again.
+    /// Merges all segments that are committed into one and waits for it. Searches see it after [`SparrowIndex::publish`]. Commits
+    /// nothing: whoever commits has to know at once when that failed, before anybody commits again.
     ///
     /// # Errors
-    /// When the merge fails.
+    /// When the merge fails, with what the disk said of it.
     pub fn merge_committed(&self) -> Result<(), IndexError> {
         let mut last_error = None;
         for _ in 0..MERGE_ATTEMPTS {
@@ -409,14 +409,19 @@ impl SparrowIndex {
                 let mut writer = self.writer.lock();
                 (writer.start_merge()?, writer.mapping_epoch())
             };
-            let Some(merge) = merge else { return self.publish() };
+            let Some(merge) = merge else { return Ok(()) };
             match merge.wait() {
-                Ok(_) => return self.publish(),
+                Ok(_) => return Ok(()),
                 // A wider mapping reopened the index, which ends its merges: it is merged as it is then.
                 Err(error) if self.writer.lock().mapping_epoch() != mapping => last_error = Some(error),
                 // Some of them are in a background merge, or it just ended: its result is next.
                 Err(error @ tantivy::TantivyError::InvalidArgument(_)) => last_error = Some(error),
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    let refusal = self.writer.lock().directory.take_refusal();
+                    return Err(
+                        refusal.map_or(error.into(), |(path, source)| IndexError::Io { path, source })
+                    );
+                }
             }
             std::thread::sleep(MERGE_PAUSE);
         }

@@ -355,6 +355,8 @@ impl Writer {
                 self.payload = payload;
                 self.dirty = false;
                 self.limiter.reset();
+                // Of something else, which is over.
+                self.directory.take_refusal();
                 Ok(())
             }
             Err(error) => Err(self.lost(error)),
@@ -388,6 +390,11 @@ impl Writer {
             tracing::error!(%error, "rollback failed; the index is reopened at the next write");
             self.indexer = Indexer::Lost;
         }
+        // Of a thread that ended tantivy says no more than that; the directory knows what the disk said.
+        let source = match self.directory.take_refusal() {
+            Some((_, refusal)) => refusal.into(),
+            None => source.into(),
+        };
         IndexError::RolledBack { replay_after: self.payload.seq_no, source }
     }
 

@@ -198,6 +198,7 @@ fn run(handle: &IndexHandle, task: Task) -> Result<(), EngineError> {
 
 fn refresh_is_due(handle: &IndexHandle) -> bool {
     handle.shard.is_dirty()
+        && !handle.shard.refuses_refreshes()
         && handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval)
 }
 

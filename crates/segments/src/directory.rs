@@ -76,6 +76,8 @@ struct Shared {
     /// Held while files are physically removed, and while a new searcher opens its files.
     removal: Mutex<()>,
     merge_failures: Arc<MergeFailures>,
+    /// What the disk last said when a file could not be written: of a thread that ended for it tantivy only says that it ended.
+    refused: Mutex<Option<(PathBuf, io::Error)>>,
 }
 
 /// See the module documentation. Clones share everything; [`LazyDirectory::successor`] makes an instance
@@ -120,6 +122,7 @@ impl LazyDirectory {
                 last_written: Mutex::new(Instant::now()),
                 removal: Mutex::default(),
                 merge_failures: Arc::default(),
+                refused: Mutex::default(),
             }),
             inner: MmapDirectory::open(root).map_err(tantivy::TantivyError::from)?,
             retired: Arc::default(),
@@ -349,6 +352,21 @@ impl LazyDirectory {
         &self.shared.merge_failures
     }
 
+    /// The file that could not be written last, and why, if that was since this was asked for.
+    pub fn take_refusal(&self) -> Option<(PathBuf, io::Error)> {
+        self.shared.refused.lock().take()
+    }
+
+    /// Notes what keeps a file from being written.
+    fn note_refusal(&self, path: &Path, error: &io::Error) {
+        let kept = match error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::new(error.kind(), error.to_string()),
+        };
+        *self.shared.refused.lock() = Some((self.shared.root.join(path), kept));
+        self.note_failure(path, error);
+    }
+
     /// Notes what keeps a file from being read or written, if it is a merge that needs it. Merges of a retired instance end so.
     fn note_failure(&self, path: &Path, error: &io::Error) {
         if on_merge_thread() && !self.retired.load(Ordering::SeqCst) {
@@ -435,7 +453,7 @@ struct LazyFile {
 impl Write for LazyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes);
-        let count = written.inspect_err(|error| self.directory.note_failure(&self.path, error))?;
+        let count = written.inspect_err(|error| self.directory.note_refusal(&self.path, error))?;
         self.checksum.update(&bytes[..count]);
         self.bytes += count as u64;
         Ok(count)
@@ -528,7 +546,7 @@ impl Directory for LazyDirectory {
         state.deleted.remove(path);
         state.sums.remove(path);
         state.recreated.insert(path.to_path_buf());
-        let created = File::create_new(&full).inspect_err(|error| self.note_failure(path, error));
+        let created = File::create_new(&full).inspect_err(|error| self.note_refusal(path, error));
         let file = created.map_err(wrap)?;
         self.shared.writing.fetch_add(1, Ordering::Relaxed);
         let file = LazyFile {

@@ -26,7 +26,7 @@ pub enum IndexError {
     /// Buffered writes were lost and rolled back: every write with a sequence number above
     /// `replay_after` (all, if `None`) has to be applied again from the WAL.
     #[error("buffered writes were rolled back: {source}")]
-    RolledBack { replay_after: Option<u64>, source: tantivy::TantivyError },
+    RolledBack { replay_after: Option<u64>, source: Box<dyn std::error::Error + Send + Sync> },
     /// An fsync failed earlier: the index can be read, but never flushed again by this process.
     #[error("an earlier fsync failed; reopen the index to recover from the write-ahead log")]
     Poisoned,

@@ -20,7 +20,12 @@ pub enum ShardError {
     },
     /// A refresh that somebody waited for failed.
     #[error("the refresh failed: {reason}")]
-    Refresh { reason: String },
+    Refresh {
+        /// What failed.
+        reason: String,
+        /// Whether it was for want of space.
+        disk_full: bool,
+    },
     /// A log record is of a kind that this version does not know.
     #[error("a log record is not readable by this version")]
     UnknownRecord,
@@ -39,10 +44,15 @@ impl ShardError {
         Self::ReadOnly { reason: cause.to_string(), disk_full: cause.is_disk_full() }
     }
 
+    /// The failure of a refresh that an error of the segments leads to.
+    pub(crate) fn refresh(cause: &IndexError) -> Self {
+        Self::Refresh { reason: cause.to_string(), disk_full: disk_is_full(cause) }
+    }
+
     /// Whether there was no space for what was to be written.
     pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::ReadOnly { disk_full, .. } => *disk_full,
+            Self::ReadOnly { disk_full, .. } | Self::Refresh { disk_full, .. } => *disk_full,
             other => disk_is_full(other),
         }
     }

@@ -27,9 +27,9 @@ impl Shard {
                 let index = self.index();
                 // Under the write lock: no write can be lost between what is covered and the commit that says so.
                 if let Err(error) = guarded(&mut state, || index.commit_covering(covered)) {
-                    let reason = error.to_string();
+                    let failed = ShardError::refresh(&error);
                     self.rolled_back(&mut state, error)?;
-                    return Err(ShardError::Refresh { reason });
+                    return Err(failed);
                 }
                 (generation, covered, index)
             };
@@ -67,7 +67,7 @@ impl Shard {
         loop {
             self.refresh()?;
             let index = self.index();
-            let Err(error) = index.merge_committed() else { return Ok(()) };
+            let Err(error) = index.merge_committed() else { return self.publish(&index) };
             let mut state = self.state.lock();
             if state.phase == Phase::Closed {
                 return Err(ShardError::Closed);
@@ -76,9 +76,9 @@ impl Shard {
             if !Arc::ptr_eq(&index, &self.index()) {
                 continue;
             }
-            let reason = error.to_string();
+            let failed = ShardError::refresh(&error);
             self.rolled_back(&mut state, error)?;
-            return Err(ShardError::Refresh { reason });
+            return Err(failed);
         }
     }
 }

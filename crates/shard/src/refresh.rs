@@ -1,6 +1,6 @@
 //! Making writes searchable.
 
-use sparrow_index::IndexError;
+use sparrow_index::{IndexError, SparrowIndex};
 
 use crate::error::ShardError;
 use crate::shard::{Phase, Shard, WriteState};
@@ -41,28 +41,42 @@ impl Shard {
         let index = {
             // Under the write lock, so that every version taken here is in the index's buffer and in the commit.
             let mut state = self.state.lock();
-            if state.phase == Phase::Closed {
-                return Err(ShardError::Closed);
+            match &state.phase {
+                Phase::Closed => return Err(ShardError::Closed),
+                // The buffer has writes that were refused, and whatever else it has comes back with the log.
+                read_only @ Phase::ReadOnly { .. } if self.is_dirty() && self.lost_is_refused() => {
+                    return read_only.takes_writes();
+                }
+                Phase::ReadOnly { .. } | Phase::Open => {}
             }
             self.complete(&mut state)?;
             self.visibility.take(number);
-            self.versions.lock().start_refresh();
+            self.versions.lock().start_refresh(|| self.wal.durable());
             let index = self.index();
             if let Err(error) = guarded(&mut state, || index.commit()) {
                 self.rolled_back(&mut state, error)?;
                 if let Err(error) = guarded(&mut state, || index.commit()) {
-                    let reason = format!("the segments lost their buffer twice: {error}");
+                    let failed = ShardError::refresh(&error);
                     state.reopen = true;
                     self.rolled_back(&mut state, error)?;
-                    return Err(ShardError::Refresh { reason });
+                    return Err(failed);
                 }
                 self.visibility.take(number);
             }
             index
         };
-        index.publish()?;
+        self.publish(&index)?;
         self.versions.lock().finish_refresh();
         Ok(())
+    }
+
+    /// Shows searches what is committed. A write that is refused after all, as the log fails, must not have been seen: what is
+    /// committed has to be durable first, which it is already unless its writers wait for the disk just now.
+    pub(crate) fn publish(&self, index: &SparrowIndex) -> Result<(), ShardError> {
+        if self.lost_is_refused() {
+            self.sync_log()?;
+        }
+        Ok(index.publish()?)
     }
 
     /// Waits for a refresh that shows everything written before the call. The regular refresh does it; with `regular` false, or
@@ -116,7 +130,10 @@ impl Running<'_> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            self.note(&Err(ShardError::Refresh { reason: "the refresh panicked".to_owned() }));
+            self.note(&Err(ShardError::Refresh {
+                reason: "the refresh panicked".to_owned(),
+                disk_full: false,
+            }));
         }
     }
 }

@@ -92,7 +92,7 @@ impl Shard {
         // A recovery in between took back what was never durable, and the copy may have it.
         if !Arc::ptr_eq(old, &self.index()) {
             let reason = "the segments were opened anew while they were rewritten".to_owned();
-            return Err(ShardError::Refresh { reason }.into());
+            return Err(ShardError::Refresh { reason, disk_full: false }.into());
         }
         let apply = || -> Result<(), ShardError> {
             new.update_mapping(&self.index().mapping())?;

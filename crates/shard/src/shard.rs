@@ -343,7 +343,15 @@ impl Shard {
         if state.phase == Phase::Open {
             tracing::error!(index = &*self.options.name, %error, "writes are refused until the log can be opened again");
             state.phase = Phase::ReadOnly { reason: error.to_string(), disk_full: error.is_disk_full() };
+            if self.lost_is_refused() {
+                self.versions.lock().tell_up_to(self.wal.durable());
+            }
         }
+    }
+
+    /// Whether writes that a failure of the log took were refused, or are going to be, and no read may tell of them.
+    pub(crate) fn lost_is_refused(&self) -> bool {
+        !(self.options.acknowledges_early)()
     }
 
     /// Whether the shard needs [`Shard::recover`]: its log is closed for writes, its segments cannot be made durable, or their
@@ -367,6 +375,11 @@ impl Shard {
         self.recovering.lock().is_some()
             || self.wal.is_poisoned()
             || self.state.try_lock().is_some_and(|state| matches!(state.phase, Phase::ReadOnly { .. }))
+    }
+
+    /// Whether a refresh would be refused. Answers at once, as [`Shard::refuses_writes`] does.
+    pub fn refuses_refreshes(&self) -> bool {
+        self.is_dirty() && self.refuses_writes() && self.lost_is_refused()
     }
 
     /// Brings a shard back whose log or segments failed: opens both anew and applies the log, if the disk lets it. Searches go on

@@ -3,10 +3,12 @@
 //! A write needs the current version of its document, and a get by id sees writes at once; both look here
 //! before they look into the index.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
+use sparrow_storage::Lsn;
 
 /// What is known of one document.
 #[derive(Debug, Clone)]
@@ -23,16 +25,59 @@ impl LiveVersion {
     }
 }
 
-/// Bytes that a document takes besides its id and source: a place of the hash table, and one in the list of deletions or the
+/// The newest version of a document, and the one that counts if the log loses that.
+#[derive(Debug)]
+struct Held {
+    version: LiveVersion,
+    /// Its position in the log.
+    lsn: Lsn,
+    /// The newest version before it that was durable when this one came, where it was held.
+    durable_before: Option<Box<LiveVersion>>,
+}
+
+impl Held {
+    /// Takes the place of this one. `durable` tells up to which position the log is durable.
+    fn replace(&mut self, newer: Self, durable: &impl Fn() -> Lsn) {
+        let older = std::mem::replace(self, newer);
+        if self.durable_before.is_none() {
+            self.durable_before = match older.lsn <= durable() {
+                true => Some(Box::new(older.version)),
+                false => older.durable_before,
+            };
+        }
+    }
+
+    /// The newest version up to a position of the log.
+    fn up_to(&self, last: Lsn) -> Option<&LiveVersion> {
+        if self.lsn <= last { Some(&self.version) } else { self.durable_before.as_deref() }
+    }
+
+    fn bytes(&self) -> usize {
+        let before = self.durable_before.as_ref();
+        self.version.bytes() + before.map_or(0, |version| size_of::<LiveVersion>() + version.bytes())
+    }
+}
+
+/// A deletion, remembered for longer than other writes.
+#[derive(Debug)]
+struct Tombstone {
+    version: LiveVersion,
+    lsn: Lsn,
+    since: Instant,
+}
+
+/// Bytes that a document takes besides its id and sources: a place of the hash table, and one in the list of deletions or the
 /// reference count of its source.
-const ENTRY_BYTES: usize = 2 * (size_of::<(String, LiveVersion)>() + 16);
+const ENTRY_BYTES: usize = 2 * (size_of::<(String, Held)>() + 16);
 
 /// Versions since the last refresh, those that a refresh is just making visible, and recent deletions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LiveVersions {
-    current: FxHashMap<String, LiveVersion>,
-    refreshing: FxHashMap<String, LiveVersion>,
-    tombstones: FxHashMap<String, (LiveVersion, Instant)>,
+    current: FxHashMap<String, Held>,
+    refreshing: FxHashMap<String, Held>,
+    tombstones: FxHashMap<String, Tombstone>,
+    /// What lies behind this position of the log is not told.
+    told: Lsn,
     /// Bytes that `current` takes.
     current_bytes: usize,
     /// Bytes that a running refresh is making visible.
@@ -49,6 +94,21 @@ const MOST_TOMBSTONES: usize = 200_000;
 /// How long the version of a deleted document is remembered where nothing else is asked for.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(60);
 
+impl Default for LiveVersions {
+    fn default() -> Self {
+        Self {
+            current: FxHashMap::default(),
+            refreshing: FxHashMap::default(),
+            tombstones: FxHashMap::default(),
+            told: Lsn::MAX,
+            current_bytes: 0,
+            refreshing_bytes: 0,
+            swept: None,
+            tombstone_lifetime: None,
+        }
+    }
+}
+
 impl LiveVersions {
     /// Sets how long the version of a deleted document is remembered; without it, a minute.
     pub fn remember_deletions_for(&mut self, lifetime: Option<Duration>) {
@@ -61,41 +121,56 @@ impl LiveVersions {
         self.current = FxHashMap::default();
         self.refreshing = FxHashMap::default();
         self.tombstones = FxHashMap::default();
+        self.told = Lsn::MAX;
         self.current_bytes = 0;
         self.refreshing_bytes = 0;
     }
 
+    /// What lies behind this position of the log was refused: reads are told what was there before, until all writes are forgotten.
+    pub fn tell_up_to(&mut self, last: Lsn) {
+        self.told = last;
+    }
+
     pub fn get(&self, id: &str) -> Option<&LiveVersion> {
-        self.current.get(id).or_else(|| self.refreshing.get(id)).or_else(|| {
-            let (version, since) = self.tombstones.get(id)?;
-            (since.elapsed() < self.tombstone_lifetime()).then_some(version)
+        let held = [&self.current, &self.refreshing].into_iter().filter_map(|versions| versions.get(id));
+        held.filter_map(|held| held.up_to(self.told)).next().or_else(|| {
+            let Tombstone { version, lsn, since } = self.tombstones.get(id)?;
+            (*lsn <= self.told && since.elapsed() < self.tombstone_lifetime()).then_some(version)
         })
     }
 
-    pub fn insert(&mut self, id: String, version: LiveVersion) {
+    /// A write came to lie at `lsn`. `durable` tells up to which position the log is durable.
+    pub fn insert(&mut self, id: String, version: LiveVersion, lsn: Lsn, durable: impl Fn() -> Lsn) {
         if version.source.is_some() {
             self.tombstones.remove(&id);
         } else {
-            self.tombstones.insert(id.clone(), (version.clone(), Instant::now()));
+            let deletion = Tombstone { version: version.clone(), lsn, since: Instant::now() };
+            self.tombstones.insert(id.clone(), deletion);
             if self.tombstones.len() > MOST_TOMBSTONES {
                 self.forget_older_deletions();
             }
         }
-        let (id_bytes, bytes) = (id.len(), version.bytes());
-        self.current_bytes += bytes;
-        match self.current.insert(id, version) {
-            Some(replaced) => self.current_bytes -= replaced.bytes(),
-            None => self.current_bytes += id_bytes + ENTRY_BYTES,
+        let new = Held { version, lsn, durable_before: None };
+        match self.current.entry(id) {
+            Entry::Vacant(place) => {
+                self.current_bytes += place.key().len() + ENTRY_BYTES + new.bytes();
+                place.insert(new);
+            }
+            Entry::Occupied(mut place) => {
+                self.current_bytes -= place.get().bytes();
+                place.get_mut().replace(new, &durable);
+                self.current_bytes += place.get().bytes();
+            }
         }
     }
 
     /// Forgets the older half of the deletions that a search would not find any more, as if they had been made before a restart.
     fn forget_older_deletions(&mut self) {
-        let mut times: Vec<Instant> = self.tombstones.values().map(|(_, since)| *since).collect();
+        let mut times: Vec<Instant> = self.tombstones.values().map(|deletion| deletion.since).collect();
         let middle = times.len() / 2;
         let (_, median, _) = times.select_nth_unstable(middle);
         let median = *median;
-        self.tombstones.retain(|_, (_, since)| *since > median);
+        self.tombstones.retain(|_, deletion| deletion.since > median);
     }
 
     /// Bytes held since the last refresh that succeeded or runs: sources, ids, and what each entry takes besides, deletions too.
@@ -103,12 +178,22 @@ impl LiveVersions {
         self.current_bytes
     }
 
-    /// A refresh begins: what is here now will be in the snapshot when it ends.
-    pub fn start_refresh(&mut self) {
-        // After a failed refresh the earlier half is still needed.
+    /// A refresh begins: what is here now will be in the snapshot when it ends. `durable` tells up to which position the log is
+    /// durable.
+    pub fn start_refresh(&mut self, durable: impl Fn() -> Lsn) {
         let current = std::mem::take(&mut self.current);
-        self.refreshing.extend(current);
         self.refreshing_bytes += std::mem::take(&mut self.current_bytes);
+        if self.refreshing.is_empty() {
+            self.refreshing = current;
+            return;
+        }
+        // After a failed refresh the earlier half is still needed.
+        for (id, newer) in current {
+            match self.refreshing.entry(id) {
+                Entry::Vacant(place) => drop(place.insert(newer)),
+                Entry::Occupied(mut place) => place.get_mut().replace(newer, &durable),
+            }
+        }
     }
 
     /// A refresh failed: what it was to show is still held, and counts again.
@@ -136,7 +221,7 @@ impl LiveVersions {
     fn sweep(&mut self) {
         let lifetime = self.tombstone_lifetime();
         self.swept = Some(Instant::now());
-        self.tombstones.retain(|_, (_, since)| since.elapsed() < lifetime);
+        self.tombstones.retain(|_, deletion| deletion.since.elapsed() < lifetime);
         if self.tombstones.len() < self.tombstones.capacity() / 4 {
             self.tombstones.shrink_to_fit();
         }
@@ -155,22 +240,78 @@ mod tests {
         LiveVersion { seq_no, version: 1, source: (!deleted).then(|| Arc::from(&b"{}"[..])) }
     }
 
+    /// Writes at the position of its sequence number, while the log is durable up to the one before.
+    fn write(versions: &mut LiveVersions, id: &str, version: LiveVersion) {
+        let lsn = version.seq_no;
+        versions.insert(id.to_owned(), version, lsn, || lsn - 1);
+    }
+
     #[test]
     fn a_write_during_a_refresh_outlives_it() {
         let mut versions = LiveVersions::default();
-        versions.insert("a".into(), version(1, false));
-        versions.insert("gone".into(), version(2, true));
-        versions.start_refresh();
-        versions.insert("a".into(), version(3, false));
-        versions.insert("b".into(), version(4, false));
+        write(&mut versions, "a", version(1, false));
+        write(&mut versions, "gone", version(2, true));
+        versions.start_refresh(|| 0);
+        write(&mut versions, "a", version(3, false));
+        write(&mut versions, "b", version(4, false));
         assert_eq!(versions.get("a").unwrap().seq_no, 3);
         versions.finish_refresh();
         assert_eq!(versions.get("a").unwrap().seq_no, 3);
         assert_eq!(versions.get("b").unwrap().seq_no, 4);
         assert!(versions.get("gone").unwrap().source.is_none(), "deletions are remembered for a while");
-        versions.start_refresh();
+        versions.start_refresh(|| 0);
         versions.finish_refresh();
         assert!(versions.get("a").is_none());
+    }
+
+    /// What a read is told of a document: its number if it is there, that it was deleted, or nothing.
+    fn told(versions: &LiveVersions, id: &str) -> Option<(u64, bool)> {
+        versions.get(id).map(|version| (version.seq_no, version.source.is_some()))
+    }
+
+    #[test]
+    fn of_writes_that_the_log_refused_reads_are_told_what_was_before() {
+        let mut versions = LiveVersions::default();
+        let durable = || 4;
+        versions.insert("changed".into(), version(1, false), 1, durable);
+        versions.insert("changed".into(), version(5, false), 5, durable);
+        versions.insert("changed".into(), version(6, false), 6, durable);
+        versions.insert("removed".into(), version(2, false), 2, durable);
+        versions.insert("removed".into(), version(7, true), 7, durable);
+        versions.insert("gone".into(), version(3, true), 3, durable);
+        versions.insert("new".into(), version(8, false), 8, durable);
+        versions.insert("found".into(), version(9, true), 9, durable);
+        versions.insert("kept".into(), version(4, false), 4, durable);
+        assert_eq!(told(&versions, "changed"), Some((6, true)));
+        assert_eq!(told(&versions, "removed"), Some((7, false)));
+        for refreshes in 0..3 {
+            versions.tell_up_to(4);
+            assert_eq!(told(&versions, "changed"), Some((1, true)), "{refreshes}");
+            assert_eq!(told(&versions, "removed"), Some((2, true)), "{refreshes}");
+            assert_eq!(told(&versions, "gone"), Some((3, false)), "{refreshes}");
+            assert_eq!(told(&versions, "new"), None, "{refreshes}");
+            assert_eq!(told(&versions, "found"), None, "the segments have it still");
+            assert_eq!(told(&versions, "kept"), Some((4, true)), "{refreshes}");
+            // A refresh that fails.
+            versions.start_refresh(durable);
+            versions.keep_refreshing();
+        }
+        versions.forget_writes();
+        versions.insert("new".into(), version(10, false), 10, durable);
+        assert_eq!(told(&versions, "new"), Some((10, true)));
+    }
+
+    #[test]
+    fn what_was_durable_outlives_refreshes_that_fail() {
+        let mut versions = LiveVersions::default();
+        versions.insert("a".into(), version(1, false), 1, || 0);
+        versions.start_refresh(|| 1);
+        versions.keep_refreshing();
+        versions.insert("a".into(), version(2, false), 2, || 1);
+        versions.start_refresh(|| 1);
+        versions.keep_refreshing();
+        versions.tell_up_to(1);
+        assert_eq!(told(&versions, "a"), Some((1, true)));
     }
 
     #[test]
@@ -178,9 +319,9 @@ mod tests {
         let mut versions = LiveVersions::default();
         versions.remember_deletions_for(Some(Duration::from_secs(1 << 30)));
         for number in 0..=MOST_TOMBSTONES as u64 {
-            versions.insert(number.to_string(), version(number, true));
+            write(&mut versions, &number.to_string(), version(number + 1, true));
         }
-        versions.start_refresh();
+        versions.start_refresh(|| 0);
         versions.finish_refresh();
         assert!(versions.tombstones.len() <= MOST_TOMBSTONES / 2 + 1);
         assert!(versions.get("0").is_none());
@@ -191,8 +332,8 @@ mod tests {
     fn a_deletion_is_forgotten_in_time_also_where_nothing_is_written_any_more() {
         let mut versions = LiveVersions::default();
         versions.remember_deletions_for(Some(Duration::from_millis(30)));
-        versions.insert("gone".into(), version(1, true));
-        versions.start_refresh();
+        write(&mut versions, "gone", version(1, true));
+        versions.start_refresh(|| 0);
         versions.finish_refresh();
         versions.forget_old_deletions();
         assert!(versions.get("gone").is_some());
@@ -205,17 +346,18 @@ mod tests {
     #[test]
     fn deletions_take_bytes_and_what_is_replaced_gives_them_back() {
         let mut versions = LiveVersions::default();
-        versions.insert("a".into(), version(1, false));
+        write(&mut versions, "a", version(1, false));
         let one = versions.bytes();
-        versions.insert("a".into(), version(2, false));
-        assert_eq!(versions.bytes(), one, "a source that was replaced is held no longer");
-        versions.insert("a".into(), version(3, true));
-        assert_eq!(versions.bytes(), one - 2);
+        write(&mut versions, "a", version(2, false));
+        let before = size_of::<LiveVersion>() + 2;
+        assert_eq!(versions.bytes(), one + before, "the one before is held as long as this one may be lost");
+        write(&mut versions, "a", version(3, true));
+        assert_eq!(versions.bytes(), one + before - 2, "and none but that");
         for number in 0..1000 {
-            versions.insert(format!("deleted-{number}"), version(4, true));
+            write(&mut versions, &format!("deleted-{number}"), version(4, true));
         }
         assert!(versions.bytes() > 1000 * "deleted-0".len());
-        versions.start_refresh();
+        versions.start_refresh(|| 0);
         assert_eq!(versions.bytes(), 0);
         versions.keep_refreshing();
         assert!(versions.bytes() > 1000 * "deleted-0".len(), "a refresh that failed holds them still");

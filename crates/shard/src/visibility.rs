@@ -9,6 +9,13 @@ use crate::error::ShardError;
 /// How often a waiting request looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Why a refresh failed.
+#[derive(Debug, Clone)]
+struct Failure {
+    reason: String,
+    disk_full: bool,
+}
+
 #[derive(Debug, Default)]
 struct State {
     /// Whether something was written that no refresh has taken.
@@ -20,7 +27,7 @@ struct State {
     /// Number of the last one that succeeded.
     done: u64,
     /// The last one that failed, and why.
-    failed: Option<(u64, String)>,
+    failed: Option<(u64, Failure)>,
     closed: bool,
     waiting: usize,
 }
@@ -75,7 +82,10 @@ impl Visibility {
         let mut state = self.state.lock();
         match result {
             Ok(()) => state.done = number,
-            Err(error) => state.failed = Some((number, error.to_string())),
+            Err(error) => {
+                let failure = Failure { reason: error.to_string(), disk_full: error.is_disk_full() };
+                state.failed = Some((number, failure));
+            }
         }
         self.changed.notify_all();
     }
@@ -111,10 +121,11 @@ impl Visibility {
             if state.done >= wanted {
                 break Ok(true);
             }
-            if let Some((number, reason)) = &state.failed
+            if let Some((number, failure)) = &state.failed
                 && *number >= wanted
             {
-                break Err(ShardError::Refresh { reason: reason.clone() });
+                let Failure { reason, disk_full } = failure.clone();
+                break Err(ShardError::Refresh { reason, disk_full });
             }
             if state.closed {
                 break Err(ShardError::Closed);

@@ -125,7 +125,7 @@ impl Writer<'_> {
         };
         let seq_no = self.shard.next_seq_no.fetch_add(1, std::sync::atomic::Ordering::AcqRel);
         // The log is the truth from here on: reads by id and later writes go by it, whatever becomes of the buffer.
-        self.shard.versions.lock().insert(id, version);
+        self.shard.versions.lock().insert(id, version, lsn, || self.shard.wal.durable());
         Ok(Logged { seq_no, lsn })
     }
 
@@ -153,10 +153,18 @@ impl Writer<'_> {
     /// When the segments cannot be opened with it; they are opened anew with the mapping in force as soon as that succeeds.
     pub fn widen(&mut self, mapping: &Mapping) -> Result<(), ShardError> {
         self.shard.complete(&mut self.state)?;
+        // New fields make searches see what is buffered.
+        if self.shard.lost_is_refused() {
+            self.sync_log()?;
+        }
         let index = self.shard.index();
-        let Err(error) = index.update_mapping(mapping) else { return Ok(()) };
+        let Err(error) = guarded(&mut self.state, || index.update_mapping(mapping)) else { return Ok(()) };
         let again = self.shard.rolled_back(&mut self.state, error);
-        again.and_then(|()| Ok(index.update_mapping(mapping)?)).inspect_err(|_| self.state.reopen = true)
+        again.and_then(|()| Ok(index.update_mapping(mapping)?)).inspect_err(|_| {
+            // What was buffered may have gone with the commit that new fields need.
+            self.state.incomplete.get_or_insert(None);
+            self.state.reopen = true;
+        })
     }
 
     /// Whether nothing is in the log but what a durable commit covers.

@@ -229,6 +229,11 @@ impl Wal {
         result
     }
 
+    /// The position up to which everything is durable, but for what failures took.
+    pub fn durable(&self) -> Lsn {
+        self.state.lock().durable
+    }
+
     /// Makes everything appended so far durable.
     ///
     /// # Errors
