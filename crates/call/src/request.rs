@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::error::EngineError;
 use crate::named::Named;
 use crate::origin::Origin;
 use crate::params::Params;
@@ -95,6 +96,16 @@ impl Reply {
     /// A JSON value with its status.
     pub fn json(status: u16, value: &Value) -> Self {
         Self::bytes(status, value.to_string().into_bytes())
+    }
+
+    /// Status 200 with JSON of about so many bytes: it is written once, and not made a tree first.
+    ///
+    /// # Errors
+    /// When the value has no form in JSON.
+    pub fn written(value: &impl serde::Serialize, bytes: usize) -> Result<Self, EngineError> {
+        let mut body = Vec::with_capacity(bytes);
+        serde_json::to_writer(&mut body, value).map_err(|error| EngineError::internal(error.to_string()))?;
+        Ok(Self::bytes(200, body))
     }
 
     /// JSON that is ready to be sent.

@@ -41,16 +41,17 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    /// Starts the workers of a machine with this many cores.
-    pub(crate) fn new(cores: usize) -> Self {
+    /// Starts the workers of a machine with this many cores. `rest` is called by those that have become idle.
+    pub(crate) fn new(cores: usize, rest: Option<fn()>) -> Self {
+        let start = |name, workers, at_once| Queue::start(name, workers, at_once, rest);
         // Enough readers that their texts fill a batch of the encoder while others score.
         Self {
-            read: Queue::start("search", (cores * 8).clamp(16, 128), cores),
-            write: Queue::start("write", (cores * 2).max(8), usize::MAX),
-            look: Queue::start("metadata", cores.clamp(4, 16), usize::MAX),
-            trial: Queue::start("trial", cores.clamp(2, 16), usize::MAX),
-            watch: Queue::start("watch", 2, usize::MAX),
-            health: Queue::start("health", 1, usize::MAX),
+            read: start("search", (cores * 8).clamp(16, 128), cores),
+            write: start("write", (cores * 2).max(8), usize::MAX),
+            look: start("metadata", cores.clamp(4, 16), usize::MAX),
+            trial: start("trial", cores.clamp(2, 16), usize::MAX),
+            watch: start("watch", 2, usize::MAX),
+            health: start("health", 1, usize::MAX),
             long: Arc::default(),
         }
     }

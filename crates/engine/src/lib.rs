@@ -89,7 +89,7 @@ impl Engine {
         });
         let models = models.map_err(|_| EngineError::internal("loading the models panicked"))??;
         let (models, indices) = (Arc::new(models), Arc::new(indices?));
-        let executor = Executor::new(options.cores());
+        let executor = Executor::new(options.cores(), options.release_memory);
         let memory = memory::limited_by(&cluster);
         private_paths::add(&options.data, "data");
         for directory in options.models.iter().chain(&options.models_folder) {
@@ -101,7 +101,13 @@ impl Engine {
         let node = Node { indices, pipelines, models, model_service, tasks, cluster, data, memory };
         let node = Arc::new(node);
         let search = Arc::new(SearchService::new(node.clone()));
-        node.indices.start_maintenance(node.tasks.settling());
+        let (settle, release) = (node.tasks.settling(), options.release_memory);
+        node.indices.start_maintenance(move || {
+            settle();
+            if let Some(release) = release {
+                release();
+            }
+        });
         jobs::resume(&search);
         Ok(Arc::new(Self {
             snapshots: Arc::new(SnapshotService { node: node.clone(), snapshots }),

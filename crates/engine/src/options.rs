@@ -42,6 +42,9 @@ pub struct EngineOptions {
     /// Layout of sparse postings in new indices. An older one is for fixtures of the index upgrade.
     #[serde(skip, default = "current_format")]
     pub sparse_format: Format,
+    /// Gives memory that the calling thread freed back to the system: called by threads that have become idle.
+    #[serde(skip)]
+    pub release_memory: Option<fn()>,
     /// How often adaptive deployments are looked at, and how patient they are. Others are for tests.
     #[serde(skip)]
     pub adaptive: AdaptiveTiming,
@@ -58,6 +61,7 @@ impl EngineOptions {
             repo_path: None,
             threads: 0,
             deploy_at_start: true,
+            release_memory: None,
             index_buffer_bytes: index_buffer(),
             flush_threshold_bytes: flush_threshold(),
             sparse_format: current_format(),

@@ -7,6 +7,8 @@
 // Where tests are compiled, napi makes nothing known to JavaScript, so nothing is used.
 #![cfg_attr(test, allow(dead_code))]
 
+#[cfg(not(all(windows, target_env = "gnu")))]
+mod allocator;
 mod log;
 mod outbox;
 mod shape;
@@ -23,12 +25,6 @@ use parking_lot::Mutex;
 use sparrow_engine::{CancelFlag, Engine, EngineError, EngineOptions, Reply, Request};
 
 use crate::outbox::{Answer, Outbox};
-
-/// Documents are made by the threads that parse them and freed by those that index them: glibc's allocator lets the one
-/// wait for the other's arena, which a bulk request feels (`benches/results/commits-full.json`).
-#[cfg(not(all(windows, target_env = "gnu")))]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What a request came to. `ok: false` carries an error body that is ready to be sent as it is.
 #[napi(object)]
@@ -130,6 +126,8 @@ impl NativeEngine {
     ) -> Result<Object<'env>> {
         log::install();
         let options: EngineOptions = parse("engine options", &options)?;
+        #[cfg(not(all(windows, target_env = "gnu")))]
+        let options = EngineOptions { release_memory: Some(allocator::release_memory), ..options };
         let outbox = Outbox::new(&on_replies)?;
         let (deferred, promise) = env.create_deferred()?;
         spawn("sparrow-open", move || {

@@ -87,11 +87,22 @@ pub fn terms_enum(
             break;
         }
     }
-    Ok(Reply::ok(&json!({
-        "_shards": {"total": total, "successful": total, "failed": 0},
-        "terms": terms,
-        "complete": complete,
-    })))
+    let shards = json!({"total": total, "successful": total, "failed": 0});
+    let bytes = terms.iter().map(|term| term.len() + BETWEEN).sum::<usize>() + AROUND;
+    Reply::written(&Found { shards, terms, complete }, bytes)
+}
+
+/// Bytes of an answer that are no term: around each, and around all.
+const BETWEEN: usize = r#""","#.len();
+const AROUND: usize = 128;
+
+/// What was found.
+#[derive(serde::Serialize)]
+struct Found {
+    #[serde(rename = "_shards")]
+    shards: serde_json::Value,
+    terms: BTreeSet<String>,
+    complete: bool,
 }
 
 fn read(bytes: &[u8]) -> Result<Asked, EngineError> {

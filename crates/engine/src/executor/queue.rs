@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::shedding::Shedding;
 use sparrow_admin::lanes::LaneStats;
@@ -30,6 +30,10 @@ pub(super) const PATIENCE: RangeInclusive<Duration> = Duration::from_secs(1)..=D
 pub(super) const SHORT: Duration = Duration::from_millis(100);
 const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
 
+/// How long a worker has had nothing to do when it gives back what its work has left of memory. Shorter, and operations that come
+/// now and then would have to get it from the system each time.
+pub(super) const IDLE: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
+
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 /// Workers and what waits for them. A job goes to the worker that became idle last: its stack and its core's caches
@@ -41,6 +45,8 @@ pub(super) struct Queue {
     pub(super) state: Mutex<State>,
     /// One for each worker.
     bells: Vec<Condvar>,
+    /// What a worker does once when it has become idle.
+    rest: Option<fn()>,
 }
 
 pub(super) struct Waiting {
@@ -134,12 +140,12 @@ impl State {
 }
 
 impl Queue {
-    pub(super) fn start(name: &'static str, workers: usize, at_once: usize) -> Arc<Self> {
+    pub(super) fn start(name: &'static str, workers: usize, at_once: usize, rest: Option<fn()>) -> Arc<Self> {
         let handed = (0..workers).map(|_| None).collect();
         let state = State { handed, begun: vec![None; workers], ..State::default() };
         let bells = (0..workers).map(|_| Condvar::new()).collect();
         let at_once = at_once.clamp(1, workers);
-        let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells });
+        let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells, rest });
         for number in 0..workers {
             let of_worker = Arc::clone(&queue);
             let worker = move || {
@@ -170,13 +176,22 @@ impl Queue {
             return None;
         }
         state.idle.push(worker);
+        let mut rest = self.rest;
         loop {
             if state.watcher == Some(worker) && !state.waiting.is_empty() {
                 let end = state.next_long();
                 self.bells[worker].wait_until(&mut state, end);
             } else {
                 state.watcher = state.watcher.filter(|watcher| *watcher != worker);
-                self.bells[worker].wait(&mut state);
+                match rest {
+                    None => self.bells[worker].wait(&mut state),
+                    Some(work) if self.bells[worker].wait_for(&mut state, IDLE).timed_out() => {
+                        rest = None;
+                        // What is handed to it meanwhile is found below.
+                        MutexGuard::unlocked(&mut state, work);
+                    }
+                    Some(_) => {}
+                }
             }
             let handed = state.handed[worker].take();
             if handed.is_some() {

@@ -1,17 +1,18 @@
 //! Operations on the lanes: in turn, refused and past each other.
 
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use sparrow_call::request::Request;
 use sparrow_call::waits::waiting;
 
-use super::queue::{LANE_BYTES, PATIENCE, SHORT};
+use super::queue::{IDLE, LANE_BYTES, PATIENCE, SHORT};
 use super::*;
 
 #[test]
 fn a_panic_becomes_an_error_and_the_worker_lives_on() {
-    let executor = Executor::new(1);
+    let executor = Executor::new(1, None);
     for lane in [Lane::Read, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long] {
         for _ in 0..20 {
             let (sender, receiver) = mpsc::channel();
@@ -68,7 +69,7 @@ fn refused(executor: &Executor, lane: Lane, bytes: usize) -> bool {
 
 #[test]
 fn what_waits_is_bounded_in_bytes_and_in_time() {
-    let executor = Executor::new(1);
+    let executor = Executor::new(1, None);
     let held = busy(&executor, Lane::Write, 8);
     // The largest body waits if nothing else does.
     assert!(!refused(&executor, Lane::Write, LANE_BYTES * 2));
@@ -89,7 +90,7 @@ fn what_waits_is_bounded_in_bytes_and_in_time() {
 
 #[test]
 fn reads_run_as_the_cores_allow_and_get_past_those_that_wait_or_take_long() {
-    let executor = Executor::new(1);
+    let executor = Executor::new(1, None);
     // What takes long holds the only core for a short time only.
     let begun = Instant::now();
     let held = busy(&executor, Lane::Read, 1);
@@ -115,7 +116,7 @@ fn reads_run_as_the_cores_allow_and_get_past_those_that_wait_or_take_long() {
 
 #[test]
 fn overload_makes_the_queue_short_until_it_is_over() {
-    let executor = Executor::new(2);
+    let executor = Executor::new(2, None);
     let held = busy(&executor, Lane::Read, 16);
     let cancel = CancelFlag::default();
     for _ in 0..10 {
@@ -133,7 +134,7 @@ fn overload_makes_the_queue_short_until_it_is_over() {
 
 #[test]
 fn what_nobody_waits_for_any_longer_keeps_nobody_out() {
-    let executor = Executor::new(1);
+    let executor = Executor::new(1, None);
     let held = busy(&executor, Lane::Write, 8);
     let cancel = CancelFlag::default();
     let (sender, receiver) = mpsc::channel();
@@ -148,7 +149,7 @@ fn what_nobody_waits_for_any_longer_keeps_nobody_out() {
 
 #[test]
 fn long_operations_are_bounded_and_can_be_seen_and_ended_all_the_same() {
-    let executor = Executor::new(1);
+    let executor = Executor::new(1, None);
     let held = busy(&executor, Lane::Long, LONG_CAPACITY);
     assert!(refused(&executor, Lane::Long, 0));
     for op in ["list_tasks", "get_task", "cancel_task", "cancel_tasks", "instruments"] {
@@ -160,7 +161,7 @@ fn long_operations_are_bounded_and_can_be_seen_and_ended_all_the_same() {
 
 #[test]
 fn what_writes_nothing_keeps_no_write_waiting() {
-    let executor = Executor::new(1);
+    let executor = Executor::new(1, None);
     let held: Vec<_> = ["simulate_pipeline", "analyze", "cat_indices", "index_stats", "get_mapping"]
         .map(|op| {
             let lane = lane(op, "");
@@ -192,4 +193,37 @@ fn is_answered(executor: &Executor, lane: Lane) -> bool {
     });
     executor.run(lane, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
     receiver.recv_timeout(Duration::from_secs(20)).unwrap_or(false)
+}
+
+/// How often idle workers rested.
+static RESTS: AtomicUsize = AtomicUsize::new(0);
+
+fn rest() {
+    RESTS.fetch_add(1, SeqCst);
+    std::thread::sleep(IDLE);
+}
+
+#[test]
+fn a_worker_rests_once_when_it_has_become_idle_and_works_on_what_comes_meanwhile() {
+    let queue = Queue::start("test", 1, 1, Some(rest));
+    let until = |what: &str, holds: &dyn Fn() -> bool| {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !holds() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::yield_now();
+        }
+    };
+    for round in 1..=3 {
+        until("it rests", &|| RESTS.load(SeqCst) == round);
+        let worked = Arc::new(AtomicUsize::new(0));
+        for number in 0..2 {
+            let of_job = worked.clone();
+            let job = Box::new(move || drop(of_job.fetch_add(1, SeqCst)));
+            queue.send(job, 0, &CancelFlag::default()).expect("taken");
+            until("it works", &|| worked.load(SeqCst) == number + 1);
+        }
+    }
+    std::thread::sleep(IDLE * 4);
+    assert_eq!(RESTS.load(SeqCst), 4, "once after each time that it worked");
+    queue.close();
 }

@@ -33,6 +33,10 @@ pub type Generation = u64;
 /// Buffered bytes above which an append writes them to the file, without waiting for the disk.
 const WRITE_THRESHOLD: usize = 1 << 20;
 
+/// Buffered bytes above which an append waits for whoever works on the file: nobody may wait for the disk there, and a disk that has
+/// stalled would let it take all memory.
+const MOST_BUFFERED: usize = 64 << 20;
+
 /// An open write-ahead log. Shared between threads by reference.
 #[derive(Debug)]
 pub struct Wal {
@@ -140,7 +144,7 @@ impl Wal {
         Ok((wal, Replay::new(kept)))
     }
 
-    /// Appends one record. It is not durable before [`Wal::sync`] of the returned position.
+    /// Appends one record, without waiting for the disk unless that is far behind. It is not durable before [`Wal::sync`] of the returned position.
     ///
     /// # Errors
     /// [`StorageError::RecordTooLarge`] (nothing was appended), [`StorageError::Poisoned`], or
@@ -150,6 +154,9 @@ impl Wal {
             return Err(StorageError::RecordTooLarge { bytes: payload.len(), limit: MAX_PAYLOAD });
         }
         let mut state = self.state.lock();
+        while state.busy && state.buffer.len() >= MOST_BUFFERED {
+            self.synced.wait(&mut state);
+        }
         state.check_open()?;
         // What is appended while the next file is begun goes into that one.
         let durable_bytes = if state.rolling { FILE_HEADER as u64 } else { state.durable_bytes };

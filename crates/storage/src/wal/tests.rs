@@ -437,6 +437,49 @@ fn a_log_whose_disk_has_stalled_still_answers_what_others_ask_and_takes_appends(
     assert_eq!(payloads(wal.replay().unwrap()), [&b"first"[..], b"second"]);
 }
 
+/// Nobody waits for the disk where writes are acknowledged before they are durable.
+#[test]
+fn appends_wait_for_a_disk_that_is_far_behind() {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    let folder = tempfile::tempdir().unwrap();
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let disk = Arc::new(Stalled::default());
+    let _guard = sparrow_files::observe(folder.path(), disk.clone());
+    let record = vec![b'x'; 1 << 20];
+    let all = MOST_BUFFERED / record.len() * 2;
+    let appended = AtomicUsize::new(0);
+    disk.stalls.store(true, SeqCst);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..all {
+                wal.append(&record).unwrap();
+                appended.fetch_add(1, SeqCst);
+            }
+        });
+        // The first one writes what it finds in the buffer, so another one has to append on.
+        scope.spawn(|| {
+            while !disk.waiting.load(SeqCst) {
+                std::thread::yield_now();
+            }
+            for _ in 0..all {
+                wal.append(&record).unwrap();
+                appended.fetch_add(1, SeqCst);
+            }
+        });
+        let settled = || {
+            let before = appended.load(SeqCst);
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            appended.load(SeqCst) == before
+        };
+        while !disk.waiting.load(SeqCst) || !settled() {}
+        assert!(appended.load(SeqCst) <= all / 2 + 3, "{}", appended.load(SeqCst));
+        assert!(wal.size_bytes() > 0, "others are answered");
+        disk.stalls.store(false, SeqCst);
+    });
+    wal.sync_all().unwrap();
+    assert_eq!(payloads(wal.replay().unwrap()).len(), 2 * all);
+}
+
 /// Panics in the next operation of a kind.
 struct Panics(Mutex<Option<sparrow_files::Kind>>);
 
