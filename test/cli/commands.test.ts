@@ -62,6 +62,10 @@ async function said(...args: string[]): Promise<string> {
 describe('a command line that makes no sense', () => {
   it.each([
     [['serach', 'x'], "unknown command 'serach', did you mean search?"],
+    [['serach', '--help'], "unknown command 'serach', did you mean search?"],
+    [['nothing-like-it', 'x'], "unknown command 'nothing-like-it' (see --help)"],
+    [['search', 'x', '--indx', 'articles'], "unknown option '--indx', did you mean --index?"],
+    [['search', '--', '--indx'], "required option '--index <name>' not specified"],
     [['status', '--ulr', 'x'], "unknown option '--ulr', did you mean --url?"],
     [['key', 'lst'], "unknown command 'lst' of 'key', did you mean list?"],
     [['models', 'begin'], "unknown command 'begin' of 'models', it has list, start, stop, test"],
