@@ -75,8 +75,6 @@ async function build(platform) {
     RUSTFLAGS: flags(platform),
     // zig would take a much newer one.
     MACOSX_DEPLOYMENT_TARGET: OLDEST_MACOS,
-    // mimalloc names the time of its build, which zig takes for an error; its own build script allows it elsewhere.
-    CFLAGS_x86_64_pc_windows_gnu: '-Wno-date-time',
   };
   const own = output('rustc', ['--print', 'target-libdir', '--target', triple])?.trim();
   if (own !== undefined && existsSync(own)) {

@@ -289,8 +289,16 @@ it('snapshot makes backups and brings them back', async () => {
 it('check and repair want a directory that nobody has open', async () => {
   const busy = await sparrow(['check', server.data]);
   expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining('in use')]);
-  const none = await sparrow(['check', join(folder, 'nothing')]);
-  expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/^sparrow: .*\n$/)]);
+  const absent = join(folder, 'nothing');
+  for (const args of [
+    ['check', absent],
+    ['check', '--repository', absent],
+    ['repair', absent, '--into', join(folder, 'repaired')],
+  ]) {
+    const none = await sparrow(args);
+    expect([none.code, none.stderr], args.join(' ')).toEqual([1, `sparrow: there is no folder ${absent}\n`]);
+  }
+  expect(existsSync(join(folder, 'repaired'))).toBe(false);
 });
 
 it('eval measures the ways to search', async () => {
