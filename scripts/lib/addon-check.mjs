@@ -12,7 +12,8 @@ export const OLDEST_MACOS = '11.0';
 /** The libraries that are there wherever Node runs, by platform: of glibc, of musl, of macOS, of Windows 10. */
 const SYSTEM = {
   glibc: /^(?:lib(?:c|m|gcc_s|dl|pthread|rt)\.so\.\d|ld-linux-[\w-]+\.so\.\d)$/,
-  musl: /^libc\.so$|^libc\.musl-/,
+  // Node is written in C++, whose library needs that of gcc.
+  musl: /^libc\.so$|^libc\.musl-|^libgcc_s\.so\.\d$/,
   darwin: /^\/(?:usr\/lib|System)\//,
   // Its universal C library is named by sets of functions; the one that compilers bring (vcruntime140.dll) is no part of it.
   win32:
@@ -32,10 +33,15 @@ export function whyNotLoaded({ os, cpu, libc }, bytes) {
   return [
     ...(bytes.includes('napi_register_module_v1') ? [] : ['Node would find no module in it']),
     ...(libc === 'glibc' && addon.newestGlibc > NEWEST_GLIBC ? [`it needs glibc 2.${String(addon.newestGlibc)}`] : []),
-    ...(os === 'darwin' && addon.oldest !== OLDEST_MACOS ? [`it needs macOS ${String(addon.oldest)}`] : []),
+    ...(os === 'darwin' && !isAtMost(addon.oldest, OLDEST_MACOS) ? [`it needs macOS ${String(addon.oldest)}`] : []),
     ...(foreign.length > 0 ? [`it needs ${foreign.join(', ')}`] : []),
     ...(unknown.length > 0 ? [`nothing is known to have ${unknown.join(', ')}`] : []),
   ];
+}
+
+/** Whether a version is no newer than another one; unknown ones may be. */
+function isAtMost(version = '', most) {
+  return version !== '' && version.localeCompare(most, 'en', { numeric: true }) <= 0;
 }
 
 /** @throws {StepFailed} for an addon that Node could not load on some machine of that platform */

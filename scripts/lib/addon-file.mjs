@@ -87,6 +87,8 @@ function placedBy(parts) {
 
 const LC_SYMTAB = 0x2;
 const LC_LOAD_DYLIB = 0xc;
+/** What libraries for macOS before 10.14 have in place of the next one. */
+const LC_VERSION_MIN_MACOSX = 0x24;
 const LC_BUILD_VERSION = 0x32;
 /** Of a symbol: the bits that say where it is defined, in place of one's own names for a debugger. */
 const N_STAB = 0xe0;
@@ -104,8 +106,8 @@ function machO(bytes) {
     const command = bytes.readUInt32LE(at);
     if (command === LC_LOAD_DYLIB) {
       libraries.push(textAt(bytes, at + bytes.readUInt32LE(at + 8)));
-    } else if (command === LC_BUILD_VERSION) {
-      const version = bytes.readUInt32LE(at + 12);
+    } else if (command === LC_BUILD_VERSION || command === LC_VERSION_MIN_MACOSX) {
+      const version = bytes.readUInt32LE(at + (command === LC_BUILD_VERSION ? 12 : 8));
       oldest = `${String(version >>> 16)}.${String((version >>> 8) & 0xff)}`;
     } else if (command === LC_SYMTAB) {
       unresolved = lookedUp(bytes, ...[8, 12, 16].map((field) => bytes.readUInt32LE(at + field)));

@@ -160,6 +160,27 @@ describe('a compiled addon', () => {
     expect(whyNotLoaded(platform, await readFile(at(os, cpu, 'onnxruntime_binding.node')))).toEqual(reasons);
   });
 
+  it('may be for an older macOS, however it says so', async () => {
+    const bytes = await readFile(at('darwin', 'arm64', 'onnxruntime_binding.node'));
+    // The system that it is for, macOS, and the oldest version of it, 14.0.
+    const place = bytes.indexOf(Buffer.from([1, 0, 0, 0, 0, 0, 14, 0]));
+    const platform = PLATFORMS.find(({ name }) => name === 'darwin-arm64') as Platform;
+    const rest = ['it needs @rpath/libonnxruntime.1.dylib'];
+    for (const [version, reasons] of [
+      ['10.15', rest],
+      ['11.0', rest],
+      ['11.1', ['it needs macOS 11.1', ...rest]],
+    ] as const) {
+      const [major = 0, minor = 0] = version.split('.').map(Number);
+      bytes.writeUInt32LE((major << 16) | (minor << 8), place + 4);
+      expect([version, whyNotLoaded(platform, bytes)]).toEqual([version, reasons]);
+    }
+    // As linkers wrote it for versions before 10.14.
+    bytes.writeUInt32LE(0x24, place - 8);
+    bytes.writeUInt32LE(0x000a0c00, place);
+    expect(describeAddon(bytes).oldest).toBe('10.12');
+  });
+
   it('is none, if it is anything else', async () => {
     expect((await describeFile(join(ROOT, 'README.md'))).os).toBeUndefined();
     expect(describeAddon(Buffer.alloc(0)).os).toBeUndefined();
