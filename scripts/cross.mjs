@@ -9,7 +9,7 @@ import { delimiter, join, resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 
-import { describeAddon } from './lib/addon-file.mjs';
+import { OLDEST_MACOS, mustLoad } from './lib/addon-check.mjs';
 import { targetDir } from './lib/paths.mjs';
 import { PLATFORMS, libraryFile } from './lib/platforms.mjs';
 import { StepFailed, main, mustRun, output } from './lib/process.mjs';
@@ -19,12 +19,6 @@ const PYTHON = ['ziglang==0.17.1', 'cargo-zigbuild==0.24.0'];
 
 /** What is taken from Debian: a compiler and the sources of its standard library. */
 const DEBIAN = ['rustc-web', 'rust-web-src', 'libstd-rust-web-dev'];
-
-/** The newest glibc whose symbols an addon may need. */
-const NEWEST_GLIBC = 28;
-
-/** The oldest macOS that Node 20 runs on. */
-const OLDEST_MACOS = '11.0';
 
 const FOLDER = join(targetDir(), 'cross');
 const TOOLS = join(FOLDER, 'tools');
@@ -54,7 +48,7 @@ await main(async (args) => {
     mkdirSync(join(out, platform.name), { recursive: true });
     copyFileSync(await build(platform), file);
     const bytes = readFileSync(file);
-    check(platform, bytes);
+    mustLoad(platform, bytes);
     const seconds = Math.round((Date.now() - begun) / 1000);
     console.log(`${platform.name}: ${(bytes.length / 1e6).toFixed(2)} MB in ${seconds} s, ${file}`);
   }
@@ -90,22 +84,6 @@ async function build(platform) {
     await mustRun('cargo', [...args, '-Z', 'build-std=std,panic_unwind'], { env: { ...env, ...source } });
   }
   return join(FOLDER, triple, 'release', libraryFile(platform.os));
-}
-
-/** @throws {StepFailed} for an addon that Node could not load there */
-function check({ name, os, cpu, libc }, bytes) {
-  const addon = describeAddon(bytes);
-  const fail = (reason) => {
-    throw new StepFailed(`${name}: ${reason}`);
-  };
-  if (addon.os !== os || addon.cpu !== cpu) fail(`it is for ${String(addon.os)} on ${String(addon.cpu)}`);
-  if (!bytes.includes('napi_register_module_v1')) fail('Node would find no module in it');
-  if (libc === 'glibc' && addon.newestGlibc > NEWEST_GLIBC) fail(`it needs glibc 2.${String(addon.newestGlibc)}`);
-  if (libc === 'musl' && addon.newestGlibc > 0) fail('it needs glibc');
-  if (os !== 'darwin') return;
-  if (addon.oldest !== OLDEST_MACOS) fail(`it needs macOS ${String(addon.oldest)}`);
-  const foreign = addon.libraries.filter((library) => !/^\/(?:usr\/lib|System)\//.test(library));
-  if (foreign.length > 0) fail(`it needs ${foreign.join(', ')}`);
 }
 
 /** The Debian package that another one needs and whose name begins so. */

@@ -1,9 +1,10 @@
 // `npm run pack:all [-- FOLDER] [--addons DIR]`: packs every package as it would be published. Without --addons there is one
 // platform package, that of this machine; with it one for each DIR/<platform>/sparrow.node, as scripts/cross.mjs leaves them.
-import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 
+import { mustLoad } from './lib/addon-check.mjs';
 import {
   anyRuntimeManifest,
   platformManifest,
@@ -55,11 +56,16 @@ async function ownAddon() {
   return { platform, file: ADDON, strip: true };
 }
 
-/** Addons that were built elsewhere, as small as they get. */
+/**
+ * Addons that were built elsewhere, as small as they get.
+ *
+ * @throws {StepFailed} for one that would not load wherever its package is installed
+ */
 function builtAddons(folder) {
   const found = PLATFORMS.map((platform) => ({ platform, file: join(folder, platform.name, 'sparrow.node') }));
   const built = found.filter(({ file }) => existsSync(file));
   if (built.length === 0) throw new StepFailed(`${folder} has no <platform>/sparrow.node`);
+  for (const { platform, file } of built) mustLoad(platform, readFileSync(file));
   return built;
 }
 

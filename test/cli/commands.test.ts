@@ -62,6 +62,10 @@ async function said(...args: string[]): Promise<string> {
 describe('a command line that makes no sense', () => {
   it.each([
     [['serach', 'x'], "unknown command 'serach', did you mean search?"],
+    [['serach', '--help'], "unknown command 'serach', did you mean search?"],
+    [['nothing-like-it', 'x'], "unknown command 'nothing-like-it' (see --help)"],
+    [['search', 'x', '--indx', 'articles'], "unknown option '--indx', did you mean --index?"],
+    [['search', '--', '--indx'], "required option '--index <name>' not specified"],
     [['status', '--ulr', 'x'], "unknown option '--ulr', did you mean --url?"],
     [['key', 'lst'], "unknown command 'lst' of 'key', did you mean list?"],
     [['models', 'begin'], "unknown command 'begin' of 'models', it has list, start, stop, test"],
@@ -285,8 +289,16 @@ it('snapshot makes backups and brings them back', async () => {
 it('check and repair want a directory that nobody has open', async () => {
   const busy = await sparrow(['check', server.data]);
   expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining('in use')]);
-  const none = await sparrow(['check', join(folder, 'nothing')]);
-  expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/^sparrow: .*\n$/)]);
+  const absent = join(folder, 'nothing');
+  for (const args of [
+    ['check', absent],
+    ['check', '--repository', absent],
+    ['repair', absent, '--into', join(folder, 'repaired')],
+  ]) {
+    const none = await sparrow(args);
+    expect([none.code, none.stderr], args.join(' ')).toEqual([1, `sparrow: there is no folder ${absent}\n`]);
+  }
+  expect(existsSync(join(folder, 'repaired'))).toBe(false);
 });
 
 it('eval measures the ways to search', async () => {

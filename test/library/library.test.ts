@@ -1,8 +1,11 @@
 // The engine as a library: no server, no socket.
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
 
 import { type BulkProgress, type Hit, Sparrow, SparrowError } from '@sparrow-search/engine';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -67,6 +70,45 @@ describe('an engine', () => {
     await temporary.close();
     await temporary.close();
     expect(existsSync(data)).toBe(false);
+  });
+
+  it('refuses what is asked once it is closed, also where nothing else keeps the process alive', async () => {
+    const program = `
+      import { Sparrow } from '@sparrow-search/engine';
+      const sparrow = await Sparrow.open();
+      await sparrow.close();
+      for (let n = 0; n < 2; n += 1) await sparrow.index('a').count().catch(({ message }) => console.log(message));
+      console.log('the end');`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+    expect(stdout).toBe('the engine is closed\nthe engine is closed\nthe end\n');
+  });
+
+  it('refuses arguments that would be taken for something else', async () => {
+    const index = sparrow.index<{ title: string }>('arguments');
+    const untyped = <T>(value: unknown): T => value as T;
+    const calls: readonly [() => unknown, string][] = [
+      [() => Sparrow.open(untyped({ dat: './data' })), 'Sparrow.open has no option dat; it takes data, models,'],
+      [() => Sparrow.open({ data: '' }), 'data must be a string that is not empty'],
+      [() => sparrow.index(untyped(undefined)), 'the name of an index must be a string that is not empty'],
+      [() => sparrow.index(''), 'the name of an index must be'],
+      [() => index.put('', { title: 'a' }), 'the id of a document must be a string that is not empty'],
+      [() => index.put(untyped({ title: 'a' }), untyped(undefined)), 'the id of a document must be'],
+      [() => index.get(''), 'the id of a document must be'],
+      [() => index.update('', {}), 'the id of a document must be'],
+      [() => index.delete(untyped(7)), 'the id of a document must be'],
+      [() => index.bulk(untyped({ title: 'a' })), 'bulk takes an iterable or async iterable of documents'],
+      [() => index.bulk(untyped('text')), 'bulk takes an iterable'],
+      [() => index.bulk([], untyped({ batchSize: 5 })), 'bulk has no option batchSize; it takes id, action,'],
+      [() => index.all(untyped({ match: {} })).next(), 'a walk has no option match; it takes query, batch,'],
+      [() => sparrow.embed(untyped('a text')), 'embed takes an array of texts'],
+      [() => sparrow.embed(['a'], untyped({ modle: 'dense' })), 'embed has no option modle; it takes model, as,'],
+    ];
+    for (const [call, message] of calls) {
+      const error = await (async () => call())().catch((thrown: unknown) => thrown);
+      expect(error, message).toBeInstanceOf(TypeError);
+      expect((error as TypeError).message).toContain(message);
+    }
+    expect(await index.exists()).toBe(false);
   });
 
   it('names a folder of models that is not there', async () => {

@@ -26,6 +26,7 @@ interface AddonFile {
   readonly cpu?: string;
   readonly oldest?: string;
   readonly libraries: readonly string[];
+  readonly unresolved: readonly string[];
   readonly newestGlibc: number;
 }
 
@@ -39,6 +40,9 @@ const { platformManifest, publishedManifest } = (await script('manifests')) as {
   publishedManifest: (folder: string) => Manifest;
 };
 const { describeAddon } = (await script('addon-file')) as { describeAddon: (bytes: Buffer) => AddonFile };
+const { whyNotLoaded } = (await script('addon-check')) as {
+  whyNotLoaded: (platform: Platform, bytes: Buffer) => string[];
+};
 const packageOf = ({ name }: Platform): string => `@sparrow-search/engine-${name}`;
 const titled = PLATFORMS.map((platform) => [platform.name, platform] as const);
 
@@ -134,7 +138,47 @@ describe('a compiled addon', () => {
     expect(mac.libraries).toContain('/usr/lib/libSystem.B.dylib');
     const linux = await describeFile(at('linux', 'x64', 'libonnxruntime.so.1'));
     expect(linux.newestGlibc).toBeGreaterThan(0);
+    expect(linux.libraries).toEqual(expect.arrayContaining(['libc.so.6', 'libstdc++.so.6']));
+    const windows = await describeFile(at('win32', 'x64', 'onnxruntime_binding.node'));
+    expect(windows.libraries).toEqual(expect.arrayContaining(['onnxruntime.dll', 'KERNEL32.dll', 'VCRUNTIME140.dll']));
+    const addon = await describeFile(at('darwin', 'arm64', 'onnxruntime_binding.node'));
+    expect(addon.unresolved).toContain('_napi_call_function');
+    expect(addon.unresolved).not.toContain('_malloc');
     expect(mac.newestGlibc).toBe(0);
+  });
+
+  it.each([
+    ['linux-x64-gnu', 'linux', ['it needs libonnxruntime.so.1, libstdc++.so.6']],
+    ['linux-x64-musl', 'linux', [expect.stringMatching(/^it needs libonnxruntime.*, libc\.so\.6/)]],
+    ['darwin-arm64', 'darwin', ['it needs macOS 14.0', 'it needs @rpath/libonnxruntime.1.dylib']],
+    ['win32-x64', 'win32', ['it needs onnxruntime.dll, MSVCP140.dll, VCRUNTIME140.dll, VCRUNTIME140_1.dll']],
+    ['darwin-x64', 'darwin', ['it is for darwin on arm64']],
+    ['win32-x64', 'linux', ['it is for linux on x64']],
+  ])('for %s must not need what only some machines have (a file for %s)', async (name, os, reasons) => {
+    const platform = PLATFORMS.find((one) => one.name === name) as Platform;
+    const cpu = os === 'darwin' ? 'arm64' : 'x64';
+    expect(whyNotLoaded(platform, await readFile(at(os, cpu, 'onnxruntime_binding.node')))).toEqual(reasons);
+  });
+
+  it('may be for an older macOS, however it says so', async () => {
+    const bytes = await readFile(at('darwin', 'arm64', 'onnxruntime_binding.node'));
+    // The system that it is for, macOS, and the oldest version of it, 14.0.
+    const place = bytes.indexOf(Buffer.from([1, 0, 0, 0, 0, 0, 14, 0]));
+    const platform = PLATFORMS.find(({ name }) => name === 'darwin-arm64') as Platform;
+    const rest = ['it needs @rpath/libonnxruntime.1.dylib'];
+    for (const [version, reasons] of [
+      ['10.15', rest],
+      ['11.0', rest],
+      ['11.1', ['it needs macOS 11.1', ...rest]],
+    ] as const) {
+      const [major = 0, minor = 0] = version.split('.').map(Number);
+      bytes.writeUInt32LE((major << 16) | (minor << 8), place + 4);
+      expect([version, whyNotLoaded(platform, bytes)]).toEqual([version, reasons]);
+    }
+    // As linkers wrote it for versions before 10.14.
+    bytes.writeUInt32LE(0x24, place - 8);
+    bytes.writeUInt32LE(0x000a0c00, place);
+    expect(describeAddon(bytes).oldest).toBe('10.12');
   });
 
   it('is none, if it is anything else', async () => {

@@ -36,15 +36,18 @@ const NEVER_MS = 0x7fff_ffff;
 class Waiting {
   readonly #callbacks = new Map<number, (reply: NativeReply) => void>();
   /** The addon does not keep the process alive: this does, as long as somebody waits. */
-  readonly #alive = setInterval(() => undefined, NEVER_MS).unref();
+  #alive = setInterval(() => undefined, NEVER_MS).unref();
   #lastHandle = 0;
+  #ended = false;
 
   /** A number that no other request has which still runs, and the answer to come. */
   expect(): { handle: number; reply: Promise<NativeReply> } {
     do this.#lastHandle = this.#lastHandle >= MAX_HANDLE ? 1 : this.#lastHandle + 1;
     while (this.#callbacks.has(this.#lastHandle));
     const handle = this.#lastHandle;
-    if (this.#callbacks.size === 0) this.#alive.ref();
+    // Who asks a closed engine waits for the refusal.
+    if (this.#callbacks.size === 0 && this.#ended) this.#alive = setInterval(() => undefined, NEVER_MS);
+    else if (this.#callbacks.size === 0) this.#alive.ref();
     return { handle, reply: new Promise((resolve) => this.#callbacks.set(handle, resolve)) };
   }
 
@@ -54,17 +57,25 @@ class Waiting {
       this.#callbacks.delete(reply.handle);
       callback?.(reply);
     }
-    if (this.#callbacks.size === 0) this.#alive.unref();
+    this.#rest();
   }
 
   /** For a request that could not be sent. */
   forget(handle: number): void {
     this.#callbacks.delete(handle);
-    if (this.#callbacks.size === 0) this.#alive.unref();
+    this.#rest();
   }
 
+  /** No request is carried out any more; those that come are refused. */
   end(): void {
-    clearInterval(this.#alive);
+    this.#ended = true;
+    this.#rest();
+  }
+
+  #rest(): void {
+    if (this.#callbacks.size > 0) return;
+    if (this.#ended) clearInterval(this.#alive);
+    else this.#alive.unref();
   }
 }
 

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+
 import {
   type Problem,
   type Repair,
@@ -8,6 +10,7 @@ import {
   repairData,
 } from '@sparrow-search/engine';
 
+import { CommandError } from './cli/errors.js';
 import { counted } from './cli/terminal.js';
 import { checkIdentity } from './identity.js';
 import { KeyStore } from './security/key-store.js';
@@ -21,9 +24,10 @@ export interface Said {
 /**
  * `sparrow check DATA`. No server may have the directory open.
  *
- * @throws what the engine throws when the directory is in use or none
+ * @throws {CommandError} when there is no such directory; what the engine throws when it is in use or no data directory
  */
 export async function checkDirectory(data: string, json: boolean): Promise<Said> {
+  mustBeThere(data);
   const report = checkData(data);
   const problems = [...(await ownProblems(data)), ...report.problems];
   const whole: Report = { ...report, problems };
@@ -33,9 +37,10 @@ export async function checkDirectory(data: string, json: boolean): Promise<Said>
 /**
  * `sparrow check --repository DIR`: a snapshot repository, which a server may have in use.
  *
- * @throws what the engine throws when it is none
+ * @throws {CommandError} when there is no such folder; what the engine throws when it is no repository
  */
 export function checkSnapshots(repository: string, json: boolean): Said {
+  mustBeThere(repository);
   const report = checkRepository(repository);
   return { text: json ? line(report) : describeRepository(report), exitCode: report.problems.length === 0 ? 0 : 1 };
 }
@@ -43,9 +48,11 @@ export function checkSnapshots(repository: string, json: boolean): Said {
 /**
  * `sparrow repair DATA --into DIR`. No server may have the directory open.
  *
- * @throws what the engine throws when the directory is in use or none, or `into` is not empty
+ * @throws {CommandError} when there is no such directory; what the engine throws when it is in use or no data directory, or `into` is
+ * not empty
  */
 export async function repairDirectory(data: string, into: string, json: boolean): Promise<Said> {
+  mustBeThere(data);
   const own = await ownProblems(data);
   const unusable = own.map(({ file }) => file);
   const repaired = repairData(data, into, unusable);
@@ -53,6 +60,11 @@ export async function repairDirectory(data: string, into: string, json: boolean)
   const repair: Repair = { ...repaired, found };
   const lost = repair.indices.some((index) => index.lost !== 0) || repair.left_out.length > 0;
   return { text: json ? line(repair) : describeRepair(repair), exitCode: lost ? 1 : 0 };
+}
+
+/** The engine would name a file inside that is missing. */
+function mustBeThere(folder: string): void {
+  if (!existsSync(folder)) throw new CommandError(`there is no folder ${folder}`);
 }
 
 /** What is wrong with the files that the server itself keeps. */

@@ -1,3 +1,4 @@
+import { refuseUnknown } from './arguments.js';
 import type { CallOptions, Caller } from './caller.js';
 import { SparrowError } from './error.js';
 import type { Refresh } from './types.js';
@@ -100,6 +101,22 @@ interface BulkAnswer {
   readonly items: readonly Readonly<Record<string, { readonly status: number; readonly error?: unknown }>>[];
 }
 
+const OPTIONS: Readonly<Record<keyof BulkOptions<unknown>, true>> = {
+  id: true,
+  action: true,
+  toJson: true,
+  pipeline: true,
+  refresh: true,
+  batchDocuments: true,
+  batchBytes: true,
+  concurrency: true,
+  flushAfterMs: true,
+  retries: true,
+  onProgress: true,
+  onRejected: true,
+  signal: true,
+};
+
 const BATCH_DOCUMENTS = 1000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 const RETRIES = 20;
@@ -121,6 +138,8 @@ export async function writeInBatches<Doc>(
   source: Iterable<Doc> | AsyncIterable<Doc>,
   options: BulkOptions<Doc>,
 ): Promise<BulkResult> {
+  refuseUnknown('bulk', options, OPTIONS);
+  if (!isSource(source)) throw new TypeError('bulk takes an iterable or async iterable of documents');
   const { concurrency = 1, refresh = false } = options;
   // What is under way is stopped when anything goes wrong, also in the source.
   const failed = new AbortController();
@@ -152,6 +171,11 @@ export async function writeInBatches<Doc>(
     options.signal?.throwIfAborted();
     throw first;
   }
+}
+
+/** Whether documents can come of it. Characters come of a text, and they are none. */
+function isSource(source: unknown): boolean {
+  return typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
 }
 
 /** What has become of the documents so far. */

@@ -1,3 +1,4 @@
+import { refuseUnknown } from './arguments.js';
 import type { CallOptions, Caller } from './caller.js';
 import { SparrowError } from './error.js';
 
@@ -19,6 +20,8 @@ export interface EmbedOptions extends CallOptions {
   /** Called with the place of each text of which the model did not read the end: the embedded ones read 512 tokens. */
   readonly onTruncated?: (n: number) => void;
 }
+
+const OPTIONS: Readonly<Record<keyof EmbedOptions, true>> = { model: true, as: true, onTruncated: true, signal: true };
 
 /** The inference endpoints of the embedded models, which are always there. */
 const ENDPOINTS: Readonly<Record<string, string>> = {
@@ -50,6 +53,9 @@ export async function embed(
   texts: readonly string[],
   options: EmbedOptions,
 ): Promise<(SparseVector | DenseVector)[]> {
+  refuseUnknown('embed', options, OPTIONS);
+  // The characters of a single text would be encoded one by one.
+  if (!Array.isArray(texts)) throw new TypeError('embed takes an array of texts');
   const vectors: (SparseVector | DenseVector)[] = [];
   for (let at = 0; at < texts.length; at += TEXTS) {
     for (const { vector, truncated } of await encode(caller, texts.slice(at, at + TEXTS), options)) {

@@ -6,6 +6,7 @@ import { EngineError } from '../errors.js';
 import { embeddedModels, modelDirectories } from '../models.js';
 import { type NativeEngineOptions, NativeSearchEngine } from '../native-engine.js';
 import type { Operation, SearchEngine } from '../search-engine.js';
+import { named, refuseUnknown } from './arguments.js';
 import { type Call, Caller } from './caller.js';
 import { type DenseVector, type EmbedOptions, type SparseVector, embed } from './embed.js';
 import { SparrowError } from './error.js';
@@ -28,6 +29,14 @@ export interface OpenOptions {
   /** What the engine writes to standard error, as text; nothing if nothing is said. Holds for all engines of the process. */
   readonly log?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
+
+const OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
+  data: true,
+  models: true,
+  repoPath: true,
+  threads: true,
+  log: true,
+};
 
 /**
  * A search engine in this process: indices, documents, searches, and the models that encode texts. No server and no socket; who has
@@ -54,12 +63,16 @@ export class Sparrow implements AsyncDisposable {
    *
    * @throws {SparrowError} when it is in use or cannot be read
    * @throws {BindingError} when there is no addon for this platform
+   * @throws {TypeError} for an option that there is not
    */
   static async open(options: OpenOptions = {}): Promise<Sparrow> {
+    refuseUnknown('Sparrow.open', options, OPTIONS);
     const { models, repoPath, threads, log = 'silent' } = options;
-    const temporary = options.data === undefined ? await mkdtemp(join(tmpdir(), 'sparrow-')) : undefined;
+    // An empty path would be the folder that the program was started in.
+    const wanted = options.data === undefined ? undefined : named('data', options.data);
+    const temporary = wanted === undefined ? await mkdtemp(join(tmpdir(), 'sparrow-')) : undefined;
     // In a folder of its own: beside the data lie the snapshots.
-    const data = temporary === undefined ? resolve(options.data ?? '') : join(temporary, 'data');
+    const data = temporary === undefined ? resolve(wanted ?? '') : join(temporary, 'data');
     const folder = models === undefined ? undefined : resolve(models);
     try {
       // What is indexed is for this user alone.
@@ -85,9 +98,13 @@ export class Sparrow implements AsyncDisposable {
     return new Sparrow(engine, undefined, undefined);
   }
 
-  /** An index whose documents are of the type `Doc`. Nothing is asked of the engine: the index may be there or not. */
+  /**
+   * An index whose documents are of the type `Doc`. Nothing is asked of the engine: the index may be there or not.
+   *
+   * @throws {TypeError} without a name
+   */
   index<Doc extends object = Json>(name: string): Index<Doc> {
-    return new Index<Doc>(this.#caller, name);
+    return new Index<Doc>(this.#caller, named('the name of an index', name));
   }
 
   /**

@@ -1,3 +1,4 @@
+import { named, refuseUnknown } from './arguments.js';
 import { type BulkOptions, type BulkResult, refreshParameter, writeInBatches } from './bulk.js';
 import type { CallOptions, Caller } from './caller.js';
 import { SparrowError } from './error.js';
@@ -20,6 +21,13 @@ export interface WalkOptions extends CallOptions {
   /** Which parts of the documents are read. */
   readonly _source?: SearchRequest['_source'];
 }
+
+const WALK_OPTIONS: Readonly<Record<keyof WalkOptions, true>> = {
+  query: true,
+  batch: true,
+  _source: true,
+  signal: true,
+};
 
 /** How long a walk may rest between two batches. */
 const KEEP_ALIVE = '5m';
@@ -85,9 +93,9 @@ export class Index<Doc extends object = Json> {
   }
 
   /** Writes a document under an id, in place of one that is there. */
-  put(id: string, document: Doc, { refresh, pipeline, signal }: WriteOptions = {}): Promise<Written> {
+  async put(id: string, document: Doc, { refresh, pipeline, signal }: WriteOptions = {}): Promise<Written> {
     const query = { refresh: refreshParameter(refresh), pipeline };
-    return this.#caller.call('index_doc', { path: this.#path(id), query, body: document, signal });
+    return this.#caller.call('index_doc', { path: this.#pathTo(id), query, body: document, signal });
   }
 
   /** Writes a document under an id that the index makes. */
@@ -101,9 +109,9 @@ export class Index<Doc extends object = Json> {
    *
    * @throws {SparrowError} 404 when there is none of that id
    */
-  update(id: string, changes: Partial<Doc>, { refresh, signal }: WriteOptions = {}): Promise<Written> {
+  async update(id: string, changes: Partial<Doc>, { refresh, signal }: WriteOptions = {}): Promise<Written> {
     const query = { refresh: refreshParameter(refresh) };
-    return this.#caller.call('update_doc', { path: this.#path(id), query, body: { doc: changes }, signal });
+    return this.#caller.call('update_doc', { path: this.#pathTo(id), query, body: { doc: changes }, signal });
   }
 
   /** The document of an id as it was last written, searchable already or not; undefined if there is none. */
@@ -153,7 +161,9 @@ export class Index<Doc extends object = Json> {
    * Walks through all documents, or those of a query, as they are now: what is written meanwhile is not seen. They come in no
    * particular order, as many at a time as `batch` says.
    */
-  async *all({ query, batch = BATCH, _source, signal }: WalkOptions = {}): AsyncGenerator<Hit<Doc>, void> {
+  async *all(options: WalkOptions = {}): AsyncGenerator<Hit<Doc>, void> {
+    refuseUnknown('a walk', options, WALK_OPTIONS);
+    const { query, batch = BATCH, _source, signal } = options;
     const path = this.#path();
     const opened = await this.#caller.call<{ id: string }>('open_point_in_time', {
       path,
@@ -193,8 +203,12 @@ export class Index<Doc extends object = Json> {
     return this.all();
   }
 
-  #path(id?: string): Readonly<Record<string, string>> {
-    return id === undefined ? { index: this.name } : { index: this.name, id };
+  #path(): Readonly<Record<string, string>> {
+    return { index: this.name };
+  }
+
+  #pathTo(id: string): Readonly<Record<string, string>> {
+    return { index: this.name, id: named('the id of a document', id) };
   }
 
   /** The answer about a document, or undefined if there is none of that id. A missing index is an error. */
@@ -205,7 +219,7 @@ export class Index<Doc extends object = Json> {
     signal: AbortSignal | undefined,
   ): Promise<T | undefined> {
     try {
-      return await this.#caller.call<T>(op, { path: this.#path(id), query, signal });
+      return await this.#caller.call<T>(op, { path: this.#pathTo(id), query, signal });
     } catch (error) {
       if (error instanceof SparrowError && error.status === 404 && error.type === 'unknown') return undefined;
       throw error;

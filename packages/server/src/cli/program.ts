@@ -83,16 +83,44 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Commander takes a mistyped word of a group for an argument of the group's usual command, and says that there is one too many. */
-function refuseUnknown(sparrow: Command, [word, next]: readonly string[]): void {
-  const group = sparrow.commands.find((command) => command.name() === word);
-  if (group === undefined || group.commands.length === 0 || next === undefined || next.startsWith('-')) return;
-  const names = group.commands.map((command) => command.name());
-  if (names.includes(next)) return;
-  const [meant] = near(next, names);
-  const hint = meant === undefined ? `, it has ${names.join(', ')}` : `, did you mean ${meant}?`;
-  throw new UsageError(`unknown command '${next}' of '${group.name()}'${hint} (see --help)`);
+/**
+ * What commander tells less well: with `--help` behind it, a mistyped command is passed over and the help is that of all; a mistyped
+ * word of a group is taken for an argument of the group's usual command; and where an option is needed, its own misspelling is not
+ * told.
+ */
+function refuseUnknown(sparrow: Command, args: readonly string[]): void {
+  const [word = '', next = ''] = args;
+  const command = sparrow.commands.find((one) => one.name() === word);
+  if (command === undefined) {
+    const [meant] = near(word, namesOf(sparrow));
+    const hint = meant === undefined ? '' : `, did you mean ${meant}?`;
+    throw new UsageError(`unknown command '${word}'${hint} (see --help)`);
+  }
+  const part = command.commands.find((one) => one.name() === next);
+  if (part === undefined && command.commands.length > 0 && next !== '' && !next.startsWith('-')) {
+    const names = namesOf(command);
+    const [meant] = near(next, names);
+    const hint = meant === undefined ? `, it has ${names.join(', ')}` : `, did you mean ${meant}?`;
+    throw new UsageError(`unknown command '${next}' of '${word}'${hint} (see --help)`);
+  }
+  refuseMisspelt(part ?? command, args);
 }
+
+/** Refuses an option in whose place another one is missing that is much like it. */
+function refuseMisspelt({ options }: Command, args: readonly string[]): void {
+  const end = args.includes('--') ? args.indexOf('--') : args.length;
+  const given = args.slice(0, end).map((arg) => arg.replace(/=.*/s, ''));
+  const missing = options.flatMap(({ mandatory, long }) => (mandatory ? [long ?? ''] : []));
+  for (const option of given.filter((arg) => arg.startsWith('--') && !options.some(({ long }) => long === arg))) {
+    const [meant] = near(
+      option,
+      missing.filter((long) => !given.includes(long)),
+    );
+    if (meant !== undefined) throw new UsageError(`unknown option '${option}', did you mean ${meant}? (see --help)`);
+  }
+}
+
+const namesOf = ({ commands }: Command): string[] => commands.map((command) => command.name());
 
 /** What `sparrow --help` says. */
 export function help(): string {

@@ -1,0 +1,24 @@
+// What a caller without types, or with a slip of the hand, gets wrong. The engine refuses what is wrong in a request; these are the
+// arguments that would not reach it, or would reach it as something else.
+
+/**
+ * Refuses options that there are not: left out in silence, a misspelt `data` would be a temporary directory.
+ *
+ * @param known the options that there are; an object, so that a type can say that none is missing
+ * @throws {TypeError} naming them
+ */
+export function refuseUnknown(what: string, options: object, known: Readonly<Record<string, true>>): void {
+  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(known, name));
+  if (unknown.length === 0) return;
+  throw new TypeError(`${what} has no option ${unknown.join(', ')}; it takes ${Object.keys(known).join(', ')}`);
+}
+
+/**
+ * A text that names something. Without one, a request would be about everything, or make a name.
+ *
+ * @throws {TypeError} for anything else, and for an empty one
+ */
+export function named(what: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new TypeError(`${what} must be a string that is not empty`);
+}
