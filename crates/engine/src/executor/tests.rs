@@ -218,7 +218,9 @@ fn a_worker_rests_once_when_it_has_become_idle_and_works_on_what_comes_meanwhile
         let worked = Arc::new(AtomicUsize::new(0));
         for number in 0..2 {
             let of_job = worked.clone();
-            let job = Box::new(move || drop(of_job.fetch_add(1, SeqCst)));
+            let job = Box::new(move || {
+                of_job.fetch_add(1, SeqCst);
+            });
             queue.send(job, 0, &CancelFlag::default()).expect("taken");
             until("it works", &|| worked.load(SeqCst) == number + 1);
         }
