@@ -471,7 +471,9 @@ fn appends_wait_for_a_disk_that_is_far_behind() {
             std::thread::sleep(std::time::Duration::from_millis(200));
             appended.load(SeqCst) == before
         };
-        while !disk.waiting.load(SeqCst) || !settled() {}
+        while !disk.waiting.load(SeqCst) || !settled() {
+            std::hint::spin_loop();
+        }
         assert!(appended.load(SeqCst) <= all / 2 + 3, "{}", appended.load(SeqCst));
         assert!(wal.size_bytes() > 0, "others are answered");
         disk.stalls.store(false, SeqCst);
