@@ -42,7 +42,7 @@ pub(crate) struct Executor {
 
 impl Executor {
     /// Starts the workers of a machine with this many cores. `rest` is called by those that have become idle.
-    pub(crate) fn new(cores: usize, rest: Option<fn()>) -> Self {
+    pub(crate) fn new(cores: usize, rest: Option<fn(bool)>) -> Self {
         let start = |name, workers, at_once| Queue::start(name, workers, at_once, rest);
         // Enough readers that their texts fill a batch of the encoder while others score.
         Self {

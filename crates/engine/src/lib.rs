@@ -105,7 +105,7 @@ impl Engine {
         node.indices.start_maintenance(move || {
             settle();
             if let Some(release) = release {
-                release();
+                release(false);
             }
         });
         jobs::resume(&search);

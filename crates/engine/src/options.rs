@@ -42,9 +42,10 @@ pub struct EngineOptions {
     /// Layout of sparse postings in new indices. An older one is for fixtures of the index upgrade.
     #[serde(skip, default = "current_format")]
     pub sparse_format: Format,
-    /// Gives memory that the calling thread freed back to the system: called by threads that have become idle.
+    /// Gives freed memory back to the system, with `true` all that the calling thread freed: called now and then, and by threads that
+    /// have become idle.
     #[serde(skip)]
-    pub release_memory: Option<fn()>,
+    pub release_memory: Option<fn(bool)>,
     /// How often adaptive deployments are looked at, and how patient they are. Others are for tests.
     #[serde(skip)]
     pub adaptive: AdaptiveTiming,

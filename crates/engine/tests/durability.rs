@@ -484,6 +484,32 @@ fn what_a_full_disk_refused_is_read_by_nobody() {
     }
 }
 
+/// The regular refresh that it waits for does not come while the log is closed.
+#[test]
+fn who_waits_for_a_refresh_hears_that_the_disk_is_full() {
+    let node = Node::start();
+    let disk = Arc::new(Disk::default());
+    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
+    node.ok("index_doc", "index=a&id=1", "refresh=true", r#"{"n":1}"#);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| node.call("index_doc", "index=a&id=1", "refresh=wait_for", r#"{"n":2}"#));
+        let n = || node.ok("get_doc", "index=a&id=1", "", "")["_source"]["n"].clone();
+        until("it is written", || n() == json!(2));
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!waiter.is_finished());
+        disk.full.store(true, SeqCst);
+        assert_eq!(node.call("index_doc", "index=a&id=2", "", r#"{"n":3}"#).0, 429);
+        until("the wait ends", || waiter.is_finished());
+        let (status, answer) = waiter.join().unwrap();
+        assert_eq!(status, 429, "{answer}");
+        assert_eq!(n(), json!(2), "it is in the log all the same");
+        disk.full.store(false, SeqCst);
+        until("writes are taken", || node.call("index_doc", "index=a&id=2", "refresh=true", "{}").0 < 300);
+        assert_eq!(node.hits("a", r#"{"query":{"term":{"n":2}}}"#).len(), 1);
+    });
+}
+
 /// There is room for the log, and none for segments: tantivy only says that a thread ended, and the answer says why.
 #[test]
 fn a_refresh_for_which_there_is_no_room_says_so() {

@@ -397,8 +397,8 @@ impl SparrowIndex {
         self.refresh()
     }
 
-    /// Merges all segments that are committed into one and waits for it. Searches see it after [`SparrowIndex::publish`]. Commits
-    /// nothing: whoever commits has to know at once when that failed, before anybody commits again.
+    /// Merges all segments that are committed into one, waits for it and shows it. Commits nothing: whoever commits has to know at
+    /// once when that failed, before anybody commits again.
     ///
     /// # Errors
     /// When the merge fails, with what the disk said of it.
@@ -409,15 +409,15 @@ impl SparrowIndex {
                 let mut writer = self.writer.lock();
                 (writer.start_merge()?, writer.mapping_epoch())
             };
-            let Some(merge) = merge else { return Ok(()) };
+            let Some(merge) = merge else { return self.publish() };
             match merge.wait() {
-                Ok(_) => return Ok(()),
+                Ok(_) => return self.publish(),
                 // A wider mapping reopened the index, which ends its merges: it is merged as it is then.
                 Err(error) if self.writer.lock().mapping_epoch() != mapping => last_error = Some(error),
                 // Some of them are in a background merge, or it just ended: its result is next.
                 Err(error @ tantivy::TantivyError::InvalidArgument(_)) => last_error = Some(error),
                 Err(error) => {
-                    let refusal = self.writer.lock().directory.take_refusal();
+                    let refusal = self.writer.lock().directory.take_refusal_of_merge();
                     return Err(
                         refusal.map_or(error.into(), |(path, source)| IndexError::Io { path, source })
                     );

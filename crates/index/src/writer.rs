@@ -392,7 +392,7 @@ impl Writer {
         }
         // Of a thread that ended tantivy says no more than that; the directory knows what the disk said.
         let source = match self.directory.take_refusal() {
-            Some((_, refusal)) => refusal.into(),
+            Some((path, source)) => IndexError::Io { path, source }.into(),
             None => source.into(),
         };
         IndexError::RolledBack { replay_after: self.payload.seq_no, source }

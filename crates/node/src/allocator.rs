@@ -13,10 +13,10 @@ mod library {
     }
 }
 
-/// Gives back to the system what this thread freed, and what all freed of large blocks. A thread's allocator does that by itself
-/// while the thread goes on allocating, and not when it becomes idle.
+/// Gives back to the system what was freed of large blocks some time ago and, if `idle`, all that this thread freed. A thread's
+/// allocator does that by itself while the thread goes on allocating, and not when it becomes idle.
 #[allow(unsafe_code, reason = "a function of a C library")]
-pub(crate) fn release_memory() {
+pub(crate) fn release_memory(idle: bool) {
     // SAFETY: it may be called by any thread at any time, and frees nothing that is in use.
-    unsafe { library::mi_collect(true) }
+    unsafe { library::mi_collect(idle) }
 }

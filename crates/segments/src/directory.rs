@@ -76,7 +76,9 @@ struct Shared {
     /// Held while files are physically removed, and while a new searcher opens its files.
     removal: Mutex<()>,
     merge_failures: Arc<MergeFailures>,
-    /// What the disk last said when a file could not be written: of a thread that ended for it tantivy only says that it ended.
+    /// The file that could not be written last, and why, in a merge and anywhere else: of a thread that ended for it tantivy only
+    /// says that it ended.
+    refused_merge: Mutex<Option<(PathBuf, io::Error)>>,
     refused: Mutex<Option<(PathBuf, io::Error)>>,
 }
 
@@ -122,6 +124,7 @@ impl LazyDirectory {
                 last_written: Mutex::new(Instant::now()),
                 removal: Mutex::default(),
                 merge_failures: Arc::default(),
+                refused_merge: Mutex::default(),
                 refused: Mutex::default(),
             }),
             inner: MmapDirectory::open(root).map_err(tantivy::TantivyError::from)?,
@@ -352,9 +355,14 @@ impl LazyDirectory {
         &self.shared.merge_failures
     }
 
-    /// The file that could not be written last, and why, if that was since this was asked for.
+    /// The file that could not be written last, and why, if that was since this was asked for. Merges apart.
     pub fn take_refusal(&self) -> Option<(PathBuf, io::Error)> {
         self.shared.refused.lock().take()
+    }
+
+    /// As [`LazyDirectory::take_refusal`], of merges.
+    pub fn take_refusal_of_merge(&self) -> Option<(PathBuf, io::Error)> {
+        self.shared.refused_merge.lock().take()
     }
 
     /// Notes what keeps a file from being written.
@@ -363,7 +371,8 @@ impl LazyDirectory {
             Some(number) => io::Error::from_raw_os_error(number),
             None => io::Error::new(error.kind(), error.to_string()),
         };
-        *self.shared.refused.lock() = Some((self.shared.root.join(path), kept));
+        let refused = if on_merge_thread() { &self.shared.refused_merge } else { &self.shared.refused };
+        *refused.lock() = Some((self.shared.root.join(path), kept));
         self.note_failure(path, error);
     }
 

@@ -51,6 +51,7 @@ impl Shard {
         let _refresh = self.refreshing.lock();
         let mut state = self.state.lock();
         state.phase.takes_writes()?;
+        self.before_commit(&mut state)?;
         self.complete(&mut state)?;
         let index = self.index();
         match guarded(&mut state, || index.commit_again()) {
@@ -67,7 +68,7 @@ impl Shard {
         loop {
             self.refresh()?;
             let index = self.index();
-            let Err(error) = index.merge_committed() else { return self.publish(&index) };
+            let Err(error) = index.merge_committed() else { return Ok(()) };
             let mut state = self.state.lock();
             if state.phase == Phase::Closed {
                 return Err(ShardError::Closed);
@@ -76,9 +77,7 @@ impl Shard {
             if !Arc::ptr_eq(&index, &self.index()) {
                 continue;
             }
-            let failed = ShardError::refresh(&error);
-            self.rolled_back(&mut state, error)?;
-            return Err(failed);
+            return self.rolled_back(&mut state, error);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Making writes searchable.
 
-use sparrow_index::{IndexError, SparrowIndex};
+use sparrow_index::IndexError;
 
 use crate::error::ShardError;
-use crate::shard::{Phase, Shard, WriteState};
+use crate::shard::{Shard, WriteState};
 
 /// Most requests that wait for the regular refresh; one more refreshes at once, as Elasticsearch does beyond
 /// `index.max_refresh_listeners`. Each of them holds a thread here.
@@ -38,17 +38,14 @@ impl Shard {
     }
 
     fn refresh_now(&self, number: u64) -> Result<(), ShardError> {
+        // Most of the waiting for the disk is done before writers have to wait for this.
+        if !(self.options.acknowledges_early)() {
+            self.sync_log()?;
+        }
         let index = {
             // Under the write lock, so that every version taken here is in the index's buffer and in the commit.
             let mut state = self.state.lock();
-            match &state.phase {
-                Phase::Closed => return Err(ShardError::Closed),
-                // The buffer has writes that were refused, and whatever else it has comes back with the log.
-                read_only @ Phase::ReadOnly { .. } if self.is_dirty() && self.lost_is_refused() => {
-                    return read_only.takes_writes();
-                }
-                Phase::ReadOnly { .. } | Phase::Open => {}
-            }
+            self.before_commit(&mut state)?;
             self.complete(&mut state)?;
             self.visibility.take(number);
             self.versions.lock().start_refresh(|| self.wal.durable());
@@ -65,18 +62,9 @@ impl Shard {
             }
             index
         };
-        self.publish(&index)?;
+        index.publish()?;
         self.versions.lock().finish_refresh();
         Ok(())
-    }
-
-    /// Shows searches what is committed. A write that is refused after all, as the log fails, must not have been seen: what is
-    /// committed has to be durable first, which it is already unless its writers wait for the disk just now.
-    pub(crate) fn publish(&self, index: &SparrowIndex) -> Result<(), ShardError> {
-        if self.lost_is_refused() {
-            self.sync_log()?;
-        }
-        Ok(index.publish()?)
     }
 
     /// Waits for a refresh that shows everything written before the call. The regular refresh does it; with `regular` false, or

@@ -89,6 +89,8 @@ impl Shard {
         let _no_flush = self.flushing.lock();
         let _no_refresh = self.refreshing.lock();
         let mut writer = self.changer()?;
+        // The log may be cut back behind what it gives to read.
+        writer.state.phase.takes_writes()?;
         // A recovery in between took back what was never durable, and the copy may have it.
         if !Arc::ptr_eq(old, &self.index()) {
             let reason = "the segments were opened anew while they were rewritten".to_owned();

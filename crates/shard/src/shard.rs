@@ -46,7 +46,12 @@ pub enum Phase {
     /// It takes them.
     Open,
     /// The log failed: they are refused until there is room, or the disk works, again.
-    ReadOnly { reason: String, disk_full: bool },
+    ReadOnly {
+        reason: String,
+        disk_full: bool,
+        /// Whether writes that are not durable were acknowledged all the same, and come back with the log if it can be read.
+        keeps_unsynced: bool,
+    },
     /// It was deleted or shut down: they are refused for good.
     Closed,
 }
@@ -60,7 +65,7 @@ impl Phase {
         match self {
             Self::Open => Ok(()),
             Self::Closed => Err(ShardError::Closed),
-            Self::ReadOnly { reason, disk_full } => {
+            Self::ReadOnly { reason, disk_full, .. } => {
                 Err(ShardError::ReadOnly { reason: reason.clone(), disk_full: *disk_full })
             }
         }
@@ -342,16 +347,37 @@ impl Shard {
     fn became_read_only(&self, state: &mut WriteState, error: &ShardError) {
         if state.phase == Phase::Open {
             tracing::error!(index = &*self.options.name, %error, "writes are refused until the log can be opened again");
-            state.phase = Phase::ReadOnly { reason: error.to_string(), disk_full: error.is_disk_full() };
-            if self.lost_is_refused() {
-                self.versions.lock().tell_up_to(self.wal.durable());
+            // Once for this failure, whatever the settings say later.
+            let keeps_unsynced = (self.options.acknowledges_early)();
+            let (reason, disk_full) = (error.to_string(), error.is_disk_full());
+            state.phase = Phase::ReadOnly { reason, disk_full, keeps_unsynced };
+            if !keeps_unsynced {
+                self.versions.lock().show_up_to(self.wal.durable());
             }
+            // No refresh comes that they wait for.
+            let failed = ShardError::read_only(error);
+            self.visibility.end(self.visibility.begin(), &Err(failed));
         }
     }
 
-    /// Whether writes that a failure of the log took were refused, or are going to be, and no read may tell of them.
-    pub(crate) fn lost_is_refused(&self) -> bool {
-        !(self.options.acknowledges_early)()
+    /// Lets segments be committed: everything that they have is durable in the log then, where a write is acknowledged only when it
+    /// is. So no commit shows or keeps a write that is refused after all.
+    ///
+    /// # Errors
+    /// [`ShardError::ReadOnly`]: what is buffered may have been refused. It comes back with the log, as far as that has it.
+    pub(crate) fn before_commit(&self, state: &mut WriteState) -> Result<(), ShardError> {
+        match &state.phase {
+            Phase::Closed => return Err(ShardError::Closed),
+            Phase::ReadOnly { keeps_unsynced: false, .. } if self.is_dirty() => {
+                return state.phase.takes_writes();
+            }
+            Phase::ReadOnly { .. } => return Ok(()),
+            Phase::Open => {}
+        }
+        if (self.options.acknowledges_early)() {
+            return Ok(());
+        }
+        self.wal.sync_all().map_err(|error| self.log_failed_locked(state, error.into()))
     }
 
     /// Whether the shard needs [`Shard::recover`]: its log is closed for writes, its segments cannot be made durable, or their
@@ -379,7 +405,7 @@ impl Shard {
 
     /// Whether a refresh would be refused. Answers at once, as [`Shard::refuses_writes`] does.
     pub fn refuses_refreshes(&self) -> bool {
-        self.is_dirty() && self.refuses_writes() && self.lost_is_refused()
+        self.is_dirty() && self.refuses_writes() && !(self.options.acknowledges_early)()
     }
 
     /// Brings a shard back whose log or segments failed: opens both anew and applies the log, if the disk lets it. Searches go on
@@ -407,7 +433,7 @@ impl Shard {
             self.recover_locked(&mut state)
         };
         state.next_recovery = Some(Instant::now() + began.elapsed().max(RECOVERY_PAUSE));
-        if let (Err(error), Phase::ReadOnly { reason, disk_full }) = (&result, &mut state.phase) {
+        if let (Err(error), Phase::ReadOnly { reason, disk_full, .. }) = (&result, &mut state.phase) {
             // What keeps it from succeeding now is what a writer should know.
             (*reason, *disk_full) = (error.to_string(), error.is_disk_full());
         }
@@ -433,7 +459,8 @@ impl Shard {
                     reason: "the log failed".to_owned(),
                 }),
             );
-            self.wal.reopen((self.options.acknowledges_early)())?;
+            let keeps_unsynced = matches!(state.phase, Phase::ReadOnly { keeps_unsynced: true, .. });
+            self.wal.reopen(keeps_unsynced)?;
         }
         let old = self.index();
         old.retire();
@@ -464,7 +491,8 @@ impl Shard {
         let Some(replay_after) = state.incomplete else { return Ok(()) };
         let index = self.index();
         // What an attempt that failed left in the buffer is applied once more, which changes nothing.
-        let replayed = recovery::apply(self.wal.replay()?, &index, &*self.options.reread, replay_after)?;
+        let log = self.wal.replay().map_err(|error| self.log_failed_locked(state, error.into()))?;
+        let replayed = recovery::apply(log, &index, &*self.options.reread, replay_after)?;
         state.incomplete = None;
         self.visibility.note_write();
         tracing::warn!(index = &*self.options.name, records = replayed.records, "log applied again");
@@ -491,6 +519,7 @@ impl Shard {
 
     /// The write lock, for whoever may write now.
     pub(crate) fn lock_for_writing(&self) -> Result<MutexGuard<'_, WriteState>, ShardError> {
+        self.wal.wait_for_room();
         // Whoever waited for it would keep a thread from the writers of other indices.
         if let Some(refused) = &*self.recovering.lock() {
             refused.takes_writes()?;

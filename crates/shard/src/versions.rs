@@ -25,36 +25,42 @@ impl LiveVersion {
     }
 }
 
-/// The newest version of a document, and the one that counts if the log loses that.
+/// A version and its position in the log.
+type Logged = (Lsn, LiveVersion);
+
+/// The newest version of a document, and those that count if the log loses it.
 #[derive(Debug)]
 struct Held {
-    version: LiveVersion,
-    /// Its position in the log.
-    lsn: Lsn,
-    /// The newest version before it that was durable when this one came, where it was held.
-    durable_before: Option<Box<LiveVersion>>,
+    newest: Logged,
+    /// Those before it that the log may be cut back to, oldest first: the newest durable one, where it was held, and all behind that.
+    older: Vec<Logged>,
 }
 
 impl Held {
+    fn new(lsn: Lsn, version: LiveVersion) -> Self {
+        Self { newest: (lsn, version), older: Vec::new() }
+    }
+
     /// Takes the place of this one. `durable` tells up to which position the log is durable.
     fn replace(&mut self, newer: Self, durable: &impl Fn() -> Lsn) {
-        let older = std::mem::replace(self, newer);
-        if self.durable_before.is_none() {
-            self.durable_before = match older.lsn <= durable() {
-                true => Some(Box::new(older.version)),
-                false => older.durable_before,
-            };
-        }
+        let Self { newest, mut older } = std::mem::replace(self, newer);
+        older.push(newest);
+        older.append(&mut self.older);
+        let durable = durable();
+        let unsynced = older.partition_point(|(lsn, _)| *lsn <= durable);
+        older.drain(..unsynced.saturating_sub(1));
+        self.older = older;
     }
 
     /// The newest version up to a position of the log.
     fn up_to(&self, last: Lsn) -> Option<&LiveVersion> {
-        if self.lsn <= last { Some(&self.version) } else { self.durable_before.as_deref() }
+        let newest_first = std::iter::once(&self.newest).chain(self.older.iter().rev());
+        newest_first.filter(|(lsn, _)| *lsn <= last).map(|(_, version)| version).next()
     }
 
     fn bytes(&self) -> usize {
-        let before = self.durable_before.as_ref();
-        self.version.bytes() + before.map_or(0, |version| size_of::<LiveVersion>() + version.bytes())
+        let older = self.older.iter().map(|(_, version)| size_of::<Logged>() + version.bytes());
+        self.newest.1.bytes() + older.sum::<usize>()
     }
 }
 
@@ -76,8 +82,8 @@ pub struct LiveVersions {
     current: FxHashMap<String, Held>,
     refreshing: FxHashMap<String, Held>,
     tombstones: FxHashMap<String, Tombstone>,
-    /// What lies behind this position of the log is not told.
-    told: Lsn,
+    /// What lies behind this position of the log is shown to nobody.
+    shown_up_to: Lsn,
     /// Bytes that `current` takes.
     current_bytes: usize,
     /// Bytes that a running refresh is making visible.
@@ -100,7 +106,7 @@ impl Default for LiveVersions {
             current: FxHashMap::default(),
             refreshing: FxHashMap::default(),
             tombstones: FxHashMap::default(),
-            told: Lsn::MAX,
+            shown_up_to: Lsn::MAX,
             current_bytes: 0,
             refreshing_bytes: 0,
             swept: None,
@@ -121,21 +127,21 @@ impl LiveVersions {
         self.current = FxHashMap::default();
         self.refreshing = FxHashMap::default();
         self.tombstones = FxHashMap::default();
-        self.told = Lsn::MAX;
+        self.shown_up_to = Lsn::MAX;
         self.current_bytes = 0;
         self.refreshing_bytes = 0;
     }
 
-    /// What lies behind this position of the log was refused: reads are told what was there before, until all writes are forgotten.
-    pub fn tell_up_to(&mut self, last: Lsn) {
-        self.told = last;
+    /// What lies behind this position of the log was refused: reads are shown what was there before, until all writes are forgotten.
+    pub fn show_up_to(&mut self, last: Lsn) {
+        self.shown_up_to = last;
     }
 
     pub fn get(&self, id: &str) -> Option<&LiveVersion> {
         let held = [&self.current, &self.refreshing].into_iter().filter_map(|versions| versions.get(id));
-        held.filter_map(|held| held.up_to(self.told)).next().or_else(|| {
+        held.filter_map(|held| held.up_to(self.shown_up_to)).next().or_else(|| {
             let Tombstone { version, lsn, since } = self.tombstones.get(id)?;
-            (*lsn <= self.told && since.elapsed() < self.tombstone_lifetime()).then_some(version)
+            (*lsn <= self.shown_up_to && since.elapsed() < self.tombstone_lifetime()).then_some(version)
         })
     }
 
@@ -150,7 +156,7 @@ impl LiveVersions {
                 self.forget_older_deletions();
             }
         }
-        let new = Held { version, lsn, durable_before: None };
+        let new = Held::new(lsn, version);
         match self.current.entry(id) {
             Entry::Vacant(place) => {
                 self.current_bytes += place.key().len() + ENTRY_BYTES + new.bytes();
@@ -285,7 +291,7 @@ mod tests {
         assert_eq!(told(&versions, "changed"), Some((6, true)));
         assert_eq!(told(&versions, "removed"), Some((7, false)));
         for refreshes in 0..3 {
-            versions.tell_up_to(4);
+            versions.show_up_to(4);
             assert_eq!(told(&versions, "changed"), Some((1, true)), "{refreshes}");
             assert_eq!(told(&versions, "removed"), Some((2, true)), "{refreshes}");
             assert_eq!(told(&versions, "gone"), Some((3, false)), "{refreshes}");
@@ -301,6 +307,30 @@ mod tests {
         assert_eq!(told(&versions, "new"), Some((10, true)));
     }
 
+    /// Writes at once share a sync, and what was not durable when the next version came may be when the log fails.
+    #[test]
+    fn what_became_durable_before_the_failure_is_shown() {
+        let mut versions = LiveVersions::default();
+        versions.insert("a".into(), version(1, false), 1, || 1);
+        versions.insert("a".into(), version(5, false), 5, || 4);
+        versions.insert("a".into(), version(6, false), 6, || 4);
+        versions.insert("gone".into(), version(3, false), 3, || 3);
+        versions.insert("gone".into(), version(7, true), 7, || 4);
+        versions.insert("gone".into(), version(8, false), 8, || 4);
+        for (durable, a, gone) in [
+            (4, (1, true), (3, true)),
+            (5, (5, true), (3, true)),
+            (7, (6, true), (7, false)),
+            (8, (6, true), (8, true)),
+        ] {
+            versions.show_up_to(durable);
+            assert_eq!((told(&versions, "a"), told(&versions, "gone")), (Some(a), Some(gone)), "{durable}");
+        }
+        let most = versions.bytes();
+        versions.insert("a".into(), version(9, false), 9, || 8);
+        assert!(versions.bytes() < most, "one durable version before it is enough");
+    }
+
     #[test]
     fn what_was_durable_outlives_refreshes_that_fail() {
         let mut versions = LiveVersions::default();
@@ -310,7 +340,7 @@ mod tests {
         versions.insert("a".into(), version(2, false), 2, || 1);
         versions.start_refresh(|| 1);
         versions.keep_refreshing();
-        versions.tell_up_to(1);
+        versions.show_up_to(1);
         assert_eq!(told(&versions, "a"), Some((1, true)));
     }
 
@@ -349,7 +379,7 @@ mod tests {
         write(&mut versions, "a", version(1, false));
         let one = versions.bytes();
         write(&mut versions, "a", version(2, false));
-        let before = size_of::<LiveVersion>() + 2;
+        let before = size_of::<Logged>() + 2;
         assert_eq!(versions.bytes(), one + before, "the one before is held as long as this one may be lost");
         write(&mut versions, "a", version(3, true));
         assert_eq!(versions.bytes(), one + before - 2, "and none but that");

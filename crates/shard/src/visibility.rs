@@ -84,7 +84,10 @@ impl Visibility {
             Ok(()) => state.done = number,
             Err(error) => {
                 let failure = Failure { reason: error.to_string(), disk_full: error.is_disk_full() };
-                state.failed = Some((number, failure));
+                // A refusal may have ended a later one already.
+                if state.failed.as_ref().is_none_or(|(before, _)| *before <= number) {
+                    state.failed = Some((number, failure));
+                }
             }
         }
         self.changed.notify_all();

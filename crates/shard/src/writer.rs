@@ -152,19 +152,19 @@ impl Writer<'_> {
     /// # Errors
     /// When the segments cannot be opened with it; they are opened anew with the mapping in force as soon as that succeeds.
     pub fn widen(&mut self, mapping: &Mapping) -> Result<(), ShardError> {
+        self.try_to_widen(mapping).inspect_err(|_| self.state.reopen = true)
+    }
+
+    fn try_to_widen(&mut self, mapping: &Mapping) -> Result<(), ShardError> {
+        // New fields need a commit, which also shows what is buffered.
+        self.shard.before_commit(&mut self.state)?;
         self.shard.complete(&mut self.state)?;
-        // New fields make searches see what is buffered.
-        if self.shard.lost_is_refused() {
-            self.sync_log()?;
-        }
         let index = self.shard.index();
-        let Err(error) = guarded(&mut self.state, || index.update_mapping(mapping)) else { return Ok(()) };
-        let again = self.shard.rolled_back(&mut self.state, error);
-        again.and_then(|()| Ok(index.update_mapping(mapping)?)).inspect_err(|_| {
-            // What was buffered may have gone with the commit that new fields need.
-            self.state.incomplete.get_or_insert(None);
-            self.state.reopen = true;
-        })
+        let update = |state: &mut WriteState| guarded(state, || index.update_mapping(mapping));
+        let Err(error) = update(&mut self.state) else { return Ok(()) };
+        self.shard.rolled_back(&mut self.state, error)?;
+        // What was buffered may go with the commit once more.
+        Ok(update(&mut self.state).inspect_err(|_| _ = self.state.incomplete.get_or_insert(None))?)
     }
 
     /// Whether nothing is in the log but what a durable commit covers.

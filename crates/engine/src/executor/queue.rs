@@ -46,7 +46,7 @@ pub(super) struct Queue {
     /// One for each worker.
     bells: Vec<Condvar>,
     /// What a worker does once when it has become idle.
-    rest: Option<fn()>,
+    rest: Option<fn(bool)>,
 }
 
 pub(super) struct Waiting {
@@ -140,7 +140,12 @@ impl State {
 }
 
 impl Queue {
-    pub(super) fn start(name: &'static str, workers: usize, at_once: usize, rest: Option<fn()>) -> Arc<Self> {
+    pub(super) fn start(
+        name: &'static str,
+        workers: usize,
+        at_once: usize,
+        rest: Option<fn(bool)>,
+    ) -> Arc<Self> {
         let handed = (0..workers).map(|_| None).collect();
         let state = State { handed, begun: vec![None; workers], ..State::default() };
         let bells = (0..workers).map(|_| Condvar::new()).collect();
@@ -185,12 +190,16 @@ impl Queue {
                 state.watcher = state.watcher.filter(|watcher| *watcher != worker);
                 match rest {
                     None => self.bells[worker].wait(&mut state),
-                    Some(work) if self.bells[worker].wait_for(&mut state, IDLE).timed_out() => {
-                        rest = None;
-                        // What is handed to it meanwhile is found below.
-                        MutexGuard::unlocked(&mut state, work);
+                    Some(work) => {
+                        let idle = self.bells[worker].wait_for(&mut state, IDLE).timed_out();
+                        if idle && state.handed[worker].is_none() && state.waiting.is_empty() {
+                            rest = None;
+                            // Others take what comes meanwhile, and it is the last one to be woken afterwards.
+                            state.idle.retain(|idle| *idle != worker);
+                            MutexGuard::unlocked(&mut state, || work(true));
+                            state.idle.insert(0, worker);
+                        }
                     }
-                    Some(_) => {}
                 }
             }
             let handed = state.handed[worker].take();

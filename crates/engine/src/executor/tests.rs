@@ -198,7 +198,7 @@ fn is_answered(executor: &Executor, lane: Lane) -> bool {
 /// How often idle workers rested.
 static RESTS: AtomicUsize = AtomicUsize::new(0);
 
-fn rest() {
+fn rest(_: bool) {
     RESTS.fetch_add(1, SeqCst);
     std::thread::sleep(IDLE);
 }

@@ -33,8 +33,8 @@ pub type Generation = u64;
 /// Buffered bytes above which an append writes them to the file, without waiting for the disk.
 const WRITE_THRESHOLD: usize = 1 << 20;
 
-/// Buffered bytes above which an append waits for whoever works on the file: nobody may wait for the disk there, and a disk that has
-/// stalled would let it take all memory.
+/// Buffered bytes above which a writer waits for whoever works on the file: where writes are acknowledged before they are durable nobody
+/// else waits for the disk, and one that has stalled would let the buffer take all memory.
 const MOST_BUFFERED: usize = 64 << 20;
 
 /// An open write-ahead log. Shared between threads by reference.
@@ -144,7 +144,15 @@ impl Wal {
         Ok((wal, Replay::new(kept)))
     }
 
-    /// Appends one record, without waiting for the disk unless that is far behind. It is not durable before [`Wal::sync`] of the returned position.
+    /// Waits as long as somebody works on the file and much is buffered behind what he writes.
+    pub fn wait_for_room(&self) {
+        let mut state = self.state.lock();
+        while state.busy && state.buffer.len() >= MOST_BUFFERED {
+            self.synced.wait(&mut state);
+        }
+    }
+
+    /// Appends one record. It is not durable before [`Wal::sync`] of the returned position.
     ///
     /// # Errors
     /// [`StorageError::RecordTooLarge`] (nothing was appended), [`StorageError::Poisoned`], or
@@ -154,9 +162,6 @@ impl Wal {
             return Err(StorageError::RecordTooLarge { bytes: payload.len(), limit: MAX_PAYLOAD });
         }
         let mut state = self.state.lock();
-        while state.busy && state.buffer.len() >= MOST_BUFFERED {
-            self.synced.wait(&mut state);
-        }
         state.check_open()?;
         // What is appended while the next file is begun goes into that one.
         let durable_bytes = if state.rolling { FILE_HEADER as u64 } else { state.durable_bytes };
@@ -165,7 +170,8 @@ impl Wal {
         let position = state.appended;
         // While somebody else works on the file, the buffer waits, so that the file has one writer.
         if state.buffer.len() >= WRITE_THRESHOLD && !state.busy {
-            self.write(&mut state, false)?;
+            // A failure closes the log, and whoever waits for the record is told of it. Where nobody does, it is kept in the buffer.
+            let _ = self.write(&mut state, false);
         }
         Ok(position)
     }

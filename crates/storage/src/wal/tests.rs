@@ -439,7 +439,7 @@ fn a_log_whose_disk_has_stalled_still_answers_what_others_ask_and_takes_appends(
 
 /// Nobody waits for the disk where writes are acknowledged before they are durable.
 #[test]
-fn appends_wait_for_a_disk_that_is_far_behind() {
+fn writers_wait_for_a_disk_that_is_far_behind() {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     let folder = tempfile::tempdir().unwrap();
     let (wal, _) = Wal::open(folder.path()).unwrap();
@@ -452,6 +452,7 @@ fn appends_wait_for_a_disk_that_is_far_behind() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..all {
+                wal.wait_for_room();
                 wal.append(&record).unwrap();
                 appended.fetch_add(1, SeqCst);
             }
@@ -462,6 +463,7 @@ fn appends_wait_for_a_disk_that_is_far_behind() {
                 std::thread::yield_now();
             }
             for _ in 0..all {
+                wal.wait_for_room();
                 wal.append(&record).unwrap();
                 appended.fetch_add(1, SeqCst);
             }
@@ -480,6 +482,26 @@ fn appends_wait_for_a_disk_that_is_far_behind() {
     });
     wal.sync_all().unwrap();
     assert_eq!(payloads(wal.replay().unwrap()).len(), 2 * all);
+}
+
+/// Such a record is taken, whatever becomes of the write: it comes back where nobody waits for the disk, and nowhere else.
+#[test]
+fn a_record_whose_append_could_not_be_written_is_told_by_its_sync() {
+    for keeps in [false, true] {
+        let (folder, disk, _guard, wal) = on_a_disk(100);
+        wal.append(b"before").unwrap();
+        wal.sync_all().unwrap();
+        disk.fill(true);
+        let large = vec![b'x'; WRITE_THRESHOLD];
+        let position = wal.append(&large).unwrap();
+        assert!(wal.is_poisoned() && wal.sync(position).is_err() && wal.append(b"refused").is_err());
+        disk.fill(false);
+        wal.reopen(keeps).unwrap();
+        assert_eq!(wal.sync(position).is_ok(), keeps);
+        drop(wal);
+        let (_, replay) = Wal::open(folder.path()).unwrap();
+        assert_eq!(payloads(replay).len(), if keeps { 2 } else { 1 });
+    }
 }
 
 /// Panics in the next operation of a kind.
