@@ -1,6 +1,7 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, unparsable } from './errors.js';
+import { checkForeign } from './foreign-indices.js';
 import { decode, isObject, parse, parseRequest, textOf, without } from './json.js';
 import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
@@ -25,6 +26,7 @@ export async function createIndex(
 ): Promise<EngineReply> {
   const { index = '' } = request.path;
   await names.check(request, [index]);
+  await checkForeign(names, request, bytes);
   const body = bytes === undefined ? undefined : objectIn(bytes);
   if (body !== undefined) {
     refuseLookups(request, body['mappings']);
@@ -52,6 +54,7 @@ export async function putMapping(
   const expression = await names.expression(request, request.path['index']);
   if (expression === undefined || bytes === undefined)
     throw illegal('Validation Failed: 1: mapping source is missing;');
+  await checkForeign(names, request, bytes);
   const mapping = objectIn(bytes);
   refuseLookups(request, mapping);
   const { expand_wildcards: expand } = request.query;
@@ -115,6 +118,7 @@ export async function changeAliases(
 ): Promise<EngineReply> {
   const body = bytes === undefined || bytes.length === 0 ? {} : objectIn(bytes);
   refuseFilters(request, body);
+  await checkForeign(names, request, bytes);
   if (request.op === 'update_aliases') {
     for (const [kind, named] of aliasActions(body['actions'])) {
       await checkAll(names, request, named, kind === 'remove_index' ? 'indices:admin/delete' : undefined);
@@ -137,12 +141,13 @@ export async function changeAliases(
 
 /** Answers the operations on templates: their mappings are translated as those of indices are. */
 export async function putTemplate(
-  { transport, product }: Administration,
+  { transport, product, names }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
   if (request.rights !== undefined)
     throw notOverCluster('writing a template with a key that may use some indices only');
+  await checkForeign(names, request, bytes);
   const body = bytes === undefined ? {} : objectIn(bytes);
   const template = isObject(body['template']) ? body['template'] : {};
   refuseFinalPipeline(template['settings']);

@@ -8,6 +8,7 @@ import {
 
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
+import { mayNameIndices } from './foreign-indices.js';
 import { type Ranked, fuse, shortest } from './fusion.js';
 import { type Span, decode, elements, isObject, members, parse, rawOf, textOf, valueOf, whole } from './json.js';
 import { type Names, encodeExpression } from './names.js';
@@ -86,7 +87,7 @@ export async function search(
   return stoppable(cancel, async (signal) => {
     const path = `/${encodeExpression(expression)}/${endpoint}`;
     const text = body === undefined || body.length === 0 ? undefined : decode(body);
-    if (text === undefined || (!restricted && !TRANSLATED.test(text))) {
+    if (text === undefined || (!restricted && !TRANSLATED.test(text) && !mayNameIndices(text))) {
       return replyOf(await ask(context, request, path, body, signal));
     }
     const read = await readSearch(context, request, expression, text, cancel);
