@@ -1,7 +1,7 @@
 // Faults of a cluster while a server is over it. What answers here is no cluster: only its faults are of interest.
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { type Answering, type Fake, fakeNode } from '../support/cluster/fake.js';
+import { type Answering, type Fake, fakeNodes } from '../support/cluster/fake.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const begun: { fakes: Fake[]; servers: RunningServer[] } = { fakes: [], servers: [] };
@@ -11,10 +11,15 @@ afterEach(async () => {
   await Promise.all(begun.fakes.splice(0).map((fake) => fake.close()));
 });
 
-async function node(answering: Answering = () => undefined): Promise<Fake> {
-  const fake = await fakeNode(answering);
-  begun.fakes.push(fake);
-  return fake;
+async function nodes(count: number, answering: Answering = () => undefined): Promise<Fake[]> {
+  const fakes = await fakeNodes(count, answering);
+  begun.fakes.push(...fakes);
+  return fakes;
+}
+
+async function node(answering?: Answering): Promise<Fake> {
+  const [fake] = await nodes(1, answering);
+  return fake as Fake;
 }
 
 async function over(cluster: string): Promise<RunningServer> {
@@ -29,7 +34,7 @@ const error = (type: string, reason: string, status: number) => ({ status, body:
 
 describe('over a cluster with a fault', () => {
   it('another node is asked when one is gone, and a write that one may have done is not sent again', async () => {
-    const fakes = await Promise.all([node(), node()]);
+    const fakes = await nodes(2);
     const server = await over(fakes.map(({ url }) => url).join(','));
     const [gone, left] = fakes as [Fake, Fake];
     await gone.close();
@@ -48,7 +53,7 @@ describe('over a cluster with a fault', () => {
   it('a write whose connection ends without an answer is sent once and refused, a search is asked again elsewhere', async () => {
     const drops: Answering = ({ path }) =>
       /_update|_search$/.test(path) && !path.startsWith('/.') ? 'drop' : undefined;
-    const [first, second] = await Promise.all([node(drops), node(drops)]);
+    const [first, second] = (await nodes(2, drops)) as [Fake, Fake];
     const server = await over(`${first.url},${second.url}`);
     const answer = await server.request('POST', '/a/_update/1', { doc: {} });
     expect(answer.status).toBe(503);
