@@ -73,6 +73,31 @@ describe('over a cluster with a fault', () => {
     expect(answer.text).not.toContain('<h1>');
   });
 
+  it('an answer that is cut off, or has another form, is the cluster’s fault, and acknowledges nothing', async () => {
+    const torn = { body: '{"hits":{"total"' };
+    const fake = await node(({ path }) => {
+      if (path === '/a/_bulk')
+        return { body: { took: 1, errors: false, items: [{ index: { _id: '1', status: 201 } }] } };
+      if (path === '/a/_msearch') return { body: { responses: [{ hits: { hits: [] } }] } };
+      if (path === '/b/_msearch') return { body: { responses: [{}, {}] } };
+      return /_msearch$|_count$|_search_shards$|_mapping$/.test(path) && !path.startsWith('/.') ? torn : undefined;
+    });
+    const server = await over(fake.url);
+    const ask = async (method: string, path: string, body?: unknown) => {
+      const answer = await server.request(method, path, body);
+      expect([path, answer.status, answer.body.error?.type]).toEqual([path, 502, 'cluster_answer_exception']);
+    };
+    const list = { standard: { query: { match_all: {} } } };
+    const fused = { retriever: { rrf: { retrievers: [list] } } };
+    for (const index of ['a', 'b', 'c']) await ask('POST', `/${index}/_search`, fused);
+    await ask('PUT', '/c/_mapping', { properties: {} });
+    // One of two writes goes through a pipeline, so that the answer is put together here.
+    await server.request('PUT', '/_ingest/pipeline/p', { processors: [{ set: { field: 'a', value: 1 } }] });
+    const lines = ['{"index":{"_id":"1","pipeline":"p"}}', '{}', '{"index":{"_id":"2"}}', '{}'];
+    await ask('POST', '/a/_bulk', `${lines.join('\n')}\n`);
+    await ask('POST', '/_reindex', { source: { index: 'c' }, dest: { index: 'd', pipeline: 'p' } });
+  });
+
   it('a refusal of Sparrow’s own credentials is told apart from one of the caller, and from a block', async () => {
     const fake = await node(({ path }) => {
       if (path === '/secret/_search') return error('security_exception', 'no permissions for [search]', 403);

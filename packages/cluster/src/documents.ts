@@ -3,7 +3,7 @@ import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine'
 import { BulkBody, type BulkItem } from './bulk-body.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
-import { decode, elements, isObject, members, parse, rawOf, whole } from './json.js';
+import { decode, elements, isObject, members, parse, rawOf, whole, malformedAnswer } from './json.js';
 import { type Asker, type Names, encodeExpression } from './names.js';
 import { type Given, type Outcome, type Pipelines, failureOf, noteModels } from './pipelines.js';
 import { replyOf, stoppable } from './search.js';
@@ -118,6 +118,8 @@ export async function bulk(
       const parts = members(text, whole(text).start);
       const list = parts.find(({ name }) => name === 'items');
       items = list === undefined ? [] : elements(text, list.start).map((span) => rawOf(text, span));
+      // What is not said of a write cannot be acknowledged.
+      if (items.length !== left.length) throw malformedAnswer();
       errors ||= parts.some((part) => part.name === 'errors' && rawOf(text, part) === 'true');
     }
     let next = 0;

@@ -2,7 +2,7 @@ import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import { checkForeign } from './foreign-indices.js';
-import { decode, isObject, parse, parseRequest, textOf, without } from './json.js';
+import { decode, isObject, parseRequest, textOf, without, parseAnswer } from './json.js';
 import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
@@ -90,7 +90,7 @@ export async function getMappings({ transport, names }: Administration, request:
   const path = `/${encodeExpression(expression)}${request.op === 'get_mapping' ? '/_mapping' : ''}`;
   const answered = await transport.ask({ method: 'GET', path, query: request.query });
   if (answered.status !== 200 || !answered.body.includes('"sparrow"')) return replyOf(answered);
-  const shown = Object.entries(parse(answered.body.toString()) as Json).map(([name, it]) => [
+  const shown = Object.entries(parseAnswer(answered.body) as Json).map(([name, it]) => [
     name,
     isObject(it) && 'mappings' in it ? { ...it, mappings: fromCluster(it['mappings']) } : it,
   ]);
@@ -168,7 +168,7 @@ export async function getTemplates({ transport }: Administration, request: Engin
   const answered = await transport.ask({ method: 'GET', path, query: request.query });
   if (answered.status !== 200 || !answered.body.includes('"sparrow"')) return replyOf(answered);
   const inner = list === 'index_templates' ? 'index_template' : 'component_template';
-  const found = parse(answered.body.toString()) as Record<string, Record<string, unknown>[]>;
+  const found = parseAnswer(answered.body) as Record<string, Record<string, unknown>[]>;
   const shown = (found[list] ?? []).map((it) => {
     const one = it[inner];
     if (!isObject(one) || !isObject(one['template'])) return it;

@@ -54,6 +54,28 @@ export function parse(text: string): unknown {
 }
 
 /**
+ * Reads what the cluster answered.
+ *
+ * @throws {EngineError} 502 when it is no JSON, which is no fault of the caller's
+ */
+export function parseAnswer(text: string | Buffer): unknown {
+  try {
+    return JSON.parse(text.toString());
+  } catch {
+    throw malformedAnswer();
+  }
+}
+
+/** 502 for an answer of the cluster that is cut off, or has another form than it should have. */
+export function malformedAnswer(): Error {
+  return refusal(
+    502,
+    'cluster_answer_exception',
+    'the cluster answered with something else than the JSON that belongs to the request; it may have carried it out',
+  );
+}
+
+/**
  * Reads the JSON of a request whose pieces are looked at here and sent on. A name that stands twice in an object is refused, as the cluster
  * does: what is checked has to be what is sent, whichever of the two either takes.
  *

@@ -5,6 +5,7 @@ import { EngineError } from '@sparrow-search/engine';
 import { Pool, errors } from 'undici';
 
 import { refusal } from './errors.js';
+import { parseAnswer } from './json.js';
 
 /** Where the cluster is and how one gets in. */
 export interface ClusterOptions {
@@ -119,7 +120,7 @@ export class Transport {
   /** Asks, and reads the answer as JSON. */
   async json(asked: Asked): Promise<{ readonly status: number; readonly body: unknown }> {
     const { status, body } = await this.ask(asked);
-    return { status, body: body.length === 0 ? undefined : (JSON.parse(body.toString()) as unknown) };
+    return { status, body: body.length === 0 ? undefined : parseAnswer(body) };
   }
 
   async close(): Promise<void> {
