@@ -16,6 +16,7 @@ const KINDS: ReadonlySet<string> = new Set<BulkKind>(['index', 'create', 'update
 export class BulkItem {
   readonly #line: string;
   readonly #members: readonly Member[];
+  readonly #source: Buffer;
 
   constructor(
     readonly position: number,
@@ -23,11 +24,17 @@ export class BulkItem {
     line: string,
     found: readonly Member[],
     /** The line behind it; empty for a deletion. */
-    readonly source: string,
+    source: Buffer,
     readonly index: string,
   ) {
     this.#line = line;
     this.#members = found;
+    this.#source = source;
+  }
+
+  /** The line behind it; empty for a deletion. Most documents go on as the bytes that they came as, and nobody asks. */
+  get source(): string {
+    return this.#source.toString();
   }
 
   get id(): string | undefined {
@@ -45,8 +52,9 @@ export class BulkItem {
 
   /** Its lines as the cluster gets them: without a pipeline, which runs here. */
   written(): string {
-    if (this.pipeline === undefined) return `${this.#line}\n${this.source === '' ? '' : `${this.source}\n`}`;
-    return this.#lines(this.index, this.id, this.routing, this.source);
+    const { source } = this;
+    if (this.pipeline === undefined) return `${this.#line}\n${source === '' ? '' : `${source}\n`}`;
+    return this.#lines(this.index, this.id, this.routing, source);
   }
 
   /** Its lines with what a pipeline made of the document. */
@@ -99,30 +107,32 @@ export class BulkBody {
   readonly items: readonly BulkItem[];
 
   /**
+   * @param body UTF-8
    * @param index where writes go that name no index
    * @throws {EngineError} 400 for what is no sequence of actions, 413 for too many of them
    */
-  constructor(text: string, index: string | undefined) {
-    if (text.trim() === '') throw refusal(400, 'parse_exception', 'request body is required');
-    if (!text.endsWith('\n')) throw illegal('The bulk request must be terminated by a newline [\\n]');
-    const lines = new Lines(text);
+  constructor(body: Buffer, index: string | undefined) {
+    if (isBlank(body)) throw refusal(400, 'parse_exception', 'request body is required');
+    if (body.at(-1) !== LINE_END) throw illegal('The bulk request must be terminated by a newline [\\n]');
+    const lines = new Lines(body);
     const items: BulkItem[] = [];
-    for (let line = lines.next(); line !== undefined; line = lines.next()) {
-      if (line.trim() === '') continue;
+    for (let bytes = lines.next(); bytes !== undefined; bytes = lines.next()) {
+      if (isBlank(bytes)) continue;
       if (items.length === MOST_ITEMS) {
         const reason = `a bulk request over a cluster may have at most [${String(MOST_ITEMS)}] actions: send it in parts`;
         throw refusal(413, 'content_too_long_exception', reason);
       }
       const { number } = lines;
+      const line = bytes.toString();
       const { kind, found } = action(line, number);
       const target = targetOf(line, found, number) ?? index;
       if (target === undefined || target === '') {
         throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: index is missing;');
       }
-      let source = '';
+      let source: Buffer = NOTHING;
       if (kind !== 'delete') {
-        source = lines.next() ?? '';
-        if (source.trim() === '')
+        source = lines.next() ?? NOTHING;
+        if (isBlank(source))
           throw illegal(`Malformed action/metadata line [${String(number)}], expected a document behind it`);
       }
       items.push(new BulkItem(items.length, kind, line, found, source, target));
@@ -131,21 +141,29 @@ export class BulkBody {
   }
 }
 
-/** The lines of a text that ends with a line break, one after the other: all of them at once would be a list as long as the text. */
+const LINE_END = 0x0a;
+const NOTHING = Buffer.alloc(0);
+
+/** Whether there is nothing but blanks. */
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));
+}
+
+/** The lines of a body that ends with a line break, one after the other: all of them at once would be a list as long as the body. */
 class Lines {
   /** Of the line that was read last, from 1. */
   number = 0;
-  readonly #text: string;
+  readonly #body: Buffer;
   #from = 0;
 
-  constructor(text: string) {
-    this.#text = text;
+  constructor(body: Buffer) {
+    this.#body = body;
   }
 
-  next(): string | undefined {
-    const end = this.#text.indexOf('\n', this.#from);
+  next(): Buffer | undefined {
+    const end = this.#body.indexOf(LINE_END, this.#from);
     if (end < 0) return undefined;
-    const line = this.#text.slice(this.#from, end);
+    const line = this.#body.subarray(this.#from, end);
     this.#from = end + 1;
     this.number += 1;
     return line;

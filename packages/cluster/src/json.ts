@@ -1,4 +1,4 @@
-import { constants } from 'node:buffer';
+import { constants, isUtf8 } from 'node:buffer';
 
 import { refusal, unparsable } from './errors.js';
 
@@ -36,8 +36,33 @@ export function decode(body: Uint8Array): string {
   try {
     return UTF8.decode(body);
   } catch {
-    throw unparsable('Invalid UTF-8 in the request body');
+    throw notUtf8();
   }
+}
+
+/**
+ * Looks at a body whose text is not needed, which takes a hundredth of the time.
+ *
+ * @throws {EngineError} 400 when it is no UTF-8
+ */
+export function checkUtf8(body: Uint8Array): void {
+  if (!isUtf8(body)) throw notUtf8();
+}
+
+function notUtf8(): Error {
+  return unparsable('Invalid UTF-8 in the request body');
+}
+
+/** The same bytes as a buffer. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+const MARK = Buffer.from('\uFEFF');
+
+/** What is behind the mark of the byte order, with which some programs begin a text. */
+export function withoutMark(bytes: Buffer): Buffer {
+  return bytes[0] === MARK[0] && bytes.subarray(0, MARK.length).equals(MARK) ? bytes.subarray(MARK.length) : bytes;
 }
 
 /**
