@@ -142,6 +142,20 @@ describe('over a cluster with a fault', () => {
     expect(server.output()).toContain('mapper [lease_until] cannot be changed from type [text]');
   });
 
+  it('a hidden index whose shard is not there yet is waited for, and does not end the start', async () => {
+    let missing = 2;
+    const fake = await node(({ method, path }) => {
+      if (method !== 'GET' || !path.startsWith('/.sparrow-state/_doc/') || missing === 0) return undefined;
+      missing -= 1;
+      return error('no_shard_available_action_exception', 'No shard available for [get]', 503);
+    });
+    const server = await over(fake.url);
+    expect(missing).toBe(0);
+    expect(server.output().split('the cluster cannot be used yet')).toHaveLength(3);
+    expect(server.output()).toContain("of Sparrow's index [.sparrow-state] cannot be read or written");
+    expect((await server.request('POST', '/a/_search', SEARCH)).status).toBe(200);
+  });
+
   it('what another version keeps in the hidden index is refused by its number', async () => {
     const kept = { found: true, _seq_no: 3, _primary_term: 1, _source: { text: '{"format":9,"pipelines":{}}' } };
     const fake = await node(({ method, path }) =>
