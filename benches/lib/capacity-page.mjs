@@ -1,0 +1,165 @@
+// The tables of docs/design/capacity.md: what a cluster of so many documents needs, computed from what was measured. Between
+// `<!-- capacity: NAME -->` and `<!-- end -->` stands what is made from the records of the suites `cluster-capacity` and `cluster`.
+import { figure } from './rows.mjs';
+
+const BLOCK = /<!-- capacity: (\w+) -->\n[\s\S]*?<!-- end -->/g;
+
+/** What the tables are computed for, besides the measured constants; the page says so, and why. */
+export const ASSUMED = {
+  documents: [1e7, 1e8, 1e9],
+  /** Copies of each shard besides the first. */
+  replicas: 1,
+  shardBytes: 30e9,
+  shardSeconds: 0.1,
+  searchesPerSecond: 100,
+  loadDays: 10,
+  /** The share of a core, and of a disk, that is to be in use. */
+  busyCores: 0.5,
+  fullDisk: 0.8,
+};
+
+const MILLION = 1e6;
+
+/** The constants of the records, in seconds of a core and in bytes. */
+export function constantsOf(records) {
+  const capacity = records.get('cluster-capacity');
+  const search = records.get('cluster')?.rows.find(({ what }) => what.startsWith('a search, a text:'));
+  if (capacity === undefined || search === undefined) return undefined;
+  const row = (start) => {
+    const found = capacity.rows.find(({ what }) => what.startsWith(start));
+    if (found === undefined) throw new Error(`the record of cluster-capacity has no row [${start}]`);
+    return found;
+  };
+  return {
+    encode: row('encoding a passage').sparrow / MILLION,
+    write: row('writing and merging').sparrow / MILLION,
+    stored: row('a document on the disk').sparrow,
+    searched: row('of which searches read').sparrow,
+    perShard: Math.max(0, row('a search, for each shard').sparrow) / MILLION,
+    perDocument: row('a search, for each million').sparrow / MILLION / MILLION,
+    translate: search.detail.cpuMicros / MILLION,
+    sparrowBytes: row('encoding a passage').detail.sparrowResident,
+  };
+}
+
+/** What so many documents need. @param {ReturnType<typeof constantsOf>} of */
+export function needed(of, documents, assumed = ASSUMED) {
+  const { replicas, shardBytes, shardSeconds, searchesPerSecond, loadDays, busyCores, fullDisk } = assumed;
+  const copies = 1 + replicas;
+  const mostBySize = shardBytes / of.stored;
+  const mostByTime = (shardSeconds - of.perShard) / of.perDocument;
+  const shards = Math.ceil(documents / Math.min(mostBySize, mostByTime));
+  const inShard = documents / shards;
+  const searchSeconds = shards * of.perShard + documents * of.perDocument;
+  const loadSeconds = loadDays * 86_400;
+  const cores = (seconds, perSecond) => (seconds * perSecond) / busyCores;
+  return {
+    documents,
+    shards,
+    inShard,
+    shardSeconds: of.perShard + inShard * of.perDocument,
+    searchSeconds,
+    diskBytes: (documents * of.stored * copies) / fullDisk,
+    cachedBytes: documents * of.searched * copies,
+    searchCores: cores(searchSeconds, searchesPerSecond),
+    sparrowSearchCores: cores(of.translate, searchesPerSecond),
+    encoderCores: cores(of.encode, documents / loadSeconds),
+    writeCores: cores(of.write * copies, documents / loadSeconds),
+  };
+}
+
+/** Fills the blocks of the page. @param {string} page @param {Map<string, object>} records by suite */
+export function fillCapacity(page, records) {
+  const constants = constantsOf(records);
+  if (constants === undefined) return page;
+  const made = { constants: constantsTable, sizes: sizesTable, check: checkTable, records: recordsLine };
+  return page.replace(BLOCK, (_, name) => {
+    const make = made[name];
+    if (make === undefined) throw new Error(`there is no table [${name}]`);
+    return `<!-- capacity: ${name} -->\n${make(constants, records)}\n<!-- end -->`;
+  });
+}
+
+const line = (cells) => `| ${cells.join(' | ')} |`;
+const micros = (seconds) => `${figure(seconds * MILLION)} µs`;
+const bytes = (count) => {
+  const [unit, size] =
+    count >= 1e12 ? ['TB', 1e12] : count >= 1e9 ? ['GB', 1e9] : count >= 1e6 ? ['MB', 1e6] : ['bytes', 1];
+  return `${figure(count / size)} ${unit}`;
+};
+const count = (number) => Math.round(number).toLocaleString('en-US');
+
+function constantsTable(of) {
+  return [
+    line(['', 'what', 'measured']),
+    '|---|---|--:|',
+    line(['E', 'a core’s time for Sparrow to encode a passage', micros(of.encode)]),
+    line([
+      'Q',
+      'a core’s time for Sparrow to answer a search with a text: encoding, translating, passing on',
+      micros(of.translate),
+    ]),
+    line([
+      'W',
+      'a core’s time for the cluster to write a document and to merge it into one segment, in each copy',
+      micros(of.write),
+    ]),
+    line(['A', 'a core’s time of a search for each shard, whatever it holds', micros(of.perShard)]),
+    line(['S', 'a core’s time of a search for each million documents', micros(of.perDocument * MILLION)]),
+    line(['B', 'a document on the disk, with its texts and its tokens as they were sent', bytes(of.stored)]),
+    line(['P', 'of which searches read: postings, terms, norms, columns', bytes(of.searched)]),
+    line(['', 'memory of a Sparrow process with the model at work', bytes(of.sparrowBytes)]),
+  ].join('\n');
+}
+
+function sizesTable(of) {
+  const all = ASSUMED.documents.map((documents) => needed(of, documents));
+  const row = (what, value) => line([what, ...all.map(value)]);
+  return [
+    line(['documents', ...all.map(({ documents }) => count(documents))]),
+    `|---|${all.map(() => '--:').join('|')}|`,
+    row('primary shards', ({ shards }) => count(shards)),
+    row('documents in a shard', ({ inShard }) => count(inShard)),
+    row('one shard’s part of a search', ({ shardSeconds }) => `${figure(shardSeconds * 1000)} ms`),
+    row('a core’s time of a search, over all shards', ({ searchSeconds }) => `${figure(searchSeconds)} s`),
+    row('disk, all copies', ({ diskBytes }) => bytes(diskBytes)),
+    row('memory for what searches read, all copies', ({ cachedBytes }) => bytes(cachedBytes)),
+    row('cluster’s cores for the searches', ({ searchCores }) => figure(searchCores)),
+    row('Sparrow’s cores for the searches', ({ sparrowSearchCores }) => figure(sparrowSearchCores)),
+    row('Sparrow’s cores to encode, while it is loaded', ({ encoderCores }) => figure(encoderCores)),
+    row('cluster’s cores to write, while it is loaded', ({ writeCores }) => figure(writeCores)),
+  ].join('\n');
+}
+
+/** What the record measured again at a larger size, and a search that another record measured on another machine. */
+function checkTable(of, records) {
+  const rows = records.get('cluster-capacity').rows.filter(({ against }) => against !== null);
+  const shown = rows.map(({ what, unit, sparrow, peer, ratio }) =>
+    line([what, `${figure(sparrow)} ${unit}`, `${figure(peer)} ${unit}`, figure(ratio)]),
+  );
+  const http = records.get('http')?.rows.find(({ what }) => what.startsWith('one client, p50'))?.detail.peer;
+  const documents = 200_000;
+  if (http !== undefined) {
+    const expected = (of.perShard + documents * of.perDocument) * MILLION;
+    const measured = http.serverCpuMicros;
+    const what = `a search, ${documents} documents in 1 shard, [another run](../performance.md#a-question-over-http) on another machine, with title and text of the hits`;
+    const unit = 'µs of a core';
+    shown.push(line([what, `${figure(measured)} ${unit}`, `${figure(expected)} ${unit}`, figure(measured / expected)]));
+  }
+  return [line(['', 'measured', 'computed', 'ratio']), '|---|--:|--:|--:|', ...shown].join('\n');
+}
+
+function recordsLine(_, records) {
+  return ['cluster-capacity', 'cluster']
+    .map((suite) => {
+      const { command, date, commit, dirty, seconds, machine } = records.get(suite);
+      const from = `commit ${commit?.slice(0, 10) ?? 'unknown'}${dirty ? ' with changes' : ''}`;
+      const others =
+        machine.load.otherCores === null
+          ? ''
+          : `; other processes used ${machine.load.otherCores} of ${machine.cores} cores`;
+      const size = command.includes('--full') ? 'full' : 'quick';
+      return `- \`${command}\`, ${date.slice(0, 10)}, ${from}, ${count(seconds)} s on ${machine.cpu}${others} ([record](../../benches/results/${suite}-${size}.json))`;
+    })
+    .join('\n');
+}
