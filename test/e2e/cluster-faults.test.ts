@@ -79,6 +79,7 @@ describe('over a cluster with a fault', () => {
       if (path === '/a/_bulk')
         return { body: { took: 1, errors: false, items: [{ index: { _id: '1', status: 201 } }] } };
       if (path === '/a/_msearch') return { body: { responses: [{ hits: { hits: [] } }] } };
+      if (path === '/d/_search_shards') return { body: { acknowledged: true } };
       if (path === '/b/_msearch') return { body: { responses: [{}, {}] } };
       return /_msearch$|_count$|_search_shards$|_mapping$/.test(path) && !path.startsWith('/.') ? torn : undefined;
     });
@@ -95,7 +96,8 @@ describe('over a cluster with a fault', () => {
     await server.request('PUT', '/_ingest/pipeline/p', { processors: [{ set: { field: 'a', value: 1 } }] });
     const lines = ['{"index":{"_id":"1","pipeline":"p"}}', '{}', '{"index":{"_id":"2"}}', '{}'];
     await ask('POST', '/a/_bulk', `${lines.join('\n')}\n`);
-    await ask('POST', '/_reindex', { source: { index: 'c' }, dest: { index: 'd', pipeline: 'p' } });
+    for (const index of ['c', 'd'])
+      await ask('POST', '/_reindex', { source: { index }, dest: { index: 'e', pipeline: 'p' } });
   });
 
   it('a refusal of Sparrow’s own credentials is told apart from one of the caller, and from a block', async () => {
@@ -209,6 +211,24 @@ describe('over a cluster with a fault', () => {
     ]);
     expect((await send('\n'.repeat(1_000_000))).status).toBe(400);
     expect(fake.asked.filter(({ path }) => path === '/a/_bulk')).toEqual([]);
+  });
+
+  it('a name or a value that no address can be made of is refused, and no node is given up for it', async () => {
+    const fake = await node();
+    const server = await over(fake.url);
+    const half = '\\ud800';
+    const bulk = (action: string) => `{"index":{"_id":"1",${action}}}\n{}\n`;
+    for (const [method, path, body] of [
+      ['POST', '/_msearch', `{"index":"a${half}"}\n{}\n`],
+      ['POST', '/_msearch', `{"index":"a","routing":"${half}"}\n{}\n`],
+      ['POST', '/_bulk', bulk(`"_index":"a${half}"`)],
+      ['POST', '/_reindex', `{"source":{"index":"${half}"},"dest":{"index":"b","pipeline":"p"}}`],
+    ] as const) {
+      const answer = await server.request(method, path, body);
+      expect([path, body, answer.status], answer.text).toEqual([path, body, 400]);
+      expect(answer.text).toContain('surrogate without the other one');
+    }
+    expect((await server.request('POST', '/a/_search', SEARCH)).status).toBe(200);
   });
 
   it('a full queue is passed on as it is for a direct write', async () => {

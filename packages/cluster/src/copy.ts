@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
 import { sourceHits } from './hits.js';
-import { isObject, parseAnswer } from './json.js';
+import { isObject, malformedAnswer, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
 import { type Given, type Pipelines, noteModels } from './pipelines.js';
 import type { Product } from './product.js';
@@ -59,6 +59,7 @@ export async function shardsOf(transport: Transport, expression: string): Promis
     indices?: Record<string, { filter?: unknown }>;
     shards: { index: string; shard: number }[][];
   };
+  if (!Array.isArray(found.shards)) throw malformedAnswer();
   return found.shards
     .flatMap(([first]) => (first === undefined ? [] : [first]))
     .map(({ index, shard }) => {
@@ -74,7 +75,9 @@ export async function countOf(transport: Transport, { source, query, maxDocs }: 
   const body = JSON.stringify(query === undefined ? {} : { query });
   const answered = await transport.ask({ method: 'POST', path, body, repeatable: true });
   if (answered.status !== 200) throw passedOn(answered);
-  return Math.min((parseAnswer(answered.body) as { count: number }).count, maxDocs);
+  const { count } = parseAnswer(answered.body) as { count?: unknown };
+  if (typeof count !== 'number') throw malformedAnswer();
+  return Math.min(count, maxDocs);
 }
 
 /**
@@ -143,7 +146,9 @@ async function openView({ transport, product }: Copying, { index, shard }: Shard
   });
   if (answered.status !== 200) throw passedOn(answered);
   const found = parseAnswer(answered.body) as { pit_id?: string; id?: string };
-  return found.pit_id ?? found.id ?? '';
+  const id = found.pit_id ?? found.id;
+  if (id === undefined) throw malformedAnswer();
+  return id;
 }
 
 async function closeView({ transport, product }: Copying, view: string): Promise<void> {

@@ -106,7 +106,7 @@ export class Transport {
         node.restsUntil = 0;
         return checked(answered, node.url);
       } catch (error) {
-        if (error instanceof EngineError) throw error;
+        if (error instanceof EngineError || error instanceof URIError) throw error;
         if (asked.signal?.aborted === true) throw cancelled();
         node.restsUntil = Date.now() + REST_MS;
         failures.push(`${node.url}: ${described(error)}`);
