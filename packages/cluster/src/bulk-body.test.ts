@@ -36,6 +36,10 @@ describe('the lines of a bulk request', () => {
     ['\n\n{"index":{}}\n{}\n{"flush":{}}\n', 'line [5], expected field'],
     ['{"index":{}}\n', 'line [1], expected a document behind it'],
     ['{"index":{}}\n{}\n{"index":{}}\n\n{}\n', 'line [3], expected a document behind it'],
+    ['{"index":{"_index":"a","_inde\\u0078":"b"}}\n{}\n', 'line [1], expected one string for [_index]'],
+    ['{"index":{"_index":["a"]}}\n{}\n', 'line [1], expected one string for [_index]'],
+    ['{"index":{},"ind\\u0065x":{}}\n{}\n', 'line [1], expected an object with one action'],
+    ['{"index":7}\n{}\n', 'line [1], expected an object with one action'],
     ['{"index":{}}\n{}', 'must be terminated by a newline'],
   ])('are named by their number where they are wrong: %j', (text, reason) => {
     expect(refusalOf(text)).toContain(reason);

@@ -1,5 +1,5 @@
 import { illegal, refusal } from './errors.js';
-import { type Member, isObject, members, rawOf, textOf, valueOf, whole } from './json.js';
+import { type Json, type Member, isObject, members, rawOf, textOf, whole } from './json.js';
 import type { Given, Outcome } from './pipelines.js';
 
 export type BulkKind = 'index' | 'create' | 'update' | 'delete';
@@ -12,23 +12,29 @@ const LONGEST_ACTION = 64 * 1024;
 
 const KINDS: ReadonlySet<string> = new Set<BulkKind>(['index', 'create', 'update', 'delete']);
 
+/** What an action says of its document, read once, and where it says it. */
+interface Action {
+  readonly value: Json;
+  readonly members: readonly Member[];
+}
+
 /** One write of a bulk request. */
 export class BulkItem {
   readonly #line: string;
-  readonly #members: readonly Member[];
+  readonly #action: Action;
   readonly #source: Buffer;
 
   constructor(
     readonly position: number,
     readonly kind: BulkKind,
     line: string,
-    found: readonly Member[],
+    action: Action,
     /** The line behind it; empty for a deletion. */
     source: Buffer,
     readonly index: string,
   ) {
     this.#line = line;
-    this.#members = found;
+    this.#action = action;
     this.#source = source;
   }
 
@@ -38,16 +44,16 @@ export class BulkItem {
   }
 
   get id(): string | undefined {
-    return this.#text('_id');
+    return textOf(this.#action.value['_id']);
   }
 
   get routing(): string | undefined {
-    return this.#text('routing');
+    return textOf(this.#action.value['routing']);
   }
 
   /** The pipeline that the item itself names. */
   get pipeline(): string | undefined {
-    return this.#text('pipeline');
+    return textOf(this.#action.value['pipeline']);
   }
 
   /** Its lines as the cluster gets them: without a pipeline, which runs here. */
@@ -87,18 +93,12 @@ export class BulkItem {
     const parts = [`"_index":${JSON.stringify(index)}`];
     if (id !== undefined) parts.push(`"_id":${JSON.stringify(id)}`);
     if (routing !== undefined) parts.push(`"routing":${JSON.stringify(routing)}`);
-    for (const member of this.#members) {
+    for (const member of this.#action.members) {
       if (['_index', '_id', 'routing', 'pipeline'].includes(member.name)) continue;
       // Versions are longer than numbers here are exact.
       parts.push(`${JSON.stringify(member.name)}:${rawOf(this.#line, member)}`);
     }
     return `{"${this.kind}":{${parts.join(',')}}}\n${source}\n`;
-  }
-
-  #text(name: string): string | undefined {
-    const member = this.#members.find((it) => it.name === name);
-    if (member === undefined) return undefined;
-    return textOf(valueOf(this.#line, member));
   }
 }
 
@@ -124,8 +124,8 @@ export class BulkBody {
       }
       const { number } = lines;
       const line = bytes.toString();
-      const { kind, found } = action(line, number);
-      const target = targetOf(line, found, number) ?? index;
+      const { kind, action } = readAction(line, number);
+      const target = targetOf(action, number) ?? index;
       if (target === undefined || target === '') {
         throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: index is missing;');
       }
@@ -135,7 +135,7 @@ export class BulkBody {
         if (isBlank(source))
           throw illegal(`Malformed action/metadata line [${String(number)}], expected a document behind it`);
       }
-      items.push(new BulkItem(items.length, kind, line, found, source, target));
+      items.push(new BulkItem(items.length, kind, line, action, source, target));
     }
     this.items = items;
   }
@@ -171,16 +171,17 @@ class Lines {
 }
 
 /** The index that an action names; the cluster takes null for none. */
-function targetOf(line: string, found: readonly Member[], number: number): string | undefined {
-  const [own, second] = found.filter(({ name }) => name === '_index');
-  const value = own === undefined ? null : valueOf(line, own);
-  if (second !== undefined || (value !== null && typeof value !== 'string')) {
+function targetOf({ value: { _index: value = null }, members: found }: Action, number: number): string | undefined {
+  // Of two the last one would be read here, and perhaps the first one there.
+  const isTwice =
+    found.findIndex(({ name }) => name === '_index') !== found.findLastIndex(({ name }) => name === '_index');
+  if (isTwice || (value !== null && typeof value !== 'string')) {
     throw illegal(`Malformed action/metadata line [${String(number)}], expected one string for [_index]`);
   }
   return value ?? undefined;
 }
 
-function action(line: string, number: number): { readonly kind: BulkKind; readonly found: readonly Member[] } {
+function readAction(line: string, number: number): { readonly kind: BulkKind; readonly action: Action } {
   const malformed = (what: string): Error => illegal(`Malformed action/metadata line [${String(number)}], ${what}`);
   if (line.length > LONGEST_ACTION) throw malformed(`it is longer than [${String(LONGEST_ACTION)}] characters`);
   let value: unknown;
@@ -190,11 +191,12 @@ function action(line: string, number: number): { readonly kind: BulkKind; readon
     throw malformed(String(error));
   }
   const [first, second] = isObject(value) ? members(line, whole(line).start) : [];
-  if (first === undefined || second !== undefined || !isObject(valueOf(line, first))) {
+  const inside = first === undefined || !isObject(value) ? undefined : value[first.name];
+  if (first === undefined || second !== undefined || !isObject(inside)) {
     throw malformed('expected an object with one action');
   }
   if (!KINDS.has(first.name)) {
     throw malformed(`expected field [create], [delete], [index] or [update] but found [${first.name}]`);
   }
-  return { kind: first.name as BulkKind, found: members(line, first.start) };
+  return { kind: first.name as BulkKind, action: { value: inside, members: members(line, first.start) } };
 }

@@ -180,10 +180,11 @@ async function pipelinesOf(
   context: Writing,
   request: EngineRequest,
   items: readonly BulkItem[],
-  defaults: Map<string, Promise<string | undefined>>,
+  defaults: ReadonlyMap<string, Promise<string | undefined>>,
 ): Promise<Map<number, string>> {
   const asked = request.query['pipeline'];
   const found = new Map<number, string>();
+  const known = new Map<string, string | undefined>();
   for (const item of items) {
     const named = item.pipeline ?? asked;
     let pipeline: string | undefined;
@@ -191,9 +192,10 @@ async function pipelinesOf(
     if (named !== undefined && item.kind !== 'update') {
       pipeline = named;
     } else {
-      const known = defaults.get(item.index) ?? pipelineOf(context, undefined, item.index);
-      defaults.set(item.index, known);
-      pipeline = await known;
+      if (!known.has(item.index)) {
+        known.set(item.index, await (defaults.get(item.index) ?? pipelineOf(context, undefined, item.index)));
+      }
+      pipeline = known.get(item.index);
     }
     if (pipeline !== undefined) found.set(item.position, pipeline);
   }
@@ -276,13 +278,13 @@ async function refuseItems(
   items: readonly BulkItem[],
   own: Map<number, string>,
 ): Promise<void> {
-  const decided = new Map<string, Promise<Outcome | undefined>>();
+  // Thousands of items are for an index or two: each is decided about once.
+  const decided = new Map<string, Outcome | undefined>();
   for (const item of items) {
     const kind = item.kind === 'index' && item.id === undefined ? 'create' : item.kind;
-    const key = JSON.stringify([item.index, kind]);
-    const known = decided.get(key) ?? refusalOf(context, request, item.index, kind);
-    decided.set(key, known);
-    const refused = await known;
+    const key = `${kind} ${item.index}`;
+    if (!decided.has(key)) decided.set(key, await refusalOf(context, request, item.index, kind));
+    const refused = decided.get(key);
     if (refused !== undefined) own.set(item.position, item.failed(refused));
   }
 }

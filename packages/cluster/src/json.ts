@@ -119,7 +119,7 @@ export function parseRequest(text: string): unknown {
       const names = open.at(-1);
       // A text that a colon follows is a name.
       if (names !== undefined && text[blank(text, end)] === ':') {
-        const name = JSON.parse(text.slice(place, end)) as string;
+        const name = nameAt(text, place, end);
         if (names.has(name)) throw unparsable(`Duplicate field '${name}'`);
         names.add(name);
       }
@@ -157,12 +157,18 @@ export function members(text: string, at: number): Member[] {
     const nameEnd = skip(text, place);
     const start = blank(text, blank(text, nameEnd) + 1);
     const end = skip(text, start);
-    found.push({ name: JSON.parse(text.slice(place, nameEnd)) as string, start, end });
+    found.push({ name: nameAt(text, place, nameEnd), start, end });
     place = blank(text, end);
     if (text[place] !== ',') break;
     place = blank(text, place + 1);
   }
   return found;
+}
+
+/** The name that stands between two places, in quotes. */
+function nameAt(text: string, start: number, end: number): string {
+  const inside = text.slice(start + 1, end - 1);
+  return inside.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : inside;
 }
 
 /** The elements of the array that begins at `at`, in a text that is known to be JSON. */
