@@ -36,20 +36,6 @@ export function exponent(points) {
 }
 
 /**
- * The straight line that fits best.
- *
- * @param {[size: number, cost: number][]} points at least two sizes
- * @returns {{ slope: number, at: (size: number) => number }} `at` gives the cost of a size
- */
-export function straightLine(points) {
-  const mean = (column) => points.reduce((sum, point) => sum + point[column], 0) / points.length;
-  const [x, y] = [mean(0), mean(1)];
-  const above = points.reduce((sum, point) => sum + (point[0] - x) * (point[1] - y), 0);
-  const slope = above / points.reduce((sum, point) => sum + (point[0] - x) ** 2, 0);
-  return { slope, at: (size) => y + slope * (size - x) };
-}
-
-/**
  * Overlap of ranked lists with the exact ones, ties counted in favour: a returned document is right when its own exact score
  * reaches the k-th exact score (less a relative `tolerance`). A document returned twice counts once.
  *
