@@ -1,5 +1,6 @@
 // The tables of docs/design/capacity.md: what a cluster of so many documents needs, computed from what was measured. Between
-// `<!-- capacity: NAME -->` and `<!-- end -->` stands what is made from the records of the suites `cluster-capacity` and `cluster`.
+// `<!-- capacity: NAME -->` and `<!-- end -->` stands what is made from the records of the suites `cluster-capacity`, `cluster`, `http` and
+// `sparse-search`.
 import { figure } from './rows.mjs';
 
 const BLOCK = /<!-- capacity: (\w+) -->\n[\s\S]*?<!-- end -->/g;
@@ -11,7 +12,7 @@ export const ASSUMED = {
   replicas: 1,
   shardBytes: 30e9,
   shardSeconds: 0.1,
-  searchesPerSecond: 100,
+  searchesPerSecond: 10,
   loadDays: 10,
   /** The share of a core, and of a disk, that is to be in use. */
   busyCores: 0.5,
@@ -20,44 +21,50 @@ export const ASSUMED = {
 
 const MILLION = 1e6;
 
-/** The constants of the records, in seconds of a core and in bytes. */
+/** The constants of the records, in seconds of a core and in bytes; undefined where one of the records is missing. */
 export function constantsOf(records) {
-  const capacity = records.get('cluster-capacity');
-  const search = records.get('cluster')?.rows.find(({ what }) => what.startsWith('a search, a text:'));
-  if (capacity === undefined || search === undefined) return undefined;
-  const row = (start) => {
-    const found = capacity.rows.find(({ what }) => what.startsWith(start));
-    if (found === undefined) throw new Error(`the record of cluster-capacity has no row [${start}]`);
+  const [capacity, cluster, http] = ['cluster-capacity', 'cluster', 'http'].map((suite) => records.get(suite));
+  if (capacity === undefined || cluster === undefined || http === undefined) return undefined;
+  const row = (record, start) => {
+    const found = record.rows.find(({ what }) => what.startsWith(start));
+    if (found === undefined) throw new Error(`the record of ${record.suite} has no row [${start}]`);
     return found;
   };
+  // The smallest shard comes first: what is left of a search where there is next to nothing to search.
+  const perSearch = row(capacity, 'a search,').sparrow / MILLION;
+  const large = largeShard(http);
   return {
-    encode: row('encoding a passage').sparrow / MILLION,
-    write: row('writing and merging').sparrow / MILLION,
-    stored: row('a document on the disk').sparrow,
-    searched: row('of which searches read').sparrow,
-    perShard: Math.max(0, row('a search, for each shard').sparrow) / MILLION,
-    perDocument: row('a search, for each million').sparrow / MILLION / MILLION,
-    translate: search.detail.cpuMicros / MILLION,
-    sparrowBytes: row('encoding a passage').detail.sparrowResident,
+    encode: row(capacity, 'encoding a passage').sparrow / MILLION,
+    write: row(capacity, 'writing and merging').sparrow / MILLION,
+    stored: row(capacity, 'a document on the disk').sparrow,
+    searched: row(capacity, 'of which searches read').sparrow,
+    perSearch,
+    perDocument: (large.seconds - perSearch) / large.documents,
+    translate: row(cluster, 'a search, a text').detail.cpuMicros / MILLION,
+    sparrowBytes: row(capacity, 'encoding a passage').detail.sparrowResident,
   };
+}
+
+/** A search of OpenSearch over a shard of some size, from the record of the suite `http`. */
+function largeShard({ rows, notes }) {
+  const documents = Number(/over (\d+) documents/.exec(notes.join())[1]);
+  const { serverCpuMicros } = rows.find(({ what }) => what.startsWith('one client, p50')).detail.peer;
+  return { documents, seconds: serverCpuMicros / MILLION };
 }
 
 /** What so many documents need. @param {ReturnType<typeof constantsOf>} of */
 export function needed(of, documents, assumed = ASSUMED) {
   const { replicas, shardBytes, shardSeconds, searchesPerSecond, loadDays, busyCores, fullDisk } = assumed;
   const copies = 1 + replicas;
-  const mostBySize = shardBytes / of.stored;
-  const mostByTime = (shardSeconds - of.perShard) / of.perDocument;
-  const shards = Math.ceil(documents / Math.min(mostBySize, mostByTime));
-  const inShard = documents / shards;
-  const searchSeconds = shards * of.perShard + documents * of.perDocument;
+  const shards = Math.ceil(documents / Math.min(shardBytes / of.stored, shardSeconds / of.perDocument));
+  const searchSeconds = of.perSearch + documents * of.perDocument;
   const loadSeconds = loadDays * 86_400;
   const cores = (seconds, perSecond) => (seconds * perSecond) / busyCores;
   return {
     documents,
     shards,
-    inShard,
-    shardSeconds: of.perShard + inShard * of.perDocument,
+    inShard: documents / shards,
+    shardSeconds: (documents / shards) * of.perDocument,
     searchSeconds,
     diskBytes: (documents * of.stored * copies) / fullDisk,
     cachedBytes: documents * of.searched * copies,
@@ -104,7 +111,7 @@ function constantsTable(of) {
       'a core’s time for the cluster to write a document and to merge it into one segment, in each copy',
       micros(of.write),
     ]),
-    line(['A', 'a core’s time of a search for each shard, whatever it holds', micros(of.perShard)]),
+    line(['A', 'a core’s time of a search, whatever there is to search', micros(of.perSearch)]),
     line(['S', 'a core’s time of a search for each million documents', micros(of.perDocument * MILLION)]),
     line(['B', 'a document on the disk, with its texts and its tokens as they were sent', bytes(of.stored)]),
     line(['P', 'of which searches read: postings, terms, norms, columns', bytes(of.searched)]),
@@ -132,25 +139,34 @@ function sizesTable(of) {
 }
 
 /** What the record measured again at a larger size, and a search that another record measured on another machine. */
+/** What was measured apart from the constants, against what they give. */
 function checkTable(of, records) {
-  const rows = records.get('cluster-capacity').rows.filter(({ against }) => against !== null);
-  const shown = rows.map(({ what, unit, sparrow, peer, ratio }) =>
-    line([what, `${figure(sparrow)} ${unit}`, `${figure(peer)} ${unit}`, figure(ratio)]),
-  );
-  const http = records.get('http')?.rows.find(({ what }) => what.startsWith('one client, p50'))?.detail.peer;
-  const documents = 200_000;
-  if (http !== undefined) {
-    const expected = (of.perShard + documents * of.perDocument) * MILLION;
-    const measured = http.serverCpuMicros;
-    const what = `a search, ${documents} documents in 1 shard, [another run](../performance.md#a-question-over-http) on another machine, with title and text of the hits`;
-    const unit = 'µs of a core';
-    shown.push(line([what, `${figure(measured)} ${unit}`, `${figure(expected)} ${unit}`, figure(measured / expected)]));
+  const rows = records.get('cluster-capacity').rows.slice(1);
+  const shown = [];
+  const add = (what, measured, computed, show) =>
+    shown.push(line([what, show(measured), show(computed), figure(measured / computed)]));
+  for (const { what, sparrow } of rows.filter(({ what }) => what.startsWith('a search,')).slice(1)) {
+    const documents = Number(/(\d+) documents/.exec(what)[1]);
+    add(what, sparrow / MILLION, of.perSearch + documents * of.perDocument, micros);
+  }
+  for (const { what, sparrow, peer } of rows.filter(({ against }) => against !== null)) add(what, sparrow, peer, bytes);
+  for (const { what, detail } of records.get('sparse-search')?.rows ?? []) {
+    const documents = Number(/^exact top 10, ([\d,]+) documents, p50$/.exec(what)?.[1].replaceAll(',', ''));
+    const lucene = detail?.peer?.default === undefined ? undefined : Object.values(detail.peer);
+    if (Number.isNaN(documents) || lucene === undefined) continue;
+    const mean = Math.min(...lucene.map((mode) => mode.mean)) / 1000;
+    add(
+      `Lucene 10 alone, in process, one shard of ${count(documents)} documents`,
+      mean,
+      documents * of.perDocument,
+      micros,
+    );
   }
   return [line(['', 'measured', 'computed', 'ratio']), '|---|--:|--:|--:|', ...shown].join('\n');
 }
 
 function recordsLine(_, records) {
-  return ['cluster-capacity', 'cluster']
+  return ['cluster-capacity', 'cluster', 'http']
     .map((suite) => {
       const { command, date, commit, dirty, seconds, machine } = records.get(suite);
       const from = `commit ${commit?.slice(0, 10) ?? 'unknown'}${dirty ? ' with changes' : ''}`;

@@ -29,7 +29,8 @@ export async function withClusterServers(cluster, count, work, node = []) {
   try {
     for (let number = 0; number < count; number += 1) {
       const args = [...node, CLI, '--cluster', cluster];
-      servers.push(await startServer(process.execPath, args, join(folder, String(number))));
+      // A session of its own would make every answer wait where others use the machine: 8.7 ms and not 0.9 in one run.
+      servers.push(await startServer(process.execPath, args, join(folder, String(number)), { ownSession: false }));
     }
     return await work(
       servers.map(({ url, pid }) => ({

@@ -15,7 +15,7 @@ export const title = 'Over a cluster, against the bare cluster';
 
 const SIZES = {
   quick: { encoded: 1000, searches: { rounds: 2, count: 100 }, loads: 3, clients: { rounds: 2, count: 400 } },
-  full: { encoded: 1000, searches: { rounds: 6, count: 150 }, loads: 7, clients: { rounds: 3, count: 400 } },
+  full: { encoded: 500, searches: { rounds: 6, count: 150 }, loads: 12, clients: { rounds: 3, count: 300 } },
 };
 const MODEL = '.sparse_encoder_model_2';
 const FIELD = 'tokens';
