@@ -141,15 +141,17 @@ function sizesTable(of) {
 /** What the record measured again at a larger size, and a search that another record measured on another machine. */
 /** What was measured apart from the constants, against what they give. */
 function checkTable(of, records) {
-  const rows = records.get('cluster-capacity').rows.slice(1);
+  const rows = records.get('cluster-capacity').rows;
   const shown = [];
   const add = (what, measured, computed, show) =>
     shown.push(line([what, show(measured), show(computed), figure(measured / computed)]));
-  for (const { what, sparrow } of rows.filter(({ what }) => what.startsWith('a search,')).slice(1)) {
-    const documents = Number(/(\d+) documents/.exec(what)[1]);
+  for (const { what, sparrow } of rows) {
+    const documents = Number(/^a search, (\d+) documents in \d+ shards?$/.exec(what)?.[1]);
+    if (Number.isNaN(documents)) continue;
     add(what, sparrow / MILLION, of.perSearch + documents * of.perDocument, micros);
   }
-  for (const { what, sparrow, peer } of rows.filter(({ against }) => against !== null)) add(what, sparrow, peer, bytes);
+  const onDisk = rows.filter(({ what, peer }) => what.startsWith('a document on the disk') && peer !== null);
+  for (const { what, sparrow, peer } of onDisk) add(what, sparrow, peer, bytes);
   for (const { what, detail } of records.get('sparse-search')?.rows ?? []) {
     const documents = Number(/^exact top 10, ([\d,]+) documents, p50$/.exec(what)?.[1].replaceAll(',', ''));
     const lucene = detail?.peer?.default === undefined ? undefined : Object.values(detail.peer);

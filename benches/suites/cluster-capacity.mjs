@@ -14,7 +14,7 @@ export const title = 'What a cluster needs for so many documents';
 
 const SIZES = {
   quick: { sizes: [1000, 2000, 4000], questions: 100, passes: 2 },
-  full: { sizes: [1000, 2000, 4000], questions: 200, passes: 3 },
+  full: { sizes: [1000, 2000, 4000], questions: 300, passes: 5 },
 };
 /** How many times the documents of the largest size make the two indices by which the arithmetic is checked. */
 const TIMES = 4;
