@@ -29,7 +29,7 @@ export async function withClusterServers(cluster, count, work, node = []) {
   try {
     for (let number = 0; number < count; number += 1) {
       const args = [...node, CLI, '--cluster', cluster];
-      // A session of its own would make every answer wait where others use the machine: 8.7 ms and not 0.9 in one run.
+      // In a session of its own an answer would wait at every step from one process to the next where others use the machine.
       servers.push(await startServer(process.execPath, args, join(folder, String(number)), { ownSession: false }));
     }
     return await work(
