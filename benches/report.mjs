@@ -1,11 +1,12 @@
 // node benches/report.mjs [--check]
 //
-// Writes the tables of docs/performance.md, docs/reliability.md and docs/limits.md from the records in benches/results/ (the full ones,
-// else the quick ones). --check only says whether the pages are what they give, as a test does.
+// Writes the tables of docs/performance.md, docs/reliability.md, docs/limits.md and docs/design/capacity.md from the records in
+// benches/results/ (the full ones, else the quick ones). --check only says whether the pages are what they give, as a test does.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 
 import { at } from '../scripts/lib/paths.mjs';
+import { fillCapacity } from './lib/capacity-page.mjs';
 import { fillCounts } from './lib/counts-page.mjs';
 import { fillPage } from './lib/page.mjs';
 
@@ -14,6 +15,7 @@ export const PAGES = new Map([
   ['performance.md', fillPage],
   ['reliability.md', fillCounts],
   ['limits.md', fillCounts],
+  ['design/capacity.md', fillCapacity],
 ]);
 
 /** The newest kind of record of each suite. */

@@ -9,9 +9,13 @@ import { threadCpu } from './servers.mjs';
 
 const LOAD = fileURLToPath(new URL('load.mjs', import.meta.url));
 
+/** Milliseconds of processor time that all threads of all processes of a server have had. */
+export const processorTime = ({ pid, pids = [pid] }) =>
+  pids.flatMap((one) => [...threadCpu(one).values()]).reduce((sum, nanoseconds) => sum + nanoseconds / 1e6, 0);
+
 /**
  * @param {{ work: string }} context
- * @param {object} server one of `servers.mjs`
+ * @param {object} server one of `servers.mjs`; with `urls` and `pids` of several that are alike, all of them share the clients
  * @param {{ text: string, tokens?: Record<string, number> }[]} requests
  * @param {{ clients: number, count: number, warm: number, probe?: string }} plan
  */
@@ -19,7 +23,8 @@ export async function ask(context, server, requests, plan) {
   const folder = mkdtempSync(join(context.work, 'load-'));
   const file = join(folder, 'plan.json');
   const bodies = requests.slice(0, plan.count + plan.warm).map((request) => JSON.stringify(server.query(request)));
-  writeFileSync(file, JSON.stringify({ ...plan, url: server.url, path: server.path, headers: server.headers, bodies }));
+  const { url, urls, path, headers } = server;
+  writeFileSync(file, JSON.stringify({ ...plan, url, urls, path, headers, bodies }));
   try {
     const child = fork(LOAD, [file]);
     let before;
@@ -27,12 +32,12 @@ export async function ask(context, server, requests, plan) {
       child.on('message', async (message) => {
         if (message !== 'warm') return resolve(message);
         await server.eventLoopDelay?.();
-        before = { process: usage(server.pid).cpuMs, threads: threadCpu(server.pid) };
+        before = { process: processorTime(server), threads: threadCpu(server.pid) };
         child.send('go');
       });
       child.on('exit', (code) => reject(new Error(`the load ended with ${code}`)));
     });
-    const cpuMicros = ((usage(server.pid).cpuMs - before.process) * 1000) / plan.count;
+    const cpuMicros = ((processorTime(server) - before.process) * 1000) / plan.count;
     const { anonymous, resident } = usage(server.pid);
     const threads = {};
     for (const [name, spent] of threadCpu(server.pid)) {

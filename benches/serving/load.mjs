@@ -10,9 +10,12 @@ import { Connection } from './wire.mjs';
 /** A trivial request is sent this often beside the load. */
 const PROBE_EVERY_MS = 20;
 
-/** url, path, headers, bodies (array of strings), warm (requests before the clock runs), count (requests), clients, probe (path) */
+/** url, or urls that share the clients; path, headers, bodies (array of strings), warm (requests before the clock runs), count (requests), clients, probe (path) */
 const plan = JSON.parse(readFileSync(process.argv[2], 'utf8'));
-const connections = await Promise.all(Array.from({ length: plan.clients }, () => Connection.open(plan.url)));
+const urls = plan.urls ?? [plan.url];
+const connections = await Promise.all(
+  Array.from({ length: plan.clients }, (_, number) => Connection.open(urls[number % urls.length])),
+);
 const messages = plan.bodies.map((body) => connections[0].encode('POST', plan.path, plan.headers, body));
 
 const latencies = new Float64Array(plan.count);

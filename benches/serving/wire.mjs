@@ -59,6 +59,10 @@ export class Connection {
    */
   send(bytes) {
     return new Promise((resolve, reject) => {
+      if (this.#socket.destroyed) {
+        reject(new Error('the server closed the connection before this request'));
+        return;
+      }
       this.#waiting = { resolve, reject };
       this.#socket.write(bytes);
     });

@@ -30,6 +30,7 @@ export const MENU = [
       'security.md',
       'snapshots.md',
       'cluster.md',
+      'design/capacity.md',
       'platforms.md',
       'deploy/README.md',
     ],

@@ -24,20 +24,23 @@ function eventOf(line) {
 }
 
 /**
- * Starts a server without waiting for it, in a process group of its own: `npm start` has children, and all of them are to end.
+ * Starts a server without waiting for it, in a process group of its own: `npm start` has children, and all of them are to end. Such a group
+ * is a session: Linux shares a full machine out between sessions, so that an answer waits for those of others at each step from one to
+ * another.
  *
  * @param {string} command
  * @param {string[]} args what starts it, without --port and --data
  * @param {string} data
+ * @param {{ ownSession?: boolean }} [options] false: in the session of who starts it, for a program without children
  * @returns `ready` resolves with its address and the milliseconds it took, or rejects where it ends before; `exited` with its exit code
  */
-export function spawnServer(command, args, data) {
+export function spawnServer(command, args, data, { ownSession = true } = {}) {
   const begun = performance.now();
   const child = spawn(command, [...args, '--port', '0', '--data', data], {
     cwd: ROOT,
     env: serverEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
+    detached: ownSession,
   });
   let output = '';
   const exited = new Promise((resolve) => child.on('exit', resolve));
@@ -59,8 +62,8 @@ export function spawnServer(command, args, data) {
 }
 
 /** Starts a server as {@link spawnServer} does and waits until it says that it is ready. */
-export async function startServer(command, args, data) {
-  const { pid, ready, exited, output } = spawnServer(command, args, data);
+export async function startServer(command, args, data, { ownSession = true } = {}) {
+  const { pid, ready, exited, output } = spawnServer(command, args, data, { ownSession });
   const { url, readyMs } = await ready;
   return {
     pid,
@@ -68,7 +71,7 @@ export async function startServer(command, args, data) {
     readyMs,
     output,
     async stop() {
-      process.kill(-pid, 'SIGTERM');
+      process.kill(ownSession ? -pid : pid, 'SIGTERM');
       await exited;
     },
   };

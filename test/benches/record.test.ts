@@ -85,6 +85,12 @@ describe('a page', () => {
     expect(PAGES.get(name)?.(text, readRecords())).toBe(text);
   });
 
+  it('computes what a cluster needs from the records: design/capacity.md', () => {
+    const text = readFileSync(new URL('docs/design/capacity.md', ROOT), 'utf8');
+    expect(text.match(/<!-- capacity: \w+ -->\n\|/g)).toHaveLength(3);
+    expect(PAGES.get('design/capacity.md')?.(text, readRecords())).toBe(text);
+  });
+
   it('shows what was counted, and keeps what it says without a record', () => {
     const end = beginRecord({ suite: 'corruption', title: 'a test', command: 'npm run test:corruption' });
     const counts = { damaged: 10_000, detected: 9000, harmless: 1000, wrong: 0, panics: 0, hangs: 0 };

@@ -1,7 +1,7 @@
 // Faults of a cluster while a server is over it. What answers here is no cluster: only its faults are of interest.
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { type Answering, type Fake, fakeNode } from '../support/cluster/fake.js';
+import { type Answering, type Fake, fakeNodes } from '../support/cluster/fake.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const begun: { fakes: Fake[]; servers: RunningServer[] } = { fakes: [], servers: [] };
@@ -11,10 +11,15 @@ afterEach(async () => {
   await Promise.all(begun.fakes.splice(0).map((fake) => fake.close()));
 });
 
-async function node(answering: Answering = () => undefined): Promise<Fake> {
-  const fake = await fakeNode(answering);
-  begun.fakes.push(fake);
-  return fake;
+async function nodes(count: number, answering: Answering = () => undefined): Promise<Fake[]> {
+  const fakes = await fakeNodes(count, answering);
+  begun.fakes.push(...fakes);
+  return fakes;
+}
+
+async function node(answering?: Answering): Promise<Fake> {
+  const [fake] = await nodes(1, answering);
+  return fake as Fake;
 }
 
 async function over(cluster: string): Promise<RunningServer> {
@@ -29,7 +34,7 @@ const error = (type: string, reason: string, status: number) => ({ status, body:
 
 describe('over a cluster with a fault', () => {
   it('another node is asked when one is gone, and a write that one may have done is not sent again', async () => {
-    const fakes = await Promise.all([node(), node()]);
+    const fakes = await nodes(2);
     const server = await over(fakes.map(({ url }) => url).join(','));
     const [gone, left] = fakes as [Fake, Fake];
     await gone.close();
@@ -48,7 +53,7 @@ describe('over a cluster with a fault', () => {
   it('a write whose connection ends without an answer is sent once and refused, a search is asked again elsewhere', async () => {
     const drops: Answering = ({ path }) =>
       /_update|_search$/.test(path) && !path.startsWith('/.') ? 'drop' : undefined;
-    const [first, second] = await Promise.all([node(drops), node(drops)]);
+    const [first, second] = (await nodes(2, drops)) as [Fake, Fake];
     const server = await over(`${first.url},${second.url}`);
     const answer = await server.request('POST', '/a/_update/1', { doc: {} });
     expect(answer.status).toBe(503);
@@ -66,6 +71,33 @@ describe('over a cluster with a fault', () => {
     expect(answer.status).toBe(503);
     expect(answer.body.error.reason).toContain('it answered with [text/html] and not with JSON');
     expect(answer.text).not.toContain('<h1>');
+  });
+
+  it('an answer that is cut off, or has another form, is the cluster’s fault, and acknowledges nothing', async () => {
+    const torn = { body: '{"hits":{"total"' };
+    const fake = await node(({ path }) => {
+      if (path === '/a/_bulk')
+        return { body: { took: 1, errors: false, items: [{ index: { _id: '1', status: 201 } }] } };
+      if (path === '/a/_msearch') return { body: { responses: [{ hits: { hits: [] } }] } };
+      if (path === '/d/_search_shards') return { body: { acknowledged: true } };
+      if (path === '/b/_msearch') return { body: { responses: [{}, {}] } };
+      return /_msearch$|_count$|_search_shards$|_mapping$/.test(path) && !path.startsWith('/.') ? torn : undefined;
+    });
+    const server = await over(fake.url);
+    const ask = async (method: string, path: string, body?: unknown) => {
+      const answer = await server.request(method, path, body);
+      expect([path, answer.status, answer.body.error?.type]).toEqual([path, 502, 'cluster_answer_exception']);
+    };
+    const list = { standard: { query: { match_all: {} } } };
+    const fused = { retriever: { rrf: { retrievers: [list] } } };
+    for (const index of ['a', 'b', 'c']) await ask('POST', `/${index}/_search`, fused);
+    await ask('PUT', '/c/_mapping', { properties: {} });
+    // One of two writes goes through a pipeline, so that the answer is put together here.
+    await server.request('PUT', '/_ingest/pipeline/p', { processors: [{ set: { field: 'a', value: 1 } }] });
+    const lines = ['{"index":{"_id":"1","pipeline":"p"}}', '{}', '{"index":{"_id":"2"}}', '{}'];
+    await ask('POST', '/a/_bulk', `${lines.join('\n')}\n`);
+    for (const index of ['c', 'd'])
+      await ask('POST', '/_reindex', { source: { index }, dest: { index: 'e', pipeline: 'p' } });
   });
 
   it('a refusal of Sparrow’s own credentials is told apart from one of the caller, and from a block', async () => {
@@ -110,6 +142,20 @@ describe('over a cluster with a fault', () => {
     expect(completed).toHaveLength(3);
     expect(JSON.parse(completed[0]?.body ?? '{}').properties.lease_until).toEqual({ type: 'long' });
     expect(server.output()).toContain('mapper [lease_until] cannot be changed from type [text]');
+  });
+
+  it('a hidden index whose shard is not there yet is waited for, and does not end the start', async () => {
+    let missing = 2;
+    const fake = await node(({ method, path }) => {
+      if (method !== 'GET' || !path.startsWith('/.sparrow-state/_doc/') || missing === 0) return undefined;
+      missing -= 1;
+      return error('no_shard_available_action_exception', 'No shard available for [get]', 503);
+    });
+    const server = await over(fake.url);
+    expect(missing).toBe(0);
+    expect(server.output().split('the cluster cannot be used yet')).toHaveLength(3);
+    expect(server.output()).toContain("of Sparrow's index [.sparrow-state] cannot be read or written");
+    expect((await server.request('POST', '/a/_search', SEARCH)).status).toBe(200);
   });
 
   it('what another version keeps in the hidden index is refused by its number', async () => {
@@ -165,6 +211,24 @@ describe('over a cluster with a fault', () => {
     ]);
     expect((await send('\n'.repeat(1_000_000))).status).toBe(400);
     expect(fake.asked.filter(({ path }) => path === '/a/_bulk')).toEqual([]);
+  });
+
+  it('a name or a value that no address can be made of is refused, and no node is given up for it', async () => {
+    const fake = await node();
+    const server = await over(fake.url);
+    const half = '\\ud800';
+    const bulk = (action: string) => `{"index":{"_id":"1",${action}}}\n{}\n`;
+    for (const [method, path, body] of [
+      ['POST', '/_msearch', `{"index":"a${half}"}\n{}\n`],
+      ['POST', '/_msearch', `{"index":"a","routing":"${half}"}\n{}\n`],
+      ['POST', '/_bulk', bulk(`"_index":"a${half}"`)],
+      ['POST', '/_reindex', `{"source":{"index":"${half}"},"dest":{"index":"b","pipeline":"p"}}`],
+    ] as const) {
+      const answer = await server.request(method, path, body);
+      expect([path, body, answer.status], answer.text).toEqual([path, body, 400]);
+      expect(answer.text).toContain('surrogate without the other one');
+    }
+    expect((await server.request('POST', '/a/_search', SEARCH)).status).toBe(200);
   });
 
   it('a full queue is passed on as it is for a direct write', async () => {

@@ -1,5 +1,5 @@
 import { illegal, refusal } from './errors.js';
-import { type Member, isObject, members, rawOf, textOf, valueOf, whole } from './json.js';
+import { type Json, type Member, isObject, members, rawOf, textOf, whole } from './json.js';
 import type { Given, Outcome } from './pipelines.js';
 
 export type BulkKind = 'index' | 'create' | 'update' | 'delete';
@@ -12,41 +12,55 @@ const LONGEST_ACTION = 64 * 1024;
 
 const KINDS: ReadonlySet<string> = new Set<BulkKind>(['index', 'create', 'update', 'delete']);
 
+/** What an action says of its document, read once, and where it says it. */
+interface Action {
+  readonly value: Json;
+  readonly members: readonly Member[];
+}
+
 /** One write of a bulk request. */
 export class BulkItem {
   readonly #line: string;
-  readonly #members: readonly Member[];
+  readonly #action: Action;
+  readonly #source: Buffer;
 
   constructor(
     readonly position: number,
     readonly kind: BulkKind,
     line: string,
-    found: readonly Member[],
+    action: Action,
     /** The line behind it; empty for a deletion. */
-    readonly source: string,
+    source: Buffer,
     readonly index: string,
   ) {
     this.#line = line;
-    this.#members = found;
+    this.#action = action;
+    this.#source = source;
+  }
+
+  /** The line behind it; empty for a deletion. Most documents go on as the bytes that they came as, and nobody asks. */
+  get source(): string {
+    return this.#source.toString();
   }
 
   get id(): string | undefined {
-    return this.#text('_id');
+    return textOf(this.#action.value['_id']);
   }
 
   get routing(): string | undefined {
-    return this.#text('routing');
+    return textOf(this.#action.value['routing']);
   }
 
   /** The pipeline that the item itself names. */
   get pipeline(): string | undefined {
-    return this.#text('pipeline');
+    return textOf(this.#action.value['pipeline']);
   }
 
   /** Its lines as the cluster gets them: without a pipeline, which runs here. */
   written(): string {
-    if (this.pipeline === undefined) return `${this.#line}\n${this.source === '' ? '' : `${this.source}\n`}`;
-    return this.#lines(this.index, this.id, this.routing, this.source);
+    const { source } = this;
+    if (this.pipeline === undefined) return `${this.#line}\n${source === '' ? '' : `${source}\n`}`;
+    return this.#lines(this.index, this.id, this.routing, source);
   }
 
   /** Its lines with what a pipeline made of the document. */
@@ -79,18 +93,12 @@ export class BulkItem {
     const parts = [`"_index":${JSON.stringify(index)}`];
     if (id !== undefined) parts.push(`"_id":${JSON.stringify(id)}`);
     if (routing !== undefined) parts.push(`"routing":${JSON.stringify(routing)}`);
-    for (const member of this.#members) {
+    for (const member of this.#action.members) {
       if (['_index', '_id', 'routing', 'pipeline'].includes(member.name)) continue;
       // Versions are longer than numbers here are exact.
       parts.push(`${JSON.stringify(member.name)}:${rawOf(this.#line, member)}`);
     }
     return `{"${this.kind}":{${parts.join(',')}}}\n${source}\n`;
-  }
-
-  #text(name: string): string | undefined {
-    const member = this.#members.find((it) => it.name === name);
-    if (member === undefined) return undefined;
-    return textOf(valueOf(this.#line, member));
   }
 }
 
@@ -99,53 +107,63 @@ export class BulkBody {
   readonly items: readonly BulkItem[];
 
   /**
+   * @param body UTF-8
    * @param index where writes go that name no index
    * @throws {EngineError} 400 for what is no sequence of actions, 413 for too many of them
    */
-  constructor(text: string, index: string | undefined) {
-    if (text.trim() === '') throw refusal(400, 'parse_exception', 'request body is required');
-    if (!text.endsWith('\n')) throw illegal('The bulk request must be terminated by a newline [\\n]');
-    const lines = new Lines(text);
+  constructor(body: Buffer, index: string | undefined) {
+    if (isBlank(body)) throw refusal(400, 'parse_exception', 'request body is required');
+    if (body.at(-1) !== LINE_END) throw illegal('The bulk request must be terminated by a newline [\\n]');
+    const lines = new Lines(body);
     const items: BulkItem[] = [];
-    for (let line = lines.next(); line !== undefined; line = lines.next()) {
-      if (line.trim() === '') continue;
+    for (let bytes = lines.next(); bytes !== undefined; bytes = lines.next()) {
+      if (isBlank(bytes)) continue;
       if (items.length === MOST_ITEMS) {
         const reason = `a bulk request over a cluster may have at most [${String(MOST_ITEMS)}] actions: send it in parts`;
         throw refusal(413, 'content_too_long_exception', reason);
       }
       const { number } = lines;
-      const { kind, found } = action(line, number);
-      const target = targetOf(line, found, number) ?? index;
+      const line = bytes.toString();
+      const { kind, action } = readAction(line, number);
+      const target = targetOf(action, number) ?? index;
       if (target === undefined || target === '') {
         throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: index is missing;');
       }
-      let source = '';
+      let source: Buffer = NOTHING;
       if (kind !== 'delete') {
-        source = lines.next() ?? '';
-        if (source.trim() === '')
+        source = lines.next() ?? NOTHING;
+        if (isBlank(source))
           throw illegal(`Malformed action/metadata line [${String(number)}], expected a document behind it`);
       }
-      items.push(new BulkItem(items.length, kind, line, found, source, target));
+      items.push(new BulkItem(items.length, kind, line, action, source, target));
     }
     this.items = items;
   }
 }
 
-/** The lines of a text that ends with a line break, one after the other: all of them at once would be a list as long as the text. */
+const LINE_END = 0x0a;
+const NOTHING = Buffer.alloc(0);
+
+/** Whether there is nothing but blanks. */
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));
+}
+
+/** The lines of a body that ends with a line break, one after the other: all of them at once would be a list as long as the body. */
 class Lines {
   /** Of the line that was read last, from 1. */
   number = 0;
-  readonly #text: string;
+  readonly #body: Buffer;
   #from = 0;
 
-  constructor(text: string) {
-    this.#text = text;
+  constructor(body: Buffer) {
+    this.#body = body;
   }
 
-  next(): string | undefined {
-    const end = this.#text.indexOf('\n', this.#from);
+  next(): Buffer | undefined {
+    const end = this.#body.indexOf(LINE_END, this.#from);
     if (end < 0) return undefined;
-    const line = this.#text.slice(this.#from, end);
+    const line = this.#body.subarray(this.#from, end);
     this.#from = end + 1;
     this.number += 1;
     return line;
@@ -153,16 +171,17 @@ class Lines {
 }
 
 /** The index that an action names; the cluster takes null for none. */
-function targetOf(line: string, found: readonly Member[], number: number): string | undefined {
-  const [own, second] = found.filter(({ name }) => name === '_index');
-  const value = own === undefined ? null : valueOf(line, own);
-  if (second !== undefined || (value !== null && typeof value !== 'string')) {
+function targetOf({ value: { _index: value = null }, members: found }: Action, number: number): string | undefined {
+  // Of two the last one would be read here, and perhaps the first one there.
+  const isTwice =
+    found.findIndex(({ name }) => name === '_index') !== found.findLastIndex(({ name }) => name === '_index');
+  if (isTwice || (value !== null && typeof value !== 'string')) {
     throw illegal(`Malformed action/metadata line [${String(number)}], expected one string for [_index]`);
   }
   return value ?? undefined;
 }
 
-function action(line: string, number: number): { readonly kind: BulkKind; readonly found: readonly Member[] } {
+function readAction(line: string, number: number): { readonly kind: BulkKind; readonly action: Action } {
   const malformed = (what: string): Error => illegal(`Malformed action/metadata line [${String(number)}], ${what}`);
   if (line.length > LONGEST_ACTION) throw malformed(`it is longer than [${String(LONGEST_ACTION)}] characters`);
   let value: unknown;
@@ -172,11 +191,12 @@ function action(line: string, number: number): { readonly kind: BulkKind; readon
     throw malformed(String(error));
   }
   const [first, second] = isObject(value) ? members(line, whole(line).start) : [];
-  if (first === undefined || second !== undefined || !isObject(valueOf(line, first))) {
+  const inside = first === undefined || !isObject(value) ? undefined : value[first.name];
+  if (first === undefined || second !== undefined || !isObject(inside)) {
     throw malformed('expected an object with one action');
   }
   if (!KINDS.has(first.name)) {
     throw malformed(`expected field [create], [delete], [index] or [update] but found [${first.name}]`);
   }
-  return { kind: first.name as BulkKind, found: members(line, first.start) };
+  return { kind: first.name as BulkKind, action: { value: inside, members: members(line, first.start) } };
 }

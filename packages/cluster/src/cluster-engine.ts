@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
 import { bulk, changeDocument, writeDocument } from './documents.js';
-import { notOverCluster, unparsable } from './errors.js';
+import { illegal, notOverCluster, unparsable } from './errors.js';
 import { FieldModels } from './field-models.js';
 import { forward, isForwarded } from './forward.js';
 import {
@@ -108,6 +108,8 @@ export class ClusterSearchEngine implements SearchEngine {
     } catch (error) {
       // Looking through a body takes a place on the stack for each of its levels.
       if (error instanceof RangeError) throw unparsable('the body is nested too deeply');
+      // A name in a body may hold half of a character, of which no address can be made.
+      if (error instanceof URIError) throw illegal('a name or a value holds a surrogate without the other one');
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
 import { sourceHits } from './hits.js';
-import { isObject } from './json.js';
+import { isObject, malformedAnswer, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
 import { type Given, type Pipelines, noteModels } from './pipelines.js';
 import type { Product } from './product.js';
@@ -55,10 +55,11 @@ export async function shardsOf(transport: Transport, expression: string): Promis
   const path = `/${encodeExpression(expression)}/_search_shards`;
   const answered = await transport.ask({ method: 'POST', path, repeatable: true });
   if (answered.status !== 200) throw passedOn(answered);
-  const found = JSON.parse(answered.body.toString()) as {
+  const found = parseAnswer(answered.body) as {
     indices?: Record<string, { filter?: unknown }>;
     shards: { index: string; shard: number }[][];
   };
+  if (!Array.isArray(found.shards)) throw malformedAnswer();
   return found.shards
     .flatMap(([first]) => (first === undefined ? [] : [first]))
     .map(({ index, shard }) => {
@@ -74,7 +75,9 @@ export async function countOf(transport: Transport, { source, query, maxDocs }: 
   const body = JSON.stringify(query === undefined ? {} : { query });
   const answered = await transport.ask({ method: 'POST', path, body, repeatable: true });
   if (answered.status !== 200) throw passedOn(answered);
-  return Math.min((JSON.parse(answered.body.toString()) as { count: number }).count, maxDocs);
+  const { count } = parseAnswer(answered.body) as { count?: unknown };
+  if (typeof count !== 'number') throw malformedAnswer();
+  return Math.min(count, maxDocs);
 }
 
 /**
@@ -142,8 +145,10 @@ async function openView({ transport, product }: Copying, { index, shard }: Shard
     repeatable: true,
   });
   if (answered.status !== 200) throw passedOn(answered);
-  const found = JSON.parse(answered.body.toString()) as { pit_id?: string; id?: string };
-  return found.pit_id ?? found.id ?? '';
+  const found = parseAnswer(answered.body) as { pit_id?: string; id?: string };
+  const id = found.pit_id ?? found.id;
+  if (id === undefined) throw malformedAnswer();
+  return id;
 }
 
 async function closeView({ transport, product }: Copying, view: string): Promise<void> {
@@ -258,7 +263,7 @@ interface Item {
 }
 
 function itemsOf(body: Buffer): readonly Item[] {
-  const { items } = JSON.parse(body.toString()) as { items: Record<string, Item>[] };
+  const { items } = parseAnswer(body) as { items: Record<string, Item>[] };
   return items.flatMap((it) => Object.values(it)).filter((it): it is Item => isObject(it));
 }
 

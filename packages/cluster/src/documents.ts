@@ -3,7 +3,19 @@ import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine'
 import { BulkBody, type BulkItem } from './bulk-body.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
-import { decode, elements, isObject, members, parse, rawOf, whole } from './json.js';
+import {
+  asBuffer,
+  checkUtf8,
+  decode,
+  elements,
+  isObject,
+  members,
+  parse,
+  rawOf,
+  whole,
+  malformedAnswer,
+  withoutMark,
+} from './json.js';
 import { type Asker, type Names, encodeExpression } from './names.js';
 import { type Given, type Outcome, type Pipelines, failureOf, noteModels } from './pipelines.js';
 import { replyOf, stoppable } from './search.js';
@@ -91,10 +103,13 @@ export async function bulk(
 ): Promise<EngineReply> {
   return stoppable(cancel, async (signal) => {
     const begun = performance.now();
-    const body = new BulkBody(bytes === undefined ? '' : decode(bytes), request.path['index']);
+    const asked = asBuffer(bytes ?? new Uint8Array(0));
+    checkUtf8(asked);
+    const defaults = askedAhead(context, request);
+    const body = new BulkBody(withoutMark(asked), request.path['index']);
     const own = new Map<number, string>();
     await refuseItems(context, request, body.items, own);
-    const pipelines = await pipelinesOf(context, request, body.items);
+    const pipelines = await pipelinesOf(context, request, body.items, defaults);
     if (pipelines.size > 0) await context.pipelines.sync();
     const changed = await throughPipelines(context, body, pipelines, own, cancel);
     if (changed.size > 0) await refuseMoved(context, request, body, changed, own);
@@ -118,6 +133,8 @@ export async function bulk(
       const parts = members(text, whole(text).start);
       const list = parts.find(({ name }) => name === 'items');
       items = list === undefined ? [] : elements(text, list.start).map((span) => rawOf(text, span));
+      // What is not said of a write cannot be acknowledged.
+      if (items.length !== left.length) throw malformedAnswer();
       errors ||= parts.some((part) => part.name === 'errors' && rawOf(text, part) === 'true');
     }
     let next = 0;
@@ -145,15 +162,29 @@ async function noteAll(
   for (const [pipeline, all] of indices) await noteModels(context, pipeline, all);
 }
 
+/**
+ * The pipelines that indices name, as far as it can be told before the body is read that they will be asked for: the cluster answers while
+ * the lines are read.
+ */
+function askedAhead(context: Writing, { path, query }: EngineRequest): Map<string, Promise<string | undefined>> {
+  const { index } = path;
+  if (index === undefined || query['pipeline'] !== undefined) return new Map();
+  const found = pipelineOf(context, undefined, index);
+  // Whoever needs it is told what went wrong; there may be nobody.
+  found.catch(() => undefined);
+  return new Map([[index, found]]);
+}
+
 /** The pipeline of each item that goes through one, by its position. */
 async function pipelinesOf(
   context: Writing,
   request: EngineRequest,
   items: readonly BulkItem[],
+  defaults: ReadonlyMap<string, Promise<string | undefined>>,
 ): Promise<Map<number, string>> {
   const asked = request.query['pipeline'];
-  const defaults = new Map<string, Promise<string | undefined>>();
   const found = new Map<number, string>();
+  const known = new Map<string, string | undefined>();
   for (const item of items) {
     const named = item.pipeline ?? asked;
     let pipeline: string | undefined;
@@ -161,9 +192,10 @@ async function pipelinesOf(
     if (named !== undefined && item.kind !== 'update') {
       pipeline = named;
     } else {
-      const known = defaults.get(item.index) ?? pipelineOf(context, undefined, item.index);
-      defaults.set(item.index, known);
-      pipeline = await known;
+      if (!known.has(item.index)) {
+        known.set(item.index, await (defaults.get(item.index) ?? pipelineOf(context, undefined, item.index)));
+      }
+      pipeline = known.get(item.index);
     }
     if (pipeline !== undefined) found.set(item.position, pipeline);
   }
@@ -246,13 +278,13 @@ async function refuseItems(
   items: readonly BulkItem[],
   own: Map<number, string>,
 ): Promise<void> {
-  const decided = new Map<string, Promise<Outcome | undefined>>();
+  // Thousands of items are for an index or two: each is decided about once.
+  const decided = new Map<string, Outcome | undefined>();
   for (const item of items) {
     const kind = item.kind === 'index' && item.id === undefined ? 'create' : item.kind;
-    const key = JSON.stringify([item.index, kind]);
-    const known = decided.get(key) ?? refusalOf(context, request, item.index, kind);
-    decided.set(key, known);
-    const refused = await known;
+    const key = `${kind} ${item.index}`;
+    if (!decided.has(key)) decided.set(key, await refusalOf(context, request, item.index, kind));
+    const refused = decided.get(key);
     if (refused !== undefined) own.set(item.position, item.failed(refused));
   }
 }
@@ -268,7 +300,7 @@ async function refuseMoved(
   for (const item of body.items) {
     const written = changed.get(item.position);
     if (written === undefined) continue;
-    const [moved] = new BulkBody(written, request.path['index']).items;
+    const [moved] = new BulkBody(Buffer.from(written), request.path['index']).items;
     if (moved === undefined || moved.index === item.index) continue;
     const refused = await refusalOf(context, request, moved.index, moved.kind);
     if (refused !== undefined) own.set(item.position, item.failed(refused));

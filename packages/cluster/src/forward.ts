@@ -1,6 +1,7 @@
 import type { EngineReply, EngineRequest, Operation } from '@sparrow-search/engine';
 
 import { notOverCluster } from './errors.js';
+import { checkForeign } from './foreign-indices.js';
 import { type Names, encodeExpression } from './names.js';
 import { replyOf } from './search.js';
 import type { Asked, Transport } from './transport.js';
@@ -102,6 +103,8 @@ export async function forward(
   if (request.rights !== undefined && request.op === 'field_caps' && (body?.length ?? 0) > 0) {
     throw notOverCluster('a body of _field_caps, for a key that may use some indices only,');
   }
+  // Its filter is a query.
+  if (request.op === 'field_caps') await checkForeign(names, request, body);
   const index = await target(names, row.named, request);
   if (index === null)
     return {

@@ -1,7 +1,8 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { decode, isObject, parse, parseRequest, textOf, without } from './json.js';
+import { checkForeign } from './foreign-indices.js';
+import { decode, isObject, parseRequest, textOf, without, parseAnswer } from './json.js';
 import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
@@ -25,6 +26,7 @@ export async function createIndex(
 ): Promise<EngineReply> {
   const { index = '' } = request.path;
   await names.check(request, [index]);
+  await checkForeign(names, request, bytes);
   const body = bytes === undefined ? undefined : objectIn(bytes);
   if (body !== undefined) {
     refuseLookups(request, body['mappings']);
@@ -52,6 +54,7 @@ export async function putMapping(
   const expression = await names.expression(request, request.path['index']);
   if (expression === undefined || bytes === undefined)
     throw illegal('Validation Failed: 1: mapping source is missing;');
+  await checkForeign(names, request, bytes);
   const mapping = objectIn(bytes);
   refuseLookups(request, mapping);
   const { expand_wildcards: expand } = request.query;
@@ -87,7 +90,7 @@ export async function getMappings({ transport, names }: Administration, request:
   const path = `/${encodeExpression(expression)}${request.op === 'get_mapping' ? '/_mapping' : ''}`;
   const answered = await transport.ask({ method: 'GET', path, query: request.query });
   if (answered.status !== 200 || !answered.body.includes('"sparrow"')) return replyOf(answered);
-  const shown = Object.entries(parse(answered.body.toString()) as Json).map(([name, it]) => [
+  const shown = Object.entries(parseAnswer(answered.body) as Json).map(([name, it]) => [
     name,
     isObject(it) && 'mappings' in it ? { ...it, mappings: fromCluster(it['mappings']) } : it,
   ]);
@@ -115,6 +118,7 @@ export async function changeAliases(
 ): Promise<EngineReply> {
   const body = bytes === undefined || bytes.length === 0 ? {} : objectIn(bytes);
   refuseFilters(request, body);
+  await checkForeign(names, request, bytes);
   if (request.op === 'update_aliases') {
     for (const [kind, named] of aliasActions(body['actions'])) {
       await checkAll(names, request, named, kind === 'remove_index' ? 'indices:admin/delete' : undefined);
@@ -137,12 +141,13 @@ export async function changeAliases(
 
 /** Answers the operations on templates: their mappings are translated as those of indices are. */
 export async function putTemplate(
-  { transport, product }: Administration,
+  { transport, product, names }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
   if (request.rights !== undefined)
     throw notOverCluster('writing a template with a key that may use some indices only');
+  await checkForeign(names, request, bytes);
   const body = bytes === undefined ? {} : objectIn(bytes);
   const template = isObject(body['template']) ? body['template'] : {};
   refuseFinalPipeline(template['settings']);
@@ -163,7 +168,7 @@ export async function getTemplates({ transport }: Administration, request: Engin
   const answered = await transport.ask({ method: 'GET', path, query: request.query });
   if (answered.status !== 200 || !answered.body.includes('"sparrow"')) return replyOf(answered);
   const inner = list === 'index_templates' ? 'index_template' : 'component_template';
-  const found = parse(answered.body.toString()) as Record<string, Record<string, unknown>[]>;
+  const found = parseAnswer(answered.body) as Record<string, Record<string, unknown>[]>;
   const shown = (found[list] ?? []).map((it) => {
     const one = it[inner];
     if (!isObject(one) || !isObject(one['template'])) return it;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { edited, elements, members, rawOf, valueOf, whole } from './json.js';
+import { decode, edited, elements, members, rawOf, valueOf, whole } from './json.js';
 
 /** Numbers from 0 to 1 that are the same in every run. */
 function numbers(seed: number): () => number {
@@ -54,5 +54,19 @@ describe('places in JSON', () => {
     const inner = members(text, 0)[1];
     const edit = inner === undefined ? [] : [{ start: inner.start, end: inner.end, text: '2.50' }];
     expect(edited(text, edit)).toBe('{"long": 9007199254740993, "a": 2.50}');
+  });
+});
+
+describe('the text of a body', () => {
+  it('is what its bytes say, without a mark of their order, also from the middle of a buffer', () => {
+    const text = '{"a":"ü 語 😀"}';
+    const inside = new Uint8Array(Buffer.from(`xx\uFEFF${text}yy`)).subarray(2, -2);
+    expect(decode(inside)).toBe(text);
+    expect(decode(Buffer.from(text))).toBe(text);
+    expect(decode(new Uint8Array(0))).toBe('');
+  });
+
+  it.each([[[0x22, 0xc3, 0x22]], [[0xed, 0xa0, 0x80]], [[0xff]]])('is refused where %j is no UTF-8', (bytes) => {
+    expect(() => decode(Uint8Array.from(bytes))).toThrow(expect.objectContaining({ status: 400 }));
   });
 });

@@ -1,4 +1,4 @@
-import { constants } from 'node:buffer';
+import { constants, isUtf8 } from 'node:buffer';
 
 import { refusal, unparsable } from './errors.js';
 
@@ -36,8 +36,33 @@ export function decode(body: Uint8Array): string {
   try {
     return UTF8.decode(body);
   } catch {
-    throw unparsable('Invalid UTF-8 in the request body');
+    throw notUtf8();
   }
+}
+
+/**
+ * Looks at a body whose text is not needed, which takes a hundredth of the time.
+ *
+ * @throws {EngineError} 400 when it is no UTF-8
+ */
+export function checkUtf8(body: Uint8Array): void {
+  if (!isUtf8(body)) throw notUtf8();
+}
+
+function notUtf8(): Error {
+  return unparsable('Invalid UTF-8 in the request body');
+}
+
+/** The same bytes as a buffer. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+const MARK = Buffer.from('\uFEFF');
+
+/** What is behind the mark of the byte order, with which some programs begin a text. */
+export function withoutMark(bytes: Buffer): Buffer {
+  return bytes[0] === MARK[0] && bytes.subarray(0, MARK.length).equals(MARK) ? bytes.subarray(MARK.length) : bytes;
 }
 
 /**
@@ -51,6 +76,28 @@ export function parse(text: string): unknown {
   } catch (error) {
     throw unparsable(error instanceof Error ? error.message : String(error));
   }
+}
+
+/**
+ * Reads what the cluster answered.
+ *
+ * @throws {EngineError} 502 when it is no JSON, which is no fault of the caller's
+ */
+export function parseAnswer(text: string | Buffer): unknown {
+  try {
+    return JSON.parse(text.toString());
+  } catch {
+    throw malformedAnswer();
+  }
+}
+
+/** 502 for an answer of the cluster that is cut off, or has another form than it should have. */
+export function malformedAnswer(): Error {
+  return refusal(
+    502,
+    'cluster_answer_exception',
+    'the cluster answered with something else than the JSON that belongs to the request; it may have carried it out',
+  );
 }
 
 /**
@@ -72,7 +119,7 @@ export function parseRequest(text: string): unknown {
       const names = open.at(-1);
       // A text that a colon follows is a name.
       if (names !== undefined && text[blank(text, end)] === ':') {
-        const name = JSON.parse(text.slice(place, end)) as string;
+        const name = nameAt(text, place, end);
         if (names.has(name)) throw unparsable(`Duplicate field '${name}'`);
         names.add(name);
       }
@@ -110,12 +157,18 @@ export function members(text: string, at: number): Member[] {
     const nameEnd = skip(text, place);
     const start = blank(text, blank(text, nameEnd) + 1);
     const end = skip(text, start);
-    found.push({ name: JSON.parse(text.slice(place, nameEnd)) as string, start, end });
+    found.push({ name: nameAt(text, place, nameEnd), start, end });
     place = blank(text, end);
     if (text[place] !== ',') break;
     place = blank(text, place + 1);
   }
   return found;
+}
+
+/** The name that stands between two places, in quotes. */
+function nameAt(text: string, start: number, end: number): string {
+  const inside = text.slice(start + 1, end - 1);
+  return inside.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : inside;
 }
 
 /** The elements of the array that begins at `at`, in a text that is known to be JSON. */

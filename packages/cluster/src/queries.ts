@@ -212,52 +212,6 @@ function tokens(clause: string, given: unknown): Tokens {
   return given as Tokens;
 }
 
-/** Clauses, and parts of clauses, whose own text is read as a query by the cluster, or that read what no name stands for. */
-const HIDDEN = ['wrapper', 'percolate', 'template', 'collate'];
-
-/**
- * The indices whose documents the clauses of a restricted key's body read, besides those that the address names: values of
- * `terms`, examples of `more_like_this`. They are looked for everywhere: sorts and aggregations hold queries in more places than
- * are translated.
- *
- * @throws {EngineError} 400 for clauses whose indices cannot be told
- */
-export function foreignIndices(body: unknown): ReadonlySet<string> {
-  const hidden = HIDDEN.find((clause) => holds(body, clause));
-  if (hidden !== undefined) throw notOverCluster(`query [${hidden}], ${FOR_RESTRICTED},`);
-  const found = new Set<string>();
-  gatherIndices(body, found);
-  return found;
-}
-
-const FOR_RESTRICTED = 'for a key that may use some indices only';
-
-/** Whether there is an object by that name anywhere. */
-function holds(value: unknown, name: string): boolean {
-  if (Array.isArray(value)) return value.some((one) => holds(one, name));
-  return isObject(value) && (isObject(value[name]) || Object.values(value).some((one) => holds(one, name)));
-}
-
-/** Gathers the indices of documents that clauses name by their ids; a clause that finds them otherwise is refused. */
-function gatherIndices(value: unknown, found: Set<string>): void {
-  if (Array.isArray(value)) {
-    for (const one of value) gatherIndices(one, found);
-    return;
-  }
-  if (!isObject(value)) return;
-  const unclear = 'indexed_shape' in value || 'target_index' in value;
-  const given = [value['index'], value['_index']].filter((it) => it !== undefined);
-  const isDocument = ['id', '_id', 'path', 'query', 'doc'].some((key) => key in value);
-  if (unclear || (given.length > 0 && isDocument)) {
-    const isRead = ('id' in value || '_id' in value) && !('query' in value);
-    if (unclear || !isRead || !given.every((it) => typeof it === 'string')) {
-      throw notOverCluster(`a clause that names an index, ${FOR_RESTRICTED},`);
-    }
-    for (const index of given) found.add(index);
-  }
-  for (const one of Object.values(value)) gatherIndices(one, found);
-}
-
 /** A sparse clause as the cluster has it: the exact dot product of the tokens, over the weights as it keeps them. */
 export function sparseQuery(
   product: Product,

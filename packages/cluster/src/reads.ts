@@ -1,7 +1,8 @@
 import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { decode, isObject, parse, parseRequest } from './json.js';
+import { decode, isObject, parse, parseRequest, parseAnswer } from './json.js';
+import { encodeExpression } from './names.js';
 import { readSearch } from './reading.js';
 import { type Searching, replyOf, stoppable } from './search.js';
 
@@ -101,10 +102,10 @@ export class Reads {
       return { status: 200, body: Buffer.from(JSON.stringify({ succeeded: true, num_freed: 1 })) };
     }
     const expression = await names.expression(request, request.path['index']);
-    const path = `/${expression ?? ''}/${isOpenSearch ? '_search/point_in_time' : '_pit'}`;
+    const path = `/${encodeExpression(expression ?? '')}/${isOpenSearch ? '_search/point_in_time' : '_pit'}`;
     const opened = await transport.ask({ method: 'POST', path, query: request.query, body, signal });
     if (!isOpenSearch || opened.status !== 200) return replyOf(opened);
-    const { pit_id: id, _shards: shards } = parse(opened.body.toString()) as Record<string, unknown>;
+    const { pit_id: id, _shards: shards } = parseAnswer(opened.body) as Record<string, unknown>;
     return { status: 200, body: Buffer.from(JSON.stringify({ id, _shards: shards })) };
   }
 }

@@ -4,14 +4,15 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { bulk } from './documents.js';
 import { FieldModels } from './field-models.js';
-import { changeAliases, createIndex, putMapping } from './indices.js';
+import { forward } from './forward.js';
+import { changeAliases, createIndex, putMapping, putTemplate } from './indices.js';
 import { Names } from './names.js';
 import type { Given, Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
 import { Reads } from './reads.js';
 import { readReindex } from './reindex.js';
 import { SearchBody } from './search-body.js';
-import { msearch } from './search.js';
+import { msearch, search } from './search.js';
 import type { Asked, Transport } from './transport.js';
 
 const product: Product = { name: 'Elasticsearch', version: '8.19.0', major: 8, neuralSparse: false };
@@ -169,6 +170,86 @@ describe('a key for all indices', () => {
     await expect(changeAliases(context, asked, body)).rejects.toMatchObject({ status: 400 });
     expect(sent).toEqual([]);
   });
+
+  const KEYS = '{"index":".sparrow-state","id":"api_keys","path":"text"}';
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+  it.each([
+    `{"query":{"terms":{"k":${KEYS}}}}`,
+    `{"query":{"terms":{"k":${KEYS.replace('.sparrow', '\\u002esparrow')}}}}`,
+    `{"query":{"t\\u0065rms":{"k":${KEYS.replace('"index"', '"inde\\u0078"')}}}}`,
+    `{"query":{"more_like_this":{"like":[{"_index":".sparrow-state","_id":"api_keys"}]}}}`,
+    `{"query":{"geo_shape":{"g":{"indexed_shape":${KEYS}}}}}`,
+    `{"query":{"percolate":{"field":"q",${KEYS.slice(1, -1)}}}}`,
+    `{"query":{"match_all":{}},"aggs":{"a":{"filter":{"terms":{"k":${KEYS}}}}}}`,
+    `{"runtime_mappings":{"r":{"type":"lookup","target_index":".sparrow-state","input_field":"k","target_field":"_id"}}}`,
+    `{"query":{"wrapper":{"query":"${base64(`{"terms":{"k":${KEYS}}}`)}"}}}`,
+    `{"query":{"wrapper":{"query":"${base64(`{"wrapper":{"query":"${base64(`{"terms":{"k":${KEYS}}}`)}"}}`)}"}}}`,
+    `{"query":{"wrapper":{"query":"${base64('---\nterms: {}')}"}}}`,
+    `{"suggest":{"s":{"text":"x","phrase":{"field":"t","collate":{"query":{"source":"{}"}}}}}}`,
+  ])('reads none of Sparrow’s own documents by a clause: %s', async (text) => {
+    const asked = { ...request('search', { index: 'a' }), rights: undefined };
+    await expect(search(context, asked, Buffer.from(text))).rejects.toMatchObject({ status: 400 });
+    const lines = Buffer.from(`{"index":"a"}\n${text}\n`);
+    const { body } = await msearch(context, { ...asked, op: 'msearch' }, lines);
+    expect(JSON.parse(Buffer.from(body).toString())).toMatchObject({ responses: [{ status: 400 }] });
+    expect(sent).toEqual([]);
+  });
+
+  it('gives no alias a filter, and no field a lookup, that reads one of Sparrow’s own', async () => {
+    const of = (op: EngineRequest['op']) => ({ ...request(op, { index: 'a', name: 'n' }), rights: undefined });
+    const filter = `{"terms":{"k":${KEYS}}}`;
+    const field =
+      '{"runtime":{"r":{"type":"lookup","target_index":".sparrow-state","input_field":"k","target_field":"k"}}}';
+    const all = [
+      changeAliases(context, of('put_alias'), Buffer.from(`{"filter":${filter}}`)),
+      changeAliases(
+        context,
+        of('update_aliases'),
+        Buffer.from(`{"actions":[{"add":{"index":"a","alias":"b","filter":${filter}}}]}`),
+      ),
+      createIndex(context, of('create_index'), Buffer.from(`{"aliases":{"b":{"filter":${filter}}}}`)),
+      putMapping(context, of('put_mapping'), Buffer.from(field)),
+      putTemplate(
+        context,
+        of('put_index_template'),
+        Buffer.from(`{"index_patterns":["a"],"template":{"mappings":${field}}}`),
+      ),
+      forward(context, of('field_caps'), Buffer.from(`{"index_filter":${filter}}`), new AbortController().signal),
+    ];
+    for (const one of await Promise.allSettled(all))
+      expect(one).toMatchObject({ status: 'rejected', reason: { status: 400 } });
+    expect(sent).toEqual([]);
+  });
+
+  it('reads documents of any other index by a clause, and fields by any name', async () => {
+    const asked = { ...request('search', { index: 'a' }), rights: undefined };
+    for (const text of [
+      `{"query":${LOOKUP}}`,
+      '{"query":{"bool":{"must":[{"term":{"index":".sparrow-state"}},{"match":{"collate":{"query":"_x"}}}]}}}',
+      `{"query":{"wrapper":{"query":"${base64(LOOKUP)}"}}}`,
+    ]) {
+      await search(context, asked, Buffer.from(text));
+      expect(sent.at(-1)).toMatchObject({ path: '/a/_search', body: text });
+    }
+  });
+
+  it.each(['a/_delete_by_query?x', 'a/../b', 'a#b', 'ä b'])(
+    'has no name that is more than a part of a path: %s',
+    async (index) => {
+      const signal = new AbortController().signal;
+      for (const op of ['open_point_in_time', 'explain', 'search', 'count'] as const) {
+        const asked = { ...request(op, { index, id: '1' }), rights: undefined };
+        await (op === 'search' || op === 'count'
+          ? search(context, asked, undefined)
+          : new Reads(context).answer(asked, undefined));
+      }
+      for (const op of ['get_doc', 'refresh', 'cat_indices', 'delete_index'] as const)
+        await forward(context, { ...request(op, { index, id: '1' }), rights: undefined }, undefined, signal);
+      for (const { path } of sent) expect(path.split('/')).toContain(encodeURIComponent(index));
+      expect(sent).toHaveLength(8);
+    },
+  );
 
   it('writes to none of Sparrow’s own by a pipeline', async () => {
     const pipelines = {

@@ -13,7 +13,8 @@ import {
   valueOf,
   whole,
 } from './json.js';
-import { QueryTranslation, foreignIndices, type Reading, type Text, type Tokens } from './queries.js';
+import { foreignIndices } from './foreign-indices.js';
+import { QueryTranslation, type Reading, type Text, type Tokens } from './queries.js';
 import { type Fusion, type Node, readRetriever, readRank } from './retrievers.js';
 
 /** Sections that a fused search has a meaning for, besides those that make its lists. */
@@ -43,7 +44,7 @@ export class SearchBody {
   readonly #warnings: string[] = [];
   /** The lists to fuse, if the body asks for several. */
   readonly fusion: Fusion | undefined;
-  /** Indices that clauses read documents of, looked for in bodies of restricted keys alone: who sends the body has to have a right to them. */
+  /** Indices that clauses read documents of: who sends the body has to have a right to them, and nobody has one to Sparrow's own. */
   readonly foreign: ReadonlySet<string>;
   /** A lone retriever, which stands for sections of a search. */
   readonly #standard: Extract<Node, { kind: 'leaf' }> | undefined;
@@ -58,7 +59,7 @@ export class SearchBody {
     }
     this.#sections = new Map(members(text, whole(text).start).map((member) => [member.name, member]));
     this.#translation = new QueryTranslation(text, reading);
-    this.foreign = reading.restricted ? foreignIndices(value) : new Set();
+    this.foreign = foreignIndices(value, reading.restricted);
     for (const name of this.#sections.keys()) {
       if (REFUSED.has(name) && (reading.product.name === 'OpenSearch' || reading.restricted)) {
         throw notOverCluster(`[${name}] of a search`, 'use sparse vectors');

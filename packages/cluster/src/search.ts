@@ -8,8 +8,22 @@ import {
 
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
+import { mayNameIndices } from './foreign-indices.js';
 import { type Ranked, fuse, shortest } from './fusion.js';
-import { type Span, decode, elements, isObject, members, parse, rawOf, textOf, valueOf, whole } from './json.js';
+import {
+  type Span,
+  decode,
+  elements,
+  isObject,
+  members,
+  parse,
+  rawOf,
+  textOf,
+  valueOf,
+  whole,
+  parseAnswer,
+  malformedAnswer,
+} from './json.js';
 import { type Names, encodeExpression } from './names.js';
 import type { Product } from './product.js';
 import type { Fusion, Leaf, Node } from './retrievers.js';
@@ -86,7 +100,7 @@ export async function search(
   return stoppable(cancel, async (signal) => {
     const path = `/${encodeExpression(expression)}/${endpoint}`;
     const text = body === undefined || body.length === 0 ? undefined : decode(body);
-    if (text === undefined || (!restricted && !TRANSLATED.test(text))) {
+    if (text === undefined || (!restricted && !TRANSLATED.test(text) && !mayNameIndices(text))) {
       return replyOf(await ask(context, request, path, body, signal));
     }
     const read = await readSearch(context, request, expression, text, cancel);
@@ -342,8 +356,10 @@ async function multiple(
   if (answered.status !== 200) throw passedOn(answered);
   const responses = membersOf(text).find(({ name }) => name === 'responses');
   const parts = responses === undefined ? [] : elements(text, responses.start).map((span) => rawOf(text, span));
+  if (parts.length !== searches.length) throw malformedAnswer();
   for (const part of parts) {
     const [error, status] = [sectionOf(part, 'error'), sectionOf(part, 'status')];
+    if (error === undefined && sectionOf(part, 'hits') === undefined) throw malformedAnswer();
     if (error === undefined) continue;
     throw passedOn({
       status: Number(status ?? 500),
@@ -354,7 +370,7 @@ async function multiple(
 }
 
 function listOf(response: string): Found {
-  const found = parse(response) as {
+  const found = parseAnswer(response) as {
     hits: { total?: { value: number; relation: string }; hits: { _index: string; _id: string; _score: number }[] };
   };
   const { total, hits } = found.hits;
@@ -422,7 +438,7 @@ function totalOf(
     return asNumber ? String(value) : `{"value":${String(value)},"relation":"eq"}`;
   }
   const total = sectionOf(sectionOf(all, 'hits') ?? '{}', 'total');
-  return asNumber && total !== undefined ? String((parse(total) as { value: number }).value) : total;
+  return asNumber && total !== undefined ? String((parseAnswer(total) as { value: number }).value) : total;
 }
 
 /** A hit with the score that it has after the fusion. */
@@ -504,7 +520,7 @@ export function replyOf({ status, body, text }: Answered): EngineReply {
 
 /** An error of the cluster's, as an engine throws it. */
 export function passedOn({ status, body }: Pick<Answered, 'status' | 'body'>): Error {
-  const { error } = parse(body.toString()) as { error?: { type?: string; reason?: string } };
+  const { error } = parseAnswer(body) as { error?: { type?: string; reason?: string } };
   const {
     type = 'exception',
     reason = 'the cluster refused a request',

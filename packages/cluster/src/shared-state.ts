@@ -53,9 +53,13 @@ export class SharedState {
     this.#transport = transport;
   }
 
+  /** @throws {EngineError} when the index can be neither made nor read */
   static async open(transport: Transport): Promise<SharedState> {
     await ensureIndex(transport, STATE_INDEX, {});
-    return new SharedState(transport);
+    const state = new SharedState(transport);
+    // An index is there before its shard is, as after a restart of the cluster.
+    await state.version('any');
+    return state;
   }
 
   async read(id: string): Promise<Shared | undefined> {

@@ -9,7 +9,7 @@ import { type Progress, copy, countOf, shardsOf } from './copy.js';
 import { checkWrite, pipelineOf } from './documents.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
-import { decode } from './json.js';
+import { decode, parseAnswer } from './json.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
@@ -291,7 +291,7 @@ export class Tasks {
       .filter(({ record }) => wanted === undefined || wanted.some((it) => it.test(record.action)))
       .map(({ record }) => (view(record) as { task: object }).task);
     if (own.length === 0) return replyOf(answered);
-    const found = JSON.parse(answered.body.toString()) as { nodes?: object; tasks?: object };
+    const found = parseAnswer(answered.body) as { nodes?: object; tasks?: object };
     const byId = Object.fromEntries(own.map((task) => [`${TASK_NODE}:${String((task as { id: number }).id)}`, task]));
     if (group === 'nodes') {
       return json(200, { ...found, nodes: { ...found.nodes, [TASK_NODE]: { name: TASK_NODE, tasks: byId } } });

@@ -5,6 +5,7 @@ import { EngineError } from '@sparrow-search/engine';
 import { Pool, errors } from 'undici';
 
 import { refusal } from './errors.js';
+import { parseAnswer } from './json.js';
 
 /** Where the cluster is and how one gets in. */
 export interface ClusterOptions {
@@ -105,7 +106,7 @@ export class Transport {
         node.restsUntil = 0;
         return checked(answered, node.url);
       } catch (error) {
-        if (error instanceof EngineError) throw error;
+        if (error instanceof EngineError || error instanceof URIError) throw error;
         if (asked.signal?.aborted === true) throw cancelled();
         node.restsUntil = Date.now() + REST_MS;
         failures.push(`${node.url}: ${described(error)}`);
@@ -119,7 +120,7 @@ export class Transport {
   /** Asks, and reads the answer as JSON. */
   async json(asked: Asked): Promise<{ readonly status: number; readonly body: unknown }> {
     const { status, body } = await this.ask(asked);
-    return { status, body: body.length === 0 ? undefined : (JSON.parse(body.toString()) as unknown) };
+    return { status, body: body.length === 0 ? undefined : parseAnswer(body) };
   }
 
   async close(): Promise<void> {

@@ -64,10 +64,19 @@ function usual(kept: Kept, asked: Asked): Reply {
   return { body: { acknowledged: true } };
 }
 
-/** Starts a node; with a certificate, over TLS. */
-export async function fakeNode(answering: Answering, tls?: { cert: string; key: string }): Promise<Fake> {
-  const asked: Asked[] = [];
+/** Starts nodes of one cluster: what any of them keeps, all of them have. */
+export function fakeNodes(count: number, answering: Answering): Promise<Fake[]> {
   const kept = new Kept();
+  return Promise.all(Array.from({ length: count }, () => started(answering, kept)));
+}
+
+/** Starts a node; with a certificate, over TLS. */
+export function fakeNode(answering: Answering, tls?: { cert: string; key: string }): Promise<Fake> {
+  return started(answering, new Kept(), tls);
+}
+
+async function started(answering: Answering, kept: Kept, tls?: { cert: string; key: string }): Promise<Fake> {
+  const asked: Asked[] = [];
   const server: Server = (tls === undefined ? createServer() : createSecureServer(tls)) as Server;
   server.on('request', (request: IncomingMessage, response) => {
     const chunks: Buffer[] = [];
