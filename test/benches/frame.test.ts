@@ -9,6 +9,7 @@ import { fillPage, isBehind } from '../../benches/lib/page.mjs';
 import { cells, completeRow, figure, meets } from '../../benches/lib/rows.mjs';
 import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
 import { describe as describeKernels, readMeans } from '../../benches/suites/kernels.mjs';
+import { agree } from '../../benches/suites/words.mjs';
 import { accuracy, exponent, median, percentile, summarize } from '../../benches/lib/statistics.mjs';
 import { countRows, readVectors, sliceVectors } from '../../benches/lib/vectors.mjs';
 import { readRecords } from '../../benches/report.mjs';
@@ -39,6 +40,24 @@ describe('statistics', () => {
         [1000, 5],
       ]),
     ).toBeCloseTo(0, 10);
+  });
+});
+
+describe('ranked lists of words', () => {
+  const hit = (id: string, score: number) => ({ id, score });
+  const theirs = [hit('a', 3), hit('b', 2), hit('c', 1)];
+  const ours = (...hits: [string, number][]) => hits.map(([id, score]) => hit(id, score * 2.2));
+
+  it('are the same when only the last score is shared by another document', () => {
+    expect(agree(ours(['a', 3], ['b', 2], ['c', 1]), theirs)).toBe(true);
+    expect(agree(ours(['a', 3.00002], ['b', 2], ['x', 1]), theirs)).toBe(true);
+  });
+
+  it('are not the same with another score, another order, another document or fewer of them', () => {
+    expect(agree(ours(['a', 3.001], ['b', 2], ['c', 1]), theirs)).toBe(false);
+    expect(agree(ours(['b', 3], ['a', 2], ['c', 1]), theirs)).toBe(false);
+    expect(agree(ours(['a', 3], ['x', 2], ['c', 1]), theirs)).toBe(false);
+    expect(agree(ours(['a', 3], ['b', 2]), theirs)).toBe(false);
   });
 });
 
