@@ -113,7 +113,8 @@ impl EngineError {
             | Self::Cancelled => 400,
             Self::Rejected { .. } | Self::TooMuchMemory(_) => 429,
             error if error.is_disk_full() => 429,
-            Self::Storage(StorageError::Poisoned { .. }) | Self::Index(IndexError::RolledBack { .. }) => 503,
+            Self::Storage(StorageError::Poisoned { .. })
+            | Self::Index(IndexError::RolledBack { .. } | IndexError::Poisoned { .. }) => 503,
             Self::Storage(StorageError::RecordTooLarge { .. }) => 413,
             Self::Storage(StorageError::TooDeep { .. }) => 400,
             Self::Index(_) | Self::Storage(_) | Self::Internal { .. } => 500,
@@ -198,7 +199,7 @@ impl EngineError {
                 Exception::new("cluster_block_exception", sentence)
             }
             // What it was is in the log of the server: it may name files.
-            Self::Index(IndexError::RolledBack { .. }) => Exception::new(
+            Self::Index(IndexError::RolledBack { .. } | IndexError::Poisoned { .. }) => Exception::new(
                 "cluster_block_exception",
                 "segments could not be written, most likely as the disk fails: what they lack is written again from the log",
             ),

@@ -520,14 +520,20 @@ fn a_refresh_for_which_there_is_no_room_says_so() {
     node.ok("index_doc", "index=a&id=1", "refresh=true", r#"{"n":1}"#);
     node.ok("index_doc", "index=a&id=2", "", r#"{"n":2}"#);
     disk.full.store(true, SeqCst);
-    for operation in ["refresh", "flush", "force_merge", "refresh"] {
+    // Also when recoveries have been tried, and failed.
+    for operation in ["refresh", "flush", "force_merge", "refresh", "flush", "refresh", "flush"] {
+        std::thread::sleep(Duration::from_millis(200));
         let (status, kind, _) = node.error(operation, "index=a", "", "");
         assert_eq!((status, kind.as_str()), (429, "cluster_block_exception"), "{operation}");
     }
     assert_eq!(node.ok("get_doc", "index=a&id=2", "", "")["_source"]["n"], json!(2));
+    let watermark = r#"{"transient":{"cluster.routing.allocation.disk.watermark.high":"5%"}}"#;
     disk.full.store(false, SeqCst);
     until("there is room", || node.call("refresh", "index=a", "", "").0 == 200);
     assert_eq!(node.count("a"), 2);
+    let all = Arc::new(Disk { full: true.into(), ..Disk::default() });
+    let _guard = sparrow_files::observe(node.folder.path(), all);
+    node.ok("put_cluster_settings", "", "", watermark);
 }
 
 /// A new field needs a commit, which fails twice: what was buffered with it is not in the segments, and they know it.

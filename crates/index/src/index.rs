@@ -317,7 +317,7 @@ impl SparrowIndex {
     pub fn commit_covering(&self, seq_no: Option<u64>) -> Result<(), IndexError> {
         let mut writer = self.writer.lock();
         if writer.directory.is_poisoned() {
-            return Err(IndexError::Poisoned);
+            return Err(writer.directory.poisoned());
         }
         let payload = Payload { seq_no: writer.payload.seq_no.max(seq_no), ..writer.payload };
         writer.commit_as(payload)

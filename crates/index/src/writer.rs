@@ -260,7 +260,7 @@ impl Writer {
 
     fn indexer(&mut self) -> Result<&mut IndexWriter, IndexError> {
         if self.retired {
-            return Err(IndexError::Poisoned);
+            return Err(self.directory.poisoned());
         }
         self.used = Instant::now();
         if matches!(self.indexer, Indexer::Lost) {
@@ -271,7 +271,7 @@ impl Writer {
         }
         match &mut self.indexer {
             Indexer::Ready(writer) => Ok(writer),
-            Indexer::Resting | Indexer::Lost => Err(IndexError::Poisoned),
+            Indexer::Resting | Indexer::Lost => Err(self.directory.poisoned()),
         }
     }
 

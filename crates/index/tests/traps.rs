@@ -292,7 +292,7 @@ fn a_failed_flush_poisons_but_reads_and_writes_go_on() {
         .unwrap();
     std::fs::remove_file(unsynced).unwrap();
     assert!(matches!(index.flush(Some(8)), Err(IndexError::Io { .. })));
-    assert!(matches!(index.flush(Some(8)), Err(IndexError::Poisoned)));
+    assert!(matches!(index.flush(Some(8)), Err(IndexError::Poisoned { .. })));
     fill(&index, &mut model, 9..12);
     index.refresh().unwrap();
     check(&index, &model);

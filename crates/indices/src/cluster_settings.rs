@@ -142,7 +142,10 @@ impl ClusterSettings {
         }
         let _one = self.changing.lock();
         let state = State { persistent, ..State::clone(&self.state.read()) };
-        self.data.write_json(STORE, &json!(state.persistent))?;
+        // Those that last until the next start need no room on the disk: watermarks can be moved while it is full.
+        if state.persistent != self.state.read().persistent {
+            self.data.write_json(STORE, &json!(state.persistent))?;
+        }
         *self.state.write() = Arc::new(state);
         Ok(())
     }

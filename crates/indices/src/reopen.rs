@@ -24,7 +24,7 @@ pub(super) fn may_open_later(error: &EngineError) -> bool {
         error,
         EngineError::Storage(StorageError::Io { .. })
             | EngineError::Index(
-                IndexError::Io { .. } | IndexError::RolledBack { .. } | IndexError::Poisoned
+                IndexError::Io { .. } | IndexError::RolledBack { .. } | IndexError::Poisoned { .. }
             )
     );
     refused || disk_is_full(error)

@@ -54,7 +54,7 @@ struct State {
     /// Files created anew under a name whose deletion a running flush may still hold.
     recreated: HashSet<PathBuf>,
     /// After a failed fsync the kernel may have dropped dirty pages and report success next time.
-    poisoned: bool,
+    poisoned: Option<String>,
 }
 
 /// A file of a commit.
@@ -178,7 +178,13 @@ impl LazyDirectory {
 
     /// Whether an fsync failed.
     pub fn is_poisoned(&self) -> bool {
-        self.shared.state.lock().poisoned
+        self.shared.state.lock().poisoned.is_some()
+    }
+
+    /// Why nothing more is written here.
+    pub fn poisoned(&self) -> IndexError {
+        let reason = self.shared.state.lock().poisoned.clone();
+        IndexError::Poisoned { reason: reason.unwrap_or_else(|| "others are taking their place".to_owned()) }
     }
 
     /// Newest `meta.json`.
@@ -203,7 +209,7 @@ impl LazyDirectory {
         if self.is_poisoned() {
             return Err(io::Error::other("poisoned by an earlier fsync failure"));
         }
-        self.replace_files(pairs).inspect_err(|_| self.shared.state.lock().poisoned = true)
+        self.replace_files(pairs).inspect_err(|error| self.shared.state.lock().poison(error))
     }
 
     fn replace_files(&self, pairs: &[(PathBuf, PathBuf)]) -> io::Result<()> {
@@ -248,7 +254,7 @@ impl LazyDirectory {
         let _flush = self.shared.flush.lock();
         let taken = {
             let mut state = self.shared.state.lock();
-            if state.poisoned {
+            if state.poisoned.is_some() {
                 return Err(io::Error::other("poisoned by an earlier fsync failure"));
             }
             state.recreated.clear();
@@ -257,7 +263,7 @@ impl LazyDirectory {
         let written = match self.sync(&taken) {
             Ok(written) => written,
             Err(error) => {
-                self.shared.state.lock().poisoned = true;
+                self.shared.state.lock().poison(&error);
                 return Err(error);
             }
         };
@@ -404,6 +410,11 @@ struct Taken {
 }
 
 impl State {
+    /// Lets nothing more be made durable, for the first reason.
+    fn poison(&mut self, error: &io::Error) {
+        self.poisoned.get_or_insert_with(|| error.to_string());
+    }
+
     /// Begins with a commit that was read and checked.
     fn begin(&mut self, meta: Meta, sums: HashMap<PathBuf, Checksum>) {
         // What may be removed one day is known from what is there: a damaged list of it does no harm.

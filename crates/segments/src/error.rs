@@ -27,9 +27,12 @@ pub enum IndexError {
     /// `replay_after` (all, if `None`) has to be applied again from the WAL.
     #[error("buffered writes were rolled back: {source}")]
     RolledBack { replay_after: Option<u64>, source: Box<dyn std::error::Error + Send + Sync> },
-    /// An fsync failed earlier: the index can be read, but never flushed again by this process.
-    #[error("an earlier fsync failed; reopen the index to recover from the write-ahead log")]
-    Poisoned,
+    /// The disk failed while the segments were made durable: they can be read, but never flushed again by this process.
+    #[error("segments have to be opened anew: {reason}")]
+    Poisoned {
+        /// What failed.
+        reason: String,
+    },
     /// The caller cancelled a long operation.
     #[error("cancelled")]
     Cancelled,

@@ -82,6 +82,21 @@ pub(crate) struct WriteState {
     pub(crate) reopen: bool,
     /// Before this moment no writer tries to bring the shard back.
     pub(crate) next_recovery: Option<Instant>,
+    /// Why the last attempt to bring it back failed, and whether that was for want of space: segments that were given up for it take
+    /// nothing.
+    pub(crate) unrecovered: Option<(String, bool)>,
+}
+
+impl WriteState {
+    /// An error of the segments, or what keeps those from being opened that are to take their place.
+    fn reason_of(&self, error: ShardError) -> ShardError {
+        match (&error, &self.unrecovered) {
+            (ShardError::Index(sparrow_index::IndexError::Poisoned { .. }), Some((reason, disk_full))) => {
+                ShardError::Refresh { reason: reason.clone(), disk_full: *disk_full }
+            }
+            _ => error,
+        }
+    }
 }
 
 /// One index's write path. See the crate's documentation.
@@ -181,6 +196,7 @@ impl Shard {
                 incomplete: None,
                 reopen: false,
                 next_recovery: None,
+                unrecovered: None,
             }),
             versions: Mutex::new(LiveVersions::default()),
             visibility: Visibility::default(),
@@ -433,6 +449,7 @@ impl Shard {
             self.recover_locked(&mut state)
         };
         state.next_recovery = Some(Instant::now() + began.elapsed().max(RECOVERY_PAUSE));
+        state.unrecovered = result.as_ref().err().map(|error| (error.to_string(), error.is_disk_full()));
         if let (Err(error), Phase::ReadOnly { reason, disk_full, .. }) = (&result, &mut state.phase) {
             // What keeps it from succeeding now is what a writer should know.
             (*reason, *disk_full) = (error.to_string(), error.is_disk_full());
@@ -492,7 +509,8 @@ impl Shard {
         let index = self.index();
         // What an attempt that failed left in the buffer is applied once more, which changes nothing.
         let log = self.wal.replay().map_err(|error| self.log_failed_locked(state, error.into()))?;
-        let replayed = recovery::apply(log, &index, &*self.options.reread, replay_after)?;
+        let replayed = recovery::apply(log, &index, &*self.options.reread, replay_after)
+            .map_err(|error| state.reason_of(error))?;
         state.incomplete = None;
         self.visibility.note_write();
         tracing::warn!(index = &*self.options.name, records = replayed.records, "log applied again");
@@ -509,7 +527,7 @@ impl Shard {
         error: sparrow_index::IndexError,
     ) -> Result<(), ShardError> {
         let sparrow_index::IndexError::RolledBack { replay_after, .. } = &error else {
-            return Err(error.into());
+            return Err(state.reason_of(error.into()));
         };
         tracing::error!(index = &*self.options.name, %error, "applying writes again from the log");
         let before = state.incomplete.unwrap_or(*replay_after);

@@ -24,7 +24,7 @@ export function json(status: number, body: object): Answer {
 type Headers = readonly (readonly [string, string])[];
 
 /** Tells a client that was refused for now when to come again, unless its answer does. */
-function laterIf(status: number, headers: Headers = []): Headers {
+export function laterIf(status: number, headers: Headers = []): Headers {
   if (status !== 429 || headers.some(([name]) => name === 'Retry-After')) return headers;
   return [...headers, ['Retry-After', String(RETRY_SECONDS)]];
 }
