@@ -198,7 +198,7 @@ impl EngineError {
             Self::Storage(StorageError::Poisoned { .. }) => {
                 Exception::new("cluster_block_exception", sentence)
             }
-            // What it was is in the log of the server: it may name files.
+            // The reason why segments could not be written is in the log of the server, as it may name files.
             Self::Index(IndexError::RolledBack { .. } | IndexError::Poisoned { .. }) => Exception::new(
                 "cluster_block_exception",
                 "segments could not be written, most likely as the disk fails: what they lack is written again from the log",

@@ -96,7 +96,7 @@ pub fn terms_enum(
 const BETWEEN: usize = r#""","#.len();
 const AROUND: usize = 128;
 
-/// What was found.
+/// An answer of `_terms_enum`, in the order of its members.
 #[derive(serde::Serialize)]
 struct Found {
     #[serde(rename = "_shards")]

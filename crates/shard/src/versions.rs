@@ -77,13 +77,13 @@ struct Tombstone {
 const ENTRY_BYTES: usize = 2 * (size_of::<(String, Held)>() + 16);
 
 /// Versions since the last refresh, those that a refresh is just making visible, and recent deletions.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LiveVersions {
     current: FxHashMap<String, Held>,
     refreshing: FxHashMap<String, Held>,
     tombstones: FxHashMap<String, Tombstone>,
-    /// What lies behind this position of the log is shown to nobody.
-    shown_up_to: Lsn,
+    /// What lies behind this position of the log is shown to nobody; all is shown without one.
+    shown_up_to: Option<Lsn>,
     /// Bytes that `current` takes.
     current_bytes: usize,
     /// Bytes that a running refresh is making visible.
@@ -100,21 +100,6 @@ const MOST_TOMBSTONES: usize = 200_000;
 /// How long the version of a deleted document is remembered where nothing else is asked for.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(60);
 
-impl Default for LiveVersions {
-    fn default() -> Self {
-        Self {
-            current: FxHashMap::default(),
-            refreshing: FxHashMap::default(),
-            tombstones: FxHashMap::default(),
-            shown_up_to: Lsn::MAX,
-            current_bytes: 0,
-            refreshing_bytes: 0,
-            swept: None,
-            tombstone_lifetime: None,
-        }
-    }
-}
-
 impl LiveVersions {
     /// Sets how long the version of a deleted document is remembered; without it, a minute.
     pub fn remember_deletions_for(&mut self, lifetime: Option<Duration>) {
@@ -127,21 +112,22 @@ impl LiveVersions {
         self.current = FxHashMap::default();
         self.refreshing = FxHashMap::default();
         self.tombstones = FxHashMap::default();
-        self.shown_up_to = Lsn::MAX;
+        self.shown_up_to = None;
         self.current_bytes = 0;
         self.refreshing_bytes = 0;
     }
 
     /// What lies behind this position of the log was refused: reads are shown what was there before, until all writes are forgotten.
     pub fn show_up_to(&mut self, last: Lsn) {
-        self.shown_up_to = last;
+        self.shown_up_to = Some(last);
     }
 
     pub fn get(&self, id: &str) -> Option<&LiveVersion> {
+        let last = self.shown_up_to.unwrap_or(Lsn::MAX);
         let held = [&self.current, &self.refreshing].into_iter().filter_map(|versions| versions.get(id));
-        held.filter_map(|held| held.up_to(self.shown_up_to)).next().or_else(|| {
+        held.filter_map(|held| held.up_to(last)).next().or_else(|| {
             let Tombstone { version, lsn, since } = self.tombstones.get(id)?;
-            (*lsn <= self.shown_up_to && since.elapsed() < self.tombstone_lifetime()).then_some(version)
+            (*lsn <= last && since.elapsed() < self.tombstone_lifetime()).then_some(version)
         })
     }
 

@@ -163,7 +163,7 @@ impl Writer<'_> {
         let update = |state: &mut WriteState| guarded(state, || index.update_mapping(mapping));
         let Err(error) = update(&mut self.state) else { return Ok(()) };
         self.shard.rolled_back(&mut self.state, error)?;
-        // What was buffered may go with the commit once more.
+        // A second failed commit loses the buffer too, which then counts as incomplete.
         Ok(update(&mut self.state).inspect_err(|_| _ = self.state.incomplete.get_or_insert(None))?)
     }
 

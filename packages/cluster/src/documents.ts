@@ -133,7 +133,7 @@ export async function bulk(
       const parts = members(text, whole(text).start);
       const list = parts.find(({ name }) => name === 'items');
       items = list === undefined ? [] : elements(text, list.start).map((span) => rawOf(text, span));
-      // What is not said of a write cannot be acknowledged.
+      // A write that the cluster answered nothing about cannot be acknowledged.
       if (items.length !== left.length) throw malformedAnswer();
       errors ||= parts.some((part) => part.name === 'errors' && rawOf(text, part) === 'true');
     }
@@ -418,7 +418,7 @@ async function send(
 
 /** OpenSearch says the sentence about too many fields without its end, by which clients know it. */
 function saidWhole(reply: EngineReply): EngineReply {
-  const bytes = Buffer.from(reply.body.buffer, reply.body.byteOffset, reply.body.byteLength);
+  const bytes = asBuffer(reply.body);
   if (!bytes.includes('Limit of total fields [')) return reply;
   const text = bytes
     .toString()

@@ -103,7 +103,7 @@ export async function forward(
   if (request.rights !== undefined && request.op === 'field_caps' && (body?.length ?? 0) > 0) {
     throw notOverCluster('a body of _field_caps, for a key that may use some indices only,');
   }
-  // Its filter is a query.
+  // A body of `_field_caps` holds a query, its `index_filter`, which may name other indices.
   if (request.op === 'field_caps') await checkForeign(names, request, body);
   const index = await target(names, row.named, request);
   if (index === null)

@@ -53,14 +53,14 @@ function notUtf8(): Error {
   return unparsable('Invalid UTF-8 in the request body');
 }
 
-/** The same bytes as a buffer. */
+/** A view of an array of bytes as a Node buffer, without copying them. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 const MARK = Buffer.from('\uFEFF');
 
-/** What is behind the mark of the byte order, with which some programs begin a text. */
+/** A UTF-8 text without the byte order mark that some programs begin it with. */
 export function withoutMark(bytes: Buffer): Buffer {
   return bytes[0] === MARK[0] && bytes.subarray(0, MARK.length).equals(MARK) ? bytes.subarray(MARK.length) : bytes;
 }

@@ -17,7 +17,7 @@ import { readBody } from './http/body.js';
 import type { Exchange, Finished } from './http/exchange.js';
 import { type Hold, InFlight } from './http/in-flight.js';
 import { kindOfBody, negotiate } from './http/media-types.js';
-import { type Answer, answerToError, finish, json, laterIf } from './http/respond.js';
+import { type Answer, answerToError, finish, json } from './http/respond.js';
 import { securityHeaders } from './http/security-headers.js';
 import { traceOf } from './http/trace-context.js';
 import { unrecognized } from './http/unrecognized.js';
@@ -387,7 +387,7 @@ async function carryOut(call: Call): Promise<Answer> {
     status: reply.status,
     body: reply.body,
     type: reply.text === true ? 'text' : 'json',
-    headers: laterIf(reply.status, reply.status === 201 ? [...location(reply), ...warnings] : warnings),
+    headers: reply.status === 201 ? [...location(reply), ...warnings] : warnings,
     statistics: STATISTICS.has(endpoint.handler.engine),
   };
 }

@@ -24,16 +24,16 @@ export function json(status: number, body: object): Answer {
 type Headers = readonly (readonly [string, string])[];
 
 /** Tells a client that was refused for now when to come again, unless its answer does. */
-export function laterIf(status: number, headers: Headers = []): Headers {
+function laterIf(status: number, headers: Headers = []): Headers {
   if (status !== 429 || headers.some(([name]) => name === 'Retry-After')) return headers;
   return [...headers, ['Retry-After', String(RETRY_SECONDS)]];
 }
 
 /** Turns anything thrown into an answer; undefined for what is nobody's refusal but a fault of ours. */
 export function answerToError(error: unknown): Answer | undefined {
-  if (error instanceof EngineError) return { status: error.status, body: error.body, headers: laterIf(error.status) };
+  if (error instanceof EngineError) return { status: error.status, body: error.body };
   if (error instanceof HttpError) {
-    return { ...json(error.status, error.toJson()), headers: laterIf(error.status, error.details.headers) };
+    return { ...json(error.status, error.toJson()), headers: error.details.headers ?? [] };
   }
   if (error instanceof RoutingError) return { ...json(error.status, error.toJson()), headers: error.headers };
   return undefined;
@@ -51,7 +51,7 @@ export async function finish(
   common: readonly (readonly [string, string])[],
 ): Promise<Finished> {
   const type = answer.type ?? 'json';
-  const headers = answer.headers ?? [];
+  const headers = laterIf(answer.status, answer.headers);
   if (type !== 'json') {
     const contentType = answer.contentType ?? (type === 'text' ? TEXT_TYPE : 'text/html; charset=UTF-8');
     return {
