@@ -10,6 +10,7 @@ export const STAMP = at('.stamp.json');
 export const CLI = at('packages', 'server', 'dist', 'cli.js');
 export const CONSOLE = at('packages', 'server', 'dist', 'console.html');
 export const DOCUMENTATION = at('packages', 'server', 'dist', 'docs', 'index.html');
+export const DEMO = at('packages', 'server', 'dist', 'demo', 'dictionary.json.gz');
 export const ADDON = at('packages', 'engine', 'native', 'sparrow.node');
 export const ADDON_TYPES = at('packages', 'engine', 'src', 'addon.generated.ts');
 

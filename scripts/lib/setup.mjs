@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 
 import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
-import { ADDON, CLI, CONSOLE, DOCUMENTATION, ROOT, at, targetDir } from './paths.mjs';
+import { writeDemoData } from './demo-data.mjs';
+import { ADDON, CLI, CONSOLE, DEMO, DOCUMENTATION, ROOT, at, targetDir } from './paths.mjs';
 import { libraryFile } from './platforms.mjs';
 import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
 import { fingerprint, isDone, markDone } from './stamp.mjs';
@@ -63,6 +64,13 @@ const STEPS = [
     inputs: () => ['docs', join('packages', 'site'), join('packages', 'server', 'src')],
     results: () => [DOCUMENTATION],
     run: buildDocumentation,
+  },
+  {
+    name: 'demo',
+    title: 'packing a dictionary for sparrow demo',
+    inputs: () => ['package-lock.json', join('scripts', 'lib', 'demo-data.mjs'), join('scripts', 'lib', 'wordnet.mjs')],
+    results: () => [DEMO],
+    run: writeDemoData,
   },
 ];
 

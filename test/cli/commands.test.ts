@@ -80,6 +80,7 @@ describe('a command line that makes no sense', () => {
     [['import', 'a.csv', 'b.csv', '--follow'], '--follow takes one file'],
     [['key', 'new', 'shop'], 'say what the key may do'],
     [['completion', 'tcsh'], 'Allowed choices are bash, zsh, fish'],
+    [['demo', 'rich person', '--remove'], '--remove takes no question'],
     [['check'], 'name a data directory or, with --repository, a snapshot repository'],
     [['check', 'data', '--repository', 'r'], 'name a data directory or, with --repository, a snapshot repository'],
     [['repair', 'a'], "required option '--into <dir>' not specified"],
@@ -362,5 +363,47 @@ describe('completion', () => {
     const { code, stdout } = await sparrow(['completion', shell]);
     expect(code).toBe(0);
     for (const word of ['import', 'reset-owner', 'follow', 'slow-request-seconds']) expect(stdout).toContain(word);
+  });
+});
+
+describe('demo', () => {
+  it('loads a dictionary, finds words by what they mean, and cleans up behind itself', async () => {
+    const shown = await said('demo');
+    expect(shown).toMatch(/^2,000 meanings in \[demo\] in .*\n/);
+    const [, first = ''] = shown.split('\n\n');
+    // No gloss of the right word has a word of the question: only its meaning leads there.
+    expect(first).toMatch(/^“the study of stars”\n {2}by words, /);
+    const [byWords = '', byBoth = ''] = first.split('by words and meaning');
+    expect(byWords).not.toContain('▸');
+    expect(byBoth).toContain('▸ astronomy');
+    expect(shown).toContain(`${server.url}   `);
+    expect(shown.split('“')).toHaveLength(7);
+
+    const { loaded, questions } = await json('demo', 'rich person');
+    expect(loaded).toBe(0);
+    expect(questions).toHaveLength(1);
+    expect(questions[0].hybrid.hits[0].words).toContain('rich person');
+
+    expect(await said('demo', '--remove')).toBe('[demo] is deleted\n');
+    expect(await said('demo', '--remove')).toBe('there is no index [demo]\n');
+  });
+
+  it('completes a dictionary of which a part is missing', async () => {
+    await json('demo', 'x', '--index', 'other-demo');
+    const query = { query: { term: { part_of_speech: 'verb' } } };
+    const { body } = await server.request('POST', '/other-demo/_delete_by_query?refresh=true', query);
+    expect(body.deleted).toBeGreaterThan(100);
+    expect((await json('demo', 'x', '--index', 'other-demo')).loaded).toBe(2000);
+    expect((await server.request('GET', '/other-demo/_count')).body.count).toBe(2000);
+    await said('demo', '--index', 'other-demo', '--remove');
+  });
+
+  it("writes to nobody's own index, and deletes none", async () => {
+    for (const args of [['demo'], ['demo', '--remove']]) {
+      const { code, stdout, stderr } = await run(...args, '--index', 'articles');
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toBe('sparrow: [articles] is an index of yours: say with --index where the demo may be\n');
+    }
+    expect((await server.request('GET', '/articles/_count')).body.count).toBe(3);
   });
 });

@@ -6,6 +6,7 @@ import { describeSettings, usage } from '../config.js';
 import { VERSION } from '../identity.js';
 import { near } from '../near.js';
 import { addData } from './commands/data.js';
+import { addDemo } from './commands/demo.js';
 import { addEval } from './commands/eval.js';
 import { addImport } from './commands/import.js';
 import { addKeys } from './commands/keys.js';
@@ -32,6 +33,7 @@ function program(): Command {
       writeErr: () => undefined,
     });
   sparrow.command('serve').description('start the server, as happens without a command').helpOption(false);
+  addDemo(sparrow);
   addImport(sparrow);
   addSearch(sparrow);
   addEval(sparrow);
