@@ -180,7 +180,7 @@ export function threadCpu(pid) {
 }
 
 /** A feature's name must not hold a dot. */
-function features(tokens) {
+export function features(tokens) {
   return Object.fromEntries(
     Object.entries(tokens).map(([token, weight]) => [token.replaceAll('.', 'full stop'), weight]),
   );

@@ -75,7 +75,9 @@ async function fill({ log }, { request }, texts) {
     await request('PUT', `/${INDEX}`, {
       mappings: {
         dynamic: false,
-        properties: { text: { type: 'text', fields: { semantic: { type: 'semantic_text', inference_id: '.hybrid' } } } },
+        properties: {
+          text: { type: 'text', fields: { semantic: { type: 'semantic_text', inference_id: '.hybrid' } } },
+        },
       },
     });
   }
@@ -131,7 +133,9 @@ async function measure(context, size, server, questions, checked) {
       const turn = [...questions.slice(from), ...questions.slice(0, from)].map((text) => ({ text }));
       const asks = { ...server, path: `/${INDEX}/_search`, query: ({ text }) => query(text) };
       const result = await ask(context, asks, turn, plan);
-      context.log(`${name}: p50 ${result.ms.p50} ms, p95 ${result.ms.p95} ms, ${Math.round(result.perSecond)} a second`);
+      context.log(
+        `${name}: p50 ${result.ms.p50} ms, p95 ${result.ms.p95} ms, ${Math.round(result.perSecond)} a second`,
+      );
       if (!(best[name]?.ms.p50 <= result.ms.p50)) best[name] = result;
     }
   }

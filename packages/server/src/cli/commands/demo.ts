@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
-import type { Hit, Index, IndexDefinition, SearchRequest } from '@sparrow-search/engine';
+import type { Index, IndexDefinition, SearchRequest } from '@sparrow-search/engine';
 import type { Command } from 'commander';
 
 import { Context, type ServerOptions, withServer } from '../context.js';
@@ -163,11 +163,7 @@ async function ask(index: Index<Meaning>, request: SearchRequest): Promise<Answe
   const begun = performance.now();
   const { hits } = await index.search({ ...request, size: HITS });
   const ms = performance.now() - begun;
-  return { ms: Math.round(ms * 10) / 10, hits: hits.hits.map(({ _source }) => toHit(_source)) };
-}
-
-function toHit(source: Hit<Meaning>['_source']): Answer['hits'][number] {
-  return { words: source?.words ?? [], gloss: source?.gloss ?? '' };
+  return { ms: Math.round(ms * 10) / 10, hits: hits.hits.map(({ _source: { words, gloss } }) => ({ words, gloss })) };
 }
 
 function shown(out: Sink, { text, wanted, words, hybrid: both }: Asked): string {
