@@ -9,7 +9,8 @@ import { type Example, LANGUAGES, type Language, World, difference, examplesOf }
 import { fences, pagesUnder, read } from './pages.js';
 
 const REFERENCE = [
-  ...['api-keys', 'hybrid-search', 'ingest', 'operating', 'queries', 'reindex', 'semantic-text', 'snapshots'],
+  ...['api-keys', 'explain-and-highlight', 'hybrid-search', 'inference', 'ingest', 'operating', 'queries', 'reindex'],
+  ...['semantic-text', 'snapshots'],
 ];
 const PAGES = [
   ...['docs/start.md', 'docs/tutorial.md', 'docs/faq.md'],
