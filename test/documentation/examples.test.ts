@@ -8,7 +8,10 @@ import { requestsOf, translated } from '../../packages/site/languages.mjs';
 import { type Example, LANGUAGES, type Language, World, difference, examplesOf } from './example-runner.js';
 import { fences, pagesUnder, read } from './pages.js';
 
-const REFERENCE = ['api-keys', 'hybrid-search', 'ingest', 'reindex', 'semantic-text', 'snapshots'];
+const REFERENCE = [
+  ...['api-keys', 'explain-and-highlight', 'hybrid-search', 'inference', 'ingest', 'operating', 'queries', 'reindex'],
+  ...['semantic-text', 'snapshots'],
+];
 const PAGES = [
   ...['docs/start.md', 'docs/tutorial.md', 'docs/faq.md'],
   ...pagesUnder('docs/guides'),
