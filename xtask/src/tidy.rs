@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-storage", &["sparrow-types", "sparrow-files"]),
     ("sparrow-wire", &[]),
     ("sparrow-analysis", &["sparrow-types"]),
-    ("sparrow-mapping", &["sparrow-analysis", "sparrow-vectors", "sparrow-wire"]),
+    ("sparrow-mapping", &["sparrow-types", "sparrow-analysis", "sparrow-vectors", "sparrow-wire"]),
     ("sparrow-query", &["sparrow-mapping", "sparrow-wire"]),
     (
         "sparrow-segments",

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sparrow_mapping::{Mapping, ParsedDocument, passages};
+use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument, passages};
 use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
 
 use super::handle::IndexHandle;
 use super::op::{Embedded, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 use crate::slow_log::{SlowWrites, WrittenDocument};
+use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_models::Purpose;
 
@@ -28,7 +29,8 @@ struct Prepared {
     kind: WriteKind,
     id: String,
     raw: Vec<u8>,
-    value: Value,
+    /// All of the source, unless its token weights were read apart.
+    value: Option<Value>,
     parsed: ParsedDocument,
     widened: Option<Mapping>,
     conditions: WriteOp,
@@ -51,7 +53,7 @@ impl Prepared {
             let length = json.len();
             op.previous = payload.map(|payload| (json.to_vec(), payload.to_vec()));
             raw.truncate(length);
-            op.source = Source { raw, value: Some(value) };
+            op.source = Source { raw, value };
         }
         op
     }
@@ -245,7 +247,7 @@ impl IndexHandle {
                 kind: op.kind,
                 id,
                 raw: Vec::new(),
-                value: Value::Null,
+                value: None,
                 parsed: ParsedDocument::default(),
                 widened: None,
                 conditions: op,
@@ -255,11 +257,15 @@ impl IndexHandle {
                 looked_up: None,
             });
         }
-        if op.source.value.is_none() {
-            op.source.value = Some(sparrow_call::body::parse_source(&op.source.raw)?);
+        let read = match op.source.value {
+            None => mapping.read_document(&op.source.raw),
+            Some(_) => None,
+        };
+        if read.is_none() && op.source.value.is_none() {
+            op.source.value = Some(parse_source(&op.source.raw)?);
         }
         op.source.check_readable()?;
-        let mut document = self.prepare_document(op, id, mapping)?;
+        let mut document = self.prepare_document(op, id, mapping, read)?;
         if let Some(widened) = document.widened.take_if(|wide| wide.semantic_key() != document.semantic_key) {
             // A template made a field of this kind of something that the document brings.
             let id = document.id.clone();
@@ -269,30 +275,36 @@ impl IndexHandle {
             {
                 return Err(refused);
             }
-            document = self.prepare_document(op, id, mapping)?;
+            if op.source.value.is_none() {
+                op.source.value = Some(parse_source(&op.source.raw)?);
+            }
+            document = self.prepare_document(op, id, mapping, None)?;
         }
         document.id_is_new = id_is_new;
         Ok(document)
     }
 
+    /// `read` is what [`Mapping::read_document`] made of the source, if it is no value.
     fn prepare_document(
         &self,
         mut op: WriteOp,
         id: String,
         mapping: &Mapping,
+        read: Option<ReadDocument>,
     ) -> Result<Prepared, EngineError> {
         let Source { mut raw, value } = std::mem::take(&mut op.source);
-        let value = value.unwrap_or_default();
+        let is_whole = read.is_none();
+        let document = read.unwrap_or_else(|| ReadDocument::whole(value.unwrap_or_default()));
         let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
         if !payload.is_empty() {
             passages::append(&mut raw, &payload);
         }
-        let (parsed, widened) = self.parse(mapping, &id, &value, &raw)?;
+        let (parsed, widened) = self.parse(mapping, &id, &document, &raw)?;
         Ok(Prepared {
             kind: op.kind,
             id,
             raw,
-            value,
+            value: is_whole.then_some(document.rest),
             parsed,
             widened,
             conditions: op,
@@ -307,13 +319,13 @@ impl IndexHandle {
         &self,
         mapping: &Mapping,
         id: &str,
-        value: &Value,
+        document: &ReadDocument,
         raw: &[u8],
     ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
         let limits = self.metadata.read().settings.limits();
         let (json, payload) = passages::split(raw);
         let (mut parsed, mut widened) =
-            mapping.parse_document(id, value, &limits).map_err(|error| error.locate(json))?;
+            mapping.parse_read_document(id, document, &limits).map_err(|error| error.locate(json))?;
         if let Some(payload) = payload {
             // What is stored of a filtered source keeps the passages too; nothing stored is nothing.
             if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
@@ -354,8 +366,14 @@ impl IndexHandle {
         let mut widened = None;
         if document.widened.is_some() {
             // Another document of the batch, or another writer, may have widened the mapping since.
-            (document.parsed, widened) =
-                self.parse(&self.mapping(), &document.id, &document.value, &document.raw)?;
+            let value = match document.value.take() {
+                Some(value) => value,
+                // What was read apart was read with another mapping.
+                None => parse_source(passages::split(&document.raw).0)?,
+            };
+            let whole = ReadDocument::whole(value);
+            (document.parsed, widened) = self.parse(&self.mapping(), &document.id, &whole, &document.raw)?;
+            document.value = Some(whole.rest);
         }
         let needed = widened.as_ref().map_or(*key, Mapping::semantic_key);
         if !deleted && needed != document.semantic_key {

@@ -34,6 +34,7 @@ pub use chunking::{Chunking, ChunkingError, Separator};
 pub use dense::{DenseVector, VectorOptions};
 pub use document::dense::hex;
 pub use document::dense::{component_problem, magnitude_problem, preview};
+pub use document::read::ReadDocument;
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use semantic::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
 pub use slots::{Slot, Slots, field_of};
@@ -94,6 +95,17 @@ pub(crate) struct ObjectNode {
     pub dynamic: Option<Dynamic>,
     pub enabled: bool,
     pub properties: BTreeMap<String, Node>,
+}
+
+impl ObjectNode {
+    /// Whether there is a field of token weights somewhere within.
+    fn has_tokens(&self) -> bool {
+        self.enabled
+            && self.properties.values().any(|node| match node {
+                Node::Object(object) => object.has_tokens(),
+                Node::Leaf(leaf) => leaf.field_type.has_tokens(),
+            })
+    }
 }
 
 impl Default for ObjectNode {
@@ -352,7 +364,26 @@ impl Mapping {
         source: &Value,
         limits: &Limits,
     ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
-        document::parse_document(self, id, source, limits)
+        document::parse_document(self, id, source, &[], limits)
+    }
+
+    /// Reads the JSON of a document much faster than as a value, if it has token weights in their usual form; none for any other
+    /// document, right or wrong.
+    pub fn read_document(&self, source: &[u8]) -> Option<ReadDocument> {
+        self.root.has_tokens().then(|| document::read::read(self, source)).flatten()
+    }
+
+    /// As [`Mapping::parse_document`], for what [`Mapping::read_document`] of the same mapping has read.
+    ///
+    /// # Errors
+    /// See [`Mapping::parse_document`].
+    pub fn parse_read_document(
+        &self,
+        id: &str,
+        document: &ReadDocument,
+        limits: &Limits,
+    ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
+        document::parse_document(self, id, &document.rest, &document.tokens, limits)
     }
 
     /// Finishes a mapping whose tree changed.

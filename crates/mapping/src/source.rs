@@ -16,6 +16,11 @@ impl SourceFilter {
         self.includes.is_empty() && self.excludes.is_empty()
     }
 
+    /// Whether nothing at a path passes, whatever else is said of it; paths within are not looked at.
+    pub fn excludes(&self, path: &str) -> bool {
+        self.excludes.iter().any(|pattern| matches_path(pattern, path))
+    }
+
     /// The part of `source` that passes. A pattern that names an object takes all of it.
     pub fn apply(&self, source: &Value) -> Value {
         match source {
@@ -30,7 +35,7 @@ impl SourceFilter {
         let mut out = Map::new();
         for (key, value) in map {
             let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-            if self.excludes.iter().any(|pattern| matches_path(pattern, &path)) {
+            if self.excludes(&path) {
                 continue;
             }
             let included = included || self.includes.iter().any(|pattern| matches_path(pattern, &path));

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sparrow_types::PackedTokens;
+
 use super::dense::DenseVector;
 use super::semantic::SemanticText;
 use crate::passages::Passage;
@@ -199,6 +201,11 @@ impl FieldType {
         }
     }
 
+    /// Whether a value is an object of weights by token.
+    pub(crate) fn has_tokens(&self) -> bool {
+        matches!(self, FieldType::SparseVector | FieldType::RankFeatures)
+    }
+
     /// Whether values are whole numbers kept as `i64` (or `u64` for `unsigned_long`).
     pub fn is_integer(&self) -> bool {
         matches!(
@@ -266,16 +273,14 @@ pub enum NumberValue {
     Bool(bool),
 }
 
-/// Tokens and weights of one sparse value, in the order they came.
-pub type TokenList = Vec<(Box<str>, f32)>;
-
 /// A document ready for the index: values by field path, several per path for arrays.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedDocument {
     pub texts: Vec<(String, String)>,
     pub keywords: Vec<(String, String)>,
     pub numbers: Vec<(String, NumberValue)>,
-    pub sparse: Vec<(String, TokenList)>,
+    /// In the order in which they came.
+    pub sparse: Vec<(String, PackedTokens)>,
     pub dense: Vec<(String, Vec<f32>)>,
     /// Passages of `semantic_text` fields: [`super::Mapping::attach_passages`].
     pub passages: Vec<(String, Vec<Passage>)>,

@@ -299,6 +299,11 @@ fn single(value: &Value, not_a_scalar: impl Fn() -> String) -> Result<Option<f32
     })
 }
 
+/// Whether Lucene's `FeatureField` takes a weight.
+pub(super) fn is_weight(weight: f32) -> bool {
+    weight.is_finite() && weight >= MIN_WEIGHT
+}
+
 /// What Lucene's `FeatureField` demands of a value.
 fn check_feature(path: &str, feature: &str, weight: f32) -> Result<(), Vec<Cause>> {
     if !weight.is_finite() {

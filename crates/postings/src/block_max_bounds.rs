@@ -2,8 +2,6 @@
 
 /// Levels above 0.
 const LEVELS: usize = 15;
-/// Sums of more errors than any term has.
-const NEVER: u64 = u64::MAX / 4;
 
 /// The codes whose bounds of blocks are highest above their highest impacts by the least sum, given these
 /// (0: a block without postings). Ascending, 0 for level 0, the highest impact for level 15.
@@ -20,14 +18,12 @@ pub(crate) fn codes_for(highest: &[u8]) -> [u8; 16] {
     }
     let errors = Errors::new(&values, &counts);
     // `least[i]` is the least sum of errors of the first `i` values with as many levels as were placed.
-    let mut least: Vec<u64> = (0..=values.len()).map(|end| errors.of(0, end)).collect();
+    let mut least: Vec<i64> = (0..=values.len()).map(|end| errors.of(0, end)).collect();
     // Per further level and number of values, how many of them the levels below take.
     let mut below = vec![vec![0; values.len() + 1]; LEVELS - 1];
+    let mut lines = Vec::with_capacity(values.len());
     for below in &mut below {
-        let mut next = vec![NEVER; values.len() + 1];
-        next[0] = 0;
-        place(&errors, &least, &mut next, below, 1..values.len() + 1, 0..values.len());
-        least = next;
+        least = place(&errors, &least, below, &mut lines);
     }
     let mut end = values.len();
     for (level, below) in below.iter().enumerate().rev() {
@@ -41,9 +37,10 @@ pub(crate) fn codes_for(highest: &[u8]) -> [u8; 16] {
 /// Sums of errors of values that share a level, which is the highest of them.
 struct Errors<'a> {
     values: &'a [u8],
-    /// Of the first so many values: blocks, and their impacts added up.
-    blocks: Vec<u64>,
-    impacts: Vec<u64>,
+    /// Of the first so many values: blocks, and their impacts added up. A term has fewer than 2^26 blocks, so that products of such
+    /// sums fit.
+    blocks: Vec<i64>,
+    impacts: Vec<i64>,
 }
 
 impl<'a> Errors<'a> {
@@ -51,9 +48,9 @@ impl<'a> Errors<'a> {
         let (mut blocks, mut impacts) = (vec![0], vec![0]);
         let (mut block_sum, mut impact_sum) = (0, 0);
         for value in values {
-            let count = counts[usize::from(*value)];
+            let count = counts[usize::from(*value)] as i64;
             block_sum += count;
-            impact_sum += count * u64::from(*value);
+            impact_sum += count * i64::from(*value);
             blocks.push(block_sum);
             impacts.push(impact_sum);
         }
@@ -61,39 +58,63 @@ impl<'a> Errors<'a> {
     }
 
     /// Error of the values from `start` up to, but not including, `end`.
-    fn of(&self, start: usize, end: usize) -> u64 {
+    fn of(&self, start: usize, end: usize) -> i64 {
         if start == end {
             return 0;
         }
-        let code = u64::from(self.values[end - 1]);
+        let code = i64::from(self.values[end - 1]);
         code * (self.blocks[end] - self.blocks[start]) - (self.impacts[end] - self.impacts[start])
     }
 }
 
-/// Finds for every end in `ends` the best start in `starts` of one more level: where the middle end has its
-/// best bounds where those before and behind it have theirs.
-fn place(
-    errors: &Errors<'_>,
-    least: &[u64],
-    next: &mut [u64],
-    below: &mut [usize],
-    ends: std::ops::Range<usize>,
-    starts: std::ops::Range<usize>,
-) {
-    if ends.is_empty() {
-        return;
+/// A choice of where the highest level starts, as the sum of errors that it leaves for a code: `constant - blocks * code`, but for
+/// what depends on the end alone.
+#[derive(Clone, Copy)]
+struct Line {
+    start: usize,
+    blocks: i64,
+    constant: i64,
+}
+
+impl Line {
+    fn at(&self, code: i64) -> i64 {
+        self.constant - self.blocks * code
     }
-    let end = ends.start + ends.len() / 2;
-    let mut best = starts.start;
-    for (start, least) in least.iter().enumerate().take(starts.end.min(end)).skip(starts.start) {
-        let sum = least + errors.of(start, end);
-        if sum < next[end] {
-            (next[end], best) = (sum, start);
+
+    /// Whether this line, between two others, is nowhere the lowest: where the outer two meet, it is not below them.
+    fn is_above(&self, before: &Line, after: &Line) -> bool {
+        (after.constant - before.constant) * (self.blocks - before.blocks)
+            <= (self.constant - before.constant) * (after.blocks - before.blocks)
+    }
+}
+
+/// Places one more level: the least sum of errors for each number of values, and, in `below`, where the level starts then.
+///
+/// For a given end the sums are lines over its code, one for each start. Both starts and codes ascend, so that the lowest line moves
+/// along the lower hull of all lines so far and never back: each is looked at once (the convex hull trick).
+fn place(errors: &Errors<'_>, least: &[i64], below: &mut [usize], hull: &mut Vec<Line>) -> Vec<i64> {
+    hull.clear();
+    let mut lowest = 0;
+    let mut next = vec![0; least.len()];
+    for end in 1..least.len() {
+        let start = end - 1;
+        let line =
+            Line { start, blocks: errors.blocks[start], constant: least[start] + errors.impacts[start] };
+        while let [.., before, last] = hull[..]
+            && last.is_above(&before, &line)
+        {
+            hull.pop();
         }
+        hull.push(line);
+        let code = i64::from(errors.values[end - 1]);
+        lowest = lowest.min(hull.len() - 1);
+        while lowest + 1 < hull.len() && hull[lowest + 1].at(code) < hull[lowest].at(code) {
+            lowest += 1;
+        }
+        below[end] = hull[lowest].start;
+        next[end] = hull[lowest].at(code) + code * errors.blocks[end] - errors.impacts[end];
     }
-    below[end] = best;
-    place(errors, least, next, below, ends.start..end, starts.start..best + 1);
-    place(errors, least, next, below, end + 1..ends.end, best..starts.end);
+    next
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use rustc_hash::FxHashMap;
 use sparrow_types::DocId;
 
 use crate::frame::Format;
 use crate::quantize::half_bits;
+use crate::term_table::TermTable;
 use crate::writer::FieldWriter;
 
 /// Collects the token weights of a segment's documents.
@@ -15,7 +15,7 @@ use crate::writer::FieldWriter;
 /// previous document as a variable-length number, and the half-precision weight.
 #[derive(Default)]
 pub struct PostingsBuilder {
-    terms: FxHashMap<Box<str>, u32>,
+    terms: TermTable,
     buffers: Vec<TermBuffer>,
     presence: Vec<u64>,
     next_doc: DocId,
@@ -38,12 +38,12 @@ impl PostingsBuilder {
 
     /// Adds a document's tokens, in any order. Of a repeated token the highest weight stays;
     /// weights are rounded to half precision ([`crate::stored_weight`]), and those that are not
-    /// positive are left out. A document that is never added has no value, one added without
-    /// tokens has an empty one.
+    /// positive are left out, as are tokens that are not UTF-8. A document that is never added has
+    /// no value, one added without tokens has an empty one.
     ///
     /// # Panics
     /// When documents do not ascend, or at `DocId::MAX`.
-    pub fn add(&mut self, doc: DocId, tokens: &mut dyn Iterator<Item = (&str, f32)>) {
+    pub fn add<T: AsRef<[u8]>>(&mut self, doc: DocId, tokens: impl IntoIterator<Item = (T, f32)>) {
         assert!(doc >= self.next_doc && doc < i32::MAX as u32, "documents must ascend");
         self.next_doc = doc + 1;
         let word = doc as usize / 64;
@@ -53,24 +53,19 @@ impl PostingsBuilder {
         self.presence[word] |= 1 << (doc % 64);
         for (token, weight) in tokens {
             if let Some(bits) = half_bits(weight) {
-                self.add_posting(doc, token, bits);
+                self.add_posting(doc, token.as_ref(), bits);
             }
         }
     }
 
-    fn add_posting(&mut self, doc: DocId, token: &str, bits: u16) {
-        let term = match self.terms.get(token) {
-            Some(term) => *term as usize,
-            None => {
-                let term = self.buffers.len();
-                self.terms.insert(token.into(), term as u32);
-                self.buffers.push(TermBuffer::default());
-                // The map's slot (key, id, control byte, load factor), the buffer and the text.
-                self.memory += 48 + size_of::<TermBuffer>() + token.len();
-                term
-            }
-        };
-        let buffer = &mut self.buffers[term];
+    fn add_posting(&mut self, doc: DocId, token: &[u8], bits: u16) {
+        let new = self.buffers.len() as u32;
+        let Some(term) = self.terms.number(token, new) else { return };
+        if term == new {
+            self.buffers.push(TermBuffer::default());
+            self.memory += TermTable::MEMORY + size_of::<TermBuffer>() + token.len();
+        }
+        let buffer = &mut self.buffers[term as usize];
         if buffer.next_doc == doc + 1 {
             let at = buffer.postings.len() - 2;
             let previous = u16::from_le_bytes([buffer.postings[at], buffer.postings[at + 1]]);
@@ -79,12 +74,16 @@ impl PostingsBuilder {
         }
         let capacity = buffer.postings.capacity();
         let mut distance = doc - buffer.next_doc;
+        // Five bytes for the longest distance, two for the weight; one extension of the vector.
+        let (mut posting, mut len) = ([0; 7], 0);
         while distance >= 128 {
-            buffer.postings.push(distance as u8 | 128);
+            posting[len] = distance as u8 | 128;
+            len += 1;
             distance >>= 7;
         }
-        buffer.postings.push(distance as u8);
-        buffer.postings.extend_from_slice(&bits.to_le_bytes());
+        posting[len] = distance as u8;
+        posting[len + 1..len + 3].copy_from_slice(&bits.to_le_bytes());
+        buffer.postings.extend_from_slice(&posting[..len + 3]);
         buffer.next_doc = doc + 1;
         buffer.len += 1;
         self.memory += buffer.postings.capacity() - capacity;
@@ -135,11 +134,9 @@ impl PostingsBuilder {
 
     fn write_with(self, num_docs: u32, mut writer: FieldWriter<'_>) -> io::Result<()> {
         assert!(self.next_doc <= num_docs, "document {} of {num_docs}", self.next_doc.wrapping_sub(1));
-        let mut terms: Vec<(Box<str>, u32)> = self.terms.into_iter().collect();
-        terms.sort_unstable();
         let mut buffers = self.buffers;
         let (mut docs, mut weights) = (Vec::new(), Vec::new());
-        for (token, term) in terms {
+        for (token, term) in self.terms.sorted() {
             let buffer = std::mem::take(&mut buffers[term as usize]);
             docs.clear();
             weights.clear();

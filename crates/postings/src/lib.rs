@@ -14,7 +14,7 @@
 //! | `dictionary` | sorted tokens |
 //! | `quantize` | half-precision weights as 8-bit impact + 8-bit residual |
 //! | `term` | the postings of one term, in every layout |
-//! | `writer`, `builder`, `merge` | making bytes |
+//! | `writer`, `builder`, `term_table`, `merge` | making bytes |
 //! | `reader`, `cursor`, `top_k` | reading them |
 //! | `kernels` | SIMD, the only unsafe code |
 
@@ -32,6 +32,7 @@ mod reader;
 mod record;
 mod resolved;
 mod term;
+mod term_table;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

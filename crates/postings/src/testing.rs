@@ -43,7 +43,7 @@ impl Model {
         let mut builder = PostingsBuilder::new();
         for (doc, tokens) in self.docs.iter().enumerate() {
             if let Some(tokens) = tokens {
-                builder.add(doc as u32, &mut tokens.iter().map(|(token, weight)| (&**token, *weight)));
+                builder.add(doc as u32, tokens.iter().map(|(token, weight)| (token.as_bytes(), *weight)));
             }
         }
         builder

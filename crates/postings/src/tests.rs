@@ -304,8 +304,8 @@ fn fields_without_documents_and_repeated_tokens() {
             assert_eq!(reader.cursor(&[(0, 1.0)]).doc(), TERMINATED);
         }
         let mut builder = PostingsBuilder::new();
-        builder.add(1, &mut [("a", 1.0), ("b", -1.0), ("a", 2.0), ("a", 0.5), ("c", f32::NAN)].into_iter());
-        builder.add(2, &mut std::iter::empty());
+        builder.add(1, [("a", 1.0), ("b", -1.0), ("a", 2.0), ("a", 0.5), ("c", f32::NAN)]);
+        builder.add(2, std::iter::empty::<(&str, f32)>());
         let bytes = builder.finish(4, format);
         let reader = PostingsReader::open(&bytes[..]).unwrap();
         assert_eq!((reader.docs_with_field(), reader.term_count()), (2, 1));
@@ -319,7 +319,7 @@ fn memory_is_accounted_for() {
     let mut builder = PostingsBuilder::new();
     let before = builder.mem_usage();
     for doc in 0..10_000 {
-        builder.add(doc, &mut [("a", 1.0), ("b", 1.0)].into_iter());
+        builder.add(doc, [("a", 1.0), ("b", 1.0)]);
     }
     let per_posting = (builder.mem_usage() - before) as f64 / 20_000.0;
     assert!((3.0..7.0).contains(&per_posting), "{per_posting}");

@@ -1,6 +1,9 @@
 //! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights. No I/O.
 
+mod packed_tokens;
 pub mod work;
+
+pub use packed_tokens::{PackedTokens, TokenIter};
 
 /// Dense number of a document inside one segment.
 pub type DocId = u32;

@@ -40,7 +40,8 @@ pub fn levels(value: &Value) -> usize {
     count(value, MOST_LEVELS + 1)
 }
 
-struct Strict;
+/// Reads a value as [`from_slice`] does, from whatever is being read.
+pub struct Strict;
 
 impl<'de> DeserializeSeed<'de> for Strict {
     type Value = Value;

@@ -2,6 +2,7 @@
 
 pub(super) mod dense;
 mod leaf;
+pub(super) mod read;
 mod vectors;
 
 use std::borrow::Cow;
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
+use sparrow_types::PackedTokens;
 
 use super::dynamic::MatchType;
 use super::error::{DOCUMENT_PARSING, DocumentError, DocumentErrorKind};
@@ -17,10 +19,12 @@ use super::types::{Dynamic, Limits, ParsedDocument};
 use super::values::{java_string, token_name};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
 
+/// `tokens` are token weights that are no part of `source`, by the path of their field.
 pub(super) fn parse_document(
     mapping: &Mapping,
     id: &str,
     source: &Value,
+    tokens: &[(String, PackedTokens)],
     limits: &Limits,
 ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
     let mut reader = Reader {
@@ -39,6 +43,10 @@ pub(super) fn parse_document(
         return Err(reader
             .illegal(format!("Malformed content, must start with an object, found {}", token_name(source))));
     };
+    for (path, _) in tokens {
+        reader.seen(path);
+    }
+    reader.out.sparse.extend_from_slice(tokens);
     let scope = Scope { node: Some(&mapping.root), path: "", dynamic: mapping.dynamic(), depth: 1 };
     reader.object(&scope, map)?;
     for (path, value) in &*mapping.constants {

@@ -2,6 +2,7 @@
 //! could stumble over is refused here: an error in its writer would cost a whole batch of documents.
 
 use serde_json::Value;
+use sparrow_types::PackedTokens;
 
 use super::super::LeafNode;
 use super::super::error::{DocumentError, DocumentErrorKind};
@@ -22,7 +23,7 @@ impl Reader<'_> {
                 let at = match self.out.sparse.iter().position(|(known, _)| known == path) {
                     Some(at) => at,
                     None => {
-                        self.out.sparse.push((path.to_owned(), Vec::with_capacity(map.len())));
+                        self.out.sparse.push((path.to_owned(), PackedTokens::with_capacity(map.len())));
                         self.out.sparse.len() - 1
                     }
                 };
@@ -32,23 +33,14 @@ impl Reader<'_> {
                     let weight = self.feature(leaf, path, feature, value)?;
                     let Some(weight) = weight else { continue };
                     let tokens = &mut self.out.sparse[at].1;
-                    let known = if repeats_possible {
-                        tokens.iter().position(|(token, _)| **token == **feature)
-                    } else {
-                        None
-                    };
-                    match known {
-                        None => tokens.push((feature.as_str().into(), weight)),
-                        Some(known) if matches!(leaf.field_type, FieldType::SparseVector) => {
-                            tokens[known].1 = tokens[known].1.max(weight);
-                        }
-                        Some(_) => {
-                            self.steps.push(Step::Key(feature.clone()));
-                            return Err(self.illegal(format!(
-                                "[rank_features] fields do not support indexing multiple values for the same rank \
-                                 feature [{path}.{feature}] in the same document"
-                            )));
-                        }
+                    if !repeats_possible || !tokens.raise(feature, weight) {
+                        tokens.push(feature, weight);
+                    } else if !matches!(leaf.field_type, FieldType::SparseVector) {
+                        self.steps.push(Step::Key(feature.clone()));
+                        return Err(self.illegal(format!(
+                            "[rank_features] fields do not support indexing multiple values for the same rank \
+                             feature [{path}.{feature}] in the same document"
+                        )));
                     }
                 }
                 if self.out.sparse[at].1.is_empty() {

@@ -350,7 +350,12 @@ impl<'a> Highlighter<'a> {
             }
             for (token, _, product) in products {
                 let origin = traced.tokens.iter().find(|found| *found.token == *token);
-                let Some(range) = origin.and_then(|origin| origin.word.clone()) else { continue };
+                // A comma may carry weight, but nobody reads it as what was looked for.
+                let word = origin.and_then(|origin| origin.word.clone());
+                let Some(range) = word.filter(|word| text[word.clone()].chars().any(char::is_alphanumeric))
+                else {
+                    continue;
+                };
                 match marks.iter_mut().find(|mark| mark.range == range) {
                     Some(mark) => mark.weight = mark.weight.map(|weight| weight + product),
                     None => marks.push(Mark {

@@ -13,11 +13,11 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, PostingsBuilder};
-use sparrow_types::DocId;
+use sparrow_types::{DocId, PackedTokens, TokenIter};
 use sparrow_vectors::{Metric, VectorsError};
 use tantivy::directory::OwnedBytes;
 
-use super::plugin::{Tokens, encode_tokens};
+use super::plugin::encode_tokens;
 use super::vectors::{VectorFields, encode_vector};
 use sparrow_mapping::passages::{Passage, PassageVector};
 
@@ -31,10 +31,10 @@ pub fn encode_passages(chunks: &[Passage], metric: impl Fn(usize) -> Metric) -> 
     let mut bytes = vec![b'p'];
     for chunk in chunks {
         let value = match &chunk.vector {
-            PassageVector::Sparse(tokens) => encode_tokens(tokens),
+            PassageVector::Sparse(tokens) => encode_tokens(&packed(tokens)),
             PassageVector::Dense(vector) => encode_vector(metric(vector.len()), vector),
             PassageVector::Hybrid { sparse, dense } => {
-                let sparse = encode_tokens(sparse);
+                let sparse = encode_tokens(&packed(sparse));
                 let mut value = vec![b'h'];
                 value.extend((sparse.len() as u32).to_le_bytes());
                 value.extend(sparse);
@@ -46,6 +46,10 @@ pub fn encode_passages(chunks: &[Passage], metric: impl Fn(usize) -> Metric) -> 
         bytes.extend(value);
     }
     bytes
+}
+
+fn packed(tokens: &[(Box<str>, f32)]) -> PackedTokens {
+    tokens.iter().map(|(token, weight)| (&**token, *weight)).collect()
 }
 
 /// Passages of one field of the segment that is being written.
@@ -90,7 +94,7 @@ impl PassageBuilder {
     fn vector(&mut self, field: u32, value: &[u8]) -> Result<bool, VectorsError> {
         match value.split_first() {
             Some((b's', tokens)) => {
-                self.sparse.get_or_insert_default().add(self.count, &mut Tokens(tokens));
+                self.sparse.get_or_insert_default().add(self.count, TokenIter(tokens));
             }
             Some((b'd', vector)) => self.dense.add(field, self.count, vector)?,
             _ => return Ok(false),

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, Format, MergeSource, PostingsBuilder, merge_postings};
-use sparrow_types::DocId;
+use sparrow_types::{DocId, PackedTokens, TokenIter};
 use sparrow_vectors::VectorsError;
 use tantivy::directory::{OwnedBytes, TerminatingWrite};
 use tantivy::index::Segment;
@@ -27,32 +27,12 @@ use super::reader::SegmentPlugins;
 use super::vectors::{VectorFields, VectorSettings};
 use crate::schema::{DENSE_TYPE, PASSAGES_TYPE, SPARSE_TYPE, custom_type};
 
-/// Bytes of a sparse value: `s`, then per token its length (u16), UTF-8 bytes and weight (f32).
-pub fn encode_tokens(tokens: &[(Box<str>, f32)]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(1 + tokens.iter().map(|(token, _)| token.len() + 6).sum::<usize>());
+/// Bytes of a sparse value: `s`, then its tokens as [`PackedTokens`] has them.
+pub fn encode_tokens(tokens: &PackedTokens) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 + tokens.as_bytes().len());
     bytes.push(b's');
-    for (token, weight) in tokens {
-        debug_assert!(token.len() <= u16::MAX as usize, "checked when the document is parsed");
-        bytes.extend((token.len() as u16).to_le_bytes());
-        bytes.extend(token.as_bytes());
-        bytes.extend(weight.to_le_bytes());
-    }
+    bytes.extend_from_slice(tokens.as_bytes());
     bytes
-}
-
-/// Iterates over the pairs of [`encode_tokens`]; stops at the first malformed byte.
-pub(super) struct Tokens<'a>(pub(super) &'a [u8]);
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = (&'a str, f32);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (len, rest) = self.0.split_first_chunk::<2>()?;
-        let (token, rest) = rest.split_at_checked(u16::from_le_bytes(*len) as usize)?;
-        let (weight, rest) = rest.split_first_chunk::<4>()?;
-        self.0 = rest;
-        Some((std::str::from_utf8(token).ok()?, f32::from_le_bytes(*weight)))
-    }
 }
 
 /// The plugin. One per opened index.
@@ -259,7 +239,7 @@ impl PluginWriter for PartsWriter {
             match bytes.split_first() {
                 Some((b's', tokens)) => {
                     let builder = self.sparse.entry(field.field_id()).or_default();
-                    builder.add(doc_id, &mut Tokens(tokens));
+                    builder.add(doc_id, TokenIter(tokens));
                 }
                 Some((b'p', chunks)) => {
                     let builder = self.passages.entry(field.field_id()).or_default();
@@ -322,19 +302,5 @@ impl PluginWriter for PartsWriter {
 
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_round_trip() {
-        let tokens: Vec<(Box<str>, f32)> = vec![("a".into(), 1.5), ("über".into(), 0.25), ("".into(), 2.0)];
-        let bytes = encode_tokens(&tokens);
-        let back: Vec<_> = Tokens(&bytes[1..]).map(|(token, weight)| (token.into(), weight)).collect();
-        assert_eq!(back, tokens);
-        assert_eq!(Tokens(&bytes[1..bytes.len() - 1]).count(), 2);
     }
 }

@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_repeated_look_up_finds_the_same() {
         let mut builder = PostingsBuilder::new();
-        builder.add(0, &mut [("b", 1.0), ("a", 2.0)].into_iter());
+        builder.add(0, [("b", 1.0), ("a", 2.0)]);
         let reader = PostingsReader::open(OwnedBytes::new(builder.finish(1, Format::V3))).unwrap();
         let ids = TermIds::default();
         let query: Vec<(Box<str>, f32)> = vec![("b".into(), 1.0), ("x".into(), 1.0), ("a".into(), 0.5)];
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn it_does_not_grow_without_bound() {
         let mut builder = PostingsBuilder::new();
-        builder.add(0, &mut [("a", 2.0)].into_iter());
+        builder.add(0, [("a", 2.0)]);
         let reader = PostingsReader::open(OwnedBytes::new(builder.finish(1, Format::V3))).unwrap();
         let ids = TermIds::default();
         for part in 0..10_u32 {

@@ -1,0 +1,359 @@
+//! A document's JSON, read with its mapping at hand: token weights go where they are kept without becoming values first.
+//!
+//! A vector of 200 tokens as a value is an ordered map of 200 texts, which takes longer than everything else that is done with it. This
+//! reader knows the usual form of such fields and gives up on any other, and on whatever is wrong with a document: the reader of
+//! values then says what.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use rustc_hash::FxHashSet;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use sparrow_types::PackedTokens;
+use sparrow_wire::strict_json::Strict;
+
+use super::super::source::SourceFilter;
+use super::super::types::FieldType;
+use super::super::values::is_weight;
+use super::super::{Mapping, Node, ObjectNode, join};
+use super::leaf::MAX_TERM;
+
+/// A document that was read with a mapping.
+#[derive(Debug)]
+pub struct ReadDocument {
+    /// Everything but `tokens`.
+    pub rest: Value,
+    /// Token weights by the path of their field.
+    pub(crate) tokens: Vec<(String, PackedTokens)>,
+}
+
+impl ReadDocument {
+    /// A document all of which is a value.
+    pub fn whole(value: Value) -> Self {
+        Self { rest: value, tokens: Vec::new() }
+    }
+}
+
+/// Reads a document that has token weights in their usual form: one object of the field's own, within objects that the mapping knows.
+/// None for any other document.
+pub(crate) fn read(mapping: &Mapping, source: &[u8]) -> Option<ReadDocument> {
+    let mut tokens = Vec::new();
+    let object = Object { node: &mapping.root, path: "", kept: kept_of(mapping), out: &mut tokens };
+    let mut deserializer = serde_json::Deserializer::from_slice(source);
+    let rest = deserializer.deserialize_any(object).ok()?;
+    deserializer.end().ok()?;
+    // What has none is read by the other reader: this one tells nothing of documents that are no objects.
+    (rest.is_object() && !tokens.is_empty()).then_some(ReadDocument { rest, tokens })
+}
+
+/// The filter that what is kept of a source goes through, if not all or nothing of it is kept: a field that is kept has to be a value.
+fn kept_of(mapping: &Mapping) -> Option<&SourceFilter> {
+    let config = mapping.source_filter();
+    (config.enabled && !config.filter.is_empty()).then_some(&config.filter)
+}
+
+/// Reads an object, or what stands in its place.
+struct Object<'m, 'o> {
+    node: &'m ObjectNode,
+    path: &'o str,
+    kept: Option<&'m SourceFilter>,
+    out: &'o mut Vec<(String, PackedTokens)>,
+}
+
+impl<'de> DeserializeSeed<'de> for Object<'_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Object<'_, '_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Strict.expecting(formatter)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Strict.visit_bool(value)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Strict.visit_i64(value)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Strict.visit_u64(value)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Strict.visit_f64(value)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Strict.visit_str(value)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Strict.visit_unit()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Value, A::Error> {
+        Strict.visit_seq(items)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let Self { node, path, kept, out } = self;
+        let mut object = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let value = match node.properties.get(&name) {
+                Some(Node::Leaf(leaf)) if leaf.field_type.has_tokens() => {
+                    let path = join(path, &name);
+                    if kept.is_none_or(|filter| filter.excludes(&path)) {
+                        if out.iter().any(|(known, _)| *known == path) {
+                            return Err(A::Error::custom("a field twice"));
+                        }
+                        let is_dotted = matches!(leaf.field_type, FieldType::SparseVector);
+                        let tokens = members.next_value_seed(Tokens { is_dotted })?;
+                        // As the other reader has it: a field without tokens has no value.
+                        if !tokens.is_empty() {
+                            out.push((path, tokens));
+                        }
+                        continue;
+                    }
+                    members.next_value_seed(Strict)?
+                }
+                Some(Node::Object(node)) if node.enabled => {
+                    members.next_value_seed(Object { node, path: &join(path, &name), kept, out })?
+                }
+                _ => members.next_value_seed(Strict)?,
+            };
+            if object.insert(name, value).is_some() {
+                return Err(A::Error::custom("a member twice"));
+            }
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// Reads an object of weights by token.
+struct Tokens {
+    /// Whether a token may have dots.
+    is_dotted: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Tokens {
+    type Value = PackedTokens;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PackedTokens, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tokens {
+    type Value = PackedTokens;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of weights")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<PackedTokens, A::Error> {
+        let mut tokens = PackedTokens::with_capacity(128);
+        while let Some(token) = members.next_key_seed(Token)? {
+            let weight = members.next_value_seed(Weight)?;
+            if token.len() > MAX_TERM || !self.is_dotted && token.contains('.') {
+                return Err(A::Error::custom("a token that the field does not take"));
+            }
+            tokens.push(&token, weight);
+        }
+        let mut known = FxHashSet::with_capacity_and_hasher(tokens.len(), Default::default());
+        match tokens.iter().all(|(token, _)| known.insert(token)) {
+            true => Ok(tokens),
+            false => Err(A::Error::custom("a token twice")),
+        }
+    }
+}
+
+/// Reads a name, where it stands if it has no escapes.
+struct Token;
+
+impl<'de> DeserializeSeed<'de> for Token {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Token {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a token")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, token: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(token))
+    }
+
+    fn visit_str<E: Error>(self, token: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(token.to_owned()))
+    }
+}
+
+/// Reads a weight that is a number.
+struct Weight;
+
+impl<'de> DeserializeSeed<'de> for Weight {
+    type Value = f32;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f32, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Visitor<'_> for Weight {
+    type Value = f32;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a weight")
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<f32, E> {
+        let weight = value as f32;
+        if is_weight(weight) { Ok(weight) } else { Err(E::custom("no weight")) }
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<f32, E> {
+        self.visit_f64(value as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use crate::{Limits, Mapping, ReadDocument};
+
+    fn mapping(source: &str) -> Mapping {
+        Mapping::parse(&json!({
+            "_source": serde_json::from_str::<serde_json::Value>(source).unwrap(),
+            "properties": {
+                "v": {"type": "sparse_vector"},
+                "r": {"type": "rank_features"},
+                "ml": {"properties": {"tokens": {"type": "sparse_vector"}, "n": {"type": "long"}}},
+                "off": {"type": "object", "enabled": false},
+                "t": {"type": "text"},
+            },
+        }))
+        .unwrap()
+    }
+
+    /// Both readers say the same of a document; whether the quick one took it.
+    fn agree(mapping: &Mapping, source: &str) -> bool {
+        let limits = Limits::default();
+        let Some(read) = mapping.read_document(source.as_bytes()) else { return false };
+        let value = sparrow_wire::strict_json::from_slice(source.as_bytes())
+            .unwrap_or_else(|error| panic!("{source}: was read, though {error}"));
+        let quick = mapping.parse_read_document("1", &read, &limits);
+        let slow = mapping.parse_document("1", &value, &limits);
+        match (quick, slow) {
+            (Ok((mut quick, wider)), Ok((mut slow, widened))) => {
+                quick.sparse.sort_by(|a, b| a.0.cmp(&b.0));
+                slow.sparse.sort_by(|a, b| a.0.cmp(&b.0));
+                quick.field_names.sort();
+                slow.field_names.sort();
+                assert_eq!(quick, slow, "{source}");
+                assert_eq!(wider.map(|it| it.to_json()), widened.map(|it| it.to_json()), "{source}");
+            }
+            (Err(quick), Err(slow)) => assert_eq!(quick.reason(), slow.reason(), "{source}"),
+            (quick, slow) => panic!("{source}: {quick:?}, but {slow:?}"),
+        }
+        true
+    }
+
+    #[test]
+    fn the_usual_form_is_read_at_once_and_means_the_same() {
+        let mapping = mapping("{}");
+        for source in [
+            r#"{"v": {"a": 1, "x.y": 2.5e-3}, "t": "text", "new": [1, {"b": null}]}"#,
+            r#"{"ml": {"tokens": {"\u00fcber": 1.25, "\"": 2}, "n": 3, "other": true}, "v": {"b": 1}}"#,
+            r#"{"r": {"a": 0.5}, "ml": [{"n": 1}], "off": {"v": {"a": 1, "b": "x"}}}"#,
+            r#"{"v": {"a": 1}, "ml": "no object"}"#,
+            r#"{"v": {"a": 1}, "v.b": 1}"#,
+            r#"{"v": {"a": 1}, "_id": 1}"#,
+            r#"{"v": {"a": 1}, "r": {}, "t": {"b": 1}}"#,
+        ] {
+            assert!(agree(&mapping, source), "{source}");
+        }
+    }
+
+    #[test]
+    fn whatever_else_there_is_the_reader_of_values_has_to_read() {
+        let mapping = mapping("{}");
+        for source in [
+            r#"{"t": "no tokens"}"#,
+            r#"{"v": {}}"#,
+            r#"{"v": [{"a": 1}, {"a": 2}]}"#,
+            r#"{"v": {"a": "1"}}"#,
+            r#"{"v": {"a": -1}}"#,
+            r#"{"v": {"a": 0}}"#,
+            r#"{"v": {"a": 1e39}}"#,
+            r#"{"v": {"a": null, "b": 1}}"#,
+            r#"{"v": {"a": 1, "a": 2}}"#,
+            r#"{"v": {"a": 1, "\u0061": 2}}"#,
+            r#"{"v": {"a": 1}, "v": {"b": 2}}"#,
+            r#"{"v": {"a": 1}, "t": "x", "t": "y"}"#,
+            r#"{"r": {"a.b": 1}}"#,
+            r#"{"ml": [{"tokens": {"a": 1}}]}"#,
+            r#"{"ml.tokens": {"a": 1}}"#,
+            r#"{"v": {"a": 1}"#,
+            r#"{"v": {"a": 1}} {}"#,
+            r#"[{"v": {"a": 1}}]"#,
+            r#"{"v": null}"#,
+            "",
+        ] {
+            assert!(mapping.read_document(source.as_bytes()).is_none(), "{source}");
+        }
+        let long = format!(r#"{{"v": {{"{}": 1}}}}"#, "x".repeat(40_000));
+        assert!(mapping.read_document(long.as_bytes()).is_none());
+    }
+
+    #[test]
+    fn a_field_that_the_source_keeps_is_a_value() {
+        let source = r#"{"v": {"a": 1}, "ml": {"tokens": {"b": 2}, "n": 1}, "t": "x"}"#;
+        for (filter, taken) in [
+            (r#"{"enabled": false}"#, 2),
+            (r#"{"excludes": ["v"]}"#, 1),
+            (r#"{"excludes": ["*.tokens", "v"]}"#, 2),
+            (r#"{"excludes": ["ml"]}"#, 0),
+            (r#"{"includes": ["t"]}"#, 0),
+            (r#"{"includes": ["v", "ml"], "excludes": ["ml.tokens"]}"#, 1),
+        ] {
+            let mapping = mapping(filter);
+            let read = mapping.read_document(source.as_bytes());
+            assert_eq!(read.as_ref().map_or(0, |read| read.tokens.len()), taken, "{filter}");
+            assert_eq!(agree(&mapping, source), taken > 0);
+        }
+        let whole = ReadDocument::whole(json!({"t": "x"}));
+        assert!(mapping("{}").parse_read_document("1", &whole, &Limits::default()).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn both_readers_say_the_same(members in proptest::collection::vec(
+            ("[vrt]|ml|off|v\\.x", prop_oneof![
+                Just(r#"{"a": 1, "b": 0.25}"#), Just(r#"{"a.b": 3}"#), Just(r#"{"tokens": {"x": 1}, "n": 2}"#),
+                Just(r#"{"tokens": {"x": 0}}"#), Just("[1, 2]"), Just("7"), Just(r#""text""#), Just("null"), Just("{}"),
+                Just(r#"{"n": "no number"}"#), Just(r#"{"tokens": [{"x": 1}]}"#),
+            ]), 0..5,
+        )) {
+            let members: Vec<String> =
+                members.into_iter().map(|(name, value)| format!("{name:?}: {value}")).collect();
+            agree(&mapping("{}"), &format!("{{{}}}", members.join(", ")));
+        }
+    }
+}

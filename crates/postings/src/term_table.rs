@@ -1,0 +1,93 @@
+//! The tokens of a segment that is being written, by number.
+
+use rustc_hash::FxHashMap;
+
+/// Gives each token a number.
+///
+/// Most tokens are short. Those of up to 15 bytes are keys by themselves, so that looking one up reads the table and nothing else; the
+/// texts of all others are where the allocator put them.
+#[derive(Default)]
+pub(crate) struct TermTable {
+    short: FxHashMap<u128, u32>,
+    long: FxHashMap<Box<str>, u32>,
+}
+
+impl TermTable {
+    /// Bytes of memory of a token besides its text: the slot with key, number and control byte, at the usual load.
+    pub(crate) const MEMORY: usize = 48;
+
+    /// The number of a token: `new` for one that was never asked for, which has it from then on; none for a new one that is no text.
+    pub(crate) fn number(&mut self, token: &[u8], new: u32) -> Option<u32> {
+        if let Some(key) = key_of(token) {
+            return match self.short.get(&key) {
+                Some(known) => Some(*known),
+                None => {
+                    std::str::from_utf8(token).ok()?;
+                    self.short.insert(key, new);
+                    Some(new)
+                }
+            };
+        }
+        let token = std::str::from_utf8(token).ok()?;
+        if let Some(known) = self.long.get(token) {
+            return Some(*known);
+        }
+        self.long.insert(token.into(), new);
+        Some(new)
+    }
+
+    /// All tokens in the order of their bytes, with their numbers.
+    pub(crate) fn sorted(self) -> Vec<(Box<str>, u32)> {
+        let short = self.short.into_iter().map(|(key, number)| (text_of(key), number));
+        let mut terms: Vec<(Box<str>, u32)> = short.chain(self.long).collect();
+        terms.sort_unstable();
+        terms
+    }
+}
+
+/// A token as a key: its bytes, and its length in the last; none for one of more than 15 bytes.
+fn key_of(token: &[u8]) -> Option<u128> {
+    if token.len() > 15 {
+        return None;
+    }
+    let mut key = [0; 16];
+    key[..token.len()].copy_from_slice(token);
+    key[15] = token.len() as u8;
+    Some(u128::from_le_bytes(key))
+}
+
+fn text_of(key: u128) -> Box<str> {
+    let key = key.to_le_bytes();
+    // Only text becomes a key.
+    String::from_utf8_lossy(&key[..usize::from(key[15])]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_any_length_have_numbers_and_come_in_order() {
+        let long = "x".repeat(300);
+        let tokens = ["", "\0", "a", "a\0", "##ing", "fifteen_letters", "sixteen__letters", "über", &long];
+        let mut table = TermTable::default();
+        for (number, token) in tokens.iter().enumerate() {
+            assert_eq!(table.number(token.as_bytes(), number as u32), Some(number as u32), "{token:?}");
+        }
+        for (number, token) in tokens.iter().enumerate() {
+            assert_eq!(table.number(token.as_bytes(), 99), Some(number as u32), "{token:?}");
+        }
+        let mut expected: Vec<(Box<str>, u32)> =
+            tokens.iter().enumerate().map(|(number, token)| ((*token).into(), number as u32)).collect();
+        expected.sort();
+        assert_eq!(table.sorted(), expected);
+    }
+
+    #[test]
+    fn what_is_no_text_has_no_number() {
+        let mut table = TermTable::default();
+        assert_eq!(table.number(b"\xff", 0), None);
+        assert_eq!(table.number(&[0xff; 40], 0), None);
+        assert!(table.sorted().is_empty());
+    }
+}

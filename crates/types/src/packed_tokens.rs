@@ -1,0 +1,111 @@
+//! Token weights of one document on their way from its JSON to the postings.
+
+/// Pairs of a token and a weight in one piece of memory, in the order in which they were added: of each the length of the token in
+/// bytes (u16), its UTF-8, and the weight (f32), numbers in little-endian order.
+///
+/// A document has hundreds of them: a text of its own for each would cost more than all that is done with it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PackedTokens {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl PackedTokens {
+    /// None yet, with room for about so many.
+    pub fn with_capacity(tokens: usize) -> Self {
+        // Word pieces have five letters on average.
+        Self { bytes: Vec::with_capacity(tokens * 12), len: 0 }
+    }
+
+    /// Adds a pair; whether the token is there already is not looked at. A token of more than 65,535 bytes is left out.
+    pub fn push(&mut self, token: &str, weight: f32) {
+        let Ok(length) = u16::try_from(token.len()) else { return };
+        self.bytes.extend_from_slice(&length.to_le_bytes());
+        self.bytes.extend_from_slice(token.as_bytes());
+        self.bytes.extend_from_slice(&weight.to_le_bytes());
+        self.len += 1;
+    }
+
+    /// Raises the weight of a token to at least `weight`, and says whether the token is there.
+    pub fn raise(&mut self, token: &str, weight: f32) -> bool {
+        let mut end = 0;
+        for (known, before) in TokenIter(&self.bytes) {
+            end += known.len() + 6;
+            if known == token.as_bytes() {
+                self.bytes[end - 4..end].copy_from_slice(&before.max(weight).to_le_bytes());
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The pairs, in the order in which they were added. Tokens are UTF-8.
+    pub fn iter(&self) -> TokenIter<'_> {
+        TokenIter(&self.bytes)
+    }
+
+    /// All pairs as bytes, for [`TokenIter`].
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Number of pairs.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<'a> FromIterator<(&'a str, f32)> for PackedTokens {
+    fn from_iter<I: IntoIterator<Item = (&'a str, f32)>>(pairs: I) -> Self {
+        let mut tokens = Self::default();
+        for (token, weight) in pairs {
+            tokens.push(token, weight);
+        }
+        tokens
+    }
+}
+
+/// Pairs of a token and a weight, read from the bytes of [`PackedTokens`]. Ends at the first malformed byte; whether tokens are
+/// UTF-8 is not looked at.
+pub struct TokenIter<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for TokenIter<'a> {
+    type Item = (&'a [u8], f32);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (len, rest) = self.0.split_first_chunk::<2>()?;
+        let (token, rest) = rest.split_at_checked(u16::from_le_bytes(*len) as usize)?;
+        let (weight, rest) = rest.split_first_chunk::<4>()?;
+        self.0 = rest;
+        Some((token, f32::from_le_bytes(*weight)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_come_back_in_order() {
+        let pairs = [("a", 1.5), ("über", 0.25), ("", 2.0)];
+        let tokens: PackedTokens = pairs.into_iter().collect();
+        assert_eq!(tokens.len(), 3);
+        let back: Vec<_> = tokens.iter().collect();
+        assert_eq!(back, pairs.map(|(token, weight)| (token.as_bytes(), weight)));
+        assert_eq!(TokenIter(&tokens.as_bytes()[..tokens.as_bytes().len() - 1]).count(), 2);
+        assert!(PackedTokens::default().is_empty());
+    }
+
+    #[test]
+    fn weights_are_raised_and_never_lowered() {
+        let mut tokens: PackedTokens = [("a", 1.0), ("ab", 2.0), ("b", 3.0)].into_iter().collect();
+        assert!(tokens.raise("ab", 5.0) && tokens.raise("b", 1.0) && !tokens.raise("c", 1.0));
+        let weights: Vec<f32> = tokens.iter().map(|(_, weight)| weight).collect();
+        assert_eq!(weights, [1.0, 5.0, 3.0]);
+    }
+}
