@@ -42,14 +42,13 @@ export class Connection {
    * @param {string} method
    * @param {string} path
    * @param {Record<string, string>} headers
-   * @param {string} body
+   * @param {string | Buffer} body
    */
   encode(method, path, headers, body) {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     const length = Buffer.byteLength(body);
-    return Buffer.from(
-      `${method} ${path} HTTP/1.1\r\nHost: ${this.#host}\r\n${lines.join('')}Content-Length: ${length}\r\n\r\n${body}`,
-    );
+    const head = `${method} ${path} HTTP/1.1\r\nHost: ${this.#host}\r\n${lines.join('')}Content-Length: ${length}\r\n\r\n`;
+    return typeof body === 'string' ? Buffer.from(head + body) : Buffer.concat([Buffer.from(head), body]);
   }
 
   /**
