@@ -2,18 +2,19 @@
 
 /// Whether `name` matches a pattern in which `*` stands for any characters.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
+    let Some((first, behind)) = pattern.split_once('*') else { return pattern == name };
+    let (middle, last) = behind.rsplit_once('*').unwrap_or(("", behind));
+    // Both ends come first: they turn most names away, whatever is between.
+    let Some(mut rest) = name.strip_prefix(first).and_then(|rest| rest.strip_suffix(last)) else {
+        return false;
+    };
+    for part in middle.split('*') {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
             None => return false,
         }
     }
-    rest.ends_with(last)
+    true
 }
 
 /// Whether `name` matches a pattern of a key's role: `*` stands for any characters, `?` for one. A `*` in `name` is for whatever
@@ -22,29 +23,31 @@ pub fn matches_role(pattern: &str, name: &str) -> bool {
     if !pattern.contains('?') {
         return matches(pattern, name);
     }
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let first = |text: &str, at: usize| text[at..].chars().next();
+    // Both count bytes.
     let (mut at, mut read) = (0, 0);
     // Where the last `*` stood, and how much of the name it has taken.
     let mut star: Option<(usize, usize)> = None;
-    while read < name.len() {
-        match pattern.get(at) {
+    while let Some(letter) = first(name, read) {
+        match first(pattern, at) {
             Some('*') => {
                 star = Some((at, read));
                 at += 1;
             }
-            Some(one) if (*one == '?' && name[read] != '*') || *one == name[read] => {
-                at += 1;
-                read += 1;
+            Some(one) if (one == '?' && letter != '*') || one == letter => {
+                at += one.len_utf8();
+                read += letter.len_utf8();
             }
             _ => {
                 let Some((place, taken)) = star else { return false };
-                star = Some((place, taken + 1));
+                let Some(next) = first(name, taken).map(char::len_utf8) else { return false };
+                star = Some((place, taken + next));
                 at = place + 1;
-                read = taken + 1;
+                read = taken + next;
             }
         }
     }
-    pattern[at..].iter().all(|rest| *rest == '*')
+    pattern[at..].bytes().all(|rest| rest == b'*')
 }
 
 #[cfg(test)]
@@ -63,6 +66,12 @@ mod tests {
             ("book", "books", false),
             ("books*", "books", true),
             ("*o*o*o*", "books", false),
+            ("**", "books", true),
+            ("boo*oks", "books", false),
+            ("b*oo*oks", "books", false),
+            ("*bü*r*", "die bücher", true),
+            ("", "", true),
+            ("*", "", true),
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
@@ -84,6 +93,9 @@ mod tests {
             ("?ogs-*", "*", false),
             ("*?", "logs-*", false),
             ("logs-a", "logs-*", false),
+            ("b?ch*r", "bücher", true),
+            ("*?ü*?", "bücher", true),
+            ("?", "", false),
         ] {
             assert_eq!(matches_role(pattern, name), expected, "{pattern} {name}");
         }
