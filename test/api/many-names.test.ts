@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../support/server.js';
 
-const LIMIT = 'in [33554432] steps in all';
+const LIMIT = 'in [16777216] steps in all';
 const aliases = Array.from({ length: 3001 }, (_, n) => `a${String(n).padStart(4, '0')}`);
 const patterns = Array.from({ length: 6000 }, () => '*0*z');
 

@@ -16,7 +16,7 @@ use sparrow_indices::alias_changes::AliasChange;
 use sparrow_indices::aliases::AliasSpec;
 use sparrow_indices::blocks::Access;
 use sparrow_indices::{ResolveOptions, concrete_name, names};
-use sparrow_wire::glob;
+use sparrow_wire::glob::{self, Pattern};
 
 /// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
@@ -200,10 +200,11 @@ impl Action {
         let mut steps = NameSteps::default();
         let mut found: BTreeSet<&String> = BTreeSet::new();
         for pattern in self.aliases.iter().filter(|alias| is_pattern(alias)) {
-            let pieces = pieces(pattern);
+            let pattern = if pattern == "_all" { "*" } else { pattern.as_str() };
+            let (pieces, pattern) = (pieces(pattern), Pattern::new(pattern));
             for alias in names.aliases.keys() {
                 steps.compare(pieces, alias)?;
-                if selects(pattern, alias) && right.sees(alias) {
+                if pattern.matches(alias) && right.sees(alias) {
                     found.insert(alias);
                 }
             }

@@ -5,9 +5,9 @@ use sparrow_types::work;
 
 use crate::error::EngineError;
 
-/// Most steps that a request may take on names: each is about a piece of a pattern that is looked for in a name. About a second
-/// of one processor.
-pub const MOST_STEPS: u64 = 1 << 25;
+/// Most steps that a request may take on names: each is about a piece of a pattern that is looked for in a name. Less than a
+/// second of one processor.
+pub const MOST_STEPS: u64 = 1 << 24;
 
 /// What a step counts in the effort of a request, which has one account for patterns of all kinds.
 const WEIGHT: u64 = work::MOST_EFFORT / MOST_STEPS;
@@ -26,11 +26,13 @@ impl NameSteps {
     ///
     /// # Errors
     /// When the request is to stop, or has taken too many.
+    #[inline]
     pub fn add(&mut self, steps: u64) -> Result<(), EngineError> {
         self.pending += steps;
-        if self.pending < AT_ONCE {
-            return Ok(());
-        }
+        if self.pending < AT_ONCE { Ok(()) } else { self.settle() }
+    }
+
+    fn settle(&mut self) -> Result<(), EngineError> {
         work::check()?;
         spend(std::mem::take(&mut self.pending))
     }
@@ -39,6 +41,7 @@ impl NameSteps {
     ///
     /// # Errors
     /// As [`NameSteps::add`].
+    #[inline]
     pub fn compare(&mut self, pieces: u64, name: &str) -> Result<(), EngineError> {
         self.add(pieces * (1 + name.len() as u64 / 64))
     }
@@ -97,7 +100,7 @@ mod tests {
         assert!(check().is_ok());
         let error = NameSteps::default().add(256).expect_err("too many");
         assert_eq!(error.status(), 400);
-        assert!(error.reason().contains("[33554432]"), "{}", error.reason());
+        assert!(error.reason().contains("[16777216]"), "{}", error.reason());
         assert!(check().is_err(), "and it stays so");
         stop.store(true, Relaxed);
         assert!(matches!(check(), Err(EngineError::Cancelled)));

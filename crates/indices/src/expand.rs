@@ -15,7 +15,7 @@ use super::resolve::{ResolveOptions, name_error};
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{NameSteps, pieces};
 use sparrow_call::rights::Right;
-use sparrow_wire::glob;
+use sparrow_wire::glob::Pattern;
 
 /// How an expression came to an index.
 #[derive(Debug, Default, PartialEq)]
@@ -72,7 +72,7 @@ impl IndexNames {
                 let (excluded, pieces) = pattern(excluded);
                 for (alias, _) in with_beginning(&self.aliases, excluded) {
                     steps.compare(pieces, alias)?;
-                    if glob::matches(excluded, alias) {
+                    if excluded.matches(alias) {
                         found.remove(alias.as_str());
                     }
                 }
@@ -83,7 +83,7 @@ impl IndexNames {
                     steps.compare(pieces, alias)?;
                     let hidden =
                         || indices.values().any(|spec| spec.is_hidden == Some(true)) && !options.hidden;
-                    if glob::matches(wanted, alias) && right.sees(alias) && !hidden() {
+                    if wanted.matches(alias) && right.sees(alias) && !hidden() {
                         found.insert(alias);
                     }
                 }
@@ -204,15 +204,15 @@ impl Found<'_, '_> {
     fn include(&mut self, given: &str, options: &ResolveOptions) -> Result<bool, EngineError> {
         let (names, right) = (self.names, self.right);
         let (pattern, pieces) = pattern(given);
+        let is_dotted = pattern.beginning().starts_with('.');
         // What is hidden answers to patterns that say so, and to those that begin with the same dot.
-        let shown = |name: &str, hidden: bool| {
-            !hidden || options.hidden || (pattern.starts_with('.') && name.starts_with('.'))
-        };
+        let shown =
+            |name: &str, hidden: bool| !hidden || options.hidden || (is_dotted && name.starts_with('.'));
         let in_state = |name: &str| match names.indices.get(name) {
             Some(handle) if handle.is_closed() => options.closed,
             _ => options.open,
         };
-        let wanted = |name: &str| glob::matches(pattern, name) && right.sees(name);
+        let wanted = |name: &str| pattern.matches(name) && right.sees(name);
         let mut any = false;
         for (name, handle) in with_beginning(&names.indices, pattern) {
             self.steps.compare(pieces, name)?;
@@ -252,7 +252,7 @@ impl Found<'_, '_> {
         let (pattern, pieces) = pattern(given);
         for (alias, indices) in with_beginning(&self.names.aliases, pattern) {
             self.steps.compare(pieces, alias)?;
-            if glob::matches(pattern, alias) && self.right.sees(alias) {
+            if pattern.matches(alias) && self.right.sees(alias) {
                 for index in indices.keys() {
                     self.steps.add(1)?;
                     self.indices.remove(index);
@@ -262,7 +262,7 @@ impl Found<'_, '_> {
         let mut gone = Vec::new();
         for (name, _) in with_beginning(&self.indices, pattern) {
             self.steps.compare(pieces, name)?;
-            if glob::matches(pattern, name) {
+            if pattern.matches(name) {
                 gone.push(name.clone());
             }
         }
@@ -278,22 +278,21 @@ fn is_pattern(name: &str) -> bool {
     name == "_all" || name.contains('*')
 }
 
-/// A pattern in the form in which names are held against it, and how many pieces it has.
-fn pattern(given: &str) -> (&str, u64) {
+/// A pattern as names are held against it, and how many pieces it has.
+fn pattern(given: &str) -> (Pattern<'_>, u64) {
     let pattern = if given == "_all" { "*" } else { given };
-    (pattern, pieces(pattern))
+    (Pattern::new(pattern), pieces(pattern))
 }
 
 /// The entries whose names begin as a pattern does: no others can match it.
 fn with_beginning<'m, V>(
     map: &'m BTreeMap<String, V>,
-    pattern: &str,
+    pattern: Pattern<'_>,
 ) -> TakeWhile<Range<'m, String, V>, impl FnMut(&(&'m String, &'m V)) -> bool> {
-    let beginning = pattern.split('*').next().unwrap_or_default();
-    let (beginning, is_whole) = (beginning.to_owned(), beginning.len() == pattern.len());
-    map.range::<str, _>((Bound::Included(beginning.as_str()), Bound::Unbounded)).take_while(
-        move |(name, _)| name.starts_with(&beginning) && (!is_whole || name.len() == beginning.len()),
-    )
+    let (beginning, is_name) = (pattern.beginning(), pattern.is_name());
+    map.range::<str, _>((Bound::Included(beginning), Bound::Unbounded)).take_while(move |(name, _)| {
+        name.starts_with(beginning) && (!is_name || name.len() == beginning.len())
+    })
 }
 
 #[cfg(test)]
@@ -320,7 +319,10 @@ mod tests {
         let map: BTreeMap<String, ()> =
             ["a", "ab", "abc", "ac", "b"].map(|name| (name.to_owned(), ())).into();
         let found = |pattern: &str| {
-            with_beginning(&map, pattern).map(|(name, ())| name.as_str()).collect::<Vec<_>>().join(",")
+            with_beginning(&map, Pattern::new(pattern))
+                .map(|(name, ())| name.as_str())
+                .collect::<Vec<_>>()
+                .join(",")
         };
         assert_eq!(found("ab*"), "ab,abc");
         assert_eq!(found("a*z"), "a,ab,abc,ac");

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::errors;
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{NameSteps, pieces};
-use sparrow_wire::glob;
+use sparrow_wire::glob::Pattern;
 
 const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
 const MAX_BYTES: usize = 255;
@@ -108,10 +108,10 @@ pub(super) fn select<'a>(
         pattern_seen |= wild;
         steps.add(1)?;
         if wild {
-            let pieces = pieces(name);
+            let (pieces, pattern) = (pieces(name), Pattern::new(name));
             for (known, chosen) in known.iter().zip(&mut chosen) {
                 steps.compare(pieces, known)?;
-                if glob::matches(name, known) {
+                if pattern.matches(known) {
                     *chosen = wanted;
                 }
             }

@@ -1,20 +1,61 @@
 //! Patterns with `*`, as names of fields, indices, models and tasks are chosen by.
 
-/// Whether `name` matches a pattern in which `*` stands for any characters.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let Some((first, behind)) = pattern.split_once('*') else { return pattern == name };
-    let (middle, last) = behind.rsplit_once('*').unwrap_or(("", behind));
-    // Both ends come first: they turn most names away, whatever is between.
-    let Some(mut rest) = name.strip_prefix(first).and_then(|rest| rest.strip_suffix(last)) else {
-        return false;
-    };
-    for part in middle.split('*') {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
+/// A pattern in which `*` stands for any characters, taken apart to be held against many names.
+#[derive(Debug, Clone, Copy)]
+pub struct Pattern<'p> {
+    /// What stands before the first `*`; all of it where there is none.
+    first: &'p str,
+    /// What stands between the first and the last `*`, and behind the last; nothing where there is no `*`.
+    behind: Option<(&'p str, &'p str)>,
+}
+
+impl<'p> Pattern<'p> {
+    /// Takes a pattern apart.
+    pub fn new(pattern: &'p str) -> Self {
+        match pattern.split_once('*') {
+            None => Self { first: pattern, behind: None },
+            Some((first, behind)) => {
+                Self { first, behind: Some(behind.rsplit_once('*').unwrap_or(("", behind))) }
+            }
+        }
+    }
+
+    /// What all names begin with that match.
+    pub fn beginning(&self) -> &'p str {
+        self.first
+    }
+
+    /// Whether it has no `*`, and so stands for one name.
+    pub fn is_name(&self) -> bool {
+        self.behind.is_none()
+    }
+
+    /// Whether a name matches.
+    #[inline]
+    pub fn matches(&self, name: &str) -> bool {
+        let Some((middle, last)) = self.behind else { return self.first == name };
+        // Both ends come first: they turn most names away, whatever is between.
+        let Some(rest) = name.strip_prefix(self.first).and_then(|rest| rest.strip_suffix(last)) else {
+            return false;
+        };
+        middle.is_empty() || has_in_order(rest, middle)
+    }
+}
+
+/// Whether a text has the parts of a pattern one after another.
+fn has_in_order(mut text: &str, parts: &str) -> bool {
+    for part in parts.split('*') {
+        match text.find(part) {
+            Some(at) => text = &text[at + part.len()..],
             None => return false,
         }
     }
     true
+}
+
+/// Whether `name` matches a pattern in which `*` stands for any characters.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    Pattern::new(pattern).matches(name)
 }
 
 /// Whether `name` matches a pattern of a key's role: `*` stands for any characters, `?` for one. A `*` in `name` is for whatever
