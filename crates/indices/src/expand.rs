@@ -11,7 +11,7 @@ use sparrow_types::work::Growing;
 
 use super::date_math;
 use super::registry::IndexNames;
-use super::resolve::{ResolveOptions, name_error};
+use super::resolve_options::ResolveOptions;
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{NameSteps, pieces};
 use sparrow_call::rights::Right;
@@ -271,6 +271,14 @@ impl Found<'_, '_> {
         });
         Ok(())
     }
+}
+
+/// A name that could never exist is told as such.
+pub(super) fn name_error(name: &str) -> Option<EngineError> {
+    name.starts_with('_').then(|| EngineError::InvalidIndexName {
+        name: name.to_owned(),
+        problem: "must not start with '_'.".to_owned(),
+    })
 }
 
 /// Whether a name stands for all that match it.
