@@ -464,4 +464,25 @@ describe('snapshots', () => {
     expect(await status(create, 'POST', '/_snapshot/allowed/one/_restore')).toBe(403);
     expect(await status(create, 'DELETE', '/_snapshot/allowed')).toBe(403);
   });
+
+  it('logs what a caller did wrong once, and not as an error of the server', async () => {
+    await register('wrong');
+    await call('PUT', '/stays-open');
+    await snapshot('wrong/one', { indices: 'stays-open' });
+    const before = server.output().length;
+    const statuses = [
+      await call('POST', `/_snapshot/wrong/one/_restore${WAIT}`, { indices: 'stays-open' }),
+      await call('PUT', '/_snapshot/wrong-type', { type: 'nope', settings: {} }),
+      await call('PUT', '/_snapshot/outside', { type: 'fs', settings: { location: '/etc' } }),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([500, 500, 500]);
+    const logged = server
+      .output()
+      .slice(before)
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as { level: string; msg: string; ts: string });
+    expect(logged.map(({ level, msg }) => `${level} ${msg}`)).toEqual(Array(3).fill('warn request failed'));
+    await call('DELETE', '/stays-open');
+  });
 });

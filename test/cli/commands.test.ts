@@ -1,7 +1,10 @@
 // Every command against a real server.
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +12,7 @@ import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { issue } from '../support/certificates.js';
 import { type RunningServer, startServer } from '../support/server.js';
 import { type Ended, sparrow } from './support.js';
 
@@ -156,6 +160,35 @@ it('status tells what there is', async () => {
   expect(await said('status')).toMatch(/^articles +3 +[\d.]+ kB +open$/m);
 });
 
+it('a path that cannot be used is told with its option', async () => {
+  const file = join(folder, 'a-file');
+  await writeFile(file, '');
+  const data = join(folder, 'unused');
+  for (const [option, path, args] of [
+    ['--audit-log', '/nope/x', ['--data', data]],
+    ['--data', join(file, 'sub'), []],
+  ] as const) {
+    const { code, stderr } = await sparrow(['--port', '0', option, path, ...args]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: (--[\w-]+): .* cannot be used \(ENO\w+\)$/m)]);
+    expect(stderr).toContain(`sparrow: ${option}: ${path} cannot`);
+  }
+});
+
+it('a certificate that is not trusted is told as that', async () => {
+  const { cert, key } = issue('own');
+  const secure = createServer({ cert, key }, (_, response) => response.end('{}')).listen(0, '127.0.0.1');
+  await once(secure, 'listening');
+  const url = `https://127.0.0.1:${String((secure.address() as AddressInfo).port)}`;
+  const told = await sparrow(['status', '--url', url, '--key', 'YTpi']);
+  expect([told.code, told.stderr]).toEqual([
+    1,
+    expect.stringMatching(
+      /^sparrow: the certificate of the server at .* is not trusted \(.*\): .*NODE_EXTRA_CA_CERTS.*\n$/,
+    ),
+  ]);
+  secure.close();
+});
+
 describe('search', () => {
   it('finds by words and meaning, fused, and shows passages', async () => {
     const text = await said('search', 'the', 'biggest', 'creature', '--index', 'articles', '--size', '1');
@@ -173,6 +206,27 @@ describe('search', () => {
       'meaning',
     );
     expect(meaning.hits.hits[0]._id).toBe('2');
+  });
+
+  it('needs no more than the right to read', async () => {
+    const made = await server.request('POST', '/_security/api_key', {
+      name: 'reader',
+      role_descriptors: { r: { indices: [{ names: ['articles'], privileges: ['read'] }] } },
+    });
+    const as = ['--url', server.url, '--key', made.body.encoded as string, '--index', 'articles'];
+    const found = await sparrow(['search', 'yeast', ...as]);
+    expect([found.code, found.stderr], found.stderr).toEqual([
+      0,
+      'the key may not see the fields of [articles]: the server chooses where to look\n',
+    ]);
+    expect(found.stdout).toMatch(/^ 1 {2}1 /);
+    const fields = await sparrow(['search', 'yeast', ...as, '--field', 'title', '--json']);
+    expect([fields.code, fields.stderr]).toEqual([0, '']);
+    const by = await sparrow(['search', 'yeast', ...as, '--by', 'words']);
+    expect([by.code, by.stderr]).toEqual([
+      1,
+      'sparrow: the key may not see the fields of [articles], which --by needs\n',
+    ]);
   });
 
   it('takes a whole request', async () => {

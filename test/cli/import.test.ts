@@ -388,6 +388,27 @@ describe('an interrupted import', () => {
   });
 });
 
+it('leaves documents alone where the key may only add some', async () => {
+  await server.request('PUT', '/added');
+  const made = await server.request('POST', '/_security/api_key', {
+    name: 'adds',
+    role_descriptors: { r: { indices: [{ names: ['added'], privileges: ['create_doc'] }] } },
+  });
+  const path = await file('added.jsonl', lines(numbered(0, 3)));
+  const args = ['import', path, '--url', server.url, '--key', made.body.encoded as string];
+  const first = await sparrow([...args, '--json']);
+  expect([first.code, first.stderr]).toEqual([0, '']);
+  expect(JSON.parse(first.stdout)).toMatchObject([{ written: 3, rejected: 0, skipped: 0 }]);
+  await appendFile(path, lines(numbered(3, 5)));
+  const second = await sparrow(args);
+  expect([second.code, second.stdout]).toEqual([
+    0,
+    expect.stringMatching(/: 2 documents in .*, 3 were there already\n$/),
+  ]);
+  await server.request('POST', '/added/_refresh');
+  expect(await count('added')).toBe(5);
+});
+
 describe('--follow', () => {
   it('writes what is added to a file, until it is interrupted', async () => {
     const path = await file('log.jsonl', lines(numbered(0, 2)));

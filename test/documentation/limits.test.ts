@@ -17,6 +17,14 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'dimensions of a dense vector': ['crates/mapping/src/dense.rs', 'MAX_DIMS'],
   'bytes of a `keyword` value': ['crates/mapping/src/document/leaf.rs', 'MAX_TERM'],
   'templates of each kind': ['crates/admin/src/templates/api.rs', 'MOST'],
+  'steps that the patterns of a request take over names of indices and aliases': [
+    'crates/call/src/name_steps.rs',
+    'MOST_STEPS',
+  ],
+  'indices and aliases that a request to `_aliases` names, and changes that it makes': [
+    'crates/admin/src/alias_api.rs',
+    'MAX_CHANGES',
+  ],
   'bytes of an id': ['crates/indices/src/write.rs', 'MAX_ID_BYTES'],
   'levels of objects in a document': ['crates/wire/src/strict_json.rs', 'MOST_LEVELS'],
   'passages of a document': ['crates/mapping/src/passages.rs', 'MAX_PASSAGES'],

@@ -1,11 +1,13 @@
-//! `_aliases` and `_alias`.
+//! Changing aliases: `_aliases`, and `_alias` where it makes or removes one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::name_steps::{NameSteps, pieces};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Right;
 use sparrow_indices::IndexNames;
@@ -14,10 +16,12 @@ use sparrow_indices::alias_changes::AliasChange;
 use sparrow_indices::aliases::AliasSpec;
 use sparrow_indices::blocks::Access;
 use sparrow_indices::{ResolveOptions, concrete_name, names};
-use sparrow_wire::glob;
+use sparrow_wire::glob::{self, Pattern};
 
 /// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
+/// Most indices and aliases that the actions of a request name, patterns counted as they are, and most changes that they come to.
+const MAX_CHANGES: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
@@ -131,12 +135,14 @@ impl Action {
         Ok(())
     }
 
-    /// The changes that the action comes to, and the indices it names.
+    /// Adds the changes that the action comes to; says which indices it names. `count` is about all actions so far.
     fn plan(
         &self,
         names: &IndexNames,
         right: Right<'_>,
-    ) -> Result<(Vec<AliasChange>, Vec<String>), EngineError> {
+        changes: &mut Vec<AliasChange>,
+        count: &mut usize,
+    ) -> Result<Vec<String>, EngineError> {
         let options =
             ResolveOptions { allow_no_indices: false, forbid_aliases: true, ..ResolveOptions::metadata() };
         let patterns = self.kind == Kind::Remove;
@@ -144,7 +150,11 @@ impl Action {
             self.aliases.iter().map(String::as_str).filter(|alias| !(patterns && is_pattern(alias))),
         )?;
         let indices = names.index_names(&self.indices.join(","), &options, right)?;
-        let mut changes = Vec::new();
+        let own: Vec<&String> =
+            self.aliases.iter().filter(|alias| !(patterns && is_pattern(alias))).collect();
+        let selected = if patterns { self.selected(names, right)? } else { HashMap::new() };
+        let spec = Arc::new(self.spec.clone());
+        let mut steps = NameSteps::default();
         for index in &indices {
             if let Some(handle) = names.indices.get(index) {
                 handle.check_access(match self.kind {
@@ -152,34 +162,61 @@ impl Action {
                     Kind::Add | Kind::Remove => Access::MetadataWrite,
                 })?;
             }
+            let selected = selected.get(index.as_str()).map(Vec::as_slice).unwrap_or_default();
+            // An index in which there is nothing to change is told of as well.
+            let more = (own.len() + selected.len()).max(1);
+            *count += more;
+            if *count > MAX_CHANGES {
+                return Err(EngineError::illegal_argument(format!(
+                    "[actions] come to more than [{MAX_CHANGES}] changes of aliases"
+                )));
+            }
+            steps.add(more as u64)?;
             match self.kind {
                 Kind::RemoveIndex => changes.push(AliasChange::RemoveIndex { index: index.clone() }),
-                Kind::Add => changes.extend(self.aliases.iter().map(|alias| AliasChange::Add {
+                Kind::Add => changes.extend(own.iter().map(|alias| AliasChange::Add {
                     index: index.clone(),
-                    alias: alias.clone(),
-                    spec: self.spec.clone(),
+                    alias: (*alias).clone(),
+                    spec: Arc::clone(&spec),
                 })),
                 Kind::Remove => {
-                    let of_index = names.aliases_of(index);
-                    for alias in &self.aliases {
-                        let found: Vec<&String> = if is_pattern(alias) {
-                            of_index
-                                .keys()
-                                .filter(|known| selects(alias, known) && right.sees(known))
-                                .collect()
-                        } else {
-                            vec![alias]
-                        };
-                        changes.extend(found.into_iter().map(|alias| AliasChange::Remove {
-                            index: index.clone(),
-                            alias: alias.clone(),
-                            must_exist: self.must_exist == Some(true),
-                        }));
-                    }
+                    changes.extend(own.iter().chain(selected).map(|alias| AliasChange::Remove {
+                        index: index.clone(),
+                        alias: (*alias).clone(),
+                        must_exist: self.must_exist == Some(true),
+                    }));
                 }
             }
         }
-        Ok((changes, indices))
+        Ok(indices)
+    }
+
+    /// The aliases of each index that the patterns of the action stand for.
+    fn selected<'n>(
+        &self,
+        names: &'n IndexNames,
+        right: Right<'_>,
+    ) -> Result<HashMap<&'n str, Vec<&'n String>>, EngineError> {
+        let mut steps = NameSteps::default();
+        let mut found: BTreeSet<&String> = BTreeSet::new();
+        for pattern in self.aliases.iter().filter(|alias| is_pattern(alias)) {
+            let pattern = if pattern == "_all" { "*" } else { pattern.as_str() };
+            let (pieces, pattern) = (pieces(pattern), Pattern::new(pattern));
+            for alias in names.aliases.keys() {
+                steps.compare(pieces, alias)?;
+                if pattern.matches(alias) && right.sees(alias) {
+                    found.insert(alias);
+                }
+            }
+        }
+        let mut selected: HashMap<&str, Vec<&String>> = HashMap::new();
+        for alias in found {
+            for index in names.aliases.get(alias).into_iter().flat_map(|indices| indices.keys()) {
+                steps.add(1)?;
+                selected.entry(index).or_default().push(alias);
+            }
+        }
+        Ok(selected)
     }
 }
 
@@ -212,29 +249,41 @@ pub fn update_aliases(
     change(node, request, &actions)
 }
 
+/// Refuses more indices and aliases than a request may name.
+fn check_named(actions: &[Action]) -> Result<(), EngineError> {
+    let named: usize = actions.iter().map(|action| action.indices.len() + action.aliases.len()).sum();
+    if named > MAX_CHANGES {
+        return Err(EngineError::illegal_argument(format!(
+            "[actions] name [{named}] indices and aliases, more than [{MAX_CHANGES}]"
+        )));
+    }
+    Ok(())
+}
+
 /// Carries out actions, all or none, and says what came of each if one of them found nothing to remove.
 fn change(node: &Node, request: &Request, actions: &[Action]) -> Result<Reply, EngineError> {
+    check_named(actions)?;
     let results = node.indices.change_aliases(|names| {
-        let mut changes = Vec::new();
+        let (mut changes, mut count) = (Vec::new(), 0);
         let mut results = Vec::new();
         let mut missing = BTreeSet::new();
         let mut does_something = false;
         for action in actions {
-            let (own, indices) = action.plan(names, request.right())?;
+            let before = changes.len();
+            let indices = action.plan(names, request.right(), &mut changes, &mut count)?;
             let removes = |change: &AliasChange| match change {
                 AliasChange::Remove { index, alias, .. } => {
                     names.aliases.get(alias).is_some_and(|indices| indices.contains_key(index))
                 }
                 _ => true,
             };
-            let any = own.iter().any(removes);
+            let any = changes[before..].iter().any(removes);
             if any {
                 does_something = true;
             } else {
                 missing.extend(action.aliases.iter().cloned());
             }
             results.push(outcome(action, indices, any));
-            changes.extend(own);
         }
         if !does_something {
             let missing: Vec<String> = missing.into_iter().collect();
@@ -313,81 +362,13 @@ pub fn delete_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
     change(node, request, &[action])
 }
 
-/// `GET|HEAD [/{index}]/_alias[/{name}]`
-pub fn get_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
-    let options = ResolveOptions::everything().with(&request.params())?;
-    let names = node.indices.names();
-    let wanted: Vec<&str> =
-        request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let right = request.right();
-    right.check(wanted.iter().copied().filter(|name| !is_expression(name)))?;
-    let mut missing = must_exist(&wanted);
-    let mut shown = Map::new();
-    for index in names.index_names(request.part("index"), &options, right)? {
-        let mut aliases = Map::new();
-        for (alias, spec) in names.aliases_of(&index) {
-            if !chosen(&wanted, &alias) {
-                continue;
-            }
-            let named = missing.remove(alias.as_str());
-            if named || wanted.contains(&alias.as_str()) || right.sees(&alias) {
-                aliases.insert(alias, spec.to_json());
-            }
-        }
-        if wanted.is_empty() || !aliases.is_empty() {
-            shown.insert(index, json!({"aliases": aliases}));
-        }
-    }
-    if missing.is_empty() {
-        return Ok(Reply::ok(&Value::Object(shown)));
-    }
-    let list = missing.iter().copied().collect::<Vec<_>>().join(",");
-    let word = if missing.len() == 1 { "alias" } else { "aliases" };
-    let mut body = Map::new();
-    body.insert("error".into(), format!("{word} [{list}] missing").into());
-    body.insert("status".into(), 404.into());
-    body.extend(shown);
-    Ok(Reply::json(404, &Value::Object(body)))
-}
-
-/// Whether a list of names, patterns and exclusions chooses an alias: the last that speaks of it counts. An empty list
-/// chooses all.
-pub(super) fn chosen(wanted: &[&str], alias: &str) -> bool {
-    wanted.iter().fold(wanted.is_empty(), |found, one| match one.strip_prefix('-') {
-        Some(excluded) => found && !selects(excluded, alias),
-        None => found || selects(one, alias),
-    })
-}
-
-/// The names of a list that are an error where there is no such alias: those that are no pattern and that nothing behind
-/// them excludes. Up to the first pattern a `-` belongs to the name.
-fn must_exist<'a>(wanted: &[&'a str]) -> BTreeSet<&'a str> {
-    let first = wanted.iter().position(|name| name.contains('*')).unwrap_or(wanted.len());
-    let excluded = |place: usize, name: &str| {
-        let behind = wanted.iter().skip(first.max(place + 1));
-        behind.filter_map(|one| one.strip_prefix('-')).any(|pattern| selects(pattern, name))
-    };
-    wanted
-        .iter()
-        .enumerate()
-        .filter(|(place, name)| {
-            let excludes = *place > first && name.starts_with('-');
-            !(excludes || is_pattern(name) || excluded(*place, name))
-        })
-        .map(|(_, name)| *name)
-        .collect()
-}
-
-/// Whether a name may stand for several aliases, or for none: a pattern or an exclusion.
-pub(super) fn is_expression(name: &str) -> bool {
-    is_pattern(name) || name.starts_with('-')
-}
-
-fn is_pattern(name: &str) -> bool {
+/// Whether a name may stand for several aliases.
+pub(super) fn is_pattern(name: &str) -> bool {
     name == "_all" || name.contains('*')
 }
 
-fn selects(pattern: &str, alias: &str) -> bool {
+/// Whether an alias is one of those that a name or a pattern stands for.
+pub(super) fn selects(pattern: &str, alias: &str) -> bool {
     pattern == "_all" || glob::matches(pattern, alias)
 }
 
@@ -408,28 +389,5 @@ fn many(key: &str, value: &Value) -> Result<Vec<String>, EngineError> {
         }
         Value::Array(items) => items.iter().map(|item| one(key, item)).collect(),
         other => Ok(vec![one(key, other)?]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{chosen, must_exist};
-
-    #[test]
-    fn aliases_are_chosen_by_names_patterns_and_exclusions() {
-        assert!(chosen(&[], "a"));
-        assert!(chosen(&["_all"], "a") && chosen(&["a*"], "ab") && chosen(&["x", "a"], "a"));
-        assert!(!chosen(&["a*", "-ab"], "ab") && chosen(&["a*", "-ab"], "ac"));
-        assert!(!chosen(&["-ab"], "ab"));
-        assert!(chosen(&["-ab", "a*", "-ac"], "ab") && !chosen(&["ab", "-a*"], "ab"));
-    }
-
-    #[test]
-    fn names_that_nothing_excludes_must_exist() {
-        let names = |wanted: &[&'static str]| must_exist(wanted).into_iter().collect::<Vec<_>>();
-        assert_eq!(names(&["b", "a", "c*", "_all"]), ["a", "b"]);
-        assert_eq!(names(&["-a", "a*", "-b"]), ["-a"]);
-        assert_eq!(names(&["a1", "b2", "-a*", "-b2"]), Vec::<&str>::new());
-        assert_eq!(names(&["-x", "-x*", "-y"]), ["-x"]);
     }
 }

@@ -8,6 +8,7 @@ use sparrow_mapping::Mapping;
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
+use sparrow_call::name_steps::{self, NameSteps};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
@@ -73,14 +74,21 @@ pub fn get_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
     let defaults = params.bool("include_defaults", false)?;
     let features = features(&params)?;
     let names = node.indices.names();
+    let of_indices = names.aliases_by_index();
     for_each(node, request, ResolveOptions::metadata(), |handle| {
         let mut sections = Map::new();
+        let mut steps = NameSteps::default();
         for feature in &features {
             let value = match *feature {
                 "aliases" => {
-                    let aliases = names.aliases_of(&handle.name).into_iter();
-                    let known = aliases.filter(|(name, _)| request.caller.knows(name));
-                    Value::Object(known.map(|(name, spec)| (name, spec.to_json())).collect())
+                    let mut known = Map::new();
+                    for (alias, spec) in of_indices.get(handle.name.as_str()).into_iter().flatten() {
+                        steps.add(1)?;
+                        if request.caller.knows(alias) {
+                            known.insert((*alias).clone(), spec.to_json());
+                        }
+                    }
+                    Value::Object(known)
                 }
                 "mappings" => handle.mapping().to_json(),
                 _ => shown(dotted_settings(handle), flat),
@@ -90,7 +98,7 @@ pub fn get_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
         if defaults {
             sections.insert("defaults".to_owned(), shown(handle.settings().defaults(), flat));
         }
-        Value::Object(sections)
+        Ok(Value::Object(sections))
     })
 }
 
@@ -140,12 +148,9 @@ pub fn delete_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
 
 /// `GET /{index}/_mapping`
 pub fn get_mapping(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
-    for_each(
-        node,
-        request,
-        ResolveOptions::metadata(),
-        |handle| json!({"mappings": handle.mapping().to_json()}),
-    )
+    for_each(node, request, ResolveOptions::metadata(), |handle| {
+        Ok(json!({"mappings": handle.mapping().to_json()}))
+    })
 }
 
 /// `PUT /{index}/_mapping`
@@ -315,12 +320,15 @@ fn for_each(
     node: &Node,
     request: &Request,
     options: ResolveOptions,
-    show: impl Fn(&IndexHandle) -> Value,
+    show: impl Fn(&IndexHandle) -> Result<Value, EngineError>,
 ) -> Result<Reply, EngineError> {
     let handles = targets(node, request, options)?;
     handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataRead))?;
-    let shown: Map<String, Value> =
-        handles.iter().map(|handle| (handle.name.clone(), show(handle))).collect();
+    let mut shown = Map::new();
+    for handle in &handles {
+        name_steps::check()?;
+        shown.insert(handle.name.clone(), show(handle)?);
+    }
     Ok(Reply::ok(&Value::Object(shown)))
 }
 

@@ -2,6 +2,7 @@
 //! `_cat`, statistics, health, and the settings of the cluster.
 
 pub mod alias_api;
+pub mod alias_reads;
 pub mod analyze;
 pub mod cat;
 pub mod cluster;

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::index::{refuse_patterns, targets, write_shards};
 use sparrow_call::error::EngineError;
+use sparrow_call::name_steps::NameSteps;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
-use sparrow_indices::aliases::AliasSpec;
 use sparrow_indices::blocks::{self, Access};
 use sparrow_indices::{IndexHandle, ResolveOptions};
 use sparrow_tasks::TaskSpec;
@@ -172,12 +172,16 @@ pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
         request.right(),
     )?;
     let mut indices = Vec::new();
+    let of_indices = names.aliases_by_index();
+    let mut steps = NameSteps::default();
     for name in direct {
-        let shown = |alias: &str, spec: &AliasSpec| {
-            request.caller.knows(alias) && (options.hidden || spec.is_hidden != Some(true))
-        };
-        let aliases = names.aliases_of(&name).into_iter().filter(|(alias, spec)| shown(alias, spec));
-        let aliases: Vec<String> = aliases.map(|(alias, _)| alias).collect();
+        let mut aliases: Vec<&str> = Vec::new();
+        for (alias, spec) in of_indices.get(name.as_str()).into_iter().flatten() {
+            steps.add(1)?;
+            if request.caller.knows(alias) && (options.hidden || spec.is_hidden != Some(true)) {
+                aliases.push(alias);
+            }
+        }
         let mut shown = Map::new();
         shown.insert("name".into(), name.as_str().into());
         if !aliases.is_empty() {
@@ -194,7 +198,7 @@ pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
         indices.push(Value::Object(shown));
     }
     let aliases: Vec<Value> = names
-        .alias_names(expression, &options, request.right())
+        .alias_names(expression, &options, request.right())?
         .into_iter()
         .map(|alias| {
             let indices: Vec<&String> =

@@ -114,7 +114,7 @@ pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
             let change = match spec.is_write_index {
                 Some(true) => {
                     let spec = AliasSpec { is_write_index: Some(false), ..spec };
-                    AliasChange::Add { index, alias, spec }
+                    AliasChange::Add { index, alias, spec: spec.into() }
                 }
                 _ => AliasChange::Remove { index, alias, must_exist: true },
             };

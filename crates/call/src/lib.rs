@@ -3,6 +3,7 @@
 
 pub mod body;
 pub mod error;
+pub mod name_steps;
 pub mod named;
 pub mod origin;
 mod panics;

@@ -231,7 +231,7 @@ impl Engine {
             "delete_template" => admin::templates::legacy::delete_template(node, request, body, cancel),
             "update_aliases" => admin::alias_api::update_aliases(node, request, body, cancel),
             "put_alias" => admin::alias_api::put_alias(node, request, body, cancel),
-            "get_alias" => admin::alias_api::get_alias(node, request, body, cancel),
+            "get_alias" => admin::alias_reads::get_alias(node, request, body, cancel),
             "delete_alias" => admin::alias_api::delete_alias(node, request, body, cancel),
             "cat_help" => admin::cat::overview::cat_help(node, request, body, cancel),
             "cat_health" => admin::cat::overview::cat_health(node, request, body, cancel),

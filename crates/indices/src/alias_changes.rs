@@ -8,16 +8,20 @@ use super::registry::IndexNames;
 use super::{Indices, claim, names};
 use sparrow_call::error::{EngineError, Exception};
 
+/// How often changes are planned without keeping others from changing names.
+const FREE_TRIES: usize = 3;
+
 /// One change to one index.
 #[derive(Debug, Clone)]
 pub enum AliasChange {
-    Add { index: String, alias: String, spec: AliasSpec },
+    Add { index: String, alias: String, spec: Arc<AliasSpec> },
     Remove { index: String, alias: String, must_exist: bool },
     RemoveIndex { index: String },
 }
 
 impl Indices {
-    /// Makes the changes that `plan` finds in the names of the moment; nothing else changes names meanwhile.
+    /// Makes the changes that `plan` finds in the names of the moment; nothing else changes names meanwhile. It may be asked
+    /// several times.
     ///
     /// They are durable when this returns, and whoever looks sees all of them or none.
     ///
@@ -25,11 +29,24 @@ impl Indices {
     /// What `plan` says; names that clash; an alias with two write indices; a failure of the disk.
     pub fn change_aliases<T>(
         &self,
-        plan: impl FnOnce(&IndexNames) -> Result<(Vec<AliasChange>, T), EngineError>,
+        plan: impl Fn(&IndexNames) -> Result<(Vec<AliasChange>, T), EngineError>,
     ) -> Result<T, EngineError> {
-        let _one = self.admin.lock();
-        let before = self.names();
-        let (changes, result) = plan(&before)?;
+        let mut tries = 0;
+        let (_one, before, (changes, result)) = loop {
+            let seen = self.names();
+            // Patterns take time, in which nobody else has to wait for what is seldom in vain.
+            let planned = if tries < FREE_TRIES { Some(plan(&seen)?) } else { None };
+            let one = self.admin.lock();
+            let names = self.names();
+            match planned {
+                Some(planned) if Arc::ptr_eq(&seen, &names) => break (one, names, planned),
+                Some(_) => tries += 1,
+                None => {
+                    let planned = plan(&names)?;
+                    break (one, names, planned);
+                }
+            }
+        };
         let mut after = IndexNames::clone(&before);
         let mut removed = Vec::new();
         // Indices go first, so that an alias can take the name of one.
@@ -95,11 +112,13 @@ impl IndexNames {
                         return Err(EngineError::IndexNotFound { name: index });
                     }
                     touched.insert(alias.clone());
-                    self.aliases.entry(alias).or_default().insert(index, Arc::new(spec));
+                    self.add_alias(alias, index, spec);
                 }
                 AliasChange::Remove { index, alias, must_exist } => {
-                    let indices = self.aliases.get_mut(&alias);
-                    let found = indices.is_some_and(|indices| indices.remove(&index).is_some());
+                    let found = self.aliases.get(&alias).is_some_and(|indices| indices.contains_key(&index));
+                    if found && let Some(indices) = Arc::make_mut(&mut self.aliases).get_mut(&alias) {
+                        Arc::make_mut(indices).remove(&index);
+                    }
                     if !found && must_exist {
                         return Err(EngineError::resource_not_found(format!(
                             "required alias [{alias}] does not exist"
@@ -109,7 +128,9 @@ impl IndexNames {
                 }
             }
         }
-        self.aliases.retain(|_, indices| !indices.is_empty());
+        if self.aliases.values().any(|indices| indices.is_empty()) {
+            Arc::make_mut(&mut self.aliases).retain(|_, indices| !indices.is_empty());
+        }
         Ok(touched)
     }
 }

@@ -37,8 +37,8 @@ impl AliasStore {
     pub(super) fn of(&self, names: &IndexNames) -> Stored {
         // What could not be removed yet must not be there after a restart, whatever else is saved.
         let mut stored = Stored { removed: self.leftovers.uuids(), ..Stored::default() };
-        for (alias, indices) in &names.aliases {
-            for (index, spec) in indices {
+        for (alias, indices) in &*names.aliases {
+            for (index, spec) in &**indices {
                 if let Some(uuid) = names.uuid(index) {
                     let of_index = stored.by_index.entry(uuid.to_owned()).or_default();
                     of_index.insert(alias.clone(), spec.clone());

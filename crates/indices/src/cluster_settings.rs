@@ -181,18 +181,18 @@ impl ClusterSettings {
         if !self.is(&format!("{DISK}.threshold_enabled"), true) {
             return None;
         }
-        let given = |name: &str| {
-            let name = format!("{DISK}.watermark.{name}");
-            let default =
-                KNOWN.iter().find(|(known, ..)| *known == name).map_or("", |(_, _, default)| *default);
-            self.text(&name).unwrap_or_else(|| default.to_owned())
+        let default = |name: &str| {
+            KNOWN.iter().find(|(known, ..)| *known == name).map_or("", |(_, _, default)| *default)
         };
         let mark = |name: &str| {
-            let headroom = match Watermark::parse(&given(&format!("{name}.max_headroom")), 0) {
-                Some(Watermark::Free(bytes)) => bytes,
-                _ => u64::MAX,
-            };
-            Watermark::parse(&given(name), headroom)
+            let name = format!("{DISK}.watermark.{name}");
+            let headroom = format!("{name}.max_headroom");
+            let (chosen, chosen_headroom) = (self.text(&name), self.text(&headroom));
+            Watermark::chosen(
+                chosen.as_deref(),
+                chosen_headroom.as_deref(),
+                (default(&name), default(&headroom)),
+            )
         };
         Some(Watermarks { flood_stage: mark("flood_stage")?, high: mark("high")? })
     }

@@ -1,6 +1,6 @@
 //! Making an index, and what changes with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::alias_changes::AliasChange;
 use super::aliases::{AliasSpec, OfIndex};
 use super::handle::SharedMetadata;
 use super::opened::Opened;
-use super::registry::IndexNames;
+use super::registry::{IndexNames, OfAlias};
 use super::{
     FIRST_FOLDER, IndexHandle, Indices, Metadata, Settings, alias_changes, claim, date_math, handle, names,
     new_uuid, now_millis, opening, shard_options,
@@ -88,9 +88,12 @@ impl Indices {
         let changed = after.change(changes)?;
         for (alias, spec) in wanted.aliases.into_iter().chain(own) {
             let alias = date_math::resolve(&alias)?;
-            after.aliases.entry(alias).or_default().insert(name.clone(), Arc::new(spec));
+            after.add_alias(alias, name.clone(), Arc::new(spec));
         }
-        let own = after.aliases_of(&name);
+        let own = match Arc::ptr_eq(&after.aliases, &before.aliases) {
+            true => OfIndex::new(),
+            false => after.aliases_of(&name),
+        };
         for alias in own.keys().chain(&changed) {
             if *alias == name {
                 let problem = "an index or data stream exists with the same name as the alias";
@@ -151,9 +154,24 @@ fn made(root: &Path, options: IndexOptions, metadata: &SharedMetadata) -> Result
 impl IndexNames {
     /// Aliases of each index by its uuid, for those where they are not what they were.
     fn changed_since(&self, before: &Self, new: &str) -> BTreeMap<String, OfIndex> {
-        let touched = self.indices.keys().chain(self.broken.keys());
-        let changed = touched.filter(|index| self.aliases_of(index) != before.aliases_of(index));
-        changed
+        if Arc::ptr_eq(&self.aliases, &before.aliases) {
+            return BTreeMap::new();
+        }
+        let mut touched: BTreeSet<&str> = BTreeSet::new();
+        for alias in self.aliases.keys().chain(before.aliases.keys()) {
+            let (now, then) = (self.aliases.get(alias), before.aliases.get(alias));
+            if now.zip(then).is_some_and(|(now, then)| Arc::ptr_eq(now, then)) {
+                continue;
+            }
+            let spec_of =
+                |of: Option<&'_ Arc<OfAlias>>, index: &str| of.and_then(|of| of.get(index).cloned());
+            let indices = [now, then].into_iter().flatten().flat_map(|of| of.keys());
+            touched.extend(
+                indices.filter(|index| spec_of(now, index) != spec_of(then, index)).map(String::as_str),
+            );
+        }
+        touched
+            .into_iter()
             .filter_map(|index| Some((self.uuid(index)?.to_owned(), self.aliases_of(index))))
             .filter(|(uuid, _)| uuid != new)
             .collect()

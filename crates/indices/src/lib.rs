@@ -15,6 +15,7 @@ mod create;
 pub mod date_math;
 mod disk;
 mod doubts;
+mod expand;
 mod gone;
 mod handle;
 mod identity;
@@ -35,6 +36,7 @@ mod recovery;
 mod registry;
 mod reopen;
 pub mod resolve;
+mod resolve_options;
 mod restored;
 mod search_limits;
 pub mod semantic;
@@ -78,7 +80,8 @@ pub use self::recovery::reread;
 pub use self::registry::IndexNames;
 use self::registry::{Broken, Registry};
 use self::reopen::NextAttempt;
-pub use self::resolve::{ResolveOptions, Resolved};
+pub use self::resolve::Resolved;
+pub use self::resolve_options::ResolveOptions;
 pub use self::restored::Arrival;
 pub use self::search_limits::SearchLimits;
 pub use self::settings::{Settings, insert_nested};
@@ -218,7 +221,9 @@ impl Indices {
                 Ok(None) => {}
                 Err(error) => {
                     // The others go on. What cannot be read has a name that nothing else can have.
-                    tracing::error!(uuid, %error, "an index cannot be opened");
+                    let names = Metadata::names_in_damaged(&data, &store);
+                    let index = names.into_iter().collect::<Vec<_>>().join(", ");
+                    tracing::error!(index, uuid, %error, "an index cannot be opened");
                     let later = reopen::may_open_later(&error);
                     broken.push((uuid.to_owned(), store.clone(), reason(&error, &data), later));
                 }
@@ -254,7 +259,7 @@ impl Indices {
                 continue;
             };
             for (alias, spec) in aliases {
-                names.aliases.entry(alias).or_default().insert(index.clone(), spec);
+                names.add_alias(alias, index.clone(), spec);
             }
         }
         indices.registry.change(|it| *it = names);
@@ -436,7 +441,7 @@ impl Indices {
             self.leftovers.add(&self.data, uuid);
         }
         let after = self.names();
-        if after.aliases != before.aliases
+        if !Arc::ptr_eq(&after.aliases, &before.aliases)
             && let Err(error) = self.aliases.save(&self.aliases.of(&after))
         {
             // What is left of them names an index that is not there.

@@ -1,6 +1,6 @@
 //! Which indices and aliases there are, as of one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -34,13 +34,16 @@ impl Broken {
     }
 }
 
+/// The indices of an alias, by name.
+pub type OfAlias = BTreeMap<String, Arc<AliasSpec>>;
+
 /// All names of one moment. Whoever looks keeps what was there, whatever happens meanwhile.
 #[derive(Default, Clone)]
 pub struct IndexNames {
     pub indices: BTreeMap<String, Arc<IndexHandle>>,
     pub broken: BTreeMap<String, Arc<Broken>>,
-    /// Alias → its indices by name.
-    pub aliases: BTreeMap<String, BTreeMap<String, Arc<AliasSpec>>>,
+    /// Alias → its indices. There may be very many: what changes nothing in them shares them.
+    pub aliases: Arc<BTreeMap<String, Arc<OfAlias>>>,
 }
 
 impl IndexNames {
@@ -52,12 +55,34 @@ impl IndexNames {
             .collect()
     }
 
+    /// The aliases of each index that has any, in their order: for whoever asks for many indices.
+    pub fn aliases_by_index(&self) -> HashMap<&str, Vec<(&String, &AliasSpec)>> {
+        let mut found: HashMap<&str, Vec<(&String, &AliasSpec)>> = HashMap::new();
+        for (alias, indices) in &*self.aliases {
+            for (index, spec) in &**indices {
+                found.entry(index).or_default().push((alias, spec));
+            }
+        }
+        found
+    }
+
+    /// Lets an alias stand for an index too.
+    pub(super) fn add_alias(&mut self, alias: String, index: String, spec: Arc<AliasSpec>) {
+        let indices = Arc::make_mut(&mut self.aliases).entry(alias).or_default();
+        Arc::make_mut(indices).insert(index, spec);
+    }
+
     /// Takes an index out, with its part in aliases.
     pub(super) fn remove(&mut self, index: &str) {
         self.indices.remove(index);
         self.broken.remove(index);
-        self.aliases.retain(|_, indices| {
-            indices.remove(index);
+        if !self.aliases.values().any(|indices| indices.contains_key(index)) {
+            return;
+        }
+        Arc::make_mut(&mut self.aliases).retain(|_, indices| {
+            if indices.contains_key(index) {
+                Arc::make_mut(indices).remove(index);
+            }
             !indices.is_empty()
         });
     }

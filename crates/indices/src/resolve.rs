@@ -1,104 +1,17 @@
 //! What names and expressions of a request stand for: indices, aliases, patterns, exclusions, date math.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::blocks::{Access, closed};
+use super::expand::{Via, name_error};
 use super::registry::IndexNames;
+use super::resolve_options::ResolveOptions;
 use super::{IndexHandle, Indices, date_math};
 use sparrow_call::error::EngineError;
-use sparrow_call::params::Params;
 use sparrow_call::rights::Right;
-use sparrow_wire::glob;
-
-/// How a multi-target expression treats what is not there, closed or hidden.
-#[derive(Debug, Clone)]
-pub struct ResolveOptions {
-    pub ignore_unavailable: bool,
-    pub allow_no_indices: bool,
-    /// Patterns stand for open indices.
-    pub open: bool,
-    /// Patterns stand for closed indices.
-    pub closed: bool,
-    /// Patterns stand for hidden indices and aliases, too.
-    pub hidden: bool,
-    /// A closed index is refused; else it is one like any other.
-    pub forbid_closed: bool,
-    /// An alias is refused.
-    pub forbid_aliases: bool,
-    /// Aliases stand for nothing.
-    pub only_indices: bool,
-}
-
-impl Default for ResolveOptions {
-    /// For operations on documents.
-    fn default() -> Self {
-        Self {
-            ignore_unavailable: false,
-            allow_no_indices: true,
-            open: true,
-            closed: false,
-            hidden: false,
-            forbid_closed: true,
-            forbid_aliases: false,
-            only_indices: false,
-        }
-    }
-}
-
-impl ResolveOptions {
-    /// For operations on metadata: a closed index that is named has it too.
-    pub fn metadata() -> Self {
-        Self { forbid_closed: false, ..Self::default() }
-    }
-
-    /// For operations on metadata whose patterns stand for closed indices too.
-    pub fn open_and_closed() -> Self {
-        Self { closed: true, ..Self::metadata() }
-    }
-
-    /// For overviews: everything there is.
-    pub fn everything() -> Self {
-        Self { hidden: true, ..Self::open_and_closed() }
-    }
-
-    /// [`ResolveOptions::default`], changed by what the request says.
-    ///
-    /// # Errors
-    /// As [`ResolveOptions::with`].
-    pub fn from_params(params: &Params<'_>) -> Result<Self, EngineError> {
-        Self::default().with(params)
-    }
-
-    /// Reads `ignore_unavailable`, `allow_no_indices` and `expand_wildcards`.
-    ///
-    /// # Errors
-    /// Illegal argument for a value that none of them can have.
-    pub fn with(mut self, params: &Params<'_>) -> Result<Self, EngineError> {
-        self.ignore_unavailable = params.bool("ignore_unavailable", self.ignore_unavailable)?;
-        self.allow_no_indices = params.bool("allow_no_indices", self.allow_no_indices)?;
-        if let Some(list) = params.get("expand_wildcards") {
-            (self.open, self.closed, self.hidden) = (false, false, false);
-            for state in list.split(',') {
-                match state.trim() {
-                    "open" => self.open = true,
-                    "closed" => self.closed = true,
-                    "hidden" => self.hidden = true,
-                    "none" => (self.open, self.closed, self.hidden) = (false, false, false),
-                    "all" => (self.open, self.closed, self.hidden) = (true, true, true),
-                    other => {
-                        return Err(EngineError::illegal_argument(format!(
-                            "No valid expand wildcard value [{other}]"
-                        )));
-                    }
-                }
-            }
-        }
-        Ok(self)
-    }
-}
 
 /// An index that an expression stands for, and what of it.
 #[derive(Clone)]
@@ -110,20 +23,13 @@ pub struct Resolved {
     pub aliases: BTreeSet<String>,
 }
 
-/// How an expression came to an index.
-#[derive(Debug, Default, PartialEq)]
-struct Via {
-    direct: bool,
-    aliases: BTreeSet<String>,
-}
-
 impl IndexNames {
     /// The indices of an expression: names, patterns with `*`, `_all`, exclusions with `-`, separated by commas. An
     /// empty expression is `_all`.
     ///
     /// # Errors
     /// 403 for names that are not allowed; [`EngineError::IndexNotFound`] for a name that is not there, unless it may be
-    /// unavailable; `index_closed_exception`; or why an index cannot be opened.
+    /// unavailable; `index_closed_exception`; why an index cannot be opened; more patterns than the names can be held against.
     pub fn resolve(
         &self,
         expression: &str,
@@ -158,7 +64,7 @@ impl IndexNames {
     /// Names of the indices of an expression, those that cannot be opened included.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`] for a name that is not there, unless it may be unavailable.
+    /// As [`IndexNames::expand`].
     pub fn index_names(
         &self,
         expression: &str,
@@ -166,156 +72,6 @@ impl IndexNames {
         right: Right<'_>,
     ) -> Result<Vec<String>, EngineError> {
         Ok(self.expand(expression, options, right)?.into_keys().collect())
-    }
-
-    /// Names of the aliases of an expression. Names that are none are passed over.
-    pub fn alias_names(&self, expression: &str, options: &ResolveOptions, right: Right<'_>) -> Vec<String> {
-        let mut found = BTreeSet::new();
-        let mut pattern_seen = false;
-        for part in expression.split(',').map(str::trim) {
-            let pattern = |part: &str| if part == "_all" { "*".to_owned() } else { part.to_owned() };
-            if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
-                found.retain(|alias: &String| !glob::matches(&pattern(excluded), alias));
-            } else if part == "_all" || part.contains('*') {
-                pattern_seen = true;
-                let hidden = |alias: &String| {
-                    self.aliases[alias].values().any(|spec| spec.is_hidden == Some(true)) && !options.hidden
-                };
-                let wanted = |alias: &&String| {
-                    glob::matches(&pattern(part), alias) && right.sees(alias) && !hidden(alias)
-                };
-                found.extend(self.aliases.keys().filter(wanted).cloned());
-            } else if self.aliases.contains_key(part) && right.sees(part) {
-                found.insert(part.to_owned());
-            }
-        }
-        found.into_iter().collect()
-    }
-
-    fn expand(
-        &self,
-        expression: &str,
-        options: &ResolveOptions,
-        right: Right<'_>,
-    ) -> Result<BTreeMap<String, Via>, EngineError> {
-        let mut found: BTreeMap<String, Via> = BTreeMap::new();
-        let mut pattern_seen = false;
-        let mut parts: Vec<&str> =
-            expression.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
-        if parts.is_empty() {
-            parts.push("_all");
-        }
-        let mut wanted = Vec::with_capacity(parts.len());
-        for part in parts {
-            let (excludes, part) = match part.strip_prefix('-') {
-                Some(rest) if pattern_seen => (true, rest),
-                _ => (false, part),
-            };
-            let name = date_math::resolve(part)?;
-            pattern_seen |= !excludes && is_pattern(&name);
-            wanted.push((excludes, part, name));
-        }
-        // Checked before anything is looked up, so that a missing index and a forbidden one give the same answer.
-        right.check(
-            wanted
-                .iter()
-                .filter(|(excludes, _, name)| !*excludes && !is_pattern(name))
-                .map(|(_, _, name)| name.as_str()),
-        )?;
-        for (_, part, _) in wanted.iter().filter(|(excludes, _, name)| !*excludes && is_pattern(name)) {
-            right.check_pattern(if *part == "_all" { "*" } else { part })?;
-        }
-        for (excludes, part, name) in wanted {
-            if excludes {
-                self.exclude(&name, right, &mut found);
-            } else if is_pattern(&name) {
-                let pattern = if name == "_all" { "*" } else { name.as_str() };
-                if !self.include(pattern, options, right, &mut found) && !options.allow_no_indices {
-                    return Err(EngineError::IndexNotFound { name: part.to_owned() });
-                }
-            } else if self.uuid(&name).is_some() {
-                found.entry(name).or_default().direct = true;
-            } else if options.only_indices && self.aliases.contains_key(&name) {
-            } else if let Some(indices) = self.aliases.get(&name) {
-                if options.forbid_aliases {
-                    if options.ignore_unavailable {
-                        continue;
-                    }
-                    return Err(EngineError::illegal_argument(format!(
-                        "The provided expression [{name}] matches an alias, specify the corresponding concrete \
-                         indices instead."
-                    )));
-                }
-                for index in indices.keys() {
-                    found.entry(index.clone()).or_default().aliases.insert(name.clone());
-                }
-            } else if let Some(error) = name_error(&name) {
-                return Err(error);
-            } else if !options.ignore_unavailable {
-                return Err(EngineError::IndexNotFound { name });
-            }
-        }
-        if found.is_empty() && !options.allow_no_indices {
-            return Err(EngineError::IndexNotFound { name: expression.to_owned() });
-        }
-        Ok(found)
-    }
-
-    /// Adds what a pattern stands for; says whether it stands for anything.
-    fn include(
-        &self,
-        pattern: &str,
-        options: &ResolveOptions,
-        right: Right<'_>,
-        found: &mut BTreeMap<String, Via>,
-    ) -> bool {
-        // What is hidden answers to patterns that say so, and to those that begin with the same dot.
-        let shown = |name: &str, hidden: bool| {
-            !hidden || options.hidden || (pattern.starts_with('.') && name.starts_with('.'))
-        };
-        let in_state = |name: &str| match self.indices.get(name) {
-            Some(handle) if handle.is_closed() => options.closed,
-            _ => options.open,
-        };
-        let wanted = |name: &str| glob::matches(pattern, name) && right.sees(name);
-        let mut any = false;
-        for (name, handle) in &self.indices {
-            if wanted(name) && in_state(name) && shown(name, handle.settings().is_hidden()) {
-                found.entry(name.clone()).or_default().direct = true;
-                any = true;
-            }
-        }
-        for name in self.broken.keys() {
-            if wanted(name) && options.open {
-                found.entry(name.clone()).or_default().direct = true;
-                any = true;
-            }
-        }
-        if options.forbid_aliases || options.only_indices {
-            return any;
-        }
-        for (alias, indices) in &self.aliases {
-            let hidden = indices.values().any(|spec| spec.is_hidden == Some(true));
-            if wanted(alias) && shown(alias, hidden) {
-                for index in indices.keys().filter(|index| in_state(index)) {
-                    found.entry(index.clone()).or_default().aliases.insert(alias.clone());
-                    any = true;
-                }
-            }
-        }
-        any
-    }
-
-    /// Takes away what a pattern stands for. An alias that the caller may not see takes nothing away, so that nobody learns of it.
-    fn exclude(&self, pattern: &str, right: Right<'_>, found: &mut BTreeMap<String, Via>) {
-        let pattern = if pattern == "_all" { "*" } else { pattern };
-        let of_alias: BTreeSet<&String> = self
-            .aliases
-            .iter()
-            .filter(|(alias, _)| glob::matches(pattern, alias) && right.sees(alias))
-            .flat_map(|(_, indices)| indices.keys())
-            .collect();
-        found.retain(|name, _| !glob::matches(pattern, name) && !of_alias.contains(name));
     }
 
     /// What is seen of an index: all, as soon as one of the names that lead to it shows all.
@@ -442,17 +198,4 @@ impl Indices {
     ) -> Result<Vec<Resolved>, EngineError> {
         self.names().resolve(expression, options, right)
     }
-}
-
-/// Whether a name stands for all that match it.
-fn is_pattern(name: &str) -> bool {
-    name == "_all" || name.contains('*')
-}
-
-/// A name that could never exist is told as such.
-fn name_error(name: &str) -> Option<EngineError> {
-    name.starts_with('_').then(|| EngineError::InvalidIndexName {
-        name: name.to_owned(),
-        problem: "must not start with '_'.".to_owned(),
-    })
 }

@@ -169,7 +169,7 @@ impl Indices {
             after.remove(&arrival.name);
             replaced.extend(before.indices.get(&arrival.name).cloned());
             for (alias, spec) in arrival.aliases.clone().unwrap_or(kept) {
-                after.aliases.entry(alias).or_default().insert(arrival.name.clone(), spec);
+                after.add_alias(alias, arrival.name.clone(), spec);
             }
         }
         // Nobody opens them in between.

@@ -26,6 +26,20 @@ impl Watermark {
         parse_size(&text).map(Self::Free)
     }
 
+    /// The watermark of a share or bytes and of a headroom, as far as they were chosen. A share that somebody chose is meant as it is,
+    /// unless they chose a headroom as well.
+    pub fn chosen(share: Option<&str>, headroom: Option<&str>, defaults: (&str, &str)) -> Option<Self> {
+        let headroom = match (share, headroom) {
+            (Some(_), None) => None,
+            (_, headroom) => Some(headroom.unwrap_or(defaults.1)),
+        };
+        let bytes = match headroom.and_then(|text| Self::parse(text, 0)) {
+            Some(Self::Free(bytes)) => bytes,
+            _ => u64::MAX,
+        };
+        Self::parse(share.unwrap_or(defaults.0), bytes)
+    }
+
     /// Whether a disk is fuller than that.
     pub fn is_exceeded(self, space: Space) -> bool {
         match self {
@@ -50,6 +64,19 @@ pub struct Watermarks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_headroom_is_for_the_default_share() {
+        const GB: u64 = 1 << 30;
+        let chosen = |share, headroom| Watermark::chosen(share, headroom, ("95%", "1gb"));
+        let used = |share, headroom| Some(Watermark::Used { share, headroom });
+        assert_eq!(chosen(None, None), used(0.95, GB));
+        assert_eq!(chosen(Some("90%"), None), used(0.9, u64::MAX));
+        assert_eq!(chosen(Some("90%"), Some("3gb")), used(0.9, 3 * GB));
+        assert_eq!(chosen(None, Some("3gb")), used(0.95, 3 * GB));
+        assert_eq!(chosen(Some("5gb"), None), Some(Watermark::Free(5 * GB)));
+        assert_eq!(chosen(Some("many"), None), None);
+    }
 
     #[test]
     fn watermarks_are_shares_or_bytes_that_are_left() {

@@ -1,6 +1,6 @@
 //! Running a job: which documents it is about, who handles them, and what is set down for a restart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -309,11 +309,12 @@ fn gone_is_refreshed(handle: &IndexHandle) -> Result<(), EngineError> {
 /// what a search sees, so that what was written since is a conflict.
 pub(super) fn sources(service: &SearchService, spec: &Spec) -> Result<Vec<Source>, EngineError> {
     let mut sources: Vec<Source> = Vec::new();
+    let mut known = HashSet::new();
     for expression in &spec.sources {
         for Resolved { handle, filter, .. } in
             service.indices.resolve_filtered(expression, &spec.resolve, spec.right_to_read())?
         {
-            if sources.iter().any(|known| known.handle.uuid == handle.uuid) {
+            if !known.insert(handle.uuid.clone()) {
                 continue;
             }
             if spec.destination().is_some() {

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use serde_json::{Map, Value};
 use sparrow_engine::{Origin, SLOW_LOG_TARGET};
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
@@ -70,9 +71,7 @@ impl Subscriber for Lines {
 
     fn event(&self, event: &Event<'_>) {
         let slow = event.metadata().target() == SLOW_LOG_TARGET;
-        let now = OffsetDateTime::now_utc();
-        let now =
-            now.replace_millisecond(now.millisecond()).unwrap_or(now).format(&Rfc3339).unwrap_or_default();
+        let now = timestamp(OffsetDateTime::now_utc());
         let level = event.metadata().level().as_str().to_lowercase();
         let mut fields = Map::new();
         if slow {
@@ -109,6 +108,13 @@ impl Subscriber for Lines {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
+}
+
+/// A moment as the HTTP layer's lines have it, milliseconds with all their digits.
+fn timestamp(moment: OffsetDateTime) -> String {
+    const FORM: &[BorrowedFormatItem<'_>] =
+        format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+    moment.format(FORM).unwrap_or_default()
 }
 
 /// A line for people, in the form of the HTTP layer's: time, level, sentence, then what belongs to it.

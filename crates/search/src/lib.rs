@@ -49,6 +49,7 @@ pub mod validate;
 mod body_tests;
 
 use std::borrow::Borrow;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -193,9 +194,12 @@ fn name_boosted(
     }
     let options = ResolveOptions::from_params(&request.params())?;
     let mut boosted = Vec::new();
+    // The first factor of an index counts.
+    let mut known = HashSet::new();
     for (names, boost) in &body.indices_boost {
         let handles = service.indices.resolve(names, options.clone(), request.right())?;
-        boosted.extend(handles.iter().map(|handle| (handle.name.clone(), *boost)));
+        let new: Vec<_> = handles.iter().filter(|handle| known.insert(handle.name.clone())).collect();
+        boosted.extend(new.into_iter().map(|handle| (handle.name.clone(), *boost)));
     }
     body.indices_boost = boosted;
     Ok(())

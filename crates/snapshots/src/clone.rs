@@ -53,11 +53,8 @@ pub fn clone_snapshot(
         .ok_or_else(|| errors::missing_snapshot(name, source))?;
     let mut content = repository.layout.content(&source.uuid)?;
     let known: Vec<&str> = source.indices.keys().map(String::as_str).collect();
-    let wanted: Vec<String> = names::select(&indices, &known)
-        .map_err(|index| errors::not_in_snapshot(&index))?
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let wanted: Vec<String> =
+        names::select(&indices, &known, errors::not_in_snapshot)?.into_iter().map(str::to_owned).collect();
     content.indices.retain(|index| wanted.contains(&index.name));
     let now = now_millis();
     let mut info = Info {

@@ -185,7 +185,7 @@ impl Snapshots {
     fn select(&self, expression: &str) -> Result<Vec<String>, EngineError> {
         let registered = self.registered();
         let known: Vec<&str> = registered.keys().map(String::as_str).collect();
-        let found = names::select(expression, &known).map_err(|name| errors::missing_repository(&name))?;
+        let found = names::select(expression, &known, errors::missing_repository)?;
         Ok(found.into_iter().map(str::to_owned).collect())
     }
 

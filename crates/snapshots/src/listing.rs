@@ -307,8 +307,8 @@ fn find(
             Some(_) if kept.is_empty() => continue,
             _ => {}
         }
-        let chosen = names::select(&kept.join(","), &known)
-            .map_err(|missing| errors::missing_snapshot(&name, &missing))?;
+        let absent = |missing: &str| errors::missing_snapshot(&name, missing);
+        let chosen = names::select(&kept.join(","), &known, absent)?;
         found.extend(
             all.into_iter().filter(|it| {
                 chosen.contains(&it.info.snapshot.as_str()) || (wants_current && it.in_progress)

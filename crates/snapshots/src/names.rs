@@ -2,9 +2,12 @@
 //!
 //! A name never becomes a part of a path: files of a repository are named by uuids that this server made and by hashes.
 
+use std::collections::HashMap;
+
 use super::errors;
 use sparrow_call::error::EngineError;
-use sparrow_wire::glob;
+use sparrow_call::name_steps::{NameSteps, pieces};
+use sparrow_wire::glob::Pattern;
 
 const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
 const MAX_BYTES: usize = 255;
@@ -77,9 +80,20 @@ pub(super) fn check_snapshot(repository: &str, name: &str) -> Result<(), EngineE
 }
 
 /// The names that an expression stands for, in the order of `known`: names, patterns with `*`, `_all`, and exclusions
-/// with `-` behind a pattern, separated by commas. An empty expression is `_all`. The error is a plain name that is not
-/// there.
-pub(super) fn select<'a>(expression: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
+/// with `-` behind a pattern, separated by commas. An empty expression is `_all`.
+///
+/// # Errors
+/// What `missing` makes of a plain name that is not there; when the list is too long, or the request is to stop.
+pub(super) fn select<'a>(
+    expression: &str,
+    known: &[&'a str],
+    missing: impl Fn(&str) -> EngineError,
+) -> Result<Vec<&'a str>, EngineError> {
+    let mut steps = NameSteps::default();
+    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, name) in known.iter().enumerate() {
+        places.entry(*name).or_default().push(at);
+    }
     let mut chosen = vec![false; known.len()];
     let mut pattern_seen = false;
     let parts: Vec<&str> = expression.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
@@ -92,15 +106,19 @@ pub(super) fn select<'a>(expression: &str, known: &[&'a str]) -> Result<Vec<&'a 
         let name = if name == "_all" { "*" } else { name };
         let wild = name.contains('*');
         pattern_seen |= wild;
-        let mut found = false;
-        for (at, known) in known.iter().enumerate() {
-            if if wild { glob::matches(name, known) } else { name == *known } {
-                chosen[at] = wanted;
-                found = true;
+        steps.add(1)?;
+        if wild {
+            let (pieces, pattern) = (pieces(name), Pattern::new(name));
+            for (known, chosen) in known.iter().zip(&mut chosen) {
+                steps.compare(pieces, known)?;
+                if pattern.matches(known) {
+                    *chosen = wanted;
+                }
             }
-        }
-        if !found && !wild && wanted {
-            return Err(name.to_owned());
+        } else if let Some(places) = places.get(name) {
+            places.iter().for_each(|at| chosen[*at] = wanted);
+        } else if wanted {
+            return Err(missing(name));
         }
     }
     Ok(known.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(name, _)| *name).collect())
@@ -145,10 +163,11 @@ mod tests {
     #[test]
     fn expressions_stand_for_names_in_their_order() {
         let known = ["b", "a1", "a2"];
+        let select = |expression: &str, known| select(expression, known, errors::not_in_snapshot);
         assert_eq!(select("", &known).unwrap(), ["b", "a1", "a2"]);
         assert_eq!(select("a*,b", &known).unwrap(), ["b", "a1", "a2"]);
         assert_eq!(select("*,-a1", &known).unwrap(), ["b", "a2"]);
         assert_eq!(select("x*", &known).unwrap(), Vec::<&str>::new());
-        assert_eq!(select("a1,none", &known).unwrap_err(), "none");
+        assert_eq!(select("a1,none", &known).unwrap_err().reason(), "no such index [none]");
     }
 }

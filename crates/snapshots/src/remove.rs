@@ -50,8 +50,8 @@ fn select(
     known.extend(creations.iter().map(|creation| creation.snapshot.as_str()));
     let failed = service.snapshots.failed.of(&repository.name, &repository.path, &listing.infos);
     known.extend(failed.iter().map(|failed| failed.snapshot.as_str()));
-    let found = names::select(expression, &known)
-        .map_err(|name| errors::missing_snapshot(&repository.name, &name))?;
+    let missing = |name: &str| errors::missing_snapshot(&repository.name, name);
+    let found = names::select(expression, &known, missing)?;
     Ok(found.into_iter().map(str::to_owned).collect())
 }
 

@@ -44,6 +44,7 @@ pub fn restore_snapshot(
         format!("restore snapshot [{}:{}]", repository.name, info.snapshot),
     )
     .cancellable()
+    .tells_failure()
     .opaque_id(request.opaque_id.clone());
     let owner = service.clone();
     let task = service.tasks.spawn(spec, move |context| {
@@ -54,7 +55,10 @@ pub fn restore_snapshot(
         owner.snapshots.counts.restore(&restored);
         if let Err(error) = restored {
             if done.is_empty() {
-                tracing::error!(repository = repository.name, snapshot = label, %error, "nothing was restored");
+                // Whoever waits is told, and so is the log of requests.
+                if !wait {
+                    tracing::warn!(repository = repository.name, snapshot = label, %error, "nothing was restored");
+                }
                 return Err(error);
             }
             let restored = done.join(", ");

@@ -1,6 +1,6 @@
 //! What a restore is asked for, and what of a snapshot it comes to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -116,19 +116,19 @@ impl RestoreRequest {
     pub fn plan(&self, repository: &str, info: &Info) -> Result<Vec<(String, String)>, EngineError> {
         let refuse = |problem: &str| errors::restore(repository, &info.label(), problem);
         let known: Vec<&str> = info.names().into_iter().map(String::as_str).collect();
+        let there: HashSet<&str> = known.iter().copied().collect();
         let expression: Vec<&str> = self
             .indices
             .split(',')
             .map(str::trim)
             .filter(|part| {
-                !self.ignore_unavailable || part.contains('*') || *part == "_all" || known.contains(part)
+                !self.ignore_unavailable || part.contains('*') || *part == "_all" || there.contains(part)
             })
             .collect();
         // All that was asked for may be unavailable, which is not the same as asking for everything.
         let chosen = match expression.is_empty() && !self.indices.trim().is_empty() {
             true => Vec::new(),
-            false => names::select(&expression.join(","), &known)
-                .map_err(|index| errors::not_in_snapshot(&index))?,
+            false => names::select(&expression.join(","), &known, errors::not_in_snapshot)?,
         };
         let mut targets: BTreeMap<String, &str> = BTreeMap::new();
         let mut plan = Vec::with_capacity(chosen.len());

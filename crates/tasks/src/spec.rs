@@ -24,6 +24,8 @@ pub struct TaskSpec {
     pub started_ms: Option<u64>,
     /// What the job tells about itself, if it is known before it runs.
     pub progress: Option<Arc<dyn Progress>>,
+    /// Whether somebody else logs why the job failed.
+    pub failure_is_told: bool,
 }
 
 impl TaskSpec {
@@ -39,6 +41,7 @@ impl TaskSpec {
             parent: None,
             started_ms: None,
             progress: None,
+            failure_is_told: false,
         }
     }
 
@@ -50,6 +53,13 @@ impl TaskSpec {
     /// Whether it is a request that shows tasks.
     pub fn is_listing(&self) -> bool {
         self.action == LISTING
+    }
+
+    /// The job or the request that waits for it logs why it failed.
+    #[must_use]
+    pub fn tells_failure(mut self) -> Self {
+        self.failure_is_told = true;
+        self
     }
 
     /// It can be cancelled.

@@ -224,6 +224,7 @@ impl Tasks {
                 store.is_closing() && matches!(result, Err(EngineError::Cancelled)) && task.spec.persistent;
             if let Err(error) = &result
                 && !resumes_later
+                && !task.spec.failure_is_told
             {
                 tracing::info!(task = task.id(), action = task.spec.action, %error, "task failed");
             }

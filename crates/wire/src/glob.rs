@@ -1,19 +1,61 @@
 //! Patterns with `*`, as names of fields, indices, models and tasks are chosen by.
 
-/// Whether `name` matches a pattern in which `*` stands for any characters.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
+/// A pattern in which `*` stands for any characters, taken apart to be held against many names.
+#[derive(Debug, Clone, Copy)]
+pub struct Pattern<'p> {
+    /// What stands before the first `*`; all of it where there is none.
+    first: &'p str,
+    /// What stands between the first and the last `*`, and behind the last; nothing where there is no `*`.
+    behind: Option<(&'p str, &'p str)>,
+}
+
+impl<'p> Pattern<'p> {
+    /// Takes a pattern apart.
+    pub fn new(pattern: &'p str) -> Self {
+        match pattern.split_once('*') {
+            None => Self { first: pattern, behind: None },
+            Some((first, behind)) => {
+                Self { first, behind: Some(behind.rsplit_once('*').unwrap_or(("", behind))) }
+            }
+        }
+    }
+
+    /// What all names begin with that match.
+    pub fn beginning(&self) -> &'p str {
+        self.first
+    }
+
+    /// Whether it has no `*`, and so stands for one name.
+    pub fn is_name(&self) -> bool {
+        self.behind.is_none()
+    }
+
+    /// Whether a name matches.
+    #[inline]
+    pub fn matches(&self, name: &str) -> bool {
+        let Some((middle, last)) = self.behind else { return self.first == name };
+        // Both ends come first: they turn most names away, whatever is between.
+        let Some(rest) = name.strip_prefix(self.first).and_then(|rest| rest.strip_suffix(last)) else {
+            return false;
+        };
+        middle.is_empty() || has_in_order(rest, middle)
+    }
+}
+
+/// Whether a text has the parts of a pattern one after another.
+fn has_in_order(mut text: &str, parts: &str) -> bool {
+    for part in parts.split('*') {
+        match text.find(part) {
+            Some(at) => text = &text[at + part.len()..],
             None => return false,
         }
     }
-    rest.ends_with(last)
+    true
+}
+
+/// Whether `name` matches a pattern in which `*` stands for any characters.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    Pattern::new(pattern).matches(name)
 }
 
 /// Whether `name` matches a pattern of a key's role: `*` stands for any characters, `?` for one. A `*` in `name` is for whatever
@@ -22,29 +64,31 @@ pub fn matches_role(pattern: &str, name: &str) -> bool {
     if !pattern.contains('?') {
         return matches(pattern, name);
     }
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let first = |text: &str, at: usize| text[at..].chars().next();
+    // Both count bytes.
     let (mut at, mut read) = (0, 0);
     // Where the last `*` stood, and how much of the name it has taken.
     let mut star: Option<(usize, usize)> = None;
-    while read < name.len() {
-        match pattern.get(at) {
+    while let Some(letter) = first(name, read) {
+        match first(pattern, at) {
             Some('*') => {
                 star = Some((at, read));
                 at += 1;
             }
-            Some(one) if (*one == '?' && name[read] != '*') || *one == name[read] => {
-                at += 1;
-                read += 1;
+            Some(one) if (one == '?' && letter != '*') || one == letter => {
+                at += one.len_utf8();
+                read += letter.len_utf8();
             }
             _ => {
                 let Some((place, taken)) = star else { return false };
-                star = Some((place, taken + 1));
+                let Some(next) = first(name, taken).map(char::len_utf8) else { return false };
+                star = Some((place, taken + next));
                 at = place + 1;
-                read = taken + 1;
+                read = taken + next;
             }
         }
     }
-    pattern[at..].iter().all(|rest| *rest == '*')
+    pattern[at..].bytes().all(|rest| rest == b'*')
 }
 
 #[cfg(test)]
@@ -63,6 +107,12 @@ mod tests {
             ("book", "books", false),
             ("books*", "books", true),
             ("*o*o*o*", "books", false),
+            ("**", "books", true),
+            ("boo*oks", "books", false),
+            ("b*oo*oks", "books", false),
+            ("*bü*r*", "die bücher", true),
+            ("", "", true),
+            ("*", "", true),
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
@@ -84,6 +134,9 @@ mod tests {
             ("?ogs-*", "*", false),
             ("*?", "logs-*", false),
             ("logs-a", "logs-*", false),
+            ("b?ch*r", "bücher", true),
+            ("*?ü*?", "bücher", true),
+            ("?", "", false),
         ] {
             assert_eq!(matches_role(pattern, name), expected, "{pattern} {name}");
         }

@@ -635,7 +635,8 @@ function refusal(error: unknown, exchange: Exchange, requestId: string, log: Log
   // Whoever polls until the server is ready is no fault; `debug` has a line for every request.
   const isExpected = error instanceof HttpError && error.code === 'starting';
   if ((known === undefined || known.status >= 500) && !isExpected) {
-    log.error('request failed', {
+    const isCallers = known?.status === 500 && CALLERS_MISTAKES.has(typeOf(error));
+    log[isCallers ? 'warn' : 'error']('request failed', {
       ...named(exchange, requestId),
       status: known?.status ?? 500,
       error: described(error),
@@ -652,6 +653,16 @@ function described(error: unknown): string {
 
 /** Statuses that say that no work was done for a request. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 413, 429, 503]);
+
+/**
+ * Errors with status 500 that are mostly mistakes of callers, for whom the original has no better status: an index that a restore
+ * finds open, a type or place of a repository that cannot be, an alias with two write indices. What the disk refuses has a line of its own.
+ */
+const CALLERS_MISTAKES: ReadonlySet<string> = new Set([
+  'repository_exception',
+  'snapshot_restore_exception',
+  'illegal_state_exception',
+]);
 
 /** The type of an error as its body names it; empty where it has none. */
 function typeOf(error: unknown): string {

@@ -43,6 +43,7 @@ describe('the configuration', () => {
     [['--prot', '1'], {}, 'unknown option --prot, did you mean --port?'],
     [[], { SPARROW_PROT: '1' }, 'unknown environment variable SPARROW_PROT, did you mean SPARROW_PORT?'],
     [['--config', file('{"ports":1}')], {}, 'sparrow.json, did you mean port?'],
+    [['--config', file('{"prot":1}')], {}, 'sparrow.json, did you mean port?'],
     [['--config', file('{"constructor":1}')], {}, 'unknown setting [constructor]'],
     [['--config', file('maxBodyByte: 1\n', 'yaml')], {}, 'did you mean maxBodyBytes?'],
     [['--config', file('a: [', 'yml')], {}, 'cannot read the configuration file'],

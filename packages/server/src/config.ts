@@ -382,7 +382,7 @@ function readFile(path: string): Values {
   return new Map(
     Object.entries(parsed).map(([name, value]) => {
       if (!Object.hasOwn(SCHEMA, name))
-        throw new ConfigError(`unknown setting [${name}] in ${path}${meant(name, KEYS)}`);
+        throw new ConfigError(`unknown setting [${name}] in ${path}${meantSetting(name)}`);
       return [name as keyof Config, { value: value as unknown, from: `[${name}] in ${path}` }];
     }),
   );
@@ -400,6 +400,14 @@ function parseFile(path: string, text: string): unknown {
 function meant(name: string, known: Iterable<string>): string {
   const [first] = near(name, known);
   return first === undefined ? '' : `, did you mean ${first}?`;
+}
+
+/** The same for a setting of a file: as much may be wrong with a name as with that of an option. */
+function meantSetting(name: string): string {
+  return meant(
+    `--${name}`,
+    KEYS.map((key) => `--${key}`),
+  ).replace('--', '');
 }
 
 /** Addresses that only this machine reaches. A host name may resolve to anything, so only `localhost` counts. */

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import { StoredFileError, parseStored, readIfPresent, replaceFile } from './durable-file.js';
@@ -8,12 +7,16 @@ import { seal } from './sealed-file.js';
 
 /** What `GET /` says about this installation. */
 export interface Identity {
+  /** Name of the node, as all listings of nodes have it. */
   readonly name: string;
   readonly clusterName: string;
   readonly clusterUuid: string;
 }
 
 const FORMAT = 1;
+
+/** The name of the one node; the engine has the same in its listings. */
+export const NODE_NAME = 'sparrow';
 
 /** The version of the interface that is spoken; clients decide by it what they may ask. */
 export const INTERFACE_VERSION = '8.19.21';
@@ -45,7 +48,7 @@ export async function readIdentity(data: string): Promise<Identity> {
   } else {
     clusterUuid = readUuid(path, text);
   }
-  return { name: hostname(), clusterName: 'sparrow', clusterUuid };
+  return { name: NODE_NAME, clusterName: 'sparrow', clusterUuid };
 }
 
 function readUuid(path: string, text: string): string {

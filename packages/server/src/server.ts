@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { NativeSearchEngine, type SearchEngine, embeddedModels } from '@sparrow-search/engine';
 
 import { type AppOptions, Application, type Services } from './application.js';
+import { CommandError } from './cli/errors.js';
 import { type Config, withoutSecrets } from './config.js';
 import { direct } from './http/direct.js';
 import { Drain } from './http/drain.js';
@@ -72,7 +73,10 @@ export async function startServer(
   let services: Services | undefined;
   const instruments = new Instruments();
   const drain = new Drain();
-  const audit = config.auditLog === undefined ? undefined : await AuditLog.open(config.auditLog, log);
+  const audit =
+    config.auditLog === undefined
+      ? undefined
+      : await AuditLog.open(config.auditLog, log).catch(unusable('--audit-log', config.auditLog));
   instruments.audit = audit;
   const stopping = () => drain.isDraining;
   const options = { services: () => services, config, log, audit, instruments, stopping };
@@ -95,7 +99,7 @@ export async function startServer(
   const opening = new AbortController();
   let stopKeys = (): void => undefined;
   const ready = (async (): Promise<ReadyServer> => {
-    await makePrivate(config.data, log);
+    await makePrivate(config.data, log).catch(unusable('--data', config.data));
     const engine = await openEngine(config, log, opening.signal);
     // The engine holds the directory's lock from here on: only now may files in it be written.
     const keys = await KeyStore.open(config.data, { keys: config.maxApiKeys }, sharedKeys(engine));
@@ -129,6 +133,15 @@ export async function startServer(
     log.info('closed');
   };
   return { url, ready, close };
+}
+
+/** A handler of failures that names the option whose path cannot be used. */
+function unusable(option: string, path: string): (error: unknown) => never {
+  return (cause) => {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === undefined) throw cause;
+    throw new CommandError(`${option}: ${path} cannot be used (${code})`, { cause });
+  };
 }
 
 /** A server for plain HTTP, or for TLS where there is a certificate. */

@@ -7,6 +7,7 @@ pub mod snapshots;
 mod table;
 
 use self::table::{Cell, Column, Table, number, text};
+use crate::alias_reads::{Choice, is_expression};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
@@ -116,16 +117,19 @@ pub fn cat_aliases(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
     let names = node.indices.names();
     let wanted: Vec<&str> = request.part("name").split(',').filter(|name| !name.is_empty()).collect();
     let right = request.right();
-    right.check(wanted.iter().copied().filter(|name| !crate::alias_api::is_expression(name)))?;
+    right.check(wanted.iter().copied().filter(|name| !is_expression(name)))?;
     let mut table = Table::new(ALIASES);
+    let of_indices = names.aliases_by_index();
+    let mut choice = Choice::new(&wanted, right);
     for index in names.index_names("", &options, right)? {
-        for (alias, spec) in names.aliases_of(&index) {
-            if !crate::alias_api::chosen(&wanted, &alias) || !right.sees(&alias) {
+        for (alias, spec) in of_indices.get(index.as_str()).into_iter().flatten() {
+            let found = choice.of(alias)?;
+            if !found.chosen || !found.is_seen {
                 continue;
             }
             let or_dash = |text: Option<String>| Cell::Text(text.unwrap_or_else(|| "-".to_owned()));
             table.row(vec![
-                alias.into(),
+                alias.as_str().into(),
                 index.clone().into(),
                 if spec.filter.is_some() { "*" } else { "-" }.into(),
                 or_dash(spec.index_routing.clone()),

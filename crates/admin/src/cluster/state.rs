@@ -111,10 +111,12 @@ fn blocks_of(handles: &[std::sync::Arc<IndexHandle>]) -> Value {
 
 fn metadata(node: &Node, handles: &[std::sync::Arc<IndexHandle>], cluster: &str, flat: bool) -> Value {
     let names = node.indices.names();
+    let of_indices = names.aliases_by_index();
     let indices: Map<String, Value> = handles
         .iter()
         .map(|handle| {
-            let aliases: Vec<String> = names.aliases_of(&handle.name).into_keys().collect();
+            let aliases = of_indices.get(handle.name.as_str()).into_iter().flatten();
+            let aliases: Vec<&String> = aliases.map(|(alias, _)| *alias).collect();
             let shown = json!({
                 "version": 1,
                 "mapping_version": 1,

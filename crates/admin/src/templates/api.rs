@@ -1,5 +1,6 @@
 //! `_index_template` and `_component_template`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -319,19 +320,17 @@ fn wanted<'a, T>(
 
 /// Names of those that a list of names and patterns chooses, or the names that are missing.
 pub(super) fn chosen<T>(names: &str, all: &Named<T>) -> Result<Vec<String>, Vec<String>> {
-    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    let (mut found, mut missing) = (BTreeSet::new(), Vec::new());
     for one in names.split(',').map(str::trim) {
         if one.contains('*') {
-            found.extend(all.keys().filter(|name| glob::matches(one, name)).cloned());
-        } else if all.contains_key(one) {
-            found.push(one.to_owned());
+            found.extend(all.keys().filter(|name| glob::matches(one, name)));
+        } else if let Some((name, _)) = all.get_key_value(one) {
+            found.insert(name);
         } else {
             missing.push(one.to_owned());
         }
     }
-    found.sort();
-    found.dedup();
-    if missing.is_empty() { Ok(found) } else { Err(missing) }
+    if missing.is_empty() { Ok(found.into_iter().cloned().collect()) } else { Err(missing) }
 }
 
 #[cfg(test)]

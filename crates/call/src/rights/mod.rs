@@ -4,6 +4,7 @@
 //! no place can be forgotten. A key that may do everything brings no rights along and costs nothing.
 
 mod action;
+mod names;
 mod written;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,17 +16,18 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 pub use self::action::Action;
-use self::written::{Patterns, Written};
+use self::names::{Patterns, Remembered};
+use self::written::Written;
 use crate::error::{EngineError, Exception};
+use crate::name_steps::NameSteps;
 use crate::origin;
-use sparrow_wire::glob;
 
 /// Keys whose rights are kept as they were read last, and bytes of their texts: what is read of one takes about as much again.
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 8 << 20;
 
 /// What a restricted key may do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 struct Rights {
     /// Id of the key.
@@ -33,8 +35,48 @@ struct Rights {
     /// Who the key belongs to.
     user: String,
     grants: BTreeMap<Action, Grant>,
+    /// The lists of all grants, each set of them once: many actions are granted on the same.
+    known: Vec<Vec<Patterns>>,
     holder: Holder,
 }
+
+impl PartialEq for Rights {
+    /// The lists of all grants follow from the grants.
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.user == other.user
+            && self.grants == other.grants
+            && self.holder == other.holder
+    }
+}
+
+impl Eq for Rights {}
+
+/// Rights in the hands of a request or a job.
+#[derive(Debug)]
+struct Held {
+    rights: Arc<Rights>,
+    remembered: Remembered,
+}
+
+impl Held {
+    fn new(rights: Arc<Rights>) -> Self {
+        Self { rights, remembered: Remembered::default() }
+    }
+
+    /// Whether each list has a pattern that matches; there has to be one.
+    fn cover(&self, lists: &[Patterns], name: &str) -> bool {
+        !lists.is_empty() && lists.iter().all(|list| self.remembered.covers(list, name))
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.rights == other.rights
+    }
+}
+
+impl Eq for Held {}
 
 /// A restricted key with the rights that it had at one time: whom something belongs to that is open between requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,11 +109,6 @@ struct Grant {
 }
 
 impl Grant {
-    fn covers(&self, name: &str) -> bool {
-        !self.names.is_empty()
-            && self.names.iter().all(|list| list.iter().any(|one| glob::matches_role(one, name)))
-    }
-
     /// Whether there can be no name that it covers.
     fn is_empty(&self) -> bool {
         self.names.is_empty() || self.names.iter().any(|list| list.is_empty())
@@ -80,18 +117,18 @@ impl Grant {
 
 /// Who a request or a job acts for: a restricted key, or someone who may do everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caller(Option<Arc<Rights>>);
+pub struct Caller(Option<Arc<Held>>);
 
 impl Caller {
     /// Whom something belongs to that a restricted key leaves open between requests: that key alone, as long as it has
     /// the rights under which it was opened.
     pub fn holder(&self) -> Option<&Holder> {
-        self.0.as_ref().map(|rights| &rights.holder)
+        self.0.as_ref().map(|held| &held.rights.holder)
     }
 
     /// Whether the caller may know of a name: it may carry out some action on it.
     pub fn knows(&self, name: &str) -> bool {
-        self.0.as_ref().is_none_or(|rights| rights.grants.values().any(|grant| grant.covers(name)))
+        self.0.as_ref().is_none_or(|held| held.rights.known.iter().any(|lists| held.cover(lists, name)))
     }
 
     /// Checks that there is nothing that the caller may not do. `action` is what is to be done, in the sentence of a refusal.
@@ -99,7 +136,7 @@ impl Caller {
     /// # Errors
     /// 403 for a restricted key.
     pub fn check_unlimited(&self, action: &str) -> Result<(), EngineError> {
-        let Some(rights) = &self.0 else { return Ok(()) };
+        let Some(rights) = self.0.as_ref().map(|held| &held.rights) else { return Ok(()) };
         let reason = format!(
             "action [{action}] is unauthorized for API key id [{}] of user [{}], this action is granted by the cluster \
              privileges [all] together with the index privileges [all] on all indices",
@@ -120,12 +157,16 @@ impl Caller {
 
     /// The right to carry out the action that a request was let in for. A restricted key without one may do nothing.
     pub fn to_given(&self, action: Option<Action>) -> Right<'_> {
-        Right { rights: self.0.as_deref(), actions: [action, None], is_asked: true }
+        Right { held: self.0.as_deref(), actions: [action, None], is_asked: true }
+    }
+
+    fn of(rights: Arc<Rights>) -> Self {
+        Self(Some(Arc::new(Held::new(rights))))
     }
 
     /// For what is kept of a job; none for someone who may do everything.
     pub fn to_saved(&self) -> Option<serde_json::Value> {
-        self.0.as_ref().and_then(|rights| serde_json::to_value(&**rights).ok())
+        self.0.as_ref().and_then(|held| serde_json::to_value(&*held.rights).ok())
     }
 
     /// Reads what [`Caller::to_saved`] wrote.
@@ -139,7 +180,7 @@ impl Caller {
             .map(serde_json::from_value)
             .transpose()
             .map_err(unreadable)
-            .map(|rights| Self(rights.map(Arc::new)))
+            .map(|rights| rights.map_or_else(Self::default, |rights| Self::of(Arc::new(rights))))
     }
 }
 
@@ -178,13 +219,13 @@ impl<'de> Deserialize<'de> for Caller {
             return Ok(Self(None));
         }
         if let Some(rights) = READ.lock().find(text.get()) {
-            return Ok(Self(Some(rights)));
+            return Ok(Self::of(rights));
         }
         let mut rights: Rights = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         rights.holder = Holder::new(&rights.key, text.get());
         let rights = Arc::new(rights);
         READ.lock().keep(text.get(), &rights);
-        Ok(Self(Some(rights)))
+        Ok(Self::of(rights))
     }
 }
 
@@ -193,7 +234,7 @@ impl<'de> Deserialize<'de> for Caller {
 #[derive(Debug, Clone, Copy)]
 pub struct Right<'a> {
     /// None for one who may do everything.
-    rights: Option<&'a Rights>,
+    held: Option<&'a Held>,
     actions: [Option<Action>; 2],
     /// Whether it is a caller's, and not one for work of the server itself.
     is_asked: bool,
@@ -203,7 +244,7 @@ impl<'a> Right<'a> {
     /// For work of the server itself, for names that were resolved before, and for callers whose privilege is one of
     /// the whole cluster.
     pub fn unlimited() -> Self {
-        Self { rights: None, actions: [None, None], is_asked: false }
+        Self { held: None, actions: [None, None], is_asked: false }
     }
 
     /// This right where the caller may carry out `action` as well.
@@ -225,27 +266,27 @@ impl<'a> Right<'a> {
 
     /// The first action that the caller may not carry out on a name.
     fn missing(&self, name: &str) -> Option<Option<Action>> {
-        let rights = self.rights?;
+        let held = self.held?;
         if self.actions[0].is_none() {
             return Some(None);
         }
-        let denied = |action: &Action| !rights.grants.get(action).is_some_and(|grant| grant.covers(name));
+        let denied = |action: &Action| {
+            !held.rights.grants.get(action).is_some_and(|grant| held.cover(&grant.names, name))
+        };
         self.actions.into_iter().flatten().find(denied).map(Some)
     }
 
     /// Checks names, after date math.
     ///
     /// # Errors
-    /// 403 that tells the names that are not allowed.
+    /// 403 that tells the names that are not allowed; when the request is to stop meanwhile.
     pub fn check<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), EngineError> {
-        let names = names.into_iter().inspect(|name| self.note(name));
-        if self.rights.is_none() {
-            names.for_each(drop);
-            return Ok(());
-        }
+        let mut steps = NameSteps::default();
         let mut refused: Option<Option<Action>> = None;
         let mut denied: Vec<&str> = Vec::new();
         for name in names {
+            self.note(name);
+            steps.add(1)?;
             if let Some(action) = self.missing(name) {
                 // The sentence tells of one action: the first that is missing anywhere.
                 if *refused.get_or_insert(action) == action {
@@ -265,11 +306,11 @@ impl<'a> Right<'a> {
     /// 403 for a caller who may carry out the action nowhere.
     pub fn check_pattern(&self, pattern: &str) -> Result<(), EngineError> {
         self.note(pattern);
-        let Some(rights) = self.rights else { return Ok(()) };
+        let Some(held) = self.held else { return Ok(()) };
         if self.actions[0].is_none() {
             return Err(self.denial(None, pattern));
         }
-        let nowhere = |action: &Action| rights.grants.get(action).is_none_or(Grant::is_empty);
+        let nowhere = |action: &Action| held.rights.grants.get(action).is_none_or(Grant::is_empty);
         match self.actions.into_iter().flatten().find(nowhere) {
             None => Ok(()),
             Some(action) => Err(self.denial(Some(action), pattern)),
@@ -285,7 +326,7 @@ impl<'a> Right<'a> {
 
     /// The documented refusal.
     fn denial(&self, action: Option<Action>, names: &str) -> EngineError {
-        let Some((rights, action)) = self.rights.zip(action) else {
+        let Some((rights, action)) = self.held.map(|held| &held.rights).zip(action) else {
             return EngineError::api(
                 403,
                 Exception::new("security_exception", "this key may not use indices here"),
@@ -345,7 +386,8 @@ mod tests {
 
     #[test]
     fn rights_that_are_kept_have_bounds_in_number_and_bytes() {
-        let Caller(Some(rights)) = caller(json!({})) else { panic!("restricted") };
+        let Caller(Some(held)) = caller(json!({})) else { panic!("restricted") };
+        let rights = Arc::clone(&held.rights);
         let texts = |bytes: usize| (0..100).map(move |n| format!("{n:02}{}", " ".repeat(bytes - 2)));
         for (bytes, kept) in [(10, KEPT), (KEPT_BYTES / 8, 8), (KEPT_BYTES / 8 + 1, 7), (KEPT_BYTES + 1, 0)] {
             let mut all = Kept { read: Default::default(), bytes: 0 };

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::names::{PatternList, Patterns};
 use super::{Action, Grant, Holder, Rights};
-
-/// Patterns for names, which grants of many actions share.
-pub(super) type Patterns = Arc<Vec<String>>;
 
 /// Rights in which each list of patterns stands once: a role with many names grants dozens of actions on them.
 #[derive(Serialize, Deserialize)]
@@ -24,13 +22,13 @@ pub(super) struct Written {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenGrant {
-    names: Vec<PatternList>,
+    names: Vec<WrittenList>,
     by: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum PatternList {
+enum WrittenList {
     /// The place of a list among all.
     At(usize),
     /// The list itself, as jobs of older versions have it.
@@ -41,19 +39,31 @@ impl TryFrom<Written> for Rights {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let lists: Vec<Patterns> = written.lists.into_iter().map(Arc::new).collect();
+        let read = |texts| Arc::new(PatternList::new(texts));
+        let lists: Vec<Patterns> = written.lists.into_iter().map(read).collect();
         let found = |names| match names {
-            PatternList::At(place) => {
+            WrittenList::At(place) => {
                 lists.get(place).cloned().ok_or_else(|| format!("there is no list of patterns [{place}]"))
             }
-            PatternList::These(names) => Ok(Arc::new(names)),
+            WrittenList::These(names) => Ok(read(names)),
         };
         let grants = written.grants.into_iter().map(|(action, WrittenGrant { names, by })| {
             Ok((action, Grant { names: names.into_iter().map(found).collect::<Result<_, String>>()?, by }))
         });
-        let grants = grants.collect::<Result<_, String>>()?;
-        Ok(Self { key: written.key, user: written.user, grants, holder: Holder::default() })
+        let grants = grants.collect::<Result<BTreeMap<Action, Grant>, String>>()?;
+        let known = distinct(&grants);
+        Ok(Self { key: written.key, user: written.user, grants, known, holder: Holder::default() })
     }
+}
+
+/// The lists that grants have, each set of them once.
+fn distinct(grants: &BTreeMap<Action, Grant>) -> Vec<Vec<Patterns>> {
+    let mut known: Vec<Vec<Patterns>> = grants.values().map(|grant| grant.names.clone()).collect();
+    known.retain(|lists| !lists.is_empty());
+    let places = |lists: &Vec<Patterns>| lists.iter().map(Arc::as_ptr).collect::<Vec<_>>();
+    known.sort_by_key(places);
+    known.dedup_by_key(|lists| places(lists));
+    known
 }
 
 impl From<Rights> for Written {
@@ -61,7 +71,7 @@ impl From<Rights> for Written {
         let mut places: BTreeMap<Patterns, usize> = BTreeMap::new();
         let mut place = |patterns: Patterns| {
             let next = places.len();
-            PatternList::At(*places.entry(patterns).or_insert(next))
+            WrittenList::At(*places.entry(patterns).or_insert(next))
         };
         let grants = rights.grants.into_iter().map(|(action, Grant { names, by })| {
             (action, WrittenGrant { names: names.into_iter().map(&mut place).collect(), by })
@@ -69,7 +79,7 @@ impl From<Rights> for Written {
         let grants = grants.collect();
         let mut lists = vec![Vec::new(); places.len()];
         for (patterns, place) in places {
-            lists[place] = Arc::unwrap_or_clone(patterns);
+            lists[place] = patterns.texts().to_vec();
         }
         Self { key: rights.key, user: rights.user, lists, grants }
     }

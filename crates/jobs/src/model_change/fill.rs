@@ -199,14 +199,14 @@ impl Fill {
         }
         let (id, error) = failures.swap_remove(0);
         let field = &self.change.field;
-        let reason = error.reason();
+        let slot = self.handle.mapping().slot_beside(field);
+        let reason = told(&error, &id, field, slot.as_deref());
+        tracing::warn!(index = self.handle.name, id, %error, "a document cannot be given vectors of a new model");
         EngineError::api(
             error.status(),
             sparrow_call::error::Exception::new(
                 error.es_type(),
-                format!(
-                    "document [{id}] cannot be given vectors of the new model of field [{field}]: {reason}"
-                ),
+                format!("a document cannot be given vectors of the new model of field [{field}]: {reason}"),
             ),
         )
     }
@@ -259,5 +259,36 @@ impl Fill {
             }
         }
         Ok(portion)
+    }
+}
+
+/// Why a document could not be written, as everybody may read it who sees the change: without what the document says, and with the
+/// name of the field in place of the one that its new vectors are kept under.
+fn told(error: &EngineError, id: &str, field: &str, slot: Option<&str>) -> String {
+    let reason = error.reason();
+    let reason = slot.map_or_else(|| reason.clone(), |slot| reason.replace(slot, field));
+    match error {
+        EngineError::Document(_) => format!("{}, the log of the server says more", error.es_type()),
+        _ if reason.contains(&format!("[{id}]")) => {
+            format!("{}, the log of the server says more", error.es_type())
+        }
+        _ => reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_document_says_and_hidden_names_are_not_told() {
+        let illegal = |reason: &str| EngineError::illegal_argument(reason);
+        let told = |error: &EngineError| told(error, "customer-7", "b", Some("b..1"));
+        assert_eq!(told(&illegal("field [b..1] has no room")), "field [b] has no room");
+        assert_eq!(
+            told(&illegal("[customer-7]: no room")),
+            "illegal_argument_exception, the log of the server says more"
+        );
+        assert_eq!(told(&illegal("the model is gone")), "the model is gone");
     }
 }

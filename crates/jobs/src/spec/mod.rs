@@ -15,6 +15,7 @@ use serde_json::Value;
 use sparrow_query::Query;
 
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::name_steps;
 use sparrow_call::request::Request;
 use sparrow_call::rights::{Action, Caller, Right};
 use sparrow_indices::ResolveOptions;
@@ -267,10 +268,10 @@ impl Spec {
             .map(|handle| handle.name.clone());
         let destination = destination.unwrap_or_else(|_| given.index.clone());
         for source in &self.sources {
-            let Ok(handles) = service.indices.resolve(source, self.resolve.clone(), self.right_to_read())
-            else {
-                continue;
-            };
+            let handles = service
+                .indices
+                .resolve(source, self.resolve.clone(), self.right_to_read())
+                .or_else(allowed)?;
             if handles.iter().any(|handle| handle.name == destination) {
                 return Err(EngineError::invalid(format!(
                     "reindex cannot write into an index its reading from [{}]",
@@ -282,9 +283,10 @@ impl Spec {
     }
 }
 
-/// Passes over every error but that the caller may not.
-fn allowed(error: EngineError) -> Result<Vec<String>, EngineError> {
-    if error.status() == 403 { Err(error) } else { Ok(Vec::new()) }
+/// Passes over every error but that the caller may not, and that it is too much.
+fn allowed<T>(error: EngineError) -> Result<Vec<T>, EngineError> {
+    name_steps::check()?;
+    if [403, 429].contains(&error.status()) { Err(error) } else { Ok(Vec::new()) }
 }
 
 /// What a request is remembered by.

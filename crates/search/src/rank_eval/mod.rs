@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
-use sparrow_types::work;
+use sparrow_types::work::{self, Growing};
 
 use self::metric::{Metric, Quality};
 use self::options::{Options, parse};
@@ -189,7 +189,12 @@ fn read(value: &Value, k: usize) -> Result<Rated<'_>, EngineError> {
     );
     search.insert("track_total_hits".to_owned(), Value::Bool(false));
     let mut ratings = FxHashMap::default();
-    for rating in options.list("ratings")? {
+    let mut memory = Growing::new("<rank_eval>");
+    for (number, rating) in options.list("ratings")?.iter().enumerate() {
+        if number % 1024 == 0 {
+            work::check()?;
+        }
+        memory.add(size_of::<((&str, &str), u32)>())?;
         let Some(members) = rating.as_object() else {
             return Err(parse("[request] failed to parse field [ratings]".to_owned()));
         };

@@ -178,9 +178,16 @@ export class Remote implements SearchEngine {
   }
 }
 
+/** Errors of certificates, as OpenSSL and Node call them. */
+const CERTIFICATE = /CERT|^UNABLE_TO_VERIFY|^HOSTNAME_MISMATCH|^INVALID_(?:CA|PURPOSE)/;
+
 function noServer(url: string, error: unknown): string {
   const cause = (error as { cause?: NodeJS.ErrnoException }).cause;
   const why = cause?.code ?? cause?.message ?? String(error);
+  if (CERTIFICATE.test(why)) {
+    const name = cause?.code === 'ERR_TLS_CERT_ALTNAME_INVALID' ? 'is for another name' : 'is not trusted';
+    return `the certificate of the server at ${url} ${name} (${why}): name the file of its authority in NODE_EXTRA_CA_CERTS, or say with --url how the certificate calls the server`;
+  }
   return `no server answers at ${url} (${why}): start one with \`sparrow\`, or say where it is with --url`;
 }
 

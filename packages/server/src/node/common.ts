@@ -1,6 +1,6 @@
 import { HttpError } from '../errors.js';
 import { matchesGlob } from '../glob.js';
-import type { Identity } from '../identity.js';
+import { type Identity, NODE_NAME } from '../identity.js';
 import type { Instruments } from '../instruments/instruments.js';
 
 /** What `_nodes` asks of, besides the process itself. */
@@ -21,7 +21,7 @@ export interface NodeContext {
 }
 
 export const ROLES = ['data', 'ingest', 'master', 'ml', 'remote_cluster_client'];
-export const NAME = 'sparrow';
+export const NAME = NODE_NAME;
 export const HOST = '127.0.0.1';
 export const TRANSPORT = `${HOST}:9300`;
 

@@ -71,7 +71,7 @@ interface Imported {
   readonly index: string;
   readonly written: number;
   readonly rejected: number;
-  /** Documents that an earlier run had done. */
+  /** Documents that an earlier run had done, or that were there already for a key that may replace none. */
   readonly skipped: number;
   readonly truncated_texts: number;
   readonly ms: number;
@@ -183,6 +183,8 @@ class Import {
   #read = 0;
   #size: number | undefined;
   #rejected = 0;
+  /** Whether documents are left alone that are there already, as the key may replace none. */
+  #onlyAdds = false;
 
   constructor(context: Context, options: Options, file: string, format: Format, index: string) {
     this.#context = context;
@@ -216,13 +218,21 @@ class Import {
       return this.#result({ skipped: before.records });
     }
     if (before !== undefined) this.#context.note(`${this.#file}: goes on behind document ${number(before.records)}`);
-    return this.#load(file, before?.records ?? 0);
+    try {
+      return await this.#load(file, before?.records ?? 0);
+    } catch (error) {
+      if (!(error instanceof MayOnlyAdd)) throw error;
+      this.#onlyAdds = true;
+      this.#rejected = 0;
+      return this.#load(file, before?.records ?? 0);
+    }
   }
 
   async #load(file: Checkpoint | undefined, skipped: number): Promise<Imported> {
     const { follow = false, pipeline, batch } = this.#options;
     const { signal, done } = interruptible();
     const { err } = this.#context.terminal;
+    let present = 0;
     const hold = { records: skipped, saved: performance.now(), problems: 0 };
     // Documents that are no JSON count as well: they are between those that are.
     const ends: number[] = [];
@@ -264,10 +274,14 @@ class Import {
         id: ({ id }) => id,
         toJson: ({ json }) => json,
         batchDocuments: batch,
+        ...(this.#onlyAdds ? { action: 'create' } : {}),
         ...(pipeline === undefined ? {} : { pipeline }),
         ...(follow ? { flushAfterMs: FLUSH_MS } : {}),
         onRejected: ({ document: { record }, error }) => {
-          tell(record, error.message);
+          // The lines of a file are there to be read again.
+          if (!this.#onlyAdds && file !== undefined && mayOnlyAdd(error)) throw new MayOnlyAdd();
+          if (this.#onlyAdds && error.status === 409) present += 1;
+          else tell(record, error.message);
         },
         onProgress: ({ documents, written }) => {
           hold.records = ends[documents - counted - 1] ?? hold.records;
@@ -285,7 +299,12 @@ class Import {
       if (!interrupted) hold.records = last;
       await this.#index.refresh().catch(forbidden);
       await save(!interrupted);
-      return this.#result({ skipped, written: result.written, truncated: result.truncatedTexts, interrupted });
+      return this.#result({
+        skipped: skipped + present,
+        written: result.written,
+        truncated: result.truncatedTexts,
+        interrupted,
+      });
     } catch (error) {
       this.#progress.clear();
       await saving.catch(() => undefined);
@@ -469,6 +488,14 @@ class Import {
       forbidden(error);
     }
   }
+}
+
+/** The first document was refused because it could have replaced another one. */
+class MayOnlyAdd extends Error {}
+
+/** Whether a document was refused because the key may add documents, and replace none. */
+function mayOnlyAdd({ status, message }: SparrowError): boolean {
+  return status === 403 && message.includes('[indices:data/write/index:op_type/index]');
 }
 
 /** Lets a key do without what it may not do. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { Hit, SearchRequest } from '@sparrow-search/engine';
+import { type Hit, type SearchRequest, SparrowError } from '@sparrow-search/engine';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
@@ -94,10 +94,13 @@ function readBody(given: string): SearchRequest {
 
 async function requestFor(context: Context, question: string, options: Options): Promise<SearchRequest> {
   const { index, by = 'hybrid', field, size } = options;
-  const mappings = await context.remote.request<Readonly<Record<string, { mappings: { properties?: Properties } }>>>(
-    'GET',
-    `/${encodeURIComponent(index)}/_mapping`,
-  );
+  const mappings = await mappingsOf(context, index);
+  if (mappings === undefined) {
+    // The server finds the fields by itself.
+    if (by !== 'hybrid') throw new CommandError(`the key may not see the fields of [${index}], which --by needs`);
+    context.note(`the key may not see the fields of [${index}]: the server chooses where to look`);
+    return { retriever: { rrf: { query: question, ...(field === undefined ? {} : { fields: [...field] }) } }, size };
+  }
   const all = Object.values(mappings).flatMap(({ mappings: { properties } }) => leaves(properties ?? {}));
   const unknown = field?.find((name) => !all.some(([known]) => known === name));
   if (unknown !== undefined) throw new CommandError(`[${index}] has no field [${unknown}]`);
@@ -122,6 +125,19 @@ async function requestFor(context: Context, question: string, options: Options):
     },
     ...base,
   };
+}
+
+/** The mappings of the indices; undefined where the key may not see them. */
+async function mappingsOf(
+  { remote }: Context,
+  index: string,
+): Promise<Readonly<Record<string, { mappings: { properties?: Properties } }>> | undefined> {
+  try {
+    return await remote.request('GET', `/${encodeURIComponent(index)}/_mapping`);
+  } catch (error) {
+    if (error instanceof SparrowError && error.status === 403) return undefined;
+    throw error;
+  }
 }
 
 /** What a field has to be to be searched in some way. */

@@ -1,0 +1,159 @@
+//! Showing aliases, by lists of names, patterns and exclusions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::alias_api::{is_pattern, selects};
+use sparrow_call::error::EngineError;
+use sparrow_call::name_steps::{NameSteps, pieces};
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Right;
+use sparrow_indices::{Node, ResolveOptions};
+
+/// `GET|HEAD [/{index}]/_alias[/{name}]`
+pub fn get_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let options = ResolveOptions::everything().with(&request.params())?;
+    let names = node.indices.names();
+    let wanted: Vec<&str> =
+        request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let right = request.right();
+    right.check(wanted.iter().copied().filter(|name| !is_expression(name)))?;
+    let mut missing = must_exist(&wanted)?;
+    let mut shown = Map::new();
+    let of_indices = names.aliases_by_index();
+    let mut choice = Choice::new(&wanted, right);
+    for index in names.index_names(request.part("index"), &options, right)? {
+        let mut aliases = Map::new();
+        for (alias, spec) in of_indices.get(index.as_str()).into_iter().flatten() {
+            let chosen = choice.of(alias)?;
+            if !chosen.chosen {
+                continue;
+            }
+            let named = missing.remove(alias.as_str());
+            if named || chosen.is_named || chosen.is_seen {
+                aliases.insert((*alias).clone(), spec.to_json());
+            }
+        }
+        if wanted.is_empty() || !aliases.is_empty() {
+            shown.insert(index, json!({"aliases": aliases}));
+        }
+    }
+    if missing.is_empty() {
+        return Ok(Reply::ok(&Value::Object(shown)));
+    }
+    let list = missing.iter().copied().collect::<Vec<_>>().join(",");
+    let word = if missing.len() == 1 { "alias" } else { "aliases" };
+    let mut body = Map::new();
+    body.insert("error".into(), format!("{word} [{list}] missing").into());
+    body.insert("status".into(), 404.into());
+    body.extend(shown);
+    Ok(Reply::json(404, &Value::Object(body)))
+}
+
+/// Which aliases a list of names, patterns and exclusions chooses. Each is looked at once, however many indices it leads to.
+pub(super) struct Choice<'a> {
+    wanted: &'a [&'a str],
+    right: Right<'a>,
+    known: BTreeMap<&'a str, Chosen>,
+    steps: NameSteps,
+}
+
+/// What a list says of an alias.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chosen {
+    pub(super) chosen: bool,
+    /// It stands in the list itself.
+    pub(super) is_named: bool,
+    /// The caller's patterns may stand for it.
+    pub(super) is_seen: bool,
+}
+
+impl<'a> Choice<'a> {
+    pub(super) fn new(wanted: &'a [&'a str], right: Right<'a>) -> Self {
+        Self { wanted, right, known: BTreeMap::new(), steps: NameSteps::default() }
+    }
+
+    /// What the list says of an alias.
+    ///
+    /// # Errors
+    /// When the request is to stop, or its patterns have been held against too many names.
+    pub(super) fn of(&mut self, alias: &'a str) -> Result<Chosen, EngineError> {
+        self.steps.add(1)?;
+        if let Some(known) = self.known.get(alias) {
+            return Ok(*known);
+        }
+        for one in self.wanted {
+            self.steps.compare(pieces(one), alias)?;
+        }
+        let found = Chosen {
+            chosen: chosen(self.wanted, alias),
+            is_named: self.wanted.contains(&alias),
+            is_seen: self.right.sees(alias),
+        };
+        self.known.insert(alias, found);
+        Ok(found)
+    }
+}
+
+/// Whether a list of names, patterns and exclusions chooses an alias: the last that speaks of it counts. An empty list
+/// chooses all.
+fn chosen(wanted: &[&str], alias: &str) -> bool {
+    wanted.iter().fold(wanted.is_empty(), |found, one| match one.strip_prefix('-') {
+        Some(excluded) => found && !selects(excluded, alias),
+        None => found || selects(one, alias),
+    })
+}
+
+/// The names of a list that are an error where there is no such alias: those that are no pattern and that nothing behind
+/// them excludes. Up to the first pattern a `-` belongs to the name.
+fn must_exist<'a>(wanted: &[&'a str]) -> Result<BTreeSet<&'a str>, EngineError> {
+    let mut steps = NameSteps::default();
+    let first = wanted.iter().position(|name| name.contains('*')).unwrap_or(wanted.len());
+    let mut missing = BTreeSet::new();
+    for (place, name) in wanted.iter().enumerate() {
+        let excludes = place > first && name.starts_with('-');
+        if excludes || is_pattern(name) {
+            continue;
+        }
+        let behind = wanted.iter().skip(first.max(place + 1));
+        let mut excluded = false;
+        for pattern in behind.filter_map(|one| one.strip_prefix('-')) {
+            steps.compare(pieces(pattern), name)?;
+            excluded |= selects(pattern, name);
+        }
+        if !excluded {
+            missing.insert(*name);
+        }
+    }
+    Ok(missing)
+}
+
+/// Whether a name may stand for several aliases, or for none: a pattern or an exclusion.
+pub(super) fn is_expression(name: &str) -> bool {
+    is_pattern(name) || name.starts_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{chosen, must_exist};
+
+    #[test]
+    fn aliases_are_chosen_by_names_patterns_and_exclusions() {
+        assert!(chosen(&[], "a"));
+        assert!(chosen(&["_all"], "a") && chosen(&["a*"], "ab") && chosen(&["x", "a"], "a"));
+        assert!(!chosen(&["a*", "-ab"], "ab") && chosen(&["a*", "-ab"], "ac"));
+        assert!(!chosen(&["-ab"], "ab"));
+        assert!(chosen(&["-ab", "a*", "-ac"], "ab") && !chosen(&["ab", "-a*"], "ab"));
+    }
+
+    #[test]
+    fn names_that_nothing_excludes_must_exist() {
+        let names =
+            |wanted: &[&'static str]| must_exist(wanted).expect("few").into_iter().collect::<Vec<_>>();
+        assert_eq!(names(&["b", "a", "c*", "_all"]), ["a", "b"]);
+        assert_eq!(names(&["-a", "a*", "-b"]), ["-a"]);
+        assert_eq!(names(&["a1", "b2", "-a*", "-b2"]), Vec::<&str>::new());
+        assert_eq!(names(&["-x", "-x*", "-y"]), ["-x"]);
+    }
+}

@@ -1,0 +1,114 @@
+//! How much a request may ask of the names of indices and aliases: lists of patterns come from strangers, and each pattern is held
+//! against many names.
+
+use sparrow_types::work;
+
+use crate::error::EngineError;
+
+/// Most steps that a request may take on names: each is about a piece of a pattern that is looked for in a name. Less than a
+/// second of one processor.
+pub const MOST_STEPS: u64 = 1 << 24;
+
+/// What a step counts in the effort of a request, which has one account for patterns of all kinds.
+const WEIGHT: u64 = work::MOST_EFFORT / MOST_STEPS;
+
+/// Steps that are counted and looked after at once.
+const AT_ONCE: u64 = 256;
+
+/// Counts the steps of a loop over names, and looks now and then whether its request is to stop.
+#[derive(Debug, Default)]
+pub struct NameSteps {
+    pending: u64,
+}
+
+impl NameSteps {
+    /// Counts steps.
+    ///
+    /// # Errors
+    /// When the request is to stop, or has taken too many.
+    #[inline]
+    pub fn add(&mut self, steps: u64) -> Result<(), EngineError> {
+        self.pending += steps;
+        if self.pending < AT_ONCE { Ok(()) } else { self.settle() }
+    }
+
+    fn settle(&mut self) -> Result<(), EngineError> {
+        work::check()?;
+        spend(std::mem::take(&mut self.pending))
+    }
+
+    /// Counts what it takes to hold a pattern against a name.
+    ///
+    /// # Errors
+    /// As [`NameSteps::add`].
+    #[inline]
+    pub fn compare(&mut self, pieces: u64, name: &str) -> Result<(), EngineError> {
+        self.add(pieces * (1 + name.len() as u64 / 64))
+    }
+}
+
+impl Drop for NameSteps {
+    fn drop(&mut self) {
+        count(self.pending);
+    }
+}
+
+/// The pieces that have to be looked for where a pattern is held against a name.
+pub fn pieces(pattern: &str) -> u64 {
+    pattern.bytes().filter(|byte| *byte == b'*').count().max(1) as u64
+}
+
+/// Looks whether this thread's request has taken too many steps, or is to stop: where errors were passed over.
+///
+/// # Errors
+/// As [`NameSteps::add`].
+pub fn check() -> Result<(), EngineError> {
+    work::check()?;
+    spend(0)
+}
+
+/// Counts steps where they cannot be refused any more: the next [`NameSteps::add`] does.
+pub(crate) fn count(steps: u64) {
+    let _ = work::spend(steps.saturating_mul(WEIGHT));
+}
+
+fn spend(steps: u64) -> Result<(), EngineError> {
+    work::spend(steps.saturating_mul(WEIGHT)).map_err(|_| {
+        EngineError::illegal_argument(format!(
+            "the patterns of one request may be held against names of indices and aliases in [{MOST_STEPS}] steps in all: \
+             a shorter list of patterns, or names in place of patterns, take fewer"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use sparrow_types::work::{Memory, Work};
+
+    use super::*;
+
+    #[test]
+    fn steps_have_a_limit_over_all_loops_of_a_request() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let _entered = work::enter(Some(Work::new(stop.clone(), Arc::new(Memory::new(1000, 1000)))));
+        NameSteps::default().add(MOST_STEPS - 300).expect("as many as there may be");
+        // Those of a loop that ends early count too.
+        (0..3).for_each(|_| NameSteps::default().add(50).expect("a few"));
+        assert!(check().is_ok());
+        let error = NameSteps::default().add(256).expect_err("too many");
+        assert_eq!(error.status(), 400);
+        assert!(error.reason().contains("[16777216]"), "{}", error.reason());
+        assert!(check().is_err(), "and it stays so");
+        stop.store(true, Relaxed);
+        assert!(matches!(check(), Err(EngineError::Cancelled)));
+        assert!(matches!(NameSteps::default().add(256), Err(EngineError::Cancelled)));
+    }
+
+    #[test]
+    fn a_pattern_has_as_many_pieces_as_stars() {
+        assert_eq!(["*", "a*", "*a*", "a", "_all"].map(pieces), [1, 1, 2, 1, 1]);
+    }
+}

@@ -1,0 +1,375 @@
+//! The indices and aliases that an expression stands for, by name. Expressions come from strangers and may be long, so whatever
+//! is done for each of their parts is counted.
+
+use std::borrow::Cow;
+use std::collections::btree_map::Range;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::TakeWhile;
+use std::ops::Bound;
+
+use sparrow_types::work::Growing;
+
+use super::date_math;
+use super::registry::IndexNames;
+use super::resolve_options::ResolveOptions;
+use sparrow_call::error::EngineError;
+use sparrow_call::name_steps::{NameSteps, pieces};
+use sparrow_call::rights::Right;
+use sparrow_wire::glob::Pattern;
+
+/// How an expression came to an index.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Via {
+    /// By its own name, or a pattern that it matches.
+    pub(super) direct: bool,
+    /// Aliases that lead to it.
+    pub(super) aliases: BTreeSet<String>,
+}
+
+impl Via {
+    fn through(&mut self, alias: &str) {
+        if !self.aliases.contains(alias) {
+            self.aliases.insert(alias.to_owned());
+        }
+    }
+}
+
+/// A part of an expression.
+struct Part<'e> {
+    /// Whether it takes away what those before it stand for.
+    excludes: bool,
+    /// As it was written, without the `-`.
+    written: &'e str,
+    /// After date math.
+    name: Cow<'e, str>,
+}
+
+/// What an expression came to so far.
+struct Found<'n, 'r> {
+    names: &'n IndexNames,
+    right: Right<'r>,
+    indices: BTreeMap<String, Via>,
+    steps: NameSteps,
+}
+
+impl IndexNames {
+    /// Names of the aliases of an expression. Names that are none are passed over.
+    ///
+    /// # Errors
+    /// When there are more patterns than the names can be held against.
+    pub fn alias_names(
+        &self,
+        expression: &str,
+        options: &ResolveOptions,
+        right: Right<'_>,
+    ) -> Result<Vec<String>, EngineError> {
+        let mut steps = NameSteps::default();
+        let mut found: BTreeSet<&str> = BTreeSet::new();
+        let mut pattern_seen = false;
+        for part in expression.split(',').map(str::trim) {
+            steps.add(1)?;
+            if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
+                let (excluded, pieces) = pattern(excluded);
+                for (alias, _) in with_beginning(&self.aliases, excluded) {
+                    steps.compare(pieces, alias)?;
+                    if excluded.matches(alias) {
+                        found.remove(alias.as_str());
+                    }
+                }
+            } else if is_pattern(part) {
+                pattern_seen = true;
+                let (wanted, pieces) = pattern(part);
+                for (alias, indices) in with_beginning(&self.aliases, wanted) {
+                    steps.compare(pieces, alias)?;
+                    let hidden =
+                        || indices.values().any(|spec| spec.is_hidden == Some(true)) && !options.hidden;
+                    if wanted.matches(alias) && right.sees(alias) && !hidden() {
+                        found.insert(alias);
+                    }
+                }
+            } else if let Some((alias, _)) = self.aliases.get_key_value(part)
+                && right.sees(alias)
+            {
+                found.insert(alias);
+            }
+        }
+        Ok(found.into_iter().map(str::to_owned).collect())
+    }
+
+    /// The indices of an expression, and how it came to them.
+    ///
+    /// # Errors
+    /// 403 for names that are not allowed; [`EngineError::IndexNotFound`] for a name that is not there, unless it may be
+    /// unavailable; when there are more patterns than the names can be held against, or the request is to stop.
+    pub(super) fn expand(
+        &self,
+        expression: &str,
+        options: &ResolveOptions,
+        right: Right<'_>,
+    ) -> Result<BTreeMap<String, Via>, EngineError> {
+        let wanted = parts(expression)?;
+        // Checked before anything is looked up, so that a missing index and a forbidden one give the same answer.
+        right.check(
+            wanted.iter().filter(|part| !part.excludes && !is_pattern(&part.name)).map(|part| &*part.name),
+        )?;
+        for part in wanted.iter().filter(|part| !part.excludes && is_pattern(&part.name)) {
+            right.check_pattern(if part.written == "_all" { "*" } else { part.written })?;
+        }
+        let mut found = Found { names: self, right, indices: BTreeMap::new(), steps: NameSteps::default() };
+        for Part { excludes, written, name } in wanted {
+            found.steps.add(1)?;
+            if excludes {
+                found.exclude(&name)?;
+            } else if is_pattern(&name) {
+                if !found.include(&name, options)? && !options.allow_no_indices {
+                    return Err(EngineError::IndexNotFound { name: written.to_owned() });
+                }
+            } else {
+                found.add(&name, options)?;
+            }
+        }
+        if found.indices.is_empty() && !options.allow_no_indices {
+            return Err(EngineError::IndexNotFound { name: expression.to_owned() });
+        }
+        Ok(found.indices)
+    }
+}
+
+/// The parts of an expression; an empty one is `_all`.
+fn parts(expression: &str) -> Result<Vec<Part<'_>>, EngineError> {
+    let mut wanted = Vec::new();
+    let mut memory = Growing::new("<index expression>");
+    let mut steps = NameSteps::default();
+    let mut pattern_seen = false;
+    for part in expression.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        steps.add(1)?;
+        memory.add(size_of::<Part<'_>>())?;
+        let (excludes, written) = match part.strip_prefix('-') {
+            Some(rest) if pattern_seen => (true, rest),
+            _ => (false, part),
+        };
+        let name = match written.starts_with('<') {
+            true => Cow::Owned(date_math::resolve(written)?),
+            false => Cow::Borrowed(written),
+        };
+        pattern_seen |= !excludes && is_pattern(&name);
+        wanted.push(Part { excludes, written, name });
+    }
+    if wanted.is_empty() {
+        wanted.push(Part { excludes: false, written: "_all", name: Cow::Borrowed("_all") });
+    }
+    Ok(wanted)
+}
+
+impl Found<'_, '_> {
+    /// Adds an index, and how it was come to.
+    fn index(&mut self, name: &str, come: impl FnOnce(&mut Via)) {
+        match self.indices.get_mut(name) {
+            Some(via) => come(via),
+            None => come(self.indices.entry(name.to_owned()).or_default()),
+        }
+    }
+
+    /// Adds what a name stands for.
+    fn add(&mut self, name: &str, options: &ResolveOptions) -> Result<(), EngineError> {
+        let names = self.names;
+        if names.uuid(name).is_some() {
+            self.index(name, |via| via.direct = true);
+            return Ok(());
+        }
+        if let Some(indices) = names.aliases.get(name) {
+            if options.only_indices || (options.forbid_aliases && options.ignore_unavailable) {
+                return Ok(());
+            }
+            if options.forbid_aliases {
+                return Err(EngineError::illegal_argument(format!(
+                    "The provided expression [{name}] matches an alias, specify the corresponding concrete indices \
+                     instead."
+                )));
+            }
+            for index in indices.keys() {
+                self.steps.add(1)?;
+                self.index(index, |via| via.through(name));
+            }
+            return Ok(());
+        }
+        match name_error(name) {
+            Some(error) => Err(error),
+            None if options.ignore_unavailable => Ok(()),
+            None => Err(EngineError::IndexNotFound { name: name.to_owned() }),
+        }
+    }
+
+    /// Adds what a pattern stands for; says whether it stands for anything.
+    fn include(&mut self, given: &str, options: &ResolveOptions) -> Result<bool, EngineError> {
+        let (names, right) = (self.names, self.right);
+        let (pattern, pieces) = pattern(given);
+        let is_dotted = pattern.beginning().starts_with('.');
+        // What is hidden answers to patterns that say so, and to those that begin with the same dot.
+        let shown =
+            |name: &str, hidden: bool| !hidden || options.hidden || (is_dotted && name.starts_with('.'));
+        let in_state = |name: &str| match names.indices.get(name) {
+            Some(handle) if handle.is_closed() => options.closed,
+            _ => options.open,
+        };
+        let wanted = |name: &str| pattern.matches(name) && right.sees(name);
+        let mut any = false;
+        for (name, handle) in with_beginning(&names.indices, pattern) {
+            self.steps.compare(pieces, name)?;
+            if wanted(name) && in_state(name) && shown(name, handle.settings().is_hidden()) {
+                self.index(name, |via| via.direct = true);
+                any = true;
+            }
+        }
+        for (name, _) in with_beginning(&names.broken, pattern) {
+            self.steps.compare(pieces, name)?;
+            if wanted(name) && options.open {
+                self.index(name, |via| via.direct = true);
+                any = true;
+            }
+        }
+        if options.forbid_aliases || options.only_indices {
+            return Ok(any);
+        }
+        for (alias, indices) in with_beginning(&names.aliases, pattern) {
+            self.steps.compare(pieces, alias)?;
+            if !wanted(alias) || !shown(alias, indices.values().any(|spec| spec.is_hidden == Some(true))) {
+                continue;
+            }
+            for index in indices.keys() {
+                self.steps.add(1)?;
+                if in_state(index) {
+                    self.index(index, |via| via.through(alias));
+                    any = true;
+                }
+            }
+        }
+        Ok(any)
+    }
+
+    /// Takes away what a pattern stands for. An alias that the caller may not see takes nothing away, so that nobody learns of it.
+    fn exclude(&mut self, given: &str) -> Result<(), EngineError> {
+        let (pattern, pieces) = pattern(given);
+        for (alias, indices) in with_beginning(&self.names.aliases, pattern) {
+            self.steps.compare(pieces, alias)?;
+            if pattern.matches(alias) && self.right.sees(alias) {
+                for index in indices.keys() {
+                    self.steps.add(1)?;
+                    self.indices.remove(index);
+                }
+            }
+        }
+        let mut gone = Vec::new();
+        for (name, _) in with_beginning(&self.indices, pattern) {
+            self.steps.compare(pieces, name)?;
+            if pattern.matches(name) {
+                gone.push(name.clone());
+            }
+        }
+        gone.iter().for_each(|name| {
+            self.indices.remove(name);
+        });
+        Ok(())
+    }
+}
+
+/// A name that could never exist is told as such.
+pub(super) fn name_error(name: &str) -> Option<EngineError> {
+    name.starts_with('_').then(|| EngineError::InvalidIndexName {
+        name: name.to_owned(),
+        problem: "must not start with '_'.".to_owned(),
+    })
+}
+
+/// Whether a name stands for all that match it.
+fn is_pattern(name: &str) -> bool {
+    name == "_all" || name.contains('*')
+}
+
+/// A pattern as names are held against it, and how many pieces it has.
+fn pattern(given: &str) -> (Pattern<'_>, u64) {
+    let pattern = if given == "_all" { "*" } else { given };
+    (Pattern::new(pattern), pieces(pattern))
+}
+
+/// The entries whose names begin as a pattern does: no others can match it.
+fn with_beginning<'m, V>(
+    map: &'m BTreeMap<String, V>,
+    pattern: Pattern<'_>,
+) -> TakeWhile<Range<'m, String, V>, impl FnMut(&(&'m String, &'m V)) -> bool> {
+    let (beginning, is_name) = (pattern.beginning(), pattern.is_name());
+    map.range::<str, _>((Bound::Included(beginning), Bound::Unbounded)).take_while(move |(name, _)| {
+        name.starts_with(beginning) && (!is_name || name.len() == beginning.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use sparrow_call::name_steps::MOST_STEPS;
+    use sparrow_types::work::{self, Memory, Work};
+
+    use super::*;
+
+    /// So many aliases of one index.
+    fn names(count: usize) -> IndexNames {
+        let mut names = IndexNames::default();
+        for number in 0..count {
+            names.add_alias(format!("a{number:05}"), "books".to_owned(), Arc::default());
+        }
+        names
+    }
+
+    #[test]
+    fn entries_are_those_whose_names_begin_as_a_pattern() {
+        let map: BTreeMap<String, ()> =
+            ["a", "ab", "abc", "ac", "b"].map(|name| (name.to_owned(), ())).into();
+        let found = |pattern: &str| {
+            with_beginning(&map, Pattern::new(pattern))
+                .map(|(name, ())| name.as_str())
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        assert_eq!(found("ab*"), "ab,abc");
+        assert_eq!(found("a*z"), "a,ab,abc,ac");
+        assert_eq!(found("*"), "a,ab,abc,ac,b");
+        assert_eq!((found("ab").as_str(), found("aa").as_str(), found("c*").as_str()), ("ab", "", ""));
+    }
+
+    #[test]
+    fn a_pattern_is_held_only_against_names_that_begin_as_it_does() {
+        let names = names(3000);
+        let _entered = work::enter(Some(Work::new(Arc::default(), Arc::new(Memory::new(1 << 30, 1 << 30)))));
+        let list = vec!["a00001*"; 10_000].join(",");
+        for _ in 0..100 {
+            let found = names.expand(&list, &ResolveOptions::default(), Right::unlimited()).expect("found");
+            assert_eq!(found["books"].aliases.len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_list_of_patterns_stops_at_the_limit_and_with_its_request() {
+        let names = names(3000);
+        let stop = Arc::new(AtomicBool::new(false));
+        let work = || Work::new(stop.clone(), Arc::new(Memory::new(1 << 30, 1 << 30)));
+        let list = format!("*{}", ",*0*z".repeat(6000));
+        let excluded = format!("*{}", ",-*0*z".repeat(6000));
+        let (options, right) = (ResolveOptions::default(), Right::unlimited());
+        for expression in [&list, &excluded] {
+            let _entered = work::enter(Some(work()));
+            let error = names.expand(expression, &options, right).expect_err("too many");
+            assert!(error.reason().contains(&format!("[{MOST_STEPS}]")), "{}", error.reason());
+            let _entered = work::enter(Some(work()));
+            let error = names.alias_names(expression, &options, right).expect_err("too many");
+            assert_eq!(error.status(), 400);
+        }
+        stop.store(true, Relaxed);
+        let _entered = work::enter(Some(work()));
+        for expression in [list, vec!["books"; 1000].join(",")] {
+            let stopped = names.expand(&expression, &options, right);
+            assert!(matches!(stopped, Err(EngineError::Cancelled)));
+        }
+    }
+}
