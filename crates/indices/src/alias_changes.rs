@@ -8,9 +8,6 @@ use super::registry::IndexNames;
 use super::{Indices, claim, names};
 use sparrow_call::error::{EngineError, Exception};
 
-/// How often changes are planned without keeping others from changing names.
-const FREE_TRIES: usize = 3;
-
 /// One change to one index.
 #[derive(Debug, Clone)]
 pub enum AliasChange {
@@ -21,7 +18,7 @@ pub enum AliasChange {
 
 impl Indices {
     /// Makes the changes that `plan` finds in the names of the moment; nothing else changes names meanwhile. It may be asked
-    /// several times.
+    /// twice.
     ///
     /// They are durable when this returns, and whoever looks sees all of them or none.
     ///
@@ -31,22 +28,12 @@ impl Indices {
         &self,
         plan: impl Fn(&IndexNames) -> Result<(Vec<AliasChange>, T), EngineError>,
     ) -> Result<T, EngineError> {
-        let mut tries = 0;
-        let (_one, before, (changes, result)) = loop {
-            let seen = self.names();
-            // Patterns take time, in which nobody else has to wait for what is seldom in vain.
-            let planned = if tries < FREE_TRIES { Some(plan(&seen)?) } else { None };
-            let one = self.admin.lock();
-            let names = self.names();
-            match planned {
-                Some(planned) if Arc::ptr_eq(&seen, &names) => break (one, names, planned),
-                Some(_) => tries += 1,
-                None => {
-                    let planned = plan(&names)?;
-                    break (one, names, planned);
-                }
-            }
-        };
+        // Patterns take time, in which nobody else has to wait. Names seldom change meanwhile.
+        let seen = self.names();
+        let planned = plan(&seen)?;
+        let _one = self.admin.lock();
+        let before = self.names();
+        let (changes, result) = if Arc::ptr_eq(&seen, &before) { planned } else { plan(&before)? };
         let mut after = IndexNames::clone(&before);
         let mut removed = Vec::new();
         // Indices go first, so that an alias can take the name of one.

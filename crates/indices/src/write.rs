@@ -29,7 +29,7 @@ struct Prepared {
     kind: WriteKind,
     id: String,
     raw: Vec<u8>,
-    /// All of the source, unless its token weights were read apart.
+    /// The source; none for a deletion, and where token weights were read apart.
     value: Option<Value>,
     parsed: ParsedDocument,
     widened: Option<Mapping>,
@@ -293,7 +293,6 @@ impl IndexHandle {
         read: Option<ReadDocument>,
     ) -> Result<Prepared, EngineError> {
         let Source { mut raw, value } = std::mem::take(&mut op.source);
-        let is_whole = read.is_none();
         let document = read.unwrap_or_else(|| ReadDocument::whole(value.unwrap_or_default()));
         let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
         if !payload.is_empty() {
@@ -304,7 +303,7 @@ impl IndexHandle {
             kind: op.kind,
             id,
             raw,
-            value: is_whole.then_some(document.rest),
+            value: document.into_value(),
             parsed,
             widened,
             conditions: op,

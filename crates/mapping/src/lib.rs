@@ -97,17 +97,6 @@ pub(crate) struct ObjectNode {
     pub properties: BTreeMap<String, Node>,
 }
 
-impl ObjectNode {
-    /// Whether there is a field of token weights somewhere within.
-    fn has_tokens(&self) -> bool {
-        self.enabled
-            && self.properties.values().any(|node| match node {
-                Node::Object(object) => object.has_tokens(),
-                Node::Leaf(leaf) => leaf.field_type.has_tokens(),
-            })
-    }
-}
-
 impl Default for ObjectNode {
     fn default() -> Self {
         Self { dynamic: None, enabled: true, properties: BTreeMap::new() }
@@ -148,6 +137,8 @@ pub struct Mapping {
     semantic: Arc<[String]>,
     /// See [`Mapping::semantic_key`].
     semantic_key: u64,
+    /// Whether there are token weights that need not become values.
+    reads_tokens: bool,
 }
 
 impl PartialEq for Mapping {
@@ -183,6 +174,7 @@ impl Mapping {
             by_path: Arc::default(),
             semantic: Arc::default(),
             semantic_key: 0,
+            reads_tokens: false,
         }
     }
 
@@ -367,10 +359,10 @@ impl Mapping {
         document::parse_document(self, id, source, &[], limits)
     }
 
-    /// Reads the JSON of a document much faster than as a value, if it has token weights in their usual form; none for any other
-    /// document, right or wrong.
+    /// Reads the JSON of a document, its token weights much faster than as values. None where the mapping has no such fields, or the
+    /// weights have another form than the usual one, or something is wrong with the document.
     pub fn read_document(&self, source: &[u8]) -> Option<ReadDocument> {
-        self.root.has_tokens().then(|| document::read::read(self, source)).flatten()
+        self.reads_tokens.then(|| document::read::read(self, source)).flatten()
     }
 
     /// As [`Mapping::parse_document`], for what [`Mapping::read_document`] of the same mapping has read.
@@ -405,6 +397,7 @@ impl Mapping {
             .collect();
         self.by_path = Arc::new(by_path);
         self.semantic_key = self.hash_semantic();
+        self.reads_tokens = document::read::has_tokens(&self.root, "", &self.source);
         self
     }
 

@@ -37,8 +37,7 @@ pub(crate) fn codes_for(highest: &[u8]) -> [u8; 16] {
 /// Sums of errors of values that share a level, which is the highest of them.
 struct Errors<'a> {
     values: &'a [u8],
-    /// Of the first so many values: blocks, and their impacts added up. A term has fewer than 2^26 blocks, so that products of such
-    /// sums fit.
+    /// Of the first so many values: blocks, and their impacts added up.
     blocks: Vec<i64>,
     impacts: Vec<i64>,
 }
@@ -83,8 +82,10 @@ impl Line {
 
     /// Whether this line, between two others, is nowhere the lowest: where the outer two meet, it is not below them.
     fn is_above(&self, before: &Line, after: &Line) -> bool {
-        (after.constant - before.constant) * (self.blocks - before.blocks)
-            <= (self.constant - before.constant) * (after.blocks - before.blocks)
+        // A term may have 2^28 blocks, and sums of errors 255 times as much: their products need more than 64 bits.
+        let times = |a: i64, b: i64| i128::from(a) * i128::from(b);
+        times(after.constant - before.constant, self.blocks - before.blocks)
+            <= times(self.constant - before.constant, after.blocks - before.blocks)
     }
 }
 

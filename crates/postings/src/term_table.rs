@@ -1,5 +1,7 @@
 //! The tokens of a segment that is being written, by number.
 
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::FxHashMap;
 
 /// Gives each token a number.
@@ -8,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// texts of all others are where the allocator put them.
 #[derive(Default)]
 pub(crate) struct TermTable {
-    short: FxHashMap<u128, u32>,
+    short: FxHashMap<Short, u32>,
     long: FxHashMap<Box<str>, u32>,
 }
 
@@ -45,19 +47,29 @@ impl TermTable {
     }
 }
 
-/// A token as a key: its bytes, and its length in the last; none for one of more than 15 bytes.
-fn key_of(token: &[u8]) -> Option<u128> {
+/// A token of up to 15 bytes, and its length in the last one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Short([u8; 16]);
+
+impl Hash for Short {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As bytes, which are mixed well; as a number, tokens that share a hash would be easy to make.
+        state.write(&self.0);
+    }
+}
+
+/// A token as a key; none for one of more than 15 bytes.
+fn key_of(token: &[u8]) -> Option<Short> {
     if token.len() > 15 {
         return None;
     }
     let mut key = [0; 16];
     key[..token.len()].copy_from_slice(token);
     key[15] = token.len() as u8;
-    Some(u128::from_le_bytes(key))
+    Some(Short(key))
 }
 
-fn text_of(key: u128) -> Box<str> {
-    let key = key.to_le_bytes();
+fn text_of(Short(key): Short) -> Box<str> {
     // Only text becomes a key.
     String::from_utf8_lossy(&key[..usize::from(key[15])]).into()
 }

@@ -1,5 +1,7 @@
 //! Token weights of one document on their way from its JSON to the postings.
 
+use std::collections::HashMap;
+
 /// Pairs of a token and a weight in one piece of memory, in the order in which they were added: of each the length of the token in
 /// bytes (u16), its UTF-8, and the weight (f32), numbers in little-endian order.
 ///
@@ -26,17 +28,21 @@ impl PackedTokens {
         self.len += 1;
     }
 
-    /// Raises the weight of a token to at least `weight`, and says whether the token is there.
-    pub fn raise(&mut self, token: &str, weight: f32) -> bool {
+    /// Where the weight of each token is, for [`PackedTokens::raise`]; of a token that is there twice, the last one.
+    pub fn places(&self) -> HashMap<Box<[u8]>, usize> {
         let mut end = 0;
-        for (known, before) in TokenIter(&self.bytes) {
-            end += known.len() + 6;
-            if known == token.as_bytes() {
-                self.bytes[end - 4..end].copy_from_slice(&before.max(weight).to_le_bytes());
-                return true;
-            }
+        let place = |(token, _): (&[u8], f32)| {
+            end += token.len() + 6;
+            (token.into(), end - 4)
+        };
+        self.iter().map(place).collect()
+    }
+
+    /// Raises the weight at a place to at least `weight`.
+    pub fn raise(&mut self, place: usize, weight: f32) {
+        if let Some(bytes) = self.bytes.get_mut(place..).and_then(|bytes| bytes.first_chunk_mut::<4>()) {
+            *bytes = f32::from_le_bytes(*bytes).max(weight).to_le_bytes();
         }
-        false
     }
 
     /// The pairs, in the order in which they were added. Tokens are UTF-8.
@@ -104,7 +110,11 @@ mod tests {
     #[test]
     fn weights_are_raised_and_never_lowered() {
         let mut tokens: PackedTokens = [("a", 1.0), ("ab", 2.0), ("b", 3.0)].into_iter().collect();
-        assert!(tokens.raise("ab", 5.0) && tokens.raise("b", 1.0) && !tokens.raise("c", 1.0));
+        let places = tokens.places();
+        assert!(!places.contains_key(&b"c"[..]));
+        tokens.raise(places[&b"ab"[..]], 5.0);
+        tokens.raise(places[&b"b"[..]], 1.0);
+        tokens.raise(1000, 1.0);
         let weights: Vec<f32> = tokens.iter().map(|(_, weight)| weight).collect();
         assert_eq!(weights, [1.0, 5.0, 3.0]);
     }

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_token_is_kept_for_all_segments_at_once() {
         let mut builder = PostingsBuilder::new();
-        builder.add(0, &mut [("a", 1.0), ("b", 2.0)].into_iter());
+        builder.add(0, [("a", 1.0), ("b", 2.0)]);
         let bytes = builder.finish(1, Format::CURRENT);
         let reader = PostingsReader::open(&bytes[..]).unwrap();
         let term = |name| {

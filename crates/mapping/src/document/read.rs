@@ -16,13 +16,14 @@ use sparrow_wire::strict_json::Strict;
 use super::super::source::SourceFilter;
 use super::super::types::FieldType;
 use super::super::values::is_weight;
-use super::super::{Mapping, Node, ObjectNode, join};
+use super::super::{Mapping, Node, ObjectNode, SourceConfig, join};
+use super::METADATA;
 use super::leaf::MAX_TERM;
 
 /// A document that was read with a mapping.
 #[derive(Debug)]
 pub struct ReadDocument {
-    /// Everything but `tokens`.
+    /// Everything but the fields of `tokens`.
     pub rest: Value,
     /// Token weights by the path of their field.
     pub(crate) tokens: Vec<(String, PackedTokens)>,
@@ -33,31 +34,56 @@ impl ReadDocument {
     pub fn whole(value: Value) -> Self {
         Self { rest: value, tokens: Vec::new() }
     }
+
+    /// The document as a value, unless token weights were read apart.
+    pub fn into_value(self) -> Option<Value> {
+        self.tokens.is_empty().then_some(self.rest)
+    }
 }
 
-/// Reads a document that has token weights in their usual form: one object of the field's own, within objects that the mapping knows.
-/// None for any other document.
+/// Reads a document whose token weights, if it has any, are in their usual form: one object of the field's own, within objects that the
+/// mapping knows. None for any other document, and for one that is wrong.
 pub(crate) fn read(mapping: &Mapping, source: &[u8]) -> Option<ReadDocument> {
     let mut tokens = Vec::new();
-    let object = Object { node: &mapping.root, path: "", kept: kept_of(mapping), out: &mut tokens };
+    let object = Object {
+        node: &mapping.root,
+        path: "",
+        filter: stored_filter(mapping.source_filter()),
+        out: &mut tokens,
+    };
     let mut deserializer = serde_json::Deserializer::from_slice(source);
     let rest = deserializer.deserialize_any(object).ok()?;
     deserializer.end().ok()?;
-    // What has none is read by the other reader: this one tells nothing of documents that are no objects.
-    (rest.is_object() && !tokens.is_empty()).then_some(ReadDocument { rest, tokens })
+    rest.is_object().then_some(ReadDocument { rest, tokens })
 }
 
-/// The filter that what is kept of a source goes through, if not all or nothing of it is kept: a field that is kept has to be a value.
-fn kept_of(mapping: &Mapping) -> Option<&SourceFilter> {
-    let config = mapping.source_filter();
-    (config.enabled && !config.filter.is_empty()).then_some(&config.filter)
+/// Whether there is a field whose weights are read apart.
+pub(crate) fn has_tokens(object: &ObjectNode, path: &str, source: &SourceConfig) -> bool {
+    object.enabled
+        && object.properties.iter().any(|(name, node)| {
+            let path = join(path, name);
+            match node {
+                Node::Object(object) => has_tokens(object, &path, source),
+                Node::Leaf(leaf) => leaf.field_type.has_tokens() && is_apart(&path, stored_filter(source)),
+            }
+        })
+}
+
+/// The filter by which parts of the source are stored; none if all of it is stored, or nothing.
+fn stored_filter(source: &SourceConfig) -> Option<&SourceFilter> {
+    (source.enabled && !source.filter.is_empty()).then_some(&source.filter)
+}
+
+/// Whether a field need not be a value: what a filter may let through has to be one.
+fn is_apart(path: &str, filter: Option<&SourceFilter>) -> bool {
+    filter.is_none_or(|filter| filter.excludes(path))
 }
 
 /// Reads an object, or what stands in its place.
 struct Object<'m, 'o> {
     node: &'m ObjectNode,
     path: &'o str,
-    kept: Option<&'m SourceFilter>,
+    filter: Option<&'m SourceFilter>,
     out: &'o mut Vec<(String, PackedTokens)>,
 }
 
@@ -105,28 +131,28 @@ impl<'de> Visitor<'de> for Object<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let Self { node, path, kept, out } = self;
+        let Self { node, path, filter, out } = self;
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
+            if path.is_empty() && METADATA.contains(&name.as_str()) {
+                return Err(A::Error::custom("a name that no document may have"));
+            }
             let value = match node.properties.get(&name) {
                 Some(Node::Leaf(leaf)) if leaf.field_type.has_tokens() => {
                     let path = join(path, &name);
-                    if kept.is_none_or(|filter| filter.excludes(&path)) {
+                    if is_apart(&path, filter) {
                         if out.iter().any(|(known, _)| *known == path) {
                             return Err(A::Error::custom("a field twice"));
                         }
                         let is_dotted = matches!(leaf.field_type, FieldType::SparseVector);
                         let tokens = members.next_value_seed(Tokens { is_dotted })?;
-                        // As the other reader has it: a field without tokens has no value.
-                        if !tokens.is_empty() {
-                            out.push((path, tokens));
-                        }
+                        out.push((path, tokens));
                         continue;
                     }
                     members.next_value_seed(Strict)?
                 }
                 Some(Node::Object(node)) if node.enabled => {
-                    members.next_value_seed(Object { node, path: &join(path, &name), kept, out })?
+                    members.next_value_seed(Object { node, path: &join(path, &name), filter, out })?
                 }
                 _ => members.next_value_seed(Strict)?,
             };
@@ -167,6 +193,10 @@ impl<'de> Visitor<'de> for Tokens {
                 return Err(A::Error::custom("a token that the field does not take"));
             }
             tokens.push(&token, weight);
+        }
+        if tokens.is_empty() {
+            // The field has no value then, which the other reader knows.
+            return Err(A::Error::custom("no tokens"));
         }
         let mut known = FxHashSet::with_capacity_and_hasher(tokens.len(), Default::default());
         match tokens.iter().all(|(token, _)| known.insert(token)) {
@@ -284,8 +314,11 @@ mod tests {
             r#"{"r": {"a": 0.5}, "ml": [{"n": 1}], "off": {"v": {"a": 1, "b": "x"}}}"#,
             r#"{"v": {"a": 1}, "ml": "no object"}"#,
             r#"{"v": {"a": 1}, "v.b": 1}"#,
-            r#"{"v": {"a": 1}, "_id": 1}"#,
-            r#"{"v": {"a": 1}, "r": {}, "t": {"b": 1}}"#,
+            r#"{"v": {"a": 1}, "t": {"b": 1}}"#,
+            r#"{"ml": [{"tokens": {"a": 1}}]}"#,
+            r#"{"ml.tokens": {"a": 1}}"#,
+            r#"{"t": "no tokens", "new": {"a": [1, 2]}}"#,
+            r#"{}"#,
         ] {
             assert!(agree(&mapping, source), "{source}");
         }
@@ -295,8 +328,12 @@ mod tests {
     fn whatever_else_there_is_the_reader_of_values_has_to_read() {
         let mapping = mapping("{}");
         for source in [
-            r#"{"t": "no tokens"}"#,
             r#"{"v": {}}"#,
+            r#"{"v": {}, "v": {"a": 1}}"#,
+            r#"{"ml": {"tokens": {}, "tokens": {"a": 1}}}"#,
+            r#"{"v": {"a": 1}, "r": {}}"#,
+            r#"{"v": {"a": 1}, "_id": 1}"#,
+            r#"{"t": 1, "t": 2}"#,
             r#"{"v": [{"a": 1}, {"a": 2}]}"#,
             r#"{"v": {"a": "1"}}"#,
             r#"{"v": {"a": -1}}"#,
@@ -308,8 +345,6 @@ mod tests {
             r#"{"v": {"a": 1}, "v": {"b": 2}}"#,
             r#"{"v": {"a": 1}, "t": "x", "t": "y"}"#,
             r#"{"r": {"a.b": 1}}"#,
-            r#"{"ml": [{"tokens": {"a": 1}}]}"#,
-            r#"{"ml.tokens": {"a": 1}}"#,
             r#"{"v": {"a": 1}"#,
             r#"{"v": {"a": 1}} {}"#,
             r#"[{"v": {"a": 1}}]"#,
@@ -331,6 +366,7 @@ mod tests {
             (r#"{"excludes": ["*.tokens", "v"]}"#, 2),
             (r#"{"excludes": ["ml"]}"#, 0),
             (r#"{"includes": ["t"]}"#, 0),
+            (r#"{"excludes": ["t"]}"#, 0),
             (r#"{"includes": ["v", "ml"], "excludes": ["ml.tokens"]}"#, 1),
         ] {
             let mapping = mapping(filter);

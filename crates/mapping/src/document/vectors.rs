@@ -1,6 +1,8 @@
 //! Values of `sparse_vector` and `rank_features` fields. Everything the segment plugin
 //! could stumble over is refused here: an error in its writer would cost a whole batch of documents.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use sparrow_types::PackedTokens;
 
@@ -27,20 +29,25 @@ impl Reader<'_> {
                         self.out.sparse.len() - 1
                     }
                 };
-                // A second object of the same field is rare: only then are repeats looked for.
-                let repeats_possible = !self.out.sparse[at].1.is_empty();
+                // A second object of the same field is rare: only then are repeats looked for. One object has none by itself.
+                let before = &self.out.sparse[at].1;
+                let places = if before.is_empty() { HashMap::new() } else { before.places() };
                 for (feature, value) in map {
                     let weight = self.feature(leaf, path, feature, value)?;
                     let Some(weight) = weight else { continue };
                     let tokens = &mut self.out.sparse[at].1;
-                    if !repeats_possible || !tokens.raise(feature, weight) {
-                        tokens.push(feature, weight);
-                    } else if !matches!(leaf.field_type, FieldType::SparseVector) {
-                        self.steps.push(Step::Key(feature.clone()));
-                        return Err(self.illegal(format!(
-                            "[rank_features] fields do not support indexing multiple values for the same rank \
-                             feature [{path}.{feature}] in the same document"
-                        )));
+                    match places.get(feature.as_bytes()) {
+                        None => tokens.push(feature, weight),
+                        Some(place) if matches!(leaf.field_type, FieldType::SparseVector) => {
+                            tokens.raise(*place, weight);
+                        }
+                        Some(_) => {
+                            self.steps.push(Step::Key(feature.clone()));
+                            return Err(self.illegal(format!(
+                                "[rank_features] fields do not support indexing multiple values for the same rank \
+                                 feature [{path}.{feature}] in the same document"
+                            )));
+                        }
                     }
                 }
                 if self.out.sparse[at].1.is_empty() {

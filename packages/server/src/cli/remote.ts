@@ -185,8 +185,12 @@ function noServer(url: string, error: unknown): string {
   const cause = (error as { cause?: NodeJS.ErrnoException }).cause;
   const why = cause?.code ?? cause?.message ?? String(error);
   if (CERTIFICATE.test(why)) {
-    const name = cause?.code === 'ERR_TLS_CERT_ALTNAME_INVALID' ? 'is for another name' : 'is not trusted';
-    return `the certificate of the server at ${url} ${name} (${why}): name the file of its authority in NODE_EXTRA_CA_CERTS, or say with --url how the certificate calls the server`;
+    const [what, remedy] = /EXPIRED|NOT_YET_VALID/.test(why)
+      ? ['is out of date', 'renew it, or set the clock of this machine']
+      : /ALTNAME|HOSTNAME/.test(why)
+        ? ['is for another name', 'say with --url how the certificate calls the server']
+        : ['is not trusted', 'name the file of its authority in NODE_EXTRA_CA_CERTS'];
+    return `the certificate of the server at ${url} ${what} (${why}): ${remedy}`;
   }
   return `no server answers at ${url} (${why}): start one with \`sparrow\`, or say where it is with --url`;
 }

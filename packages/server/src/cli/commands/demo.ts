@@ -155,7 +155,7 @@ async function mustBeOurs({ sparrow }: Context, { name }: Index<Meaning>): Promi
   const found = await sparrow.execute<
     Readonly<Record<string, { mappings: { _meta?: Readonly<Record<string, unknown>> } }>>
   >('get_mapping', { path: { index: name } });
-  const isOurs = Object.values(found).every(({ mappings }) => mappings._meta?.[MARK] !== undefined);
+  const isOurs = Object.keys(found).join() === name && found[name]?.mappings._meta?.[MARK] !== undefined;
   if (!isOurs) throw new CommandError(`[${name}] is an index of yours: say with --index where the demo may be`);
 }
 
@@ -182,12 +182,14 @@ function shown(out: Sink, { text, wanted, words, hybrid: both }: Asked): string 
 /** What to try now. */
 function next(out: Sink, { index }: Options, url: string, isUsual: boolean): string {
   if (!isUsual) return '';
+  const own = index === 'demo' ? '' : ` --index ${index}`;
   const lines = [
-    'sparrow demo "someone who bakes"       ask for a meaning of your own',
-    `sparrow search "…" --index ${index.padEnd(12)}the same as any index is asked`,
-    'sparrow import FILE --semantic FIELD   load a file of your own',
-    `${url.padEnd(39)}the console, in a browser`,
-    'sparrow demo --remove                  delete the dictionary again',
-  ];
-  return `\n${out.dim(lines.map((text) => `  ${text}`).join('\n'))}\n`;
+    [`sparrow demo "someone who bakes"${own}`, 'ask for a meaning of your own'],
+    [`sparrow search "…" --index ${index}`, 'the same as any index is asked'],
+    ['sparrow import FILE --semantic FIELD', 'load a file of your own'],
+    [url, 'the console, in a browser'],
+    [`sparrow demo --remove${own}`, 'delete the dictionary again'],
+  ] as const;
+  const width = Math.max(...lines.map(([what]) => what.length));
+  return `\n${out.dim(lines.map(([what, why]) => `  ${what.padEnd(width)}   ${why}`).join('\n'))}\n`;
 }
