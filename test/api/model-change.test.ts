@@ -61,12 +61,11 @@ describe('a change of a model', () => {
     };
     const load = Promise.all([search(), search(), write()]);
     const field = await until(server, 'busy', 'switched');
-    // After the change as before it.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    // After the change as before it, and on a busy machine until there is something to look at.
+    do await new Promise((resolve) => setTimeout(resolve, 500));
+    while (Math.min(searches, written.size) <= 20);
     running = false;
     await load;
-    expect(searches).toBeGreaterThan(20);
-    expect(written.size).toBeGreaterThan(20);
     expect(field).toMatchObject({ inference_id: DENSE, task_type: 'text_embedding' });
     expect(field.change).toMatchObject({ from: { inference_id: SPARSE }, can_be_rolled_back: true, switch: 'auto' });
     expect(await shownModel('busy')).toBe(DENSE);
