@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::name_steps::{NameSteps, pieces};
+use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Right;
 use sparrow_indices::IndexNames;
@@ -16,7 +16,6 @@ use sparrow_indices::alias_changes::AliasChange;
 use sparrow_indices::aliases::AliasSpec;
 use sparrow_indices::blocks::Access;
 use sparrow_indices::{ResolveOptions, concrete_name, names};
-use sparrow_wire::glob::{self, Pattern};
 
 /// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
@@ -200,11 +199,9 @@ impl Action {
         let mut steps = NameSteps::default();
         let mut found: BTreeSet<&String> = BTreeSet::new();
         for pattern in self.aliases.iter().filter(|alias| is_pattern(alias)) {
-            let pattern = if pattern == "_all" { "*" } else { pattern.as_str() };
-            let (pieces, pattern) = (pieces(pattern), Pattern::new(pattern));
+            let pattern = NamePattern::new(pattern);
             for alias in names.aliases.keys() {
-                steps.compare(pieces, alias)?;
-                if pattern.matches(alias) && right.sees(alias) {
+                if pattern.matches(alias, &mut steps)? && right.sees(alias) {
                     found.insert(alias);
                 }
             }
@@ -360,16 +357,6 @@ pub fn delete_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
     let mut action = Action::new(Kind::Remove, vec![request.part("index").to_owned()], aliases);
     action.resolve()?;
     change(node, request, &[action])
-}
-
-/// Whether a name may stand for several aliases.
-pub(super) fn is_pattern(name: &str) -> bool {
-    name == "_all" || name.contains('*')
-}
-
-/// Whether an alias is one of those that a name or a pattern stands for.
-pub(super) fn selects(pattern: &str, alias: &str) -> bool {
-    pattern == "_all" || glob::matches(pattern, alias)
 }
 
 fn one(key: &str, value: &Value) -> Result<String, EngineError> {

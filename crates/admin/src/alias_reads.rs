@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::alias_api::{is_pattern, selects};
 use sparrow_call::error::EngineError;
-use sparrow_call::name_steps::{NameSteps, pieces};
+use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Right;
 use sparrow_indices::{Node, ResolveOptions};
@@ -54,6 +53,8 @@ pub fn get_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
 /// Which aliases a list of names, patterns and exclusions chooses. Each is looked at once, however many indices it leads to.
 pub(super) struct Choice<'a> {
     wanted: &'a [&'a str],
+    /// The parts of the list taken apart, and whether they exclude.
+    parts: Vec<(bool, NamePattern<'a>)>,
     right: Right<'a>,
     known: BTreeMap<&'a str, Chosen>,
     steps: NameSteps,
@@ -71,7 +72,7 @@ pub(super) struct Chosen {
 
 impl<'a> Choice<'a> {
     pub(super) fn new(wanted: &'a [&'a str], right: Right<'a>) -> Self {
-        Self { wanted, right, known: BTreeMap::new(), steps: NameSteps::default() }
+        Self { wanted, parts: parts(wanted), right, known: BTreeMap::new(), steps: NameSteps::default() }
     }
 
     /// What the list says of an alias.
@@ -83,11 +84,8 @@ impl<'a> Choice<'a> {
         if let Some(known) = self.known.get(alias) {
             return Ok(*known);
         }
-        for one in self.wanted {
-            self.steps.compare(pieces(one), alias)?;
-        }
         let found = Chosen {
-            chosen: chosen(self.wanted, alias),
+            chosen: chosen(&self.parts, alias, &mut self.steps)?,
             is_named: self.wanted.contains(&alias),
             is_seen: self.right.sees(alias),
         };
@@ -96,13 +94,28 @@ impl<'a> Choice<'a> {
     }
 }
 
+fn parts<'a>(wanted: &[&'a str]) -> Vec<(bool, NamePattern<'a>)> {
+    let part = |one: &&'a str| match one.strip_prefix('-') {
+        Some(excluded) => (true, NamePattern::new(excluded)),
+        None => (false, NamePattern::new(one)),
+    };
+    wanted.iter().map(part).collect()
+}
+
 /// Whether a list of names, patterns and exclusions chooses an alias: the last that speaks of it counts. An empty list
 /// chooses all.
-fn chosen(wanted: &[&str], alias: &str) -> bool {
-    wanted.iter().fold(wanted.is_empty(), |found, one| match one.strip_prefix('-') {
-        Some(excluded) => found && !selects(excluded, alias),
-        None => found || selects(one, alias),
-    })
+fn chosen(
+    parts: &[(bool, NamePattern<'_>)],
+    alias: &str,
+    steps: &mut NameSteps,
+) -> Result<bool, EngineError> {
+    let mut found = parts.is_empty();
+    for (excludes, pattern) in parts {
+        if pattern.matches(alias, steps)? {
+            found = !excludes;
+        }
+    }
+    Ok(found)
 }
 
 /// The names of a list that are an error where there is no such alias: those that are no pattern and that nothing behind
@@ -119,8 +132,7 @@ fn must_exist<'a>(wanted: &[&'a str]) -> Result<BTreeSet<&'a str>, EngineError> 
         let behind = wanted.iter().skip(first.max(place + 1));
         let mut excluded = false;
         for pattern in behind.filter_map(|one| one.strip_prefix('-')) {
-            steps.compare(pieces(pattern), name)?;
-            excluded |= selects(pattern, name);
+            excluded |= NamePattern::new(pattern).matches(name, &mut steps)?;
         }
         if !excluded {
             missing.insert(*name);
@@ -136,10 +148,13 @@ pub(super) fn is_expression(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{chosen, must_exist};
+    use super::*;
 
     #[test]
     fn aliases_are_chosen_by_names_patterns_and_exclusions() {
+        let chosen = |wanted: &[&str], alias| {
+            super::chosen(&parts(wanted), alias, &mut NameSteps::default()).expect("few")
+        };
         assert!(chosen(&[], "a"));
         assert!(chosen(&["_all"], "a") && chosen(&["a*"], "ab") && chosen(&["x", "a"], "a"));
         assert!(!chosen(&["a*", "-ab"], "ab") && chosen(&["a*", "-ab"], "ac"));

@@ -1,6 +1,6 @@
 //! Creating, showing, changing and deleting indices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -74,7 +74,10 @@ pub fn get_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
     let defaults = params.bool("include_defaults", false)?;
     let features = features(&params)?;
     let names = node.indices.names();
-    let of_indices = names.aliases_by_index();
+    let of_indices = match features.contains(&"aliases") {
+        true => names.aliases_by_index(),
+        false => HashMap::new(),
+    };
     for_each(node, request, ResolveOptions::metadata(), |handle| {
         let mut sections = Map::new();
         let mut steps = NameSteps::default();

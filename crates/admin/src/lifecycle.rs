@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::index::{refuse_patterns, targets, write_shards};
 use sparrow_call::error::EngineError;
-use sparrow_call::name_steps::NameSteps;
+use sparrow_call::name_steps::{NameSteps, is_pattern};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
 use sparrow_indices::blocks::{self, Access};
@@ -213,7 +213,6 @@ pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
 pub fn get_data_stream(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let names: Vec<&str> =
         request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let is_pattern = |name: &str| name == "_all" || name.contains('*');
     request.right().check(names.iter().copied().filter(|name| !is_pattern(name)))?;
     match names.into_iter().find(|name| !is_pattern(name)) {
         Some(name) => Err(EngineError::IndexNotFound { name: name.to_owned() }),

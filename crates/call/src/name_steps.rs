@@ -2,6 +2,7 @@
 //! against many names.
 
 use sparrow_types::work;
+use sparrow_wire::glob::Pattern;
 
 use crate::error::EngineError;
 
@@ -12,7 +13,7 @@ pub const MOST_STEPS: u64 = 1 << 24;
 /// What a step counts in the effort of a request, which has one account for patterns of all kinds.
 const WEIGHT: u64 = work::MOST_EFFORT / MOST_STEPS;
 
-/// Steps that are counted and looked after at once.
+/// Steps that are counted together, and after which a loop looks whether its request is to stop.
 const AT_ONCE: u64 = 256;
 
 /// Counts the steps of a loop over names, and looks now and then whether its request is to stop.
@@ -36,15 +37,6 @@ impl NameSteps {
         work::check()?;
         spend(std::mem::take(&mut self.pending))
     }
-
-    /// Counts what it takes to hold a pattern against a name.
-    ///
-    /// # Errors
-    /// As [`NameSteps::add`].
-    #[inline]
-    pub fn compare(&mut self, pieces: u64, name: &str) -> Result<(), EngineError> {
-        self.add(pieces * (1 + name.len() as u64 / 64))
-    }
 }
 
 impl Drop for NameSteps {
@@ -53,9 +45,46 @@ impl Drop for NameSteps {
     }
 }
 
-/// The pieces that have to be looked for where a pattern is held against a name.
-pub fn pieces(pattern: &str) -> u64 {
-    pattern.bytes().filter(|byte| *byte == b'*').count().max(1) as u64
+/// Whether a name may stand for several: a pattern with `*`, or `_all`.
+pub fn is_pattern(name: &str) -> bool {
+    name == "_all" || name.contains('*')
+}
+
+/// A name or a pattern, `_all` for every name, taken apart to be held against many names at a cost that is counted.
+#[derive(Debug, Clone, Copy)]
+pub struct NamePattern<'p> {
+    pattern: Pattern<'p>,
+    /// The pieces that have to be looked for in a name.
+    pieces: u64,
+}
+
+impl<'p> NamePattern<'p> {
+    /// Takes a pattern apart.
+    pub fn new(given: &'p str) -> Self {
+        let given = if given == "_all" { "*" } else { given };
+        let stars = given.bytes().filter(|byte| *byte == b'*').count();
+        Self { pattern: Pattern::new(given), pieces: stars.max(1) as u64 }
+    }
+
+    /// What all names begin with that match.
+    pub fn beginning(&self) -> &'p str {
+        self.pattern.beginning()
+    }
+
+    /// Whether it stands for one name.
+    pub fn is_name(&self) -> bool {
+        self.pattern.is_name()
+    }
+
+    /// Whether a name matches.
+    ///
+    /// # Errors
+    /// As [`NameSteps::add`].
+    #[inline]
+    pub fn matches(&self, name: &str, steps: &mut NameSteps) -> Result<bool, EngineError> {
+        steps.add(self.pieces * (1 + name.len() as u64 / 64))?;
+        Ok(self.pattern.matches(name))
+    }
 }
 
 /// Looks whether this thread's request has taken too many steps, or is to stop: where errors were passed over.
@@ -109,6 +138,6 @@ mod tests {
 
     #[test]
     fn a_pattern_has_as_many_pieces_as_stars() {
-        assert_eq!(["*", "a*", "*a*", "a", "_all"].map(pieces), [1, 1, 2, 1, 1]);
+        assert_eq!(["*", "a*", "*a*", "a", "_all"].map(|one| NamePattern::new(one).pieces), [1, 1, 2, 1, 1]);
     }
 }

@@ -13,9 +13,8 @@ use super::date_math;
 use super::registry::IndexNames;
 use super::resolve_options::ResolveOptions;
 use sparrow_call::error::EngineError;
-use sparrow_call::name_steps::{NameSteps, pieces};
+use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
 use sparrow_call::rights::Right;
-use sparrow_wire::glob::Pattern;
 
 /// How an expression came to an index.
 #[derive(Debug, Default, PartialEq)]
@@ -69,21 +68,19 @@ impl IndexNames {
         for part in expression.split(',').map(str::trim) {
             steps.add(1)?;
             if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
-                let (excluded, pieces) = pattern(excluded);
+                let excluded = NamePattern::new(excluded);
                 for (alias, _) in with_beginning(&self.aliases, excluded) {
-                    steps.compare(pieces, alias)?;
-                    if excluded.matches(alias) {
+                    if excluded.matches(alias, &mut steps)? {
                         found.remove(alias.as_str());
                     }
                 }
             } else if is_pattern(part) {
                 pattern_seen = true;
-                let (wanted, pieces) = pattern(part);
+                let wanted = NamePattern::new(part);
                 for (alias, indices) in with_beginning(&self.aliases, wanted) {
-                    steps.compare(pieces, alias)?;
                     let hidden =
                         || indices.values().any(|spec| spec.is_hidden == Some(true)) && !options.hidden;
-                    if wanted.matches(alias) && right.sees(alias) && !hidden() {
+                    if wanted.matches(alias, &mut steps)? && right.sees(alias) && !hidden() {
                         found.insert(alias);
                     }
                 }
@@ -203,27 +200,28 @@ impl Found<'_, '_> {
     /// Adds what a pattern stands for; says whether it stands for anything.
     fn include(&mut self, given: &str, options: &ResolveOptions) -> Result<bool, EngineError> {
         let (names, right) = (self.names, self.right);
-        let (pattern, pieces) = pattern(given);
+        let pattern = NamePattern::new(given);
         let is_dotted = pattern.beginning().starts_with('.');
-        // What is hidden answers to patterns that say so, and to those that begin with the same dot.
+        // A hidden index or alias is found if the request asks for hidden ones, or if pattern and name both begin with a dot.
         let shown =
             |name: &str, hidden: bool| !hidden || options.hidden || (is_dotted && name.starts_with('.'));
         let in_state = |name: &str| match names.indices.get(name) {
             Some(handle) if handle.is_closed() => options.closed,
             _ => options.open,
         };
-        let wanted = |name: &str| pattern.matches(name) && right.sees(name);
+        let wanted = |name: &str, steps: &mut NameSteps| {
+            pattern.matches(name, steps).map(|matches| matches && right.sees(name))
+        };
         let mut any = false;
         for (name, handle) in with_beginning(&names.indices, pattern) {
-            self.steps.compare(pieces, name)?;
-            if wanted(name) && in_state(name) && shown(name, handle.settings().is_hidden()) {
+            if wanted(name, &mut self.steps)? && in_state(name) && shown(name, handle.settings().is_hidden())
+            {
                 self.index(name, |via| via.direct = true);
                 any = true;
             }
         }
         for (name, _) in with_beginning(&names.broken, pattern) {
-            self.steps.compare(pieces, name)?;
-            if wanted(name) && options.open {
+            if wanted(name, &mut self.steps)? && options.open {
                 self.index(name, |via| via.direct = true);
                 any = true;
             }
@@ -232,8 +230,9 @@ impl Found<'_, '_> {
             return Ok(any);
         }
         for (alias, indices) in with_beginning(&names.aliases, pattern) {
-            self.steps.compare(pieces, alias)?;
-            if !wanted(alias) || !shown(alias, indices.values().any(|spec| spec.is_hidden == Some(true))) {
+            if !wanted(alias, &mut self.steps)?
+                || !shown(alias, indices.values().any(|spec| spec.is_hidden == Some(true)))
+            {
                 continue;
             }
             for index in indices.keys() {
@@ -249,10 +248,9 @@ impl Found<'_, '_> {
 
     /// Takes away what a pattern stands for. An alias that the caller may not see takes nothing away, so that nobody learns of it.
     fn exclude(&mut self, given: &str) -> Result<(), EngineError> {
-        let (pattern, pieces) = pattern(given);
+        let pattern = NamePattern::new(given);
         for (alias, indices) in with_beginning(&self.names.aliases, pattern) {
-            self.steps.compare(pieces, alias)?;
-            if pattern.matches(alias) && self.right.sees(alias) {
+            if pattern.matches(alias, &mut self.steps)? && self.right.sees(alias) {
                 for index in indices.keys() {
                     self.steps.add(1)?;
                     self.indices.remove(index);
@@ -261,8 +259,7 @@ impl Found<'_, '_> {
         }
         let mut gone = Vec::new();
         for (name, _) in with_beginning(&self.indices, pattern) {
-            self.steps.compare(pieces, name)?;
-            if pattern.matches(name) {
+            if pattern.matches(name, &mut self.steps)? {
                 gone.push(name.clone());
             }
         }
@@ -281,21 +278,10 @@ pub(super) fn name_error(name: &str) -> Option<EngineError> {
     })
 }
 
-/// Whether a name stands for all that match it.
-fn is_pattern(name: &str) -> bool {
-    name == "_all" || name.contains('*')
-}
-
-/// A pattern as names are held against it, and how many pieces it has.
-fn pattern(given: &str) -> (Pattern<'_>, u64) {
-    let pattern = if given == "_all" { "*" } else { given };
-    (Pattern::new(pattern), pieces(pattern))
-}
-
 /// The entries whose names begin as a pattern does: no others can match it.
 fn with_beginning<'m, V>(
     map: &'m BTreeMap<String, V>,
-    pattern: Pattern<'_>,
+    pattern: NamePattern<'_>,
 ) -> TakeWhile<Range<'m, String, V>, impl FnMut(&(&'m String, &'m V)) -> bool> {
     let (beginning, is_name) = (pattern.beginning(), pattern.is_name());
     map.range::<str, _>((Bound::Included(beginning), Bound::Unbounded)).take_while(move |(name, _)| {
@@ -327,7 +313,7 @@ mod tests {
         let map: BTreeMap<String, ()> =
             ["a", "ab", "abc", "ac", "b"].map(|name| (name.to_owned(), ())).into();
         let found = |pattern: &str| {
-            with_beginning(&map, Pattern::new(pattern))
+            with_beginning(&map, NamePattern::new(pattern))
                 .map(|(name, ())| name.as_str())
                 .collect::<Vec<_>>()
                 .join(",")

@@ -257,15 +257,8 @@ impl IndexHandle {
                 looked_up: None,
             });
         }
-        let read = match op.source.value {
-            None => mapping.read_document(&op.source.raw),
-            Some(_) => None,
-        };
-        if read.is_none() && op.source.value.is_none() {
-            op.source.value = Some(parse_source(&op.source.raw)?);
-        }
         op.source.check_readable()?;
-        let mut document = self.prepare_document(op, id, mapping, read)?;
+        let mut document = self.prepare_document(op, id, mapping)?;
         if let Some(widened) = document.widened.take_if(|wide| wide.semantic_key() != document.semantic_key) {
             // A template made a field of this kind of something that the document brings.
             let id = document.id.clone();
@@ -275,25 +268,26 @@ impl IndexHandle {
             {
                 return Err(refused);
             }
-            if op.source.value.is_none() {
-                op.source.value = Some(parse_source(&op.source.raw)?);
-            }
-            document = self.prepare_document(op, id, mapping, None)?;
+            document = self.prepare_document(op, id, mapping)?;
         }
         document.id_is_new = id_is_new;
         Ok(document)
     }
 
-    /// `read` is what [`Mapping::read_document`] made of the source, if it is no value.
     fn prepare_document(
         &self,
         mut op: WriteOp,
         id: String,
         mapping: &Mapping,
-        read: Option<ReadDocument>,
     ) -> Result<Prepared, EngineError> {
         let Source { mut raw, value } = std::mem::take(&mut op.source);
-        let document = read.unwrap_or_else(|| ReadDocument::whole(value.unwrap_or_default()));
+        let document = match value {
+            Some(value) => ReadDocument::whole(value),
+            None => match mapping.read_document(&raw) {
+                Some(document) => document,
+                None => ReadDocument::whole(parse_source(&raw)?),
+            },
+        };
         let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
         if !payload.is_empty() {
             passages::append(&mut raw, &payload);
@@ -367,7 +361,7 @@ impl IndexHandle {
             // Another document of the batch, or another writer, may have widened the mapping since.
             let value = match document.value.take() {
                 Some(value) => value,
-                // What was read apart was read with another mapping.
+                // Token weights were taken out of the value with a mapping that may not be in force any more.
                 None => parse_source(passages::split(&document.raw).0)?,
             };
             let whole = ReadDocument::whole(value);

@@ -198,8 +198,8 @@ fn name_boosted(
     let mut known = HashSet::new();
     for (names, boost) in &body.indices_boost {
         let handles = service.indices.resolve(names, options.clone(), request.right())?;
-        let new: Vec<_> = handles.iter().filter(|handle| known.insert(handle.name.clone())).collect();
-        boosted.extend(new.into_iter().map(|handle| (handle.name.clone(), *boost)));
+        let new = handles.iter().filter(|handle| known.insert(handle.name.clone()));
+        boosted.extend(new.map(|handle| (handle.name.clone(), *boost)));
     }
     body.indices_boost = boosted;
     Ok(())

@@ -6,8 +6,7 @@ use std::collections::HashMap;
 
 use super::errors;
 use sparrow_call::error::EngineError;
-use sparrow_call::name_steps::{NameSteps, pieces};
-use sparrow_wire::glob::Pattern;
+use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
 
 const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
 const MAX_BYTES: usize = 255;
@@ -103,15 +102,12 @@ pub(super) fn select<'a>(
             Some(rest) if pattern_seen => (false, rest),
             _ => (true, part),
         };
-        let name = if name == "_all" { "*" } else { name };
-        let wild = name.contains('*');
-        pattern_seen |= wild;
         steps.add(1)?;
-        if wild {
-            let (pieces, pattern) = (pieces(name), Pattern::new(name));
+        if is_pattern(name) {
+            pattern_seen = true;
+            let pattern = NamePattern::new(name);
             for (known, chosen) in known.iter().zip(&mut chosen) {
-                steps.compare(pieces, known)?;
-                if pattern.matches(known) {
+                if pattern.matches(known, &mut steps)? {
                     *chosen = wanted;
                 }
             }

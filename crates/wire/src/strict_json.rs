@@ -14,7 +14,7 @@ use serde_json::{Map, Number, Value};
 /// What is malformed, and a member whose name its object has already.
 pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict.deserialize(&mut deserializer)?;
+    let value = Strict(Any).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -40,10 +40,47 @@ pub fn levels(value: &Value) -> usize {
     count(value, MOST_LEVELS + 1)
 }
 
-/// Reads a value as [`from_slice`] does, from whatever is being read.
-pub struct Strict;
+/// How the members of an object are read. Whatever else a value may be, [`Strict`] reads.
+pub trait Members {
+    /// Reads the members of one object.
+    ///
+    /// # Errors
+    /// What is malformed, and a member whose name the object has already ([`insert`]).
+    fn read<'de, A: MapAccess<'de>>(self, members: A) -> Result<Value, A::Error>;
+}
 
-impl<'de> DeserializeSeed<'de> for Strict {
+/// Members of any kind, which become values.
+pub struct Any;
+
+impl Members for Any {
+    fn read<'de, A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let value = members.next_value_seed(Strict(Any))?;
+            insert(&mut object, name, value)?;
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// Adds a member to an object.
+///
+/// # Errors
+/// When the object has one of that name.
+pub fn insert<E: Error>(object: &mut Map<String, Value>, name: String, value: Value) -> Result<(), E> {
+    let place = object.entry(name);
+    if let serde_json::map::Entry::Occupied(occupied) = &place {
+        return Err(E::custom(format_args!("Duplicate field '{}'", occupied.key())));
+    }
+    place.or_insert(value);
+    Ok(())
+}
+
+/// Reads a value as [`from_slice`] does, from whatever is being read; the members of the value itself, if it is an object, in a way
+/// of their own.
+pub struct Strict<M>(pub M);
+
+impl<'de, M: Members> DeserializeSeed<'de> for Strict<M> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -51,7 +88,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de, M: Members> Visitor<'de> for Strict<M> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,23 +125,14 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Strict)? {
+        while let Some(item) = items.next_element_seed(Strict(Any))? {
             list.push(item);
         }
         Ok(Value::Array(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            let value = members.next_value_seed(Strict)?;
-            let place = object.entry(name);
-            if let serde_json::map::Entry::Occupied(occupied) = &place {
-                return Err(A::Error::custom(format_args!("Duplicate field '{}'", occupied.key())));
-            }
-            place.or_insert(value);
-        }
-        Ok(Value::Object(object))
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Value, A::Error> {
+        self.0.read(members)
     }
 }
 

@@ -402,7 +402,7 @@ function meant(name: string, known: Iterable<string>): string {
   return first === undefined ? '' : `, did you mean ${first}?`;
 }
 
-/** The same for a setting of a file: as much may be wrong with a name as with that of an option. */
+/** A hint at the setting that a name in a file was probably meant for: the one that `meant` gives for the name as an option. */
 function meantSetting(name: string): string {
   return meant(
     `--${name}`,

@@ -267,13 +267,8 @@ impl Fill {
 fn told(error: &EngineError, id: &str, field: &str, slot: Option<&str>) -> String {
     let reason = error.reason();
     let reason = slot.map_or_else(|| reason.clone(), |slot| reason.replace(slot, field));
-    match error {
-        EngineError::Document(_) => format!("{}, the log of the server says more", error.es_type()),
-        _ if reason.contains(&format!("[{id}]")) => {
-            format!("{}, the log of the server says more", error.es_type())
-        }
-        _ => reason,
-    }
+    let is_private = matches!(error, EngineError::Document(_)) || reason.contains(&format!("[{id}]"));
+    if is_private { format!("{}, the log of the server says more", error.es_type()) } else { reason }
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::fmt;
 
 use rustc_hash::FxHashSet;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use sparrow_types::PackedTokens;
-use sparrow_wire::strict_json::Strict;
+use sparrow_wire::strict_json::{Any, Members, Strict, insert};
 
 use super::super::source::SourceFilter;
 use super::super::types::FieldType;
@@ -52,7 +52,7 @@ pub(crate) fn read(mapping: &Mapping, source: &[u8]) -> Option<ReadDocument> {
         out: &mut tokens,
     };
     let mut deserializer = serde_json::Deserializer::from_slice(source);
-    let rest = deserializer.deserialize_any(object).ok()?;
+    let rest = Strict(object).deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;
     rest.is_object().then_some(ReadDocument { rest, tokens })
 }
@@ -79,7 +79,7 @@ fn is_apart(path: &str, filter: Option<&SourceFilter>) -> bool {
     filter.is_none_or(|filter| filter.excludes(path))
 }
 
-/// Reads an object, or what stands in its place.
+/// The members of an object that the mapping knows.
 struct Object<'m, 'o> {
     node: &'m ObjectNode,
     path: &'o str,
@@ -87,50 +87,8 @@ struct Object<'m, 'o> {
     out: &'o mut Vec<(String, PackedTokens)>,
 }
 
-impl<'de> DeserializeSeed<'de> for Object<'_, '_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Object<'_, '_> {
-    type Value = Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Strict.expecting(formatter)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Strict.visit_bool(value)
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Strict.visit_i64(value)
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Strict.visit_u64(value)
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Strict.visit_f64(value)
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Strict.visit_str(value)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Strict.visit_unit()
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Value, A::Error> {
-        Strict.visit_seq(items)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+impl Members for Object<'_, '_> {
+    fn read<'de, A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let Self { node, path, filter, out } = self;
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
@@ -149,16 +107,14 @@ impl<'de> Visitor<'de> for Object<'_, '_> {
                         out.push((path, tokens));
                         continue;
                     }
-                    members.next_value_seed(Strict)?
+                    members.next_value_seed(Strict(Any))?
                 }
                 Some(Node::Object(node)) if node.enabled => {
-                    members.next_value_seed(Object { node, path: &join(path, &name), filter, out })?
+                    members.next_value_seed(Strict(Object { node, path: &join(path, &name), filter, out }))?
                 }
-                _ => members.next_value_seed(Strict)?,
+                _ => members.next_value_seed(Strict(Any))?,
             };
-            if object.insert(name, value).is_some() {
-                return Err(A::Error::custom("a member twice"));
-            }
+            insert(&mut object, name, value)?;
         }
         Ok(Value::Object(object))
     }

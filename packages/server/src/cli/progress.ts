@@ -7,6 +7,11 @@ const WINDOW_MS = 5000;
 /** To the begin of the line, and away with it. */
 const CLEAR = '\r\u001b[2K';
 
+/** Progress beside a result: shown unless the result is for a program. */
+export function progressBeside(isJson: boolean, sink: Sink, one: string): Progress {
+  return new Progress(isJson ? { ...sink, isTerminal: false } : sink, one);
+}
+
 /** How far something has come: a bar with rate and time left on a terminal, nothing elsewhere. */
 export class Progress {
   readonly #sink: Sink;

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 
 import { Context, type ServerOptions, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
-import { Progress } from '../progress.js';
+import { progressBeside } from '../progress.js';
 import { type Sink, counted, duration, oneLine } from '../terminal.js';
 
 /** A meaning that English has words for, out of WordNet. */
@@ -117,8 +117,7 @@ async function load(
     await mustBeOurs(context, index);
     if ((await index.count()) === meanings.length) return { documents: 0, ms: 0 };
   }
-  const { err } = context.terminal;
-  const progress = new Progress(context.isJson ? { ...err, isTerminal: false } : err, 'meaning');
+  const progress = progressBeside(context.isJson, context.terminal.err, 'meaning');
   try {
     const { rejected, failures } = await index.bulk(meanings, {
       id: ({ _id }) => _id,

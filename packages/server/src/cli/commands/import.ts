@@ -9,7 +9,7 @@ import { type Command, Option } from 'commander';
 import { type ColumnType, columnProperties, columnTypes, typedDocument } from '../columns.js';
 import { Context, type ServerOptions, integerOption, interruptible, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
-import { Progress } from '../progress.js';
+import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
 import { counted, duration, number } from '../terminal.js';
 
@@ -192,10 +192,7 @@ class Import {
     this.#file = file;
     this.#format = format;
     this.#index = context.sparrow.index<Item>(index);
-    this.#progress = new Progress(
-      context.isJson ? { ...context.terminal.err, isTerminal: false } : context.terminal.err,
-      'document',
-    );
+    this.#progress = progressBeside(context.isJson, context.terminal.err, 'document');
   }
 
   async run(): Promise<Imported> {

@@ -10,7 +10,7 @@ import { type Command, Option } from 'commander';
 
 import { integerOption, interruptible } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
-import { Progress } from '../progress.js';
+import { progressBeside } from '../progress.js';
 import { type Sink, counted, terminal } from '../terminal.js';
 
 interface Options {
@@ -62,7 +62,7 @@ async function run(options: Options): Promise<void> {
   if (!isAddress(from) && !existsSync(from)) throw new CommandError(`there is no data directory ${from}`);
   if (batch > 10_000) throw new UsageError('--batch is 10000 at most');
   const { migrate, MigrationError } = await import('@sparrow-search/cluster');
-  const progress = new Progress(json ? { ...err, isTerminal: false } : err, 'document');
+  const progress = progressBeside(json, err, 'document');
   const { signal, done } = interruptible();
   const onProgress: MigrationOptions['onProgress'] = ({ index: name, documents, total }) => {
     progress.update(documents, total === 0 ? 1 : documents / total, name);
