@@ -2,8 +2,12 @@
 // Milliseconds of a search by words (passed on), by tokens that are given (translated) and by a text (encoded first); documents a second
 // of a bulk load whose tokens are given, and of one through the model against the encoder alone; two Sparrow servers against one under 32
 // clients. One client unless a row says otherwise.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
 
 import { withClusterServers } from '../lib/cluster-server.mjs';
 import { median, percentile } from '../lib/statistics.mjs';
@@ -14,8 +18,19 @@ import { startOpenSearch } from '../serving/servers.mjs';
 export const title = 'Over a cluster, against the bare cluster';
 
 const SIZES = {
-  quick: { encoded: 1000, searches: { rounds: 2, count: 100 }, loads: 3, clients: { rounds: 2, count: 400 } },
-  full: { encoded: 500, searches: { rounds: 6, count: 150 }, loads: 12, clients: { rounds: 3, count: 300 } },
+  quick: {
+    encoded: 1000,
+    searches: { warm: 100, rounds: 2, count: 100 },
+    loads: 3,
+    clients: { rounds: 2, count: 400 },
+  },
+  // Both sides compile what they run often: before some thousand requests neither is as fast as it stays.
+  full: {
+    encoded: 500,
+    searches: { warm: 2000, rounds: 6, count: 300 },
+    loads: 40,
+    clients: { rounds: 3, count: 600 },
+  },
 };
 const MODEL = '.sparse_encoder_model_2';
 const FIELD = 'tokens';
@@ -24,9 +39,9 @@ const PIPELINE = 'overhead-embed';
 const BULK = 250;
 /** Texts of one request to the encoder, which has ten seconds for it. */
 const TEXTS = 100;
-const WARM = 100;
 const CLIENTS = 32;
 const [WORDS, GIVEN, A_TEXT] = ['words, passed on', 'tokens given', 'a text'];
+const PROXY = fileURLToPath(new URL('../serving/proxy.mjs', import.meta.url));
 const AGAINST = 'OpenSearch 2.19 alone';
 
 /** @param {import('../lib/context.mjs').Context} context */
@@ -63,9 +78,12 @@ async function measure(context, size, cluster, servers, { texts, questions }) {
     context.log(`through the model: ${Math.round(through.bulk)}, the encoder alone: ${Math.round(through.encoder)}`);
     const bulk = await bulkLoads(context, size, { cluster, sparrow, sides }, through.lines);
     const searches = await searchTimes(context, size, { servers, sides }, questions);
-    const clients = await underClients(context, size.clients, { cluster, servers }, questions);
+    const proxy = await throughProxy(context, size.searches, { cluster, bare: sides.bare }, questions);
+    const { warm, rounds, count } = size.searches;
+    const fresh = { known: questions.slice(0, 1000), questions: questions.slice(rounds * count + warm) };
+    const clients = await underClients(context, size.clients, { cluster, servers }, fresh);
     return {
-      rows: rowsOf(size, { through, bulk, searches, clients }),
+      rows: rowsOf(size, { through, bulk, searches, proxy, clients }),
       notes: notesOf(size, { searches, bulk, clients }),
     };
   } finally {
@@ -190,14 +208,14 @@ function kindsOf(questions, tokens) {
 const PATH = `/${ENCODED}/_search`;
 
 /** Some rounds of each kind; the better one counts, for both sides, as the machine may be disturbed. */
-async function searchTimes(context, { searches: { rounds, count } }, { servers, sides }, questions) {
+async function searchTimes(context, { searches: { warm, rounds, count } }, { servers, sides }, questions) {
   const [sparrow, other] = servers;
-  const asked = questions.slice(0, rounds * count + WARM);
+  const asked = questions.slice(0, rounds * count + warm);
   // The other server makes the tokens: a server that has read a text once knows what comes of it.
   const kinds = kindsOf(asked, await tokensOf(other, asked));
   const found = {};
   for (const requestOf of Object.values(kinds)) {
-    await inTurns(sides, WARM, (side, at) => [PATH, requestOf[side](rounds * count + at)], sameHits);
+    await inTurns(sides, warm, (side, at) => [PATH, requestOf[side](rounds * count + at)], sameHits);
   }
   for (let round = 0; round < rounds; round += 1) {
     for (const [kind, requestOf] of Object.entries(kinds)) {
@@ -219,6 +237,30 @@ async function searchTimes(context, { searches: { rounds, count } }, { servers, 
     }
   }
   return Object.fromEntries(Object.entries(found).map(([kind, all]) => [kind, { ...bestOf(all), rounds: all }]));
+}
+
+/** What a process adds that hands words on and does nothing else: p50 in milliseconds, of the best round. */
+async function throughProxy(context, { warm, rounds, count }, { cluster, bare }, questions) {
+  const child = spawn(process.execPath, [PROXY, cluster.url], { stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    const [line] = await once(child.stdout, 'data');
+    const proxy = new Side({ url: String(line).trim() });
+    const sides = { bare, sparrow: proxy };
+    const request = (at) => [PATH, { query: { match: { text: questions[at] } }, _source: ['title'] }];
+    const turns = (from, number) => inTurns(sides, number, (side, at) => request(from + at), sameHits);
+    await turns(rounds * count, warm);
+    const all = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const ms = await turns(round * count, count);
+      all.push({ bare: figures(ms.bare), proxy: figures(ms.sparrow) });
+    }
+    proxy.close();
+    const found = { ...bestOf(all), rounds: all };
+    context.log(`a proxy: ${JSON.stringify(found)}`);
+    return found;
+  } finally {
+    child.kill();
+  }
 }
 
 const figures = (values) => ({
@@ -273,12 +315,10 @@ async function tokensOf({ request }, texts) {
 }
 
 /** The bare cluster, one Sparrow server and two of them under many clients, in turns; each text is new to the server that reads it. */
-async function underClients(context, { rounds, count }, { cluster, servers }, questions) {
+async function underClients(context, { rounds, count }, { cluster, servers }, { known, questions: fresh }) {
   const plan = { clients: CLIENTS, count, warm: Math.ceil(count / 4) };
   const each = plan.count + plan.warm;
-  const known = questions.slice(0, 1000);
   const kinds = kindsOf(known, await tokensOf(servers[1], known));
-  const fresh = questions.slice(known.length);
   const given = kinds[GIVEN];
   const repeated = Array.from({ length: each }, (_, at) => at % known.length);
   const [one, two] = [1, 2].map((number) => ({
@@ -325,7 +365,7 @@ async function underClients(context, { rounds, count }, { cluster, servers }, qu
   );
 }
 
-function rowsOf(size, { through, bulk, searches, clients }) {
+function rowsOf(size, { through, bulk, searches, proxy, clients }) {
   const rows = [];
   for (const [kind, { bare, sparrow, encodingMs, ...more }] of Object.entries(searches)) {
     const encoding = kind === A_TEXT ? encodingMs : 0;
@@ -341,6 +381,13 @@ function rowsOf(size, { through, bulk, searches, clients }) {
     }
   }
   rows.push(
+    {
+      what: 'a search, words: what a process adds that only hands it on (Node and undici), p50',
+      unit: 'ms',
+      sparrow: proxy.proxy.p50 - proxy.bare.p50,
+      checked: 'each answer with that of the bare cluster: ids, scores to 3 digits, total',
+      detail: proxy,
+    },
     {
       what: 'bulk load, tokens given',
       against: AGAINST,
