@@ -1,5 +1,6 @@
-//! Analyzers as tantivy's tokenizers: `standard` and `english` in one pass without a token of their own, all
-//! others through their chain.
+//! Analyzers as tantivy's tokenizers. tantivy asks for the terms of a document on the one thread that makes the postings of an index, so
+//! `standard` and `english` do their work before that, in one pass without a token of their own, and only hand over what they made; all
+//! others run through their chain there.
 
 use std::sync::Arc;
 
@@ -31,12 +32,7 @@ impl Tokenizer for IndexTokenizer {
     fn token_stream<'a>(&'a mut self, text: &'a str) -> BoxTokenStream<'a> {
         self.token.reset();
         match self.analyzer.fast {
-            Some(fast) => BoxTokenStream::new(FastStream {
-                fast,
-                text,
-                words: Words::new(text),
-                token: &mut self.token,
-            }),
+            Some(_) => BoxTokenStream::new(PackedStream { rest: text, token: &mut self.token }),
             None => BoxTokenStream::new(ChainStream {
                 tokens: self.analyzer.tokens(text),
                 token: &mut self.token,
@@ -45,37 +41,59 @@ impl Tokenizer for IndexTokenizer {
     }
 }
 
-struct FastStream<'a> {
-    fast: Fast,
-    text: &'a str,
-    words: Words<'a>,
+/// Ends each packed term. No word has one inside.
+const END: char = ' ';
+
+/// The terms of a text one behind the other, each with [`END`] behind it. A removed stop word leaves an empty one, as its position stays
+/// empty for phrases.
+pub(super) fn pack(fast: Fast, text: &str) -> String {
+    let mut packed = String::with_capacity(text.len() + 1);
+    let mut term = String::new();
+    for range in Words::new(text) {
+        let word = &text[range];
+        match fast {
+            Fast::Standard => push_lower(word, &mut packed),
+            Fast::English => {
+                term.clear();
+                push_lower(word, &mut term);
+                remove_possessive(&mut term);
+                if !is_stop_word(&term) {
+                    porter::stem(&mut term);
+                    packed.push_str(&term);
+                }
+            }
+        }
+        packed.push(END);
+    }
+    packed
+}
+
+fn push_lower(word: &str, out: &mut String) {
+    if word.is_ascii() {
+        let start = out.len();
+        out.push_str(word);
+        out[start..].make_ascii_lowercase();
+    } else {
+        out.extend(word.chars().map(lower));
+    }
+}
+
+/// The terms that [`pack`] made. Where they were in the text is not known any more, and the postings do not have it.
+struct PackedStream<'a> {
+    rest: &'a str,
     token: &'a mut Token,
 }
 
-impl TokenStream for FastStream<'_> {
+impl TokenStream for PackedStream<'_> {
     fn advance(&mut self) -> bool {
-        for range in self.words.by_ref() {
-            // A removed stop word leaves its position empty, for phrases.
+        while let Some((term, rest)) = self.rest.split_once(END) {
+            self.rest = rest;
             self.token.position = self.token.position.wrapping_add(1);
-            self.token.offset_from = range.start;
-            self.token.offset_to = range.end;
-            let word = &self.text[range];
-            let out = &mut self.token.text;
-            out.clear();
-            if word.is_ascii() {
-                out.push_str(word);
-                out.make_ascii_lowercase();
-            } else {
-                out.extend(word.chars().map(lower));
+            if !term.is_empty() {
+                self.token.text.clear();
+                self.token.text.push_str(term);
+                return true;
             }
-            if matches!(self.fast, Fast::English) {
-                remove_possessive(out);
-                if is_stop_word(out) {
-                    continue;
-                }
-                porter::stem(out);
-            }
-            return true;
         }
         false
     }

@@ -98,3 +98,30 @@ fn a_trial_shows_what_the_analyzer_makes_and_ends_with_its_request() {
     drop(trial);
     assert!(memory.figures().used < held);
 }
+
+/// What `standard` and `english` hand to the index says the same as their chains.
+#[test]
+fn packed_terms_are_those_of_the_chain() {
+    let texts = [
+        "",
+        "The quick brown foxes' dens, it's 3.14 and U.S.A.; don't_stop the E-MAIL a\u{301}b",
+        "Straße İstanbul ΣΊΣΥΦΟΣ 東京タワー ひらがな 한국어 🙂🙃 1\u{FE0F}\u{20E3} שלום",
+        "a  an\tthe\nrunning runner's ponies",
+        " of \u{1}\u{0}\u{7f} \u{a0}\u{3000}",
+    ];
+    let long = "x".repeat(600) + " y";
+    for name in ["standard", "english"] {
+        let analyzer = Analysis::default().analyzer(name).unwrap();
+        let mut index = crate::tokenizer(analyzer.clone());
+        for text in texts.into_iter().chain([long.as_str()]) {
+            let packed = analyzer.packed(text).unwrap();
+            let mut stream = index.token_stream(&packed);
+            let mut found = Vec::new();
+            while stream.advance() {
+                found.push((stream.token().text.clone(), stream.token().position));
+            }
+            let chain: Vec<_> = analyzer.tokens(text).map(|token| (token.text, token.position)).collect();
+            assert_eq!(found, chain, "{name}: {text:?}");
+        }
+    }
+}

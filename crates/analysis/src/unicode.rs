@@ -95,20 +95,31 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     table
 });
 
+/// Classes of ASCII, which most texts are.
+const ASCII: [WordClass; 128] = {
+    let mut classes = [W::Other; 128];
+    let mut at = 0;
+    while at < 128 {
+        classes[at as usize] = match at {
+            b'a'..=b'z' | b'A'..=b'Z' => W::Letter,
+            b'0'..=b'9' => W::Digit,
+            b'_' => W::Connector,
+            b'\'' | b'.' => W::MidBoth,
+            b':' => W::MidLetter,
+            b',' | b';' => W::MidNumber,
+            b'"' => W::DoubleQuote,
+            _ => W::Other,
+        };
+        at += 1;
+    }
+    classes
+};
+
 /// Class of a character.
 #[inline]
 pub(super) fn word_class(c: char) -> WordClass {
     if c.is_ascii() {
-        return match c {
-            'a'..='z' | 'A'..='Z' => W::Letter,
-            '0'..='9' => W::Digit,
-            '_' => W::Connector,
-            '\'' | '.' => W::MidBoth,
-            ':' => W::MidLetter,
-            ',' | ';' => W::MidNumber,
-            '"' => W::DoubleQuote,
-            _ => W::Other,
-        };
+        return ASCII[c as usize];
     }
     let table = &*TABLE;
     let c = c as usize;

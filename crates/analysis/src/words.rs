@@ -73,13 +73,30 @@ impl<'a> Words<'a> {
 
     /// Position after the marks that follow `at`.
     fn skip_marks(&self, at: usize) -> usize {
+        // No mark is ASCII.
+        if self.text.as_bytes().get(at).is_none_or(u8::is_ascii) {
+            return at;
+        }
         let marks = self.text[at..].chars().take_while(|&c| class(c) == Class::Extend);
         at + marks.map(char::len_utf8).sum::<usize>()
     }
 
     /// End of the word that starts with `first` at `start`; `None` if it has neither letter nor digit.
     fn word_end(&self, start: usize, first: char, class_of_first: Class) -> (usize, bool) {
-        let mut end = self.skip_marks(start + first.len_utf8());
+        let mut last = class_of_first;
+        let mut end = start + first.len_utf8();
+        if first.is_ascii_alphanumeric() {
+            // Most words are letters and digits of ASCII up to something that joins nothing.
+            let run = self.ascii_run(end);
+            if run > end {
+                last = class(char::from(self.text.as_bytes()[run - 1]));
+                end = run;
+            }
+            if self.text.as_bytes().get(end).is_none_or(|&byte| ends_word(byte)) {
+                return (end, true);
+            }
+        }
+        end = self.skip_marks(end);
         match class_of_first {
             Class::Hiragana | Class::Ideograph => return (end, true),
             Class::SoutheastAsian => {
@@ -92,7 +109,6 @@ impl<'a> Words<'a> {
             _ => {}
         }
         let letter = |class| matches!(class, Class::Letter | Class::Hebrew | Class::Hangul);
-        let mut last = class_of_first;
         let mut wordlike = class_of_first != Class::Connector;
         while let Some((at, c, next)) = self.next_base(end) {
             let after = at + c.len_utf8();
@@ -130,6 +146,12 @@ impl<'a> Words<'a> {
         (end, wordlike)
     }
 
+    /// Position after the letters and digits of ASCII that follow `at`.
+    fn ascii_run(&self, at: usize) -> usize {
+        let rest = &self.text.as_bytes()[at..];
+        at + rest.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len())
+    }
+
     fn followed_by(&self, at: usize, wanted: impl Fn(Class) -> bool) -> bool {
         self.next_base(at).is_some_and(|(_, _, class)| wanted(class))
     }
@@ -165,6 +187,11 @@ impl<'a> Words<'a> {
     }
 }
 
+/// Whether words of ASCII end before this byte, whatever comes behind it, and none begins with it.
+fn ends_word(byte: u8) -> bool {
+    byte.is_ascii() && class(char::from(byte)) == Class::Other
+}
+
 impl Iterator for Words<'_> {
     type Item = Range<usize>;
 
@@ -172,7 +199,10 @@ impl Iterator for Words<'_> {
         if let Some(end) = self.pending_end {
             return Some(self.piece(end));
         }
-        while let Some(c) = self.text[self.at..].chars().next() {
+        loop {
+            let rest = &self.text.as_bytes()[self.at..];
+            self.at += rest.iter().position(|&byte| !ends_word(byte)).unwrap_or(rest.len());
+            let c = self.text[self.at..].chars().next()?;
             let class = class(c);
             if matches!(
                 class,
@@ -196,6 +226,45 @@ impl Iterator for Words<'_> {
                 self.at += c.len_utf8();
             }
         }
-        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Vec<usize>> {
+        // By characters, as other letters have more bytes.
+        let characters = |byte: usize| text[..byte].chars().count();
+        Words::new(text).map(|range| vec![characters(range.start), characters(range.end)]).collect()
+    }
+
+    /// ASCII has a short cut, other letters and digits of the same classes have none.
+    #[test]
+    fn words_of_ascii_end_where_words_of_other_letters_do() {
+        let other = |c: char| match c {
+            'a'..='z' | 'A'..='Z' => 'ж',
+            '0'..='9' => '٣',
+            other => other,
+        };
+        let alphabet = [
+            'a', 'Z', '7', ' ', '\'', '.', ':', ',', '_', '"', '-', '\u{301}', 'é', '日', 'א', 'カ', '🙂',
+            '\u{20E3}',
+        ];
+        let mut texts = vec![String::new()];
+        let mut seen = 0;
+        for _ in 0..4 {
+            texts =
+                texts.iter().flat_map(|text| alphabet.iter().map(move |c| format!("{text}{c}"))).collect();
+            for text in &texts {
+                // In front of it a word that the short cut is in the middle of.
+                for text in [text.clone(), format!("ab12{text}"), format!("{text} x9")] {
+                    let others: String = text.chars().map(other).collect();
+                    assert_eq!(words(&text), words(&others), "{text:?}");
+                    seen += words(&text).len();
+                }
+            }
+        }
+        assert!(seen > 300_000, "{seen}");
     }
 }

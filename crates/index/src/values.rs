@@ -7,13 +7,13 @@ use tantivy::TantivyDocument;
 use tantivy::schema::{Field, OwnedValue};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 
-use sparrow_analysis::{Analysis, POSITION_INCREMENT_GAP};
-use sparrow_mapping::{FieldType, Mapping, ParsedDocument};
+use sparrow_analysis::{Analysis, Analyzer, POSITION_INCREMENT_GAP};
+use sparrow_mapping::{FieldType, Mapping, ParsedDocument, TextOptions};
 use sparrow_segments::IndexError;
 use sparrow_segments::schema::IndexSchema;
 
-/// Adds the texts. One value is left to tantivy; of several the tokens are made here, as positions between them
-/// are the mapping's affair.
+/// Adds the texts. One value is left to the tokenizer of its field, as far as the analyzer can not prepare it; of several the tokens are
+/// made here, as positions between them are the mapping's affair.
 pub(crate) fn add_texts(
     out: &mut TantivyDocument,
     schema: &IndexSchema,
@@ -22,18 +22,24 @@ pub(crate) fn add_texts(
     parsed: &ParsedDocument,
 ) -> Result<(), IndexError> {
     for (at, (path, text)) in parsed.texts.iter().enumerate() {
-        let field = schema.text(path).ok_or_else(|| IndexError::UnknownField { field: path.to_owned() })?;
+        let unknown = || IndexError::UnknownField { field: path.to_owned() };
+        let field = schema.text(path).ok_or_else(unknown)?;
         let same = |other: &&(String, String)| other.0 == *path;
         if parsed.texts[..at].iter().any(|other| same(&other)) {
             continue;
         }
         let mut values = parsed.texts[at..].iter().filter(same).peekable();
         values.next();
+        let Some(FieldType::Text { options }) = mapping.field(path) else { return Err(unknown()) };
+        let analyzer = analysis.analyzer(&options.analyzer).ok_or_else(unknown)?;
         if values.peek().is_none() {
-            out.add_text(field, text);
+            match analyzer.packed(text) {
+                Some(packed) => out.add_text(field, packed),
+                None => out.add_text(field, text),
+            }
         } else {
             let values = std::iter::once(text).chain(values.map(|(_, text)| text));
-            add_values(out, field, path, mapping, analysis, values);
+            add_values(out, field, options, &analyzer, values);
         }
     }
     Ok(())
@@ -42,16 +48,10 @@ pub(crate) fn add_texts(
 fn add_values<'a>(
     out: &mut TantivyDocument,
     field: Field,
-    path: &str,
-    mapping: &Mapping,
-    analysis: &Analysis,
+    options: &TextOptions,
+    analyzer: &Analyzer,
     values: impl Iterator<Item = &'a String>,
 ) {
-    let options = match mapping.field(path) {
-        Some(FieldType::Text { options }) => options.clone(),
-        _ => return,
-    };
-    let Some(analyzer) = analysis.analyzer(&options.analyzer) else { return };
     let gap = options.position_increment_gap.unwrap_or_else(|| match analyzer.is_custom() {
         true => analyzer.position_increment_gap(),
         false => POSITION_INCREMENT_GAP,
