@@ -24,6 +24,49 @@ afterAll(async () => {
 });
 
 describe('a change of a model', () => {
+  it('is the same for counts, explanations and jobs by query as for searches while models go back and forth', async () => {
+    await fill(server, 'swinging', 40);
+    const answer = await change('swinging', { inference_id: DENSE, switch: 'manual' });
+    expect(answer.body.state, answer.text).toBe('ready');
+    let running = true;
+    let asked = 0;
+    const ask = async (path: string, check: (body: any) => void, more: object = {}): Promise<void> => {
+      for (let n = 0; running; n += 1) {
+        const answer = await call('POST', `/swinging/${path}`, { ...semantic(`${textOf(n)} ${n}`), ...more });
+        expect(answer.status, answer.text).toBe(200);
+        check(answer.body);
+        asked += 1;
+      }
+    };
+    const load = Promise.all([
+      ask('_count', (body) => {
+        expect(body._shards.failed).toBe(0);
+        expect(body.count).toBeGreaterThan(0);
+      }),
+      ask('_explain/1', (body) => {
+        expect(body._id).toBe('1');
+      }),
+      ask('_validate/query?explain=true', (body) => {
+        expect(body.valid, JSON.stringify(body)).toBe(true);
+      }),
+      // One of the documents at most, which is written again as it is.
+      ask('_update_by_query?conflicts=proceed&max_docs=1', (body) => {
+        expect(body.total, JSON.stringify(body)).toBe(1);
+        expect(body.failures).toEqual([]);
+      }),
+    ]);
+    // A failure ends the test where the load is waited for.
+    load.catch(() => {
+      running = false;
+    });
+    for (let turn = 0; running && (turn < 60 || asked < 200); turn += 1) {
+      expect(await step('swinging', 'switch')).toBe('switched');
+      expect(await step('swinging', 'rollback')).toBe('ready');
+    }
+    running = false;
+    await load;
+  });
+
   it('goes on under writes and searches, none of which fails, and leaves every document with the new model', async () => {
     const count = 400;
     await fill(server, 'busy', count);

@@ -133,13 +133,11 @@ fn restart(
 ) -> Result<(), EngineError> {
     let (spec, earlier) = run::from_checkpoint(saved)?;
     let slices = undivided(&spec, earlier.slices.first().cloned().unwrap_or_default());
-    let opaque_id = record["task"]["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
     let task = TaskSpec::new(spec.kind().action(), spec.description())
         .cancellable()
         .persistent()
-        .opaque_id(opaque_id)
         .progress(slices.clone())
-        .started_at(record["task"]["start_time_in_millis"].as_u64());
+        .recorded(record);
     let own = Arc::clone(service);
     tracing::info!(number, description = spec.description(), "a job goes on where it stopped");
     service.tasks.restart(number, task, move |context| Run::new(&own, context, spec, slices).run(earlier))?;

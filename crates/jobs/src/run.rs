@@ -339,7 +339,8 @@ pub(super) fn positions(
     let _limits = work::enter(Some(Work::new(Arc::clone(cancel.flag()), Arc::clone(&service.memory))));
     let handles: Vec<Arc<IndexHandle>> = sources.iter().map(|source| Arc::clone(&source.handle)).collect();
     if let Some(query) = &mut spec.query {
-        sparrow_search::encode_query(service, &handles, query, &spec.caller, cancel)?;
+        let mappings: Vec<_> = sources.iter().map(|source| Arc::clone(source.snapshot.mapping())).collect();
+        sparrow_search::encode_query(service, &handles, &mappings, query, &spec.caller, cancel)?;
     }
     let mut positions = Vec::new();
     for (number, source) in sources.iter().enumerate() {

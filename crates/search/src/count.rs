@@ -8,7 +8,7 @@ use sparrow_query::Query;
 use crate::body::{self, SearchBody};
 use crate::execute::{Target, execute};
 use crate::service::SearchService;
-use crate::{encode, is_cancelled, resolve_indices, response, target, uri};
+use crate::{encode, is_cancelled, mappings, resolve_indices, response, target, uri};
 
 /// `_count`.
 pub fn count(
@@ -33,9 +33,9 @@ pub fn count(
         track_total_hits: Some(TotalHits::Exact),
         ..SearchBody::default()
     };
-    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
-    encode(service, &handles, &mut queries, &request.caller, cancel.flag(), None)?;
     let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
+    let mut queries: Vec<&mut Query> = body.query.iter_mut().collect();
+    encode(service, &handles, &mappings(&targets), &mut queries, &request.caller, cancel.flag(), None)?;
     let outcome = execute(&targets, &body, cancel.flag())
         .map_err(EngineError::from)
         .map_err(|error| if is_cancelled(&error) { EngineError::Cancelled } else { error })?;

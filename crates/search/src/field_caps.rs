@@ -9,8 +9,9 @@ use sparrow_query::Query;
 
 use super::body::{self, read_object};
 use super::error::SearchError;
+use super::execute::Target;
 use super::point_in_time::keep_matching;
-use super::{encode, resolve_indices, target};
+use super::{encode, mappings, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -79,8 +80,10 @@ pub fn field_caps(
         return Err(EngineError::invalid("no fields specified"));
     }
     if let Some(query) = &mut asked.index_filter {
-        encode(service, &handles, &mut [&mut *query], &request.caller, cancel.flag(), None)?;
-        let kept = keep_matching(handles.iter().map(|handle| target(service, handle)).collect(), query)?;
+        let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
+        let mappings = mappings(&targets);
+        encode(service, &handles, &mappings, &mut [&mut *query], &request.caller, cancel.flag(), None)?;
+        let kept = keep_matching(targets, query)?;
         let names: BTreeSet<&str> = kept.iter().map(|target| target.shard.index.as_str()).collect();
         handles.retain(|handle| names.contains(handle.handle.name.as_str()));
     }

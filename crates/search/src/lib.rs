@@ -323,30 +323,35 @@ fn encode_body(
 ) -> Result<ModelTimings, EngineError> {
     let mut timings = body.profile.then(Vec::new);
     let size = body.from + body.size;
-    let mappings: Vec<Arc<Mapping>> =
-        targets.iter().map(|target| Arc::clone(target.snapshot.mapping())).collect();
+    let mappings = mappings(targets);
     if let Some(fusion) = &mut body.fusion {
         retriever::expand(fusion, &mappings, size)?;
         retriever::bind_rerankers(fusion, &service.models)?;
     }
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     semantic::bind(service, &mappings, &mut queries, size, cancel)?;
-    encode(service, handles, &mut queries, caller, cancel, timings.as_mut())?;
+    encode(service, handles, &mappings, &mut queries, caller, cancel, timings.as_mut())?;
     Ok(timings.unwrap_or_default())
 }
 
-/// Encodes the texts of a query: for jobs that select documents by query.
+/// The mappings that indices are searched by: those of their snapshots.
+fn mappings(targets: &[Target]) -> Vec<Arc<Mapping>> {
+    targets.iter().map(|target| Arc::clone(target.snapshot.mapping())).collect()
+}
+
+/// Encodes the texts of a query: for jobs that select documents by query. `mappings` are those of the snapshots of the indices.
 ///
 /// # Errors
 /// As a search with this query.
 pub fn encode_query(
     service: &SearchService,
     handles: &[impl Borrow<IndexHandle>],
+    mappings: &[Arc<Mapping>],
     query: &mut Query,
     caller: &Caller,
     cancel: &CancelFlag,
 ) -> Result<(), EngineError> {
-    encode(service, handles, &mut [query], caller, cancel.flag(), None)
+    encode(service, handles, mappings, &mut [query], caller, cancel.flag(), None)
 }
 
 /// Reads a `slice` section that divides by ids: which part, and of how many.
@@ -431,9 +436,11 @@ fn target(service: &SearchService, searched: &Searched) -> Target {
 }
 
 /// Reads the documents that queries name, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
+/// `mappings` are those that the indices are searched by, index by index: the model of a field may be another one a moment later.
 fn encode(
     service: &SearchService,
     handles: &[impl Borrow<IndexHandle>],
+    mappings: &[Arc<Mapping>],
     queries: &mut [&mut Query],
     caller: &Caller,
     cancel: &AtomicBool,
@@ -441,12 +448,10 @@ fn encode(
 ) -> Result<(), EngineError> {
     let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
     lookup::look_up(service, &searched, queries, caller)?;
-    let mappings: Vec<Arc<Mapping>> = searched.iter().map(|handle| handle.mapping()).collect();
-    semantic::bind(service, &mappings, queries, body::DEFAULT_SIZE, cancel)?;
+    semantic::bind(service, mappings, queries, body::DEFAULT_SIZE, cancel)?;
     resolve::name_parts(&service.models, queries);
     for used in resolve::model_uses(queries) {
-        for handle in handles {
-            let handle: &IndexHandle = handle.borrow();
+        for (handle, mapping) in searched.iter().zip(mappings) {
             match handle.field_model(&used.field) {
                 Some(stored) if service.models.compares_with(&used.model_id, &stored) == Some(false) => {
                     return Err(SearchError::ModelMismatch {
@@ -459,7 +464,7 @@ fn encode(
                 }
                 _ => {}
             }
-            if let Some(stored) = resolve::other_model(&service.models, &handle.mapping(), &used) {
+            if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
                 let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
                 return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
             }

@@ -10,7 +10,7 @@ use super::contexts::{Content, MAX_OPEN};
 use super::error::SearchError;
 use super::execute::Target;
 use super::paging::PointInTime;
-use super::{body, encode, resolve_indices, target, uri};
+use super::{body, encode, mappings, resolve_indices, target, uri};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -51,7 +51,8 @@ pub fn open(
     }
     let mut targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
     if let Some(query) = &mut filter {
-        encode(service, &handles, &mut [&mut *query], &request.caller, cancel.flag(), None)?;
+        let mappings = mappings(&targets);
+        encode(service, &handles, &mappings, &mut [&mut *query], &request.caller, cancel.flag(), None)?;
         targets = keep_matching(targets, query)?;
     }
     let count = targets.len();

@@ -13,7 +13,7 @@ use super::body::{self, read_object};
 use super::deadline::Deadline;
 use super::error::SearchError;
 use super::point_in_time::keep_matching;
-use super::{encode, resolve_indices, target};
+use super::{encode, mappings, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -54,11 +54,10 @@ pub fn terms_enum(
     let mut complete = parts.is_empty();
     let deadline = Deadline::start(Some(asked.timeout), cancel);
     let _stopped = work::stopped_by(deadline.flag());
-    if let Some(query) = &mut asked.index_filter {
-        encode(service, &whole, &mut [&mut *query], &request.caller, deadline.flag(), None)?;
-    }
     let mut targets: Vec<_> = whole.iter().map(|handle| target(service, handle)).collect();
-    if let Some(query) = &asked.index_filter {
+    if let Some(query) = &mut asked.index_filter {
+        let mappings = mappings(&targets);
+        encode(service, &whole, &mappings, &mut [&mut *query], &request.caller, deadline.flag(), None)?;
         targets = keep_matching(targets, query)?;
     }
     let mut terms = BTreeSet::new();

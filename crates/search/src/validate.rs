@@ -6,8 +6,9 @@ use sparrow_query::Query;
 
 use super::body::{self, read_object};
 use super::error::SearchError;
+use super::execute::Target;
 use super::resolve::set_default_fields;
-use super::{encode, profile, resolve_indices, target, uri};
+use super::{encode, mappings, profile, resolve_indices, target, uri};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -41,12 +42,20 @@ pub fn validate_query(
         query = Some(text);
     }
     let mut query = query.unwrap_or_else(Query::match_all);
-    let encoded = encode(service, &handles, &mut [&mut query], &request.caller, cancel.flag(), None);
+    let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
+    let encoded = encode(
+        service,
+        &handles,
+        &mappings(&targets),
+        &mut [&mut query],
+        &request.caller,
+        cancel.flag(),
+        None,
+    );
     let mut valid = true;
     let mut explanations = Vec::new();
     let options = SearchOptions { size: 0, track_total_hits: TotalHits::Off, ..SearchOptions::default() };
-    for handle in &handles {
-        let target = target(service, handle);
+    for (handle, target) in handles.iter().zip(&targets) {
         let mut query = query.clone();
         if !target.default_fields.is_empty() {
             set_default_fields(&mut query, &target.default_fields);

@@ -58,6 +58,6 @@ impl TaskContext {
     /// # Errors
     /// If it cannot be written.
     pub fn checkpoint(&self, resume: Value) -> Result<(), EngineError> {
-        self.store.write(self.task.number, &record::running(&self.task, Some(resume)))
+        self.store.write(self.task.number, || record::running(&self.task, Some(resume)))
     }
 }

@@ -1,7 +1,7 @@
 //! Tasks as the data directory keeps them.
 //!
-//! `task-<number>` holds `{"state": "running", "task": …, "resume": …}` while the task runs and
-//! `{"state": "completed", "task": …, "response" | "error": …}` afterwards.
+//! `task-<number>` holds `{"state": "running", "task": …, "resume": …}` while the task runs, with `"unwanted": true` once somebody asked
+//! it to stop, and `{"state": "completed", "task": …, "response" | "error": …}` afterwards.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,21 @@ pub(crate) fn running(task: &Task, resume: Option<Value>) -> Value {
     if let Some(resume) = resume {
         record.insert("resume".into(), resume);
     }
-    Value::Object(record)
+    let mut record = Value::Object(record);
+    if task.is_unwanted() {
+        mark_unwanted(&mut record);
+    }
+    record
+}
+
+/// Notes that somebody asked a task to stop, which the end of the server does not do.
+pub(crate) fn mark_unwanted(record: &mut Value) {
+    record["unwanted"] = true.into();
+}
+
+/// Whether somebody asked the task to stop.
+pub(crate) fn is_unwanted(record: &Value) -> bool {
+    record["unwanted"] == true
 }
 
 /// A task that ended.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::progress::Progress;
+use crate::record;
 
 /// The action of requests that show tasks.
 const LISTING: &str = "cluster:monitor/tasks/lists";
@@ -22,6 +23,8 @@ pub struct TaskSpec {
     pub parent: Option<u64>,
     /// Start of a task that goes on after a restart, milliseconds since the epoch.
     pub started_ms: Option<u64>,
+    /// Whether somebody asked it to stop before the server was restarted.
+    pub is_unwanted: bool,
     /// What the job tells about itself, if it is known before it runs.
     pub progress: Option<Arc<dyn Progress>>,
     /// Whether somebody else logs why the job failed.
@@ -40,6 +43,7 @@ impl TaskSpec {
             resume: None,
             parent: None,
             started_ms: None,
+            is_unwanted: false,
             progress: None,
             failure_is_told: false,
         }
@@ -97,10 +101,14 @@ impl TaskSpec {
         self
     }
 
-    /// When it started, before the server was restarted.
+    /// It goes on where `record` says that it was when the server ended: for whom it runs, when it started, and whether somebody asked
+    /// it to stop.
     #[must_use]
-    pub fn started_at(mut self, millis: Option<u64>) -> Self {
-        self.started_ms = millis;
+    pub fn recorded(mut self, record: &Value) -> Self {
+        let task = &record["task"];
+        self.opaque_id = task["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
+        self.started_ms = task["start_time_in_millis"].as_u64();
+        self.is_unwanted = record::is_unwanted(record);
         self
     }
 

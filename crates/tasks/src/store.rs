@@ -9,6 +9,8 @@ use serde_json::Value;
 use sparrow_call::error::EngineError;
 use sparrow_storage::DataDir;
 
+use crate::record;
+
 /// Most results that are kept; older ones go.
 pub(crate) const KEPT_RESULTS: usize = 1000;
 const PREFIX: &str = "task-";
@@ -20,6 +22,8 @@ pub(crate) struct Store {
     kept: Mutex<BTreeSet<u64>>,
     /// Results that the disk refused, until it takes them. What it has instead says that the task still runs.
     unwritten: Mutex<BTreeMap<u64, Value>>,
+    /// Held from the making of a record until the disk has it.
+    writing: Mutex<()>,
     closing: AtomicBool,
 }
 
@@ -35,6 +39,7 @@ impl Store {
             data,
             kept: Mutex::new(kept),
             unwritten: Mutex::default(),
+            writing: Mutex::default(),
             closing: AtomicBool::new(false),
         })
     }
@@ -63,15 +68,35 @@ impl Store {
         self.closing.load(Ordering::Relaxed)
     }
 
-    pub fn write(&self, number: u64, record: &Value) -> Result<(), EngineError> {
-        self.data.write_json(&name(number), record)?;
+    /// Writes a record, which is made when no other one is being written.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn write(&self, number: u64, record: impl FnOnce() -> Value) -> Result<(), EngineError> {
+        let _writing = self.writing.lock();
+        self.data.write_json(&name(number), &record())?;
         self.kept.lock().insert(number);
         Ok(())
     }
 
+    /// Changes the record of a task, if it has one and has not ended.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn change_running(&self, number: u64, change: impl FnOnce(&mut Value)) -> Result<(), EngineError> {
+        let _writing = self.writing.lock();
+        match self.read(number)? {
+            Some(mut record) if record::is_running(&record) => {
+                change(&mut record);
+                Ok(self.data.write_json(&name(number), &record)?)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Keeps a result: on the disk, or in memory as long as the disk does not take it.
     pub fn keep(&self, number: u64, record: Value) {
-        if let Err(error) = self.write(number, &record) {
+        if let Err(error) = self.write(number, || record.clone()) {
             tracing::error!(%error, number, "a task result cannot be written down; it is tried again");
             self.unwritten.lock().insert(number, record);
         }
@@ -81,7 +106,7 @@ impl Store {
     pub fn settle(&self) {
         let unwritten = self.unwritten.lock().clone();
         for (number, record) in unwritten {
-            if self.write(number, &record).is_ok() {
+            if self.write(number, || record).is_ok() {
                 self.unwritten.lock().remove(&number);
             }
         }

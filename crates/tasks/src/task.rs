@@ -24,6 +24,8 @@ pub struct Task {
     before: Duration,
     started: Instant,
     cancelled: Arc<AtomicBool>,
+    /// Whether somebody asked for that: the end of the server stops a task, too, which then goes on after the next start.
+    unwanted: AtomicBool,
     progress: Mutex<Option<Arc<dyn Progress>>>,
     outcome: Mutex<Option<Outcome>>,
     ended: Condvar,
@@ -48,9 +50,10 @@ impl Task {
             start_ms: spec.started_ms.unwrap_or(now),
             before: Duration::from_millis(spec.started_ms.map_or(0, |started| now.saturating_sub(started))),
             progress: Mutex::new(spec.progress.clone()),
-            spec,
             started: Instant::now(),
-            cancelled: Arc::new(AtomicBool::new(false)),
+            cancelled: Arc::new(AtomicBool::new(spec.is_unwanted)),
+            unwanted: AtomicBool::new(spec.is_unwanted),
+            spec,
             outcome: Mutex::new(None),
             ended: Condvar::new(),
         }
@@ -73,6 +76,16 @@ impl Task {
             // A job that sleeps to keep its pace has nothing to wait for any more.
             progress.rethrottle(f64::INFINITY);
         }
+    }
+
+    /// Notes that somebody asks the task to stop.
+    pub(crate) fn give_up(&self) {
+        self.unwanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked the task to stop.
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.unwanted.load(Ordering::Relaxed)
     }
 
     /// The flag that is set when the task is to stop.

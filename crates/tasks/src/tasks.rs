@@ -71,7 +71,7 @@ impl Tasks {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let task = self.register(number, spec)?;
         if task.spec.persistent
-            && let Err(error) = self.store.write(number, &record::running(&task, task.spec.resume.clone()))
+            && let Err(error) = self.store.write(number, || record::running(&task, task.spec.resume.clone()))
         {
             self.running.lock().remove(&number);
             return Err(error);
@@ -109,8 +109,15 @@ impl Tasks {
         Err(EngineError::Rejected { queue: "tasks", capacity: MOST_WAITING })
     }
 
-    /// Asks a task and its parts to stop.
+    /// Asks a task and its parts to stop. What goes on after a crash does not forget that.
     pub fn cancel(&self, task: &Task) {
+        task.give_up();
+        // Before it is told to stop, as it may end at once.
+        if task.spec.persistent
+            && let Err(error) = self.store.change_running(task.number, record::mark_unwanted)
+        {
+            tracing::warn!(%error, task = task.id(), "it is not noted that a task is cancelled; it stops if the server goes on");
+        }
         task.cancel();
         self.cancel_parts(task.number);
     }
@@ -168,7 +175,7 @@ impl Tasks {
 
     /// Sets down that a task was interrupted for good.
     pub fn give_up(&self, number: u64, record: &Value) {
-        if let Err(error) = self.store.write(number, &record::interrupted(record)) {
+        if let Err(error) = self.store.write(number, || record::interrupted(record)) {
             tracing::warn!(%error, number, "an interrupted task cannot be written down");
         }
     }

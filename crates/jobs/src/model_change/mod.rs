@@ -204,8 +204,7 @@ pub(crate) fn restart(
     let handle = found.ok_or_else(|| EngineError::internal("the index of the task is gone"))?;
     let pace = saved["requests_per_second"].as_f64().unwrap_or(f64::INFINITY);
     let (progress, task, fill) = prepared(service, handle, handle.claim_filling()?, pace)?;
-    let opaque_id = record["task"]["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
-    let task = task.opaque_id(opaque_id).started_at(record["task"]["start_time_in_millis"].as_u64());
+    let task = task.recorded(record);
     tracing::info!(number, index = handle.name, "a change of a model goes on where it stopped");
     let task = service.tasks.restart(number, task, move |context| fill.run(context))?;
     *progress.filling.task.lock() = Some(task.id());

@@ -1,6 +1,7 @@
 //! `GET|POST /{index}/_explain/{id}`: whether and why a document matches a query.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use sparrow_index::query::{Explanation, SearchOptions, TotalHits};
 use sparrow_query::{Query, QueryKind};
@@ -47,8 +48,9 @@ pub fn explain_document(
         }
     };
     let source = uri::source(params);
-    encode(service, &handles, &mut [&mut query], &request.caller, cancel.flag(), None)?;
     let target = target(service, searched);
+    let mappings = [Arc::clone(target.snapshot.mapping())];
+    encode(service, &handles, &mappings, &mut [&mut query], &request.caller, cancel.flag(), None)?;
     if !target.default_fields.is_empty() {
         resolve::set_default_fields(&mut query, &target.default_fields);
     }

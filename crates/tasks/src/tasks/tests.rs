@@ -171,6 +171,45 @@ fn a_task_that_was_running_is_found_after_a_crash() {
 }
 
 #[test]
+fn that_a_task_was_cancelled_is_not_forgotten_over_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = || TaskSpec::new("x", "d").cancellable().persistent();
+    {
+        let tasks = open(&folder);
+        let me = spec().opaque_id(Some("me".into())).resumable(json!({"at": 0}));
+        let handle = tasks
+            .spawn(me, |context| {
+                // Nobody waits for it to end before the server does.
+                while !context.is_closing() {
+                    std::thread::yield_now();
+                }
+                context.checkpoint(json!({"at": 5}))?;
+                Err(EngineError::Cancelled)
+            })
+            .unwrap();
+        assert_eq!(tasks.unfinished()[0].1.get("unwanted"), None);
+        tasks.cancel(&tasks.running()[0]);
+        assert_eq!(tasks.unfinished()[0].1["unwanted"], true);
+        tasks.close();
+        assert!(handle.wait(&|| false).is_err());
+    }
+    let tasks = open(&folder);
+    let (number, record) = tasks.unfinished().remove(0);
+    assert_eq!(record["resume"], json!({"at": 5}));
+    let handle = tasks.restart(number, spec().recorded(&record), |context| {
+        assert_eq!(context.opaque_id().as_deref(), Some("me"));
+        Ok(json!({"was_cancelled": context.is_cancelled(), "is_closing": context.is_closing()}))
+    });
+    let result = handle.unwrap().wait(&|| false).unwrap();
+    assert_eq!(result, json!({"was_cancelled": true, "is_closing": false}));
+    let kept = tasks.kept(number).unwrap().unwrap();
+    assert_eq!((&kept["task"]["cancelled"], &kept["state"]), (&json!(true), &json!("completed")));
+    // Nothing is written over a result.
+    tasks.cancel(&crate::task::Task::new(number, "n", spec()));
+    assert_eq!(tasks.kept(number).unwrap().unwrap(), kept);
+}
+
+#[test]
 fn a_panic_is_an_error_of_the_task() {
     let folder = tempfile::tempdir().unwrap();
     let tasks = open(&folder);
@@ -184,7 +223,7 @@ fn old_results_go() {
     let tasks = open(&folder);
     let surplus = 5;
     for number in 1..=KEPT_RESULTS as u64 + surplus {
-        tasks.store.write(number, &json!({"state": "completed"})).unwrap();
+        tasks.store.write(number, || json!({"state": "completed"})).unwrap();
     }
     tasks.store.trim(&|number| number == 2);
     let store = &tasks.store;
