@@ -75,6 +75,7 @@ async function build(platform) {
     RUSTFLAGS: flags(platform),
     // zig would take a much newer one.
     MACOSX_DEPLOYMENT_TARGET: OLDEST_MACOS,
+    ...(platform.os === 'win32' ? { LIBNODE_PATH: emptyLibrary() } : {}),
   };
   const own = output('rustc', ['--print', 'target-libdir', '--target', triple])?.trim();
   if (own !== undefined && existsSync(own)) {
@@ -84,6 +85,17 @@ async function build(platform) {
     await mustRun('cargo', [...args, '-Z', 'build-std=std,panic_unwind'], { env: { ...env, ...source } });
   }
   return join(FOLDER, triple, 'release', libraryFile(platform.os));
+}
+
+/**
+ * A folder with a library `node` in which there is nothing. The addon looks Node's functions up when it is loaded (the feature
+ * `dyn-symbols` of napi), but napi's build script wants a library to link all the same, and looks for a DLL beside it.
+ */
+function emptyLibrary() {
+  const folder = join(TOOLS, 'libnode');
+  mkdirSync(folder, { recursive: true });
+  for (const name of ['libnode.dll', 'libnode.dll.a']) writeFileSync(join(folder, name), '!<arch>\n');
+  return folder;
 }
 
 /** The Debian package that another one needs and whose name begins so. */
