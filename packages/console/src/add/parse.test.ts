@@ -27,7 +27,7 @@ describe('a file is read', () => {
   });
 
   it('unless it is no text', () => {
-    expect(() => readFile('book.xlsx', 'PK\u0003\u0004\u0014\0\u0006\0')).toThrow('This is no text in UTF-8');
+    expect(() => readFile('book.xlsx', 'PK\u0003\u0004\u0014\0\u0006\0')).toThrow('This is not a text in UTF-8');
     expect(() => readFile('paper.pdf', '%PDF-1.4\n%\uFFFD\uFFFD\uFFFD\uFFFD\n1 0 obj')).toThrow('as plain text');
     // A letter here and there is another encoding; the rest can be read.
     const table = readFile('x.csv', `title,text\nOne,"${'plain words '.repeat(20)}caf\uFFFD"\n`);

@@ -31,7 +31,7 @@ const LOOKED_AT = 100_000;
 /** Largest share of characters that no text in UTF-8 has. */
 const MOST_FOREIGN = 0.02;
 const NO_TEXT =
-  'This is no text in UTF-8. Save a spreadsheet as CSV in UTF-8, and a PDF or a document as plain text; then drop that here.';
+  'This is not a text in UTF-8. Save a spreadsheet as CSV in UTF-8, or a PDF or other document as plain text, and drop that.';
 
 /** @throws Error, in words for people, if there is nothing in the file that could be a document */
 export function readFile(name: string, text: string): Table {
