@@ -117,6 +117,16 @@ describe('a file of JSON lines', () => {
     expect(await found({ semantic: { field: 'note_semantic', query: 'lava' } })).toHaveLength(1);
   });
 
+  it('is not loaded where a column that meaning is searched in is not there', async () => {
+    const path = await file('typo.csv', 'id,text\n1,Blue whales are large animals.\n');
+    const { code, stderr } = await run(path, '--semantic', 'body');
+    expect([code, stderr]).toEqual([
+      1,
+      `sparrow: ${path}: there is no column [body] for --semantic; the columns are id, text\n`,
+    ]);
+    expect((await server.request('HEAD', '/typo')).status).toBe(404);
+  });
+
   it('has sparse and dense vectors of those fields, or one kind where that is asked for', async () => {
     const path = await file('kinds.jsonl', lines([{ text: 'Blue whales are large animals.' }]));
     const endpoints = async (index: string, ...args: string[]) => {

@@ -162,6 +162,27 @@ it('a method of the client sends what curl sends; only what Elasticsearch does n
   expect(count).toBeGreaterThan(60);
 });
 
+/** What no page has as an example so far. */
+it.each([
+  'localhost:9200/_ml/trained_models/.sparse_encoder_model_2/_stats',
+  'localhost:9200/tips/_explain/1?q=title:bread',
+  `localhost:9200/tips/_explain/1 -d '{ "query": { "match": { "text": "yeast" } } }'`,
+  '-X POST localhost:9200/tips/_pit?keep_alive=1m',
+  `localhost:9200/_search -d '{ "pit": { "id": "abc", "keep_alive": "1m" } }'`,
+  `-X DELETE localhost:9200/_pit -d '{ "id": "abc" }'`,
+  `localhost:9200/_mtermvectors -d '{ "docs": [{ "_index": "tips", "_id": "1" }] }'`,
+  `localhost:9200/tips/_mtermvectors -d '{ "ids": ["1", "2"] }'`,
+  'localhost:9200/tips/_termvectors/1',
+  `localhost:9200/tips/_termvectors/1 -d '{ "fields": ["text"] }'`,
+  `localhost:9200/tips/_termvectors -d '{ "doc": { "text": "yeast" } }'`,
+])('the client has a method for %s', async (words) => {
+  const text = `es ${words.replace(/localhost\S+/, "'$&'")}\n`;
+  const [request] = requestsOf(text) ?? [];
+  const js = translated(text)?.js ?? '';
+  expect(js).not.toContain('transport.request');
+  expect(await sentBy(js)).toEqual([{ method: request?.method, ...placeOf(request?.path ?? ''), body: request?.body }]);
+});
+
 it('an answer that is not as shown is told', () => {
   const shown = (language: string, text: string) => ({ language, mark: 'answer', text, line: 1, joined: true });
   expect(difference('a 12 c\n', shown('text', 'a … c'))).toBeUndefined();

@@ -78,7 +78,10 @@ function stopOnSignals(server: RunningServer): void {
 
 /** One line for what a person can mend, a stack for what only we can. */
 function explain(error: unknown): string {
-  if (error instanceof EngineError) return error.reason;
+  if (error instanceof EngineError) {
+    const isTaken = error.reason.endsWith('is in use by another process');
+    return isTaken ? `${error.reason}: is another server running? Pass --data to use another one.` : error.reason;
+  }
   const known = [ConfigError, BindingError, StoredFileError, UsageError, CommandError, SparrowError];
   if (error instanceof Error && known.some((kind) => error instanceof kind)) return error.message;
   // The package for clusters is loaded only where there is one, so its errors are known by name.

@@ -26,6 +26,15 @@ describe('a file is read', () => {
     expect(() => readFile('x.json', '  ')).toThrow('The file is empty');
   });
 
+  it('unless it is no text', () => {
+    expect(() => readFile('book.xlsx', 'PK\u0003\u0004\u0014\0\u0006\0')).toThrow('This is not a text in UTF-8');
+    expect(() => readFile('paper.pdf', '%PDF-1.4\n%\uFFFD\uFFFD\uFFFD\uFFFD\n1 0 obj')).toThrow('as plain text');
+    // A letter here and there is another encoding; the rest can be read.
+    const table = readFile('x.csv', `title,text\nOne,"${'plain words '.repeat(20)}caf\uFFFD"\n`);
+    expect(table.documents).toHaveLength(1);
+    expect(table.left).toEqual([expect.stringContaining('UTF-8')]);
+  });
+
   it('as JSON lines, saying what is left out', () => {
     const table = readFile('x.jsonl', '{"index":{"_index":"a"}}\n{"a":1}\nnonsense\n{"a":2}\n');
     expect(table.documents.map(({ source }) => source)).toEqual([{ a: 1 }, { a: 2 }]);
@@ -42,6 +51,7 @@ describe('a file is read', () => {
       { id: '8', source: { id: 8, title: 'Three' } },
     ]);
     expect(documents('x.tsv', 'a\tb\n1\tx\n')).toEqual([{ id: undefined, source: { a: 1, b: 'x' } }]);
+    expect(readFile('x.csv', 'a,b\n1,2\n3,4,5\n').left).toEqual(['what row 3 has behind its 2 columns']);
     // Leading zeros are no number's.
     expect(documents('x.csv', 'zip,a\n01234,b\n')).toMatchObject([{ source: { zip: '01234', a: 'b' } }]);
   });

@@ -26,19 +26,34 @@ const LONGEST_KEYWORD = 60;
 /** Most paragraphs of a text that go into one document, in words. */
 const WORDS_OF_PART = 200;
 const ID_COLUMNS = ['_id', 'id'];
+/** Characters by which a file is judged to be a text. */
+const LOOKED_AT = 100_000;
+/** Largest share of characters that no text in UTF-8 has. */
+const MOST_FOREIGN = 0.02;
+const NO_TEXT =
+  'This is not a text in UTF-8. Save a spreadsheet as CSV in UTF-8, or a PDF or other document as plain text, and drop that.';
 
 /** @throws Error, in words for people, if there is nothing in the file that could be a document */
 export function readFile(name: string, text: string): Table {
   const plain = text.replace(/^\uFEFF/, '');
   if (plain.trim() === '') throw new Error('The file is empty.');
+  const foreign = shareOfForeign(plain);
+  if (foreign > MOST_FOREIGN) throw new Error(NO_TEXT);
   const format = formatOf(name, plain);
-  const left: string[] = [];
+  const left: string[] = foreign > 0 ? ['letters that are not UTF-8: save the file as UTF-8 to keep them'] : [];
   const sources = { JSON: fromJson, 'JSON lines': fromLines, CSV: fromCsv, text: fromText }[format](plain, left, name);
   if (sources.length === 0) throw new Error(`There is no document in this ${format} file.`);
   return { format, documents: withIds(sources), columns: columnsOf(sources), left };
 }
 
 type Source = Record<string, unknown>;
+
+/** The share of characters that stand for bytes of something else than a text in UTF-8; one NUL is enough to be sure. */
+function shareOfForeign(text: string): number {
+  const begin = text.slice(0, LOOKED_AT);
+  if (begin.includes('\0')) return 1;
+  return (begin.match(/\uFFFD/g)?.length ?? 0) / begin.length;
+}
 
 function formatOf(name: string, text: string): Format {
   const ending = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
@@ -117,8 +132,7 @@ function fromCsv(text: string, left: string[], name: string): Source[] {
   );
   return rows.flatMap((row, line) => {
     if (row.length === 1 && row[0]?.trim() === '') return [];
-    if (row.length > names.length)
-      left.push(`line ${line + 2} has ${row.length} values for ${names.length} columns: the last ones`);
+    if (row.length > names.length) left.push(`what row ${line + 2} has behind its ${names.length} columns`);
     const values = names.flatMap((one, at): [string, unknown][] => {
       const value = row[at]?.trim() ?? '';
       return value === '' ? [] : [[one, numeric[at] === true ? Number(value) : value]];

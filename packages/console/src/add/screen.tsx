@@ -2,9 +2,10 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 
-import { Refused, call } from '../lib/api';
+import { Refused, call, optional } from '../lib/api';
 import { bytes, count, duration, plural } from '../lib/format';
 import { foreignLanguage } from '../lib/language';
+import { useLoad } from '../lib/load';
 import { address } from '../lib/route';
 import { Icon } from '../shell/icons';
 import { Head, Note, Problem, Progress, Raw } from '../shell/parts';
@@ -32,7 +33,7 @@ export function AddScreen(): JSX.Element {
     try {
       if (file.size > LARGEST) {
         throw new Error(
-          `The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. Cut it, or send it with curl to _bulk.`,
+          `The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. Load it on the command line: sparrow import ${name}`,
         );
       }
       setChosen({ name, size: file.size, table: readFile(name, await file.text()) });
@@ -117,7 +118,7 @@ function Choose({ onFile }: { readonly onFile: (name: string, file: Blob) => voi
           />
         </label>
         <button class="quiet" disabled={text.trim() === ''}>
-          Take it
+          Use this text
         </button>
       </form>
     </>
@@ -142,6 +143,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
   const [dense, setDense] = useState(true);
   const [run, setRun] = useState<Run>();
   const stop = useRef<AbortController | undefined>(undefined);
+  const { value: present = {} } = useLoad(() => optional<Record<string, unknown>>({}, 'GET', '/_mapping'), []);
   const foreign = foreignLanguage(
     table.documents
       .slice(0, 20)
@@ -237,6 +239,14 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           }}
         />
       </label>
+      {Object.hasOwn(present, index) && (
+        <Note kind="warn">
+          There is an index <b>{index}</b> already. The documents are added to it, and its fields stay as they are.{' '}
+          {table.documents.some(({ id }) => id === undefined)
+            ? 'Without a column id, whose values are all different, a file that is added twice is in it twice.'
+            : 'Documents with the same id are replaced.'}
+        </Note>
+      )}
       <fieldset class="columns">
         <legend>What is searched by meaning?</legend>
         {table.columns.map(({ name, example }) => (
@@ -389,7 +399,6 @@ function indexName(file: string): string {
   return name === '' ? 'my-data' : name;
 }
 
-/** How the first text begins: a question that finds something. */
 /** Longest value that shows what a column holds. */
 const EXAMPLE = 90;
 
@@ -397,6 +406,7 @@ function beginning(example: string): string {
   return example.length <= EXAMPLE ? example : `${example.slice(0, EXAMPLE)}…`;
 }
 
+/** How the first text begins: a question that finds something. */
 function exampleQuestion({ table }: Chosen): string {
   const column = table.columns.find(({ isText }) => isText)?.name;
   const text = column === undefined ? '' : table.documents[0]?.source[column];

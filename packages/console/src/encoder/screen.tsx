@@ -86,8 +86,8 @@ export function EncoderScreen(): JSX.Element {
         )}
       </Head>
       <p class="intro">
-        A sparse model reads a text and names the words that matter in it, and words that would as well have been said:
-        each with a weight. Two texts match by the tokens that they share.
+        A sparse model turns a text into tokens with weights: the words that matter in it, and others that could have
+        been said instead. Two texts match by the tokens that they share.
       </p>
       <div class="pair">
         <label>
@@ -132,8 +132,8 @@ export function EncoderScreen(): JSX.Element {
       )}
       {(a?.isTruncated === true || b?.isTruncated === true) && (
         <Note kind="warn">
-          The text is longer than the model reads (512 tokens): its end is left out. Fields of type semantic_text cut
-          long texts into passages.
+          The text is longer than the model reads, and was truncated after 512 tokens. Fields of type semantic_text
+          split long texts into passages.
         </Note>
       )}
       <Problem text={error} />

@@ -194,7 +194,7 @@ function Documents({ index }: { readonly index: Index }): JSX.Element {
               setFrom(Math.max(0, from - PAGE));
             }}
           >
-            Before
+            Previous
           </button>
           {total === 0
             ? 'no document'
@@ -218,7 +218,7 @@ function Documents({ index }: { readonly index: Index }): JSX.Element {
 const MEANS: Readonly<Record<string, string>> = {
   text: 'searched by words',
   match_only_text: 'searched by words',
-  semantic_text: 'cut into passages and searched by meaning',
+  semantic_text: 'split into passages and searched by meaning',
   sparse_vector: 'token weights',
   rank_features: 'token weights',
   dense_vector: 'vectors',

@@ -92,7 +92,11 @@ export function KeysScreen(): JSX.Element {
               ) : (
                 <Sure
                   label="End"
-                  question="Requests with it are refused at once. End it?"
+                  question={
+                    me?.api_key?.id === key.id
+                      ? 'You are signed in with this key: it is refused at once, here as well. End it?'
+                      : 'Requests with it are refused at once. End it?'
+                  }
                   onYes={() => {
                     end(key.id);
                   }}
@@ -118,7 +122,7 @@ function rightsOf(roles: Readonly<Record<string, Role>>): string {
     ...(cluster.length === 0 ? [] : [`${cluster.join(', ')} on the server`]),
   ]);
   return parts.length === 0
-    ? 'no roles of its own: may do whatever the key may that made it (the owner key: everything)'
+    ? 'no limits of its own: the owner key may do everything, another key what the key may that made it'
     : `may: ${parts.join('; ')}`;
 }
 

@@ -54,7 +54,7 @@ export async function send(method: string, path: string, body?: string, options:
   const key = options.key ?? storedKey();
   if (key === '') throw new Refused('Enter a key first.', 401);
   if (!KEY.test(key)) {
-    throw new Refused('The key is one word of letters and digits, as the first start printed it.', 401);
+    throw new Refused('A key is one word of letters and digits, as in the file owner.key of the data directory.', 401);
   }
   const headers: Record<string, string> = { Authorization: `ApiKey ${key}` };
   if (body !== undefined) headers['Content-Type'] = bodyType(path);
@@ -140,5 +140,7 @@ export function sentences(answer: unknown): string {
       [cause, shards?.[0]?.reason].filter((part) => part !== undefined),
     );
   }
-  return [...new Set(lines)].join('\n');
+  // That they failed is nothing that one could mend where it is known why.
+  const causes = lines.filter((line) => line !== 'all shards failed');
+  return [...new Set(causes.length > 0 ? causes : lines)].join('\n');
 }

@@ -46,7 +46,11 @@ interface Stats {
 interface Endpoint {
   readonly inference_id: string;
   readonly task_type: string;
-  readonly service_settings?: { readonly model_id?: string };
+  readonly service_settings?: {
+    readonly model_id?: string;
+    readonly sparse_inference_id?: string;
+    readonly dense_inference_id?: string;
+  };
 }
 
 const WATCH_MS = 2000;
@@ -114,7 +118,7 @@ export function ModelsScreen(): JSX.Element {
                 <tr>
                   <th>Endpoint</th>
                   <th>Task</th>
-                  <th>Model</th>
+                  <th>Model, or endpoints</th>
                 </tr>
               </thead>
               <tbody>
@@ -124,7 +128,7 @@ export function ModelsScreen(): JSX.Element {
                       <code>{id}</code>
                     </td>
                     <td>{task.replaceAll('_', ' ')}</td>
-                    <td>{settings?.model_id ?? ''}</td>
+                    <td>{modelOf(settings)}</td>
                   </tr>
                 ))}
               </tbody>
@@ -134,6 +138,15 @@ export function ModelsScreen(): JSX.Element {
       )}
     </>
   );
+}
+
+/** The model of an endpoint, or the endpoints that it asks. */
+function modelOf({
+  model_id: model,
+  sparse_inference_id: sparse,
+  dense_inference_id: dense,
+}: Endpoint['service_settings'] = {}): string {
+  return model ?? [sparse, dense].filter((id) => id !== undefined).join(' and ');
 }
 
 function totalOf({ nodes = [] }: Deployment): number {

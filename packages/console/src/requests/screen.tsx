@@ -4,8 +4,11 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 
 import { bodyType, call, parsed, send, sentences } from '../lib/api';
 import { duration } from '../lib/format';
-import { loadIndices } from '../lib/indices';
+import { type Index, loadIndices } from '../lib/indices';
 import { useLoad } from '../lib/load';
+import { MEANING_FIELD } from '../add/mapping';
+import { EXAMPLE_INDEX } from '../search/example';
+import type { Field } from '../search/fields';
 import { Copy, Head, Note } from '../shell/parts';
 import { type Endpoint, type Written, catalogOf, endpointFor, planFor, splitLine } from './catalog';
 import { completeBody, completeLine } from './complete';
@@ -31,25 +34,35 @@ const KEPT = 40;
 /** Longest body that the history keeps: a session's storage is small. */
 const LONGEST_KEPT = 20_000;
 
-const EXAMPLES: readonly (readonly [string, string, string])[] = [
-  ['Indices', 'GET /_cat/indices?v', ''],
-  [
-    'Hybrid search',
-    'GET /sparrow-example/_search',
-    '{\n  "retriever": {\n    "rrf": {\n      "query": "how to avoid pain after running"\n    }\n  }\n}',
-  ],
-  [
-    'By meaning',
-    'GET /sparrow-example/_search',
-    '{\n  "query": {\n    "semantic": {\n      "field": "meaning",\n      "query": "why does bread rise"\n    }\n  }\n}',
-  ],
-  [
-    'Expand a text',
-    'POST /_ml/trained_models/.sparse_encoder_model_2/_infer',
-    '{\n  "docs": [\n    { "text_field": "fear of open spaces" }\n  ]\n}',
-  ],
-  ['The models', 'GET /_ml/trained_models/_stats', ''],
-];
+type Example = readonly [label: string, line: string, body: string];
+
+/** Requests to begin with, to the example or else to an index that is there and can be searched by meaning. */
+function examplesFor(indices: readonly Index[]): readonly Example[] {
+  const meanings = (index: Index): Field[] => index.fields.filter(({ type }) => type === 'semantic_text');
+  const able = indices.filter((index) => meanings(index).length > 0);
+  const index = able.find(({ name }) => name === EXAMPLE_INDEX) ?? able[0];
+  const name = index?.name ?? EXAMPLE_INDEX;
+  const field = (index === undefined ? undefined : meanings(index)[0]?.name) ?? MEANING_FIELD;
+  return [
+    ['Indices', 'GET /_cat/indices?v', ''],
+    [
+      'Hybrid search',
+      `GET /${name}/_search`,
+      json({ retriever: { rrf: { query: 'how to avoid pain after running' } } }),
+    ],
+    ['By meaning', `GET /${name}/_search`, json({ query: { semantic: { field, query: 'why does bread rise' } } })],
+    [
+      'Expand a text',
+      'POST /_ml/trained_models/.sparse_encoder_model_2/_infer',
+      json({ docs: [{ text_field: 'fear of open spaces' }] }),
+    ],
+    ['The models', 'GET /_ml/trained_models/_stats', ''],
+  ];
+}
+
+function json(value: object): string {
+  return JSON.stringify(value, null, 2);
+}
 
 function history(): Past[] {
   const stored = parsed(sessionStorage.getItem(HISTORY) ?? '[]');
@@ -132,7 +145,7 @@ export function RequestsScreen(): JSX.Element {
   return (
     <>
       <Head title="Requests">
-        <a class="button quiet" href="/_openapi.json">
+        <a class="button quiet" href="/_docs/api">
           All endpoints
         </a>
       </Head>
@@ -154,7 +167,9 @@ export function RequestsScreen(): JSX.Element {
             />
             <button disabled={busy}>Send</button>
           </div>
-          <p class="small about">{endpoint === undefined ? 'no such endpoint yet' : endpoint.summary}</p>
+          <p class="small about">
+            {endpoint === undefined ? 'no endpoint has this method and path' : endpoint.summary}
+          </p>
           <Suggesting
             label="Body"
             isLong
@@ -193,7 +208,7 @@ export function RequestsScreen(): JSX.Element {
                 setBody(layOut(body));
               }}
             >
-              Lay out
+              Format
             </button>
             <CopyAs written={written} noBody={noBody} />
           </div>
@@ -207,7 +222,7 @@ export function RequestsScreen(): JSX.Element {
       <section class="past">
         <h2>Examples</h2>
         <div class="chips">
-          {EXAMPLES.map(([label, one, itsBody]) => (
+          {examplesFor(known?.indices ?? []).map(([label, one, itsBody]) => (
             <button
               key={label}
               type="button"

@@ -16,9 +16,10 @@ interface Props {
   readonly index: Index;
   readonly known: Known;
   readonly text: string;
+  readonly filter: string;
 }
 
-export function Board({ results, ways, index, known, text }: Props): JSX.Element {
+export function Board({ results, ways, index, known, text, filter }: Props): JSX.Element {
   const board = useRef<HTMLDivElement>(null);
   const [lit, setLit] = useState<string>();
   const [open, setOpen] = useState<{ hit: Hit; way: Way }>();
@@ -43,7 +44,10 @@ export function Board({ results, ways, index, known, text }: Props): JSX.Element
               </span>
             </header>
             {result.hits.length === 0 && (
-              <p class="none">{result.way.kind === 'words' ? 'No document has these words.' : 'Nothing was found.'}</p>
+              <p class="none">
+                {result.way.kind === 'words' ? 'No document has these words' : 'Nothing was found'}
+                {filter.trim() === '' ? '' : ` where ${filter.trim()}`}.
+              </p>
             )}
             <ol>
               {result.hits.map((hit) => (
@@ -85,7 +89,7 @@ export function Board({ results, ways, index, known, text }: Props): JSX.Element
 }
 
 const PHASES: Readonly<Record<string, string>> = {
-  tokenize_in_nanos: 'cutting into tokens',
+  tokenize_in_nanos: 'splitting into tokens',
   queue_in_nanos: 'waiting for the model',
   infer_in_nanos: 'the model',
   search_in_nanos: 'searching',

@@ -70,6 +70,9 @@ export function Detail(props: Props): JSX.Element {
         </dl>
       )}
       <Problem text={error} />
+      {way.kind === 'hybrid' && whys !== undefined && (
+        <p class="small">The hybrid score adds up what the places of this document in these lists are worth:</p>
+      )}
       {whys?.map((why) => (
         <WhyTable key={why.kind} why={why} />
       ))}

@@ -38,10 +38,12 @@ export const LABELS: Readonly<Record<Kind, string>> = {
 };
 
 export const HINTS: Readonly<Record<Kind, string>> = {
-  words: 'BM25: the words of the question, as they stand',
-  meaning: 'Learned sparse vectors: the question and the texts, expanded by a model',
-  dense: 'Nearest vectors: one point for each text',
-  hybrid: 'All lists fused by ranks (RRF): usually better than each of them',
+  words: 'Texts with the words of the question, as they stand (BM25)',
+  meaning:
+    'Texts that mean the same in other words: a model expands question and texts into weighted tokens (sparse vectors)',
+  dense:
+    'Texts that mean the same in other words: a model turns question and texts into points, and the nearest are found (dense vectors)',
+  hybrid: 'All of these lists fused by their ranks (RRF): usually better than each of them',
 };
 
 /** The inference endpoint that makes a sparse and a dense vector of each passage. */

@@ -171,6 +171,7 @@ function Searching({
             <input
               value={filter}
               placeholder="field:value"
+              title={`As in topic:orders AND year:[2020 TO *]. The fields: ${index?.fields.map(({ name: one }) => one).join(', ') ?? ''}`}
               spellcheck={false}
               onChange={(event) => {
                 setFilter(event.currentTarget.value);
@@ -215,7 +216,7 @@ function Searching({
       <Problem text={error} />
       {index !== undefined && results.length > 0 && text.trim() !== '' && (
         <>
-          <Board results={results} ways={ways} index={index} known={known} text={text} />
+          <Board results={results} ways={ways} index={index} known={known} text={text} filter={filter} />
           {results.some(({ hits }) => hits.length === size) && (
             <button
               type="button"
@@ -248,18 +249,20 @@ function Start({
         <p>
           Ask <b>{index.name}</b> something. A question in your own words shows best what search by meaning does.
         </p>
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => {
-            go('add');
-          }}
-        >
-          Add other data
-        </button>
-        <button type="button" class="quiet" onClick={onReload}>
-          Look for new indices
-        </button>
+        <div class="buttons">
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              go('add');
+            }}
+          >
+            Add other data
+          </button>
+          <button type="button" class="quiet" onClick={onReload}>
+            Look for new indices
+          </button>
+        </div>
       </div>
     );
   }

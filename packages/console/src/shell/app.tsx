@@ -192,7 +192,9 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }): JSX.Eleme
     <form class="sign-in" onSubmit={submit}>
       <Bird />
       <h1>Search by meaning</h1>
-      <p>Every request carries a key. The server printed the owner key when it first started, and left it in a file:</p>
+      <p>
+        Every request carries a key. The first start of the server left the owner key in a file of its data directory:
+      </p>
       <pre>cat data/owner.key</pre>
       <label>
         API key

@@ -57,7 +57,7 @@ export function TasksScreen(): JSX.Element {
         Reindexing, updates and deletions by query, upgrades and other long work. A task goes on after a restart.
       </p>
       <Problem text={error ?? failure} />
-      {running?.length === 0 && <Note>Nothing runs.</Note>}
+      {running?.length === 0 && <Note>No task is running.</Note>}
       <ul class="tasks">
         {running?.map((task) => (
           <TaskCard

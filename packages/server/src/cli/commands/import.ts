@@ -89,6 +89,8 @@ const CHECKPOINT_MS = 2000;
 const MOST_CHECKPOINTS = 100;
 /** Refused documents that are told one by one. */
 const MOST_TOLD = 10;
+/** Columns that are named to who asked for one that is not there. */
+const MOST_NAMED = 20;
 /** Longest `_id`, as in Elasticsearch. */
 const MOST_ID_BYTES = 512;
 
@@ -372,10 +374,13 @@ class Import {
 
   /** Makes the index, or gives the one that is there the fields that are asked for. */
   async #prepare(): Promise<void> {
-    const { semantic = [], vectors } = this.#options;
+    const { semantic = [], vectors, pipeline } = this.#options;
     const rows = this.#format === 'jsonl' || this.#file === '-' ? [] : await this.#sample();
     this.#types = columnTypes(rows);
     if (semantic.includes('')) throw new UsageError('--semantic needs the name of a field');
+    // A pipeline may make a field that the file does not have.
+    const missing = pipeline === undefined && rows.length > 0 && semantic.find((name) => !this.#types.has(name));
+    if (typeof missing === 'string') throw new CommandError(noColumn(missing, [...this.#types.keys()]));
     const inference_id = ENDPOINTS[vectors ?? 'hybrid'];
     const properties: Properties = {
       ...columnProperties(this.#types),
@@ -499,6 +504,11 @@ function mayOnlyAdd({ status, message }: SparrowError): boolean {
 function forbidden(error: unknown): void {
   if (error instanceof SparrowError && (error.status === 403 || error.status === 404)) return;
   throw error;
+}
+
+function noColumn(name: string, columns: readonly string[]): string {
+  const more = columns.length > MOST_NAMED ? ' …' : '';
+  return `there is no column [${name}] for --semantic; the columns are ${columns.slice(0, MOST_NAMED).join(', ')}${more}`;
 }
 
 function semanticField(field: string): string {

@@ -131,7 +131,7 @@ const FIELDS = [
       index_options: object({ dense_vector: dense, sparse_vector: sparse }),
       model_settings: { ...open(), description: 'what the model makes; filled in by the first document' },
     },
-    'A text of any length, cut into passages and searched by meaning.',
+    'A text of any length, split into passages and searched by meaning.',
   ),
   field(['alias'], { path: text() }, 'Another name of a field.'),
   object(
