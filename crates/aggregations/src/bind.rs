@@ -30,6 +30,15 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// The field of an aggregation, by its number.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn field_of(&self, id: usize) -> Result<&Resolved, AggregationError> {
+        let field = self.fields.get(&id);
+        field.ok_or_else(|| AggregationError::Execution(format!("aggregation number {id} was not bound")))
+    }
+
     /// Binds aggregations and all below them.
     ///
     /// # Errors

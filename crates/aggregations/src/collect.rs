@@ -4,43 +4,19 @@
 //! the documents on to those below it, with the numbers of its own. What comes out is in keys that mean the same in
 //! every segment and index.
 
-use tantivy::SegmentReader;
-
 use super::ast::{Aggregation, AggregationKind};
-use super::bind::Bound;
 use super::error::AggregationError;
 use super::groups::Groups;
 use super::key::Key;
-use super::limits::Budget;
 use super::metrics::Metric;
 use super::partial::{Bucket, Partial};
+use super::segment_context::SegmentContext;
 use super::slots::Slots;
-use sparrow_index::SegmentSnapshot;
 
 /// Documents of a block.
 const BLOCK: usize = 4096;
 /// Codes of documents that are listed at once.
 const MOST_CODES: usize = 1 << 18;
-
-/// What aggregations read of a segment.
-pub struct SegmentContext<'a> {
-    /// tantivy's part.
-    pub reader: &'a SegmentReader,
-    /// Our part.
-    pub segment: &'a SegmentSnapshot,
-    /// Position of the segment.
-    pub ord: u32,
-    /// Position of the index among those searched.
-    pub target: usize,
-    /// The index's part of the request.
-    pub bound: &'a Bound,
-    /// Score of each document, if they are needed.
-    pub scores: Option<&'a [f32]>,
-    /// Milliseconds since the epoch.
-    pub now: i64,
-    /// What the request may take.
-    pub budget: &'a Budget<'a>,
-}
 
 /// Aggregates the documents of a segment; those in `global` are all live ones.
 pub fn collect_segment(

@@ -7,12 +7,12 @@ use serde_json::Value;
 use tantivy::columnar::TermOrdHit;
 
 use super::ast::{Composite, CompositeSource, Group};
-use super::collect::SegmentContext;
 use super::error::AggregationError;
 use super::fields::{Kind, Resolved};
-use super::groups::{interval_of, lookup, once};
 use super::key::Key;
-use super::rounding::Rounder;
+use super::rounding::{Rounder, interval_of};
+use super::segment_context::SegmentContext;
+use super::slots::once;
 use super::values::{Scratch, Values};
 
 /// Most buckets of a composite aggregation that one document is in.
@@ -68,7 +68,7 @@ impl<'a> CompositeGroups<'a> {
                 Group::Interval(interval) => GroupOf::Interval(*interval),
                 Group::Date(rounding) => GroupOf::Date(Rounder::new(rounding.clone())),
             };
-            let field = lookup(context.bound, source.id)?;
+            let field = context.bound.field_of(source.id)?;
             let values = field.open(context.reader)?;
             sources.push(CompositeGroup { values, group, kind: field.kind, found: Vec::new() });
             fields.push(field);

@@ -4,13 +4,14 @@ use rustc_hash::FxHashSet;
 
 use super::ast::{Adjacency, Aggregation, AggregationKind};
 use super::bind::Bound;
-use super::collect::SegmentContext;
 use super::composite::CompositeGroups;
 use super::error::AggregationError;
 use super::fields::Resolved;
 use super::key::Key;
-use super::rounding::Rounder;
+use super::rounding::{Rounder, interval_of};
+use super::segment_context::SegmentContext;
 use super::select::Allowed;
+use super::slots::once;
 use super::values::{Scratch, Values};
 
 /// The buckets of one aggregation in one segment.
@@ -40,7 +41,7 @@ impl<'a> Groups<'a> {
     ) -> Result<Option<Self>, AggregationError> {
         let bound: &'a Bound = context.bound;
         let id = aggregation.id;
-        let field = || -> Result<&'a Resolved, AggregationError> { lookup(bound, id) };
+        let field = || -> Result<&'a Resolved, AggregationError> { bound.field_of(id) };
         let open = || field()?.open(context.reader);
         let kind = match &aggregation.kind {
             AggregationKind::Terms(terms) => {
@@ -253,26 +254,4 @@ impl<'a> Groups<'a> {
 fn sets_of(bound: &Bound, id: usize, ord: u32) -> Vec<&[u64]> {
     let sets = bound.filters.get(&id).into_iter().flatten();
     sets.map(|set| set.get(ord as usize).map_or(&[] as &[u64], Vec::as_slice)).collect()
-}
-
-pub fn lookup(bound: &Bound, id: usize) -> Result<&Resolved, AggregationError> {
-    bound
-        .fields
-        .get(&id)
-        .ok_or_else(|| AggregationError::Execution(format!("aggregation number {id} was not bound")))
-}
-
-/// Start of the interval that a number is in.
-pub fn interval_of(value: f64, interval: f64, offset: f64) -> f64 {
-    let start = ((value - offset) / interval).floor() * interval + offset;
-    if start == 0.0 { 0.0 } else { start }
-}
-
-/// Keeps each code of a document once. More codes than documents: some have several.
-pub fn once(codes: &mut Vec<(u32, u64)>, docs: usize) {
-    let single = codes.len() <= docs && codes.windows(2).all(|pair| pair[0].0 != pair[1].0);
-    if !single {
-        codes.sort_unstable();
-        codes.dedup();
-    }
 }

@@ -22,6 +22,7 @@ mod partial;
 mod pipeline;
 mod reduce;
 mod rounding;
+mod segment_context;
 mod select;
 mod sketch;
 mod slots;
@@ -46,9 +47,10 @@ pub use reduce::{ReduceOptions, reduce};
 pub use rounding::{CalendarUnit, Interval, Rounding};
 
 use self::bind::Bound;
-use self::collect::{SegmentContext, collect_segment};
+use self::collect::collect_segment;
 use self::fields::{Fields, Resolved};
 use self::partial::Partial;
+use self::segment_context::SegmentContext;
 use sparrow_index::Snapshot;
 
 /// The documents of one index that are aggregated.

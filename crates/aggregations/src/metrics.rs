@@ -6,11 +6,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tantivy::DocAddress;
 
 use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, StatsKind, TopHits};
-use super::collect::SegmentContext;
 use super::error::AggregationError;
 use super::fields::Kind;
 use super::key::Key;
 use super::partial::{KahanSum, Partial, Stats, TopHit, TopList};
+use super::segment_context::SegmentContext;
 use super::sketch::{Distinct, Distribution, hash};
 use super::strings::StringStats;
 use super::values::{Scratch, Values};

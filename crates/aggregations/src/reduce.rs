@@ -13,12 +13,12 @@ use super::ast::{
 use super::composite::{after_key, compare_tuples};
 use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
-use super::groups::interval_of;
 use super::hits::HitWriter;
 use super::key::Key;
 use super::order::{check_order, sort_buckets};
 use super::partial::{Bucket, Partial, Widened, merge};
 use super::pipeline;
+use super::rounding::interval_of;
 use super::write::write_all;
 use sparrow_index::query::QueryError;
 

@@ -1,4 +1,4 @@
-//! Where the bucket of a date starts.
+//! Where the bucket of a date or a number starts.
 
 use time::{Date, Month, OffsetDateTime};
 
@@ -204,6 +204,12 @@ impl Rounder {
         }
         self.from
     }
+}
+
+/// Start of the interval that a number is in.
+pub fn interval_of(value: f64, interval: f64, offset: f64) -> f64 {
+    let start = ((value - offset) / interval).floor() * interval + offset;
+    if start == 0.0 { 0.0 } else { start }
 }
 
 #[cfg(test)]

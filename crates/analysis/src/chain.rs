@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::char_filters::{CharFilter, OffsetMap};
-use super::fast::pack;
 use super::filters::Filter;
 use super::token::{Token, Tokens, positioned};
 use super::tokenizers::Tokenizer;
@@ -72,11 +71,6 @@ impl Analyzer {
             tokens = filter.apply(tokens);
         }
         positioned(tokens)
-    }
-
-    /// What the index takes in place of a text, so that its one thread finds the terms done; `None` for analyzers that work there.
-    pub fn packed(&self, text: &str) -> Option<String> {
-        self.fast.map(|fast| pack(fast, text))
     }
 
     /// What the tokenizer makes of a text.

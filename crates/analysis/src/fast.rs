@@ -41,12 +41,19 @@ impl Tokenizer for IndexTokenizer {
     }
 }
 
+impl Analyzer {
+    /// What the index takes in place of a text, so that its one thread finds the terms done; `None` for analyzers that work there.
+    pub fn packed(&self, text: &str) -> Option<String> {
+        self.fast.map(|fast| pack(fast, text))
+    }
+}
+
 /// Ends each packed term. No word has one inside.
 const END: char = ' ';
 
 /// The terms of a text one behind the other, each with [`END`] behind it. A removed stop word leaves an empty one, as its position stays
 /// empty for phrases.
-pub(super) fn pack(fast: Fast, text: &str) -> String {
+fn pack(fast: Fast, text: &str) -> String {
     let mut packed = String::with_capacity(text.len() + 1);
     let mut term = String::new();
     for range in Words::new(text) {

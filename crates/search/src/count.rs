@@ -6,9 +6,9 @@ use sparrow_index::query::TotalHits;
 use sparrow_query::Query;
 
 use crate::body::{self, SearchBody};
-use crate::execute::{Target, execute};
+use crate::execute::{Target, execute, mappings};
 use crate::service::SearchService;
-use crate::{encode, is_cancelled, mappings, resolve_indices, response, target, uri};
+use crate::{encode, is_cancelled, resolve_indices, response, target, uri};
 
 /// `_count`.
 pub fn count(

@@ -9,9 +9,9 @@ use sparrow_query::Query;
 
 use super::body::{self, read_object};
 use super::error::SearchError;
-use super::execute::Target;
+use super::execute::{Target, mappings};
 use super::point_in_time::keep_matching;
-use super::{encode, mappings, resolve_indices, target};
+use super::{encode, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};

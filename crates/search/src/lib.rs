@@ -69,7 +69,7 @@ use self::contexts::{Content, Scroll};
 pub use self::count::count;
 use self::deadline::Deadline;
 pub use self::error::{SearchError, Shard};
-use self::execute::{Outcome, Target};
+use self::execute::{Outcome, Target, mappings};
 pub use self::explain::explain_document;
 pub use self::fields::stored_values;
 pub use self::ordered::{Order, query_of_index};
@@ -332,11 +332,6 @@ fn encode_body(
     semantic::bind(service, &mappings, &mut queries, size, cancel)?;
     encode(service, handles, &mappings, &mut queries, caller, cancel, timings.as_mut())?;
     Ok(timings.unwrap_or_default())
-}
-
-/// The mappings that indices are searched by: those of their snapshots.
-fn mappings(targets: &[Target]) -> Vec<Arc<Mapping>> {
-    targets.iter().map(|target| Arc::clone(target.snapshot.mapping())).collect()
 }
 
 /// Encodes the texts of a query: for jobs that select documents by query. `mappings` are those of the snapshots of the indices.

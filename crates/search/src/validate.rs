@@ -6,9 +6,9 @@ use sparrow_query::Query;
 
 use super::body::{self, read_object};
 use super::error::SearchError;
-use super::execute::Target;
+use super::execute::{Target, mappings};
 use super::resolve::set_default_fields;
-use super::{encode, mappings, profile, resolve_indices, target, uri};
+use super::{encode, profile, resolve_indices, target, uri};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::spec::UNWANTED;
 use crate::task::{Outcome, Task};
 
 /// A task that runs.
@@ -22,14 +23,9 @@ pub(crate) fn running(task: &Task, resume: Option<Value>) -> Value {
     record
 }
 
-/// Notes that somebody asked a task to stop, which the end of the server does not do.
+/// Notes that somebody asked a task to stop.
 pub(crate) fn mark_unwanted(record: &mut Value) {
-    record["unwanted"] = true.into();
-}
-
-/// Whether somebody asked the task to stop.
-pub(crate) fn is_unwanted(record: &Value) -> bool {
-    record["unwanted"] == true
+    record[UNWANTED] = true.into();
 }
 
 /// A task that ended.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::progress::Progress;
-use crate::record;
 
 /// The action of requests that show tasks.
 const LISTING: &str = "cluster:monitor/tasks/lists";
@@ -30,6 +29,9 @@ pub struct TaskSpec {
     /// Whether somebody else logs why the job failed.
     pub failure_is_told: bool,
 }
+
+/// The member of a record which says that somebody asked the task to stop; the end of the server does not.
+pub(crate) const UNWANTED: &str = "unwanted";
 
 impl TaskSpec {
     /// A task that can neither be cancelled nor asked for later.
@@ -108,7 +110,7 @@ impl TaskSpec {
         let task = &record["task"];
         self.opaque_id = task["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
         self.started_ms = task["start_time_in_millis"].as_u64();
-        self.is_unwanted = record::is_unwanted(record);
+        self.is_unwanted = record[UNWANTED] == true;
         self
     }
 

@@ -16,6 +16,7 @@ use sparrow_aggregations::Collected;
 use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_index::{DocAddress, Snapshot};
+use sparrow_mapping::Mapping;
 use sparrow_query::{Query, QueryKind};
 
 use super::body::SearchBody;
@@ -43,6 +44,11 @@ pub struct Target {
     pub counters: Arc<Counters>,
     /// When a search of it counts as slow; none if never.
     pub slow: Option<Box<SlowSearches>>,
+}
+
+/// The mappings that indices are searched by: those of their snapshots.
+pub fn mappings(targets: &[Target]) -> Vec<Arc<Mapping>> {
+    targets.iter().map(|target| Arc::clone(target.snapshot.mapping())).collect()
 }
 
 /// A hit before its document is read.
