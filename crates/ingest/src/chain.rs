@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use sparrow_types::work;
 
 use super::IngestSummary;
+use super::counters::Counters;
 use super::document::Document;
 use super::effort::{MOST_PIPELINES, Steps, Together, weight};
 use super::error::ProcessorError;
 use super::processors::{ForEach, Inference, PipelineCall};
-use super::stats::Counters;
 use sparrow_inference::{ModelError, Purpose, TextEncoder};
 
 /// A processor that looks at one document at a time.
@@ -360,7 +360,7 @@ fn show_cycle(runtime: &Runtime<'_>, node: &Node, item: &mut Item, length: Optio
         return;
     };
     let (Some(trace), Some(length)) = (&mut item.trace, length) else { return };
-    let result = json!({"status": "error", "error": super::simulate::error_body(error)});
+    let result = json!({"status": "error", "error": error.to_body()});
     trace.truncate(length);
     push_trace(runtime, node, item, result, false);
 }
@@ -424,7 +424,7 @@ fn record(runtime: &Runtime<'_>, node: &Node, item: &mut Item) {
             if matches!(node.action, Action::Pipeline(_)) && inside {
                 return;
             }
-            let error = super::simulate::error_body(&failure.error);
+            let error = failure.error.to_body();
             if node.ignore_failure {
                 json!({"status": "error_ignored", "ignored_error": {"error": error}})
             } else {

@@ -1,5 +1,6 @@
 //! What can go wrong when a pipeline is defined and when it runs.
 
+use serde_json::{Value, json};
 use sparrow_inference::ModelError;
 use sparrow_storage::StorageError;
 use sparrow_types::work;
@@ -427,6 +428,12 @@ pub enum ProcessorError {
 }
 
 impl ProcessorError {
+    /// The error as a body: type, reason and root cause.
+    pub fn to_body(&self) -> Value {
+        let cause = json!({"type": self.es_type(), "reason": self.to_string()});
+        json!({"root_cause": [cause], "type": self.es_type(), "reason": self.to_string()})
+    }
+
     /// The `type` of the error body.
     pub fn es_type(&self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@
 
 mod chain;
 mod config;
+mod counters;
 mod document;
 mod effort;
 mod error;
@@ -26,11 +27,11 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use self::chain::{Item, Pipeline, Runtime, State};
+use self::counters::Counters;
 use self::document::Document;
 use self::effort::Together;
 pub use self::error::{ConfigError, IngestError, ProcessorError, PropertyProblem};
 pub use self::processors::check_tokenization;
-use self::stats::Counters;
 
 /// Name of the store in the data directory.
 const STORE: &str = "pipelines";

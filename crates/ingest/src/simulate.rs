@@ -8,17 +8,11 @@ use sparrow_inference::{Purpose, TextEncoder};
 use super::chain::{self, Item, Pipeline, Runtime, State};
 use super::document::{Document, java_type};
 use super::effort::Together;
-use super::error::{ConfigError, ProcessorError, PropertyProblem};
+use super::error::{ConfigError, PropertyProblem};
 use super::{IngestError, IngestSummary, Pipelines, processors, timestamp};
 
 /// Most documents of one simulation.
 const MAX_SIMULATED: usize = 10_000;
-
-/// An error of a processor as a body: type, reason and root cause.
-pub(super) fn error_body(error: &ProcessorError) -> Value {
-    let cause = json!({"type": error.es_type(), "reason": error.to_string()});
-    json!({"root_cause": [cause], "type": error.es_type(), "reason": error.to_string()})
-}
 
 impl Pipelines {
     /// Shows what a pipeline would do to the documents of `body` (`docs`, and `pipeline` with a definition if `id` is empty), for each
@@ -153,7 +147,7 @@ pub(super) fn run(
             (Some(trace), _) => json!({"processor_results": trace}),
             (None, State::Live | State::Terminated) => json!({"doc": item.document.to_simulated(false)}),
             (None, State::Dropped) => Value::Null,
-            (None, State::Failed(failure)) => json!({"error": error_body(&failure.error)}),
+            (None, State::Failed(failure)) => json!({"error": failure.error.to_body()}),
         })
         .collect();
     json!({"docs": shown})

@@ -24,8 +24,8 @@ pub(crate) use self::inference::Inference;
 pub use self::inference::check_tokenization;
 use super::chain::{Action, Node, Pipeline, Processor};
 use super::config::Config;
+use super::counters::Counters;
 use super::error::{ConfigError, ProcessorError};
-use super::stats::Counters;
 
 /// Deepest nesting of handlers within handlers.
 const MAX_DEPTH: usize = 20;

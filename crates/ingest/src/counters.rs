@@ -1,0 +1,62 @@
+//! Counting the documents that go through pipelines and processors, and the time that they take.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+/// Documents that went through a pipeline or a processor.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    count: AtomicU64,
+    failed: AtomicU64,
+    current: AtomicU64,
+    nanos: AtomicU64,
+}
+
+/// Some documents on their way.
+pub(super) struct Running<'c> {
+    counters: &'c Counters,
+    documents: u64,
+    started: Instant,
+}
+
+impl Counters {
+    /// Some documents enter.
+    pub(super) fn enter(&self, documents: usize) -> Running<'_> {
+        let documents = documents as u64;
+        self.current.fetch_add(documents, Relaxed);
+        Running { counters: self, documents, started: Instant::now() }
+    }
+
+    /// Adds documents, failures, documents on their way and nanoseconds to those of others.
+    pub(super) fn add_to(&self, sum: &mut [u64; 4]) {
+        let own = [&self.count, &self.failed, &self.current, &self.nanos];
+        for (sum, own) in sum.iter_mut().zip(own) {
+            *sum += own.load(Relaxed);
+        }
+    }
+
+    /// As statistics show them.
+    pub(super) fn shown(&self) -> Value {
+        let mut sum = [0; 4];
+        self.add_to(&mut sum);
+        shown(sum)
+    }
+}
+
+impl Running<'_> {
+    /// They leave, some of them failed.
+    pub(super) fn leave(self, failed: usize) {
+        let Counters { count, failed: failures, current, nanos } = self.counters;
+        count.fetch_add(self.documents, Relaxed);
+        failures.fetch_add(failed as u64, Relaxed);
+        nanos.fetch_add(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        current.fetch_sub(self.documents, Relaxed);
+    }
+}
+
+/// Sums of [`Counters::add_to`] as statistics show them.
+pub(super) fn shown([count, failed, current, nanos]: [u64; 4]) -> Value {
+    json!({"count": count, "time_in_millis": nanos / 1_000_000, "current": current, "failed": failed})
+}
