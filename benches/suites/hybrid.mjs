@@ -22,6 +22,8 @@ const BULK = 250;
 const CLIENTS = 32;
 /** Hits that every list gives to the fusion, its constant, and the weights of its lists: docs/hybrid-search.md. */
 const WINDOW = 100;
+/** As many as a list of the fusion looks at for that: an approximate list depends on it. */
+const CANDIDATES = 150;
 const CONSTANT = 5;
 const WEIGHTS = { words: 1, sparse: 1, dense: 1.5 };
 const PRECISION = 1e-5;
@@ -34,7 +36,7 @@ const LISTS = {
   dense: (text) => ({
     query: {
       knn: {
-        ...{ field: 'text.semantic', k: WINDOW, num_candidates: WINDOW },
+        ...{ field: 'text.semantic', k: WINDOW, num_candidates: CANDIDATES },
         query_vector_builder: { text_embedding: { model_text: text } },
       },
     },
