@@ -7,6 +7,7 @@ pub(crate) const CHUNK: u32 = 1024;
 /// Bytes of a chunk's levels and of its bitmap.
 pub(crate) const CHUNK_LEVELS: usize = 64;
 pub(crate) const CHUNK_BITMAP: usize = 128;
+/// Bytes of a chunk's ranks.
 pub(crate) const CHUNK_RANKS: usize = 16;
 /// Levels, and what each stands for.
 pub(crate) const CODES: usize = 16;
