@@ -13,6 +13,7 @@ import { Board } from './board';
 import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
 import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
+import { filterProblem } from './filter';
 import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
 
@@ -101,7 +102,7 @@ function Searching({
       .catch((failure: unknown) => {
         if (signal.aborted) return;
         setResults([]);
-        setError(failure instanceof Refused ? failure.message : String(failure));
+        setError(failure instanceof Refused ? filterProblem(failure.message, filter) : String(failure));
       })
       .finally(() => {
         if (!signal.aborted) setBusy(false);
