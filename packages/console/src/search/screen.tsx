@@ -14,6 +14,7 @@ import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
 import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
 import { filterProblem } from './filter';
+import { FilterInput } from './filter-input';
 import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
 
@@ -169,14 +170,11 @@ function Searching({
           </label>
           <label class="field">
             <span>Only where</span>
-            <input
+            <FilterInput
               value={filter}
               placeholder="field:value"
               title={`As in topic:orders AND year:[2020 TO *]. The fields: ${index?.fields.map(({ name: one }) => one).join(', ') ?? ''}`}
-              spellcheck={false}
-              onChange={(event) => {
-                setFilter(event.currentTarget.value);
-              }}
+              onFilter={setFilter}
             />
           </label>
           <fieldset class="segments">
