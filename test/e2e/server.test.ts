@@ -197,11 +197,14 @@ describe('the process', () => {
   });
 
   it('says so when another process owns the data directory', () => {
-    const { status, stderr } = spawnSync(process.execPath, [CLI, '--port', '0', '--data', server.data], {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, '--port', '0', '--data', server.data], {
       encoding: 'utf8',
       timeout: 60_000,
     });
     expect(status).toBe(1);
     expect(stderr).toMatch(/lock|in use|another process/i);
+    // Until the directory is this process's, nothing is said that looks like success.
+    expect(stdout).not.toContain('"ready"');
+    expect(stdout + stderr).toContain('"msg":"listening, opening the data directory"');
   });
 });
