@@ -42,6 +42,16 @@ describe('over a socket', () => {
     });
   });
 
+  it('a second server over the same data directory does not start, and says what can be done', () => {
+    const args = [CLI, '--port', '0', '--data', server.data];
+    const second = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000 });
+    expect(second.status, second.stderr).toBe(1);
+    expect(second.stderr).toContain(
+      `data directory ${server.data} is in use by another process: is another server running? Pass --data to use another one.`,
+    );
+    expect(second.stderr).not.toContain('"msg":"ready"');
+  });
+
   it('a zipped body is unzipped, up to the limit', async () => {
     const send = (text: string): Promise<number> =>
       new Promise((resolve, reject) => {

@@ -26,6 +26,14 @@ interface Chosen {
   readonly table: Table;
 }
 
+/** How a file is loaded that is too large for the page. */
+function remedy(name: string): string {
+  if (!/\.(?:jsonl|ndjson|csv|tsv)$/i.test(name)) {
+    return 'Turn it into JSON lines, one document a line, and load these with `sparrow import`.';
+  }
+  return `Load it on the command line: sparrow import '${name.replaceAll("'", "'\\''")}' --index NAME --semantic FIELD`;
+}
+
 export function AddScreen(): JSX.Element {
   const [chosen, setChosen] = useState<Chosen>();
   const [error, setError] = useState('');
@@ -33,9 +41,7 @@ export function AddScreen(): JSX.Element {
     setError('');
     try {
       if (file.size > LARGEST) {
-        throw new Error(
-          `The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. Load it on the command line: sparrow import ${name}`,
-        );
+        throw new Error(`The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. ${remedy(name)}`);
       }
       setChosen({ name, size: file.size, table: readFile(name, await file.text()) });
     } catch (failure) {
