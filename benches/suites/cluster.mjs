@@ -80,7 +80,8 @@ async function measure(context, size, cluster, servers, { texts, questions }) {
     const searches = await searchTimes(context, size, { servers, sides }, questions);
     const proxy = await throughProxy(context, size.searches, { cluster, bare: sides.bare }, questions);
     const { warm, rounds, count } = size.searches;
-    const fresh = { known: questions.slice(0, 1000), questions: questions.slice(rounds * count + warm) };
+    const used = Math.max(1000, rounds * count + warm);
+    const fresh = { known: questions.slice(0, 1000), questions: questions.slice(used) };
     const clients = await underClients(context, size.clients, { cluster, servers }, fresh);
     return {
       rows: rowsOf(size, { through, bulk, searches, proxy, clients }),
@@ -243,7 +244,11 @@ async function searchTimes(context, { searches: { warm, rounds, count } }, { ser
 async function throughProxy(context, { warm, rounds, count }, { cluster, bare }, questions) {
   const child = spawn(process.execPath, [PROXY, cluster.url], { stdio: ['ignore', 'pipe', 'inherit'] });
   try {
-    const [line] = await once(child.stdout, 'data');
+    const ended = once(child, 'exit').then(() => {
+      throw new Error('the proxy ended before it said its address');
+    });
+    const [line] = await Promise.race([once(child.stdout, 'data'), ended]);
+    ended.catch(() => undefined);
     const proxy = new Side({ url: String(line).trim() });
     const sides = { bare, sparrow: proxy };
     const request = (at) => [PATH, { query: { match: { text: questions[at] } }, _source: ['title'] }];

@@ -45,13 +45,11 @@ export function spawnServer(command, args, data, { ownSession = true } = {}) {
   let output = '';
   const exited = new Promise((resolve) => child.on('exit', resolve));
   const ready = new Promise((resolve, reject) => {
-    let url;
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on('line', (line) => {
         output += `${line}\n`;
         const event = eventOf(line);
-        if (event.msg === 'listening') url = event.url;
-        if (event.msg === 'ready') resolve({ url, readyMs: performance.now() - begun });
+        if (event.msg === 'ready') resolve({ url: event.url, readyMs: performance.now() - begun });
       });
     }
     child.on('error', reject);

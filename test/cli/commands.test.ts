@@ -240,7 +240,8 @@ describe('search', () => {
   });
 
   it.each([
-    [['--index', 'nowhere', 'x'], 'no such index [nowhere]'],
+    [['--index', 'nowhere', 'x'], 'no such index [nowhere]; there is only [articles]\n'],
+    [['--index', 'nowhere', '--body', '{}'], 'no such index [nowhere]; there is only [articles]\n'],
     [['--index', 'articles', 'x', '--field', 'titel'], '[articles] has no field [titel]'],
     [
       ['--index', 'articles', 'x', '--field', 'n'],

@@ -127,6 +127,42 @@ describe('a file of JSON lines', () => {
     expect((await server.request('HEAD', '/typo')).status).toBe(404);
   });
 
+  it('is not loaded where none of its first documents has a field that meaning is searched in', async () => {
+    const rows = lines([
+      { _id: 1, title: 'Whales', meta: { note: 'large' } },
+      { _id: 2, title: 'Yeast', tags: ['small'] },
+    ]);
+    const path = await file('typo.jsonl', rows);
+    const none = 'no document has the field [titel] for --semantic; the fields are title, meta.note, tags';
+    const read = await run(path, '--semantic', 'title', 'titel');
+    expect([read.code, read.stderr]).toEqual([1, `sparrow: ${path}: ${none}\n`]);
+    const first = await run(path, '--semantic', 'tags', '--batch', '1');
+    expect(first.stderr).toContain(
+      'the first document has no field [tags] for --semantic; the fields are title, meta.note',
+    );
+    const where = ['--index', 'typo', '--url', server.url, '--data', server.data];
+    const piped = await sparrow(['import', '-', '--format', 'jsonl', ...where, '--semantic', 'titel'], {}, rows);
+    expect([piped.code, piped.stderr]).toEqual([1, `sparrow: ${none}\n`]);
+    const columns = await sparrow(['import', '-', '--format', 'csv', ...where, '--semantic', 'b'], {}, 'id,a\n1,x\n');
+    expect(columns.stderr).toBe('sparrow: there is no column [b] for --semantic; the columns are id, a\n');
+    expect((await server.request('HEAD', '/typo')).status).toBe(404);
+    // What was read to see the fields is loaded all the same.
+    const good = await sparrow(['import', '-', '--format', 'jsonl', ...where, '--semantic', 'tags'], {}, rows);
+    expect([good.code, good.stderr]).toEqual([0, '']);
+    expect(await count('typo')).toBe(2);
+    expect(await imported(path, '--index', 'nested', '--semantic', 'meta.note')).toMatchObject({ written: 2 });
+  });
+
+  it('says how many of its texts were truncated', async () => {
+    const mappings = {
+      properties: { text: { type: 'semantic_text', chunking_settings: { strategy: 'none' } } },
+    };
+    await server.request('PUT', '/truncated', { mappings });
+    const path = await file('truncated.jsonl', lines([{ text: 'whale '.repeat(1000) }, { text: 'yeast' }]));
+    const { code, stdout } = await run(path, '--index', 'truncated');
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/, 1 text beyond the model's limit was truncated\n$/)]);
+  });
+
   it('has sparse and dense vectors of those fields, or one kind where that is asked for', async () => {
     const path = await file('kinds.jsonl', lines([{ text: 'Blue whales are large animals.' }]));
     const endpoints = async (index: string, ...args: string[]) => {
@@ -409,12 +445,14 @@ it('leaves documents alone where the key may only add some', async () => {
   const first = await sparrow([...args, '--json']);
   expect([first.code, first.stderr]).toEqual([0, '']);
   expect(JSON.parse(first.stdout)).toMatchObject([{ written: 3, rejected: 0, skipped: 0 }]);
-  await appendFile(path, lines(numbered(3, 5)));
+  await appendFile(path, `broken\n${lines(numbered(3, 5))}`);
   const second = await sparrow(args);
   expect([second.code, second.stdout]).toEqual([
-    0,
-    expect.stringMatching(/: 2 documents in .*, 3 were there already\n$/),
+    1,
+    expect.stringMatching(/: 2 documents in .*, 1 rejected, 3 were there already\n$/),
   ]);
+  // The second try, which only adds, does not say again what the first one said.
+  expect(second.stderr.match(/document 4: it is no JSON/g)).toHaveLength(1);
   await server.request('POST', '/added/_refresh');
   expect(await count('added')).toBe(5);
 });

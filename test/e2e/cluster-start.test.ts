@@ -59,7 +59,7 @@ async function start(cluster: string, ...args: string[]): Promise<Started> {
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   return {
     data,
-    url: () => /"msg":"listening","url":"([^"]+)"/.exec(output)?.[1],
+    url: () => /"msg":"listening, opening the data directory","url":"([^"]+)"/.exec(output)?.[1],
     output: () => output,
     exited: new Promise((resolve) => child.on('exit', resolve)),
     child,

@@ -124,9 +124,14 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.column.meaning .stack-fill i').nth(10).waitFor({ state: 'attached' });
       await page.locator('.column.hybrid .hit').first().locator('mark').first().waitFor();
       expect(await page.locator('.column.meaning mark').count()).toBeGreaterThan(0);
-      // Neither signs nor words that every text has are marked or named where meaning was searched for.
-      const marks = await page.locator('.column.meaning mark, .column.meaning .token').allInnerTexts();
-      expect(marks.filter((mark) => /^(?:\W*|the|to|and|of)$/i.test(mark))).toEqual([]);
+      // Neither signs nor words that every text has are marked, or named where meaning was searched for.
+      const marks = await page.locator('.column mark, .column.meaning .token').allInnerTexts();
+      expect(marks.filter((mark) => /^(?:\W*|the|to|and|of|how|after)$/i.test(mark))).toEqual([]);
+      // The names of all options stand in one line.
+      const tops = await page.evaluate(
+        '[...document.querySelectorAll(".search-options .field > span, .segments legend")].map((one) => one.getBoundingClientRect().top)',
+      );
+      expect(new Set((tops as number[]).map(Math.round)).size, String(tops)).toBe(1);
       const request = page.locator('.column.hybrid details', { hasText: 'The request' });
       await request.locator('summary').click();
       expect(await request.locator('pre').innerText()).toContain(
@@ -164,6 +169,9 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.keyboard.press('Enter');
       await page.locator('.column.meaning .hit-title', { hasText: 'Cardiac arrest' }).waitFor({ state: 'detached' });
       await page.locator('.column.meaning .hit-title', { hasText: 'Mortgages' }).waitFor();
+      await page.getByLabel('Only where').fill('topic:');
+      await page.keyboard.press('Enter');
+      await page.getByText('The filter “topic:” ends too early').waitFor();
       await page.getByLabel('Only where').fill('');
       await page.getByRole('radio', { name: 'Meaning' }).check({ force: true });
       await page.locator('.columns-1').waitFor();
@@ -201,6 +209,28 @@ describe.skipIf(CHROMIUM === undefined)(
         meaning: { type: 'semantic_text', inference_id: '.hybrid' },
         year: { type: 'long' },
       });
+      // What is added to the index has a column more, which is searched by meaning as well.
+      await open('a', 'Add data');
+      const more =
+        'title,plot,review\nThe Kite,"Two brothers build a kite.","One of the most touching films of the decade."\n';
+      await page
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'Films 2024.csv', mimeType: 'text/csv', buffer: Buffer.from(more) });
+      await page.getByText('There is an index films-2024 already').waitFor();
+      const ticked = ['title', 'plot', 'review'].map((name) =>
+        page.getByRole('checkbox', { name: new RegExp(`^${name}`) }),
+      );
+      expect(await Promise.all(ticked.map((box) => box.isDisabled()))).toEqual([true, true, false]);
+      expect(await Promise.all(ticked.map((box) => box.isChecked()))).toEqual([true, true, true]);
+      await look('prepare-more', false);
+      await page.getByRole('button', { name: 'Add 1 document' }).click();
+      await page.getByText('Done: 1 of 1 document').waitFor();
+      const after = await server.request('GET', '/films-2024/_mapping');
+      expect(after.body['films-2024'].mappings.properties).toMatchObject({
+        plot: { type: 'text', copy_to: ['meaning'] },
+        review: { type: 'text', copy_to: ['meaning'] },
+        meaning: { type: 'semantic_text', inference_id: '.hybrid' },
+      });
     });
 
     it('shows documents, mapping and size, and deletes an index only when it is sure', async () => {
@@ -225,6 +255,10 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.shared li').first().waitFor();
       expect(await page.locator('.expansion li.said').count()).toBeGreaterThan(0);
       expect(await page.locator('.expansion li.added').count()).toBeGreaterThan(0);
+      // The model knows this word of the text in pieces only.
+      expect(await page.locator('.expansion li.said .name').allInnerTexts()).toEqual(
+        expect.arrayContaining(['ago', '-ob', '-ia']),
+      );
       await look('encoder');
       await page.getByLabel('A text').fill('x');
       await page.getByText('No token.').waitFor();
@@ -253,6 +287,9 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.deployment').first().waitFor();
       const sparse = page.locator('.model', { hasText: '.sparse_encoder_model_2' });
       const workers = Number(/(\d+) worker/.exec(await sparse.innerText())?.[1]);
+      // Endpoints name the model as Elasticsearch calls it.
+      expect(await sparse.innerText()).toContain('Also known as .elser_model_2');
+      await page.getByText('.elser_model_2, an alias of .sparse_encoder_model_2').waitFor();
       await sparse.getByRole('button', { name: 'One worker more' }).click();
       await sparse.getByText(`${String(workers + 1)} workers`).waitFor();
       await page.locator('.sparkline polyline').first().waitFor({ state: 'attached' });

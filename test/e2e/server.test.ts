@@ -42,6 +42,16 @@ describe('over a socket', () => {
     });
   });
 
+  it('a second server over the same data directory does not start, and says what can be done', () => {
+    const args = [CLI, '--port', '0', '--data', server.data];
+    const second = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000 });
+    expect(second.status, second.stderr).toBe(1);
+    expect(second.stderr).toContain(
+      `data directory ${server.data} is in use by another process: is another server running? Pass --data to use another one.`,
+    );
+    expect(second.stderr).not.toContain('"msg":"ready"');
+  });
+
   it('a zipped body is unzipped, up to the limit', async () => {
     const send = (text: string): Promise<number> =>
       new Promise((resolve, reject) => {
@@ -197,11 +207,14 @@ describe('the process', () => {
   });
 
   it('says so when another process owns the data directory', () => {
-    const { status, stderr } = spawnSync(process.execPath, [CLI, '--port', '0', '--data', server.data], {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, '--port', '0', '--data', server.data], {
       encoding: 'utf8',
       timeout: 60_000,
     });
     expect(status).toBe(1);
     expect(stderr).toMatch(/lock|in use|another process/i);
+    // Until the directory is this process's, nothing is said that looks like success.
+    expect(stdout).not.toContain('"ready"');
+    expect(stdout + stderr).toContain('"msg":"listening, opening the data directory"');
   });
 });

@@ -61,13 +61,11 @@ export class Target {
     });
     this.#exited = new Promise((resolve) => this.#child.once('exit', (code, signal) => resolve(signal ?? code)));
     await new Promise((resolve, reject) => {
-      let url = '';
       createInterface({ input: this.#child.stderr }).on('line', (line) => {
         this.#log.push(line);
         if (this.#log.length > 200) this.#log.shift();
-        if (line.includes('"msg":"listening"')) url = JSON.parse(line).url;
         if (line.includes('"msg":"ready"')) {
-          this.#url = url;
+          this.#url = JSON.parse(line).url;
           resolve();
         }
       });

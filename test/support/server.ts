@@ -79,14 +79,12 @@ export async function startServer(options: StartOptions = {}): Promise<RunningSe
   });
   let output = '';
   const url = await new Promise<string>((resolve, reject) => {
-    let found = '';
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on('line', (line) => {
         output += `${line}\n`;
         if (!line.startsWith('{')) return;
         const event = JSON.parse(line) as { msg?: string; url?: string };
-        if (event.msg === 'listening') found = event.url ?? '';
-        if (event.msg === 'ready') resolve(found);
+        if (event.msg === 'ready') resolve(event.url ?? '');
       });
     }
     void exited.then((code) => {

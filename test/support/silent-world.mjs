@@ -46,13 +46,11 @@ const server = spawn(process.execPath, args, { env, cwd: places.home, stdio: ['i
 const exited = new Promise((resolve) => server.on('exit', resolve));
 let output = '';
 const url = await new Promise((resolve, reject) => {
-  let found;
   for (const stream of [server.stdout, server.stderr]) {
     createInterface({ input: stream }).on('line', (line) => {
       output += `${line}\n`;
       const event = line.startsWith('{') ? JSON.parse(line) : {};
-      if (event.msg === 'listening') found = event.url;
-      if (event.msg === 'ready') resolve(found);
+      if (event.msg === 'ready') resolve(event.url);
     });
   }
   void exited.then((code) => reject(new Error(`the server ended with ${code}: ${output}`)));

@@ -28,8 +28,6 @@ const KNOWN: &[(&str, &[&str])] = &[
             "values",
         ],
     ),
-    ("postings", &["cursor", "reader"]),
-    ("postings", &["kernels", "record", "resolved", "term"]),
     // A search holds searches: `inner_hits` of a collapse, `top_hits` of an aggregation, each with a body of its own.
     (
         "search",

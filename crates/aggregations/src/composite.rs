@@ -12,8 +12,7 @@ use super::fields::{Kind, Resolved};
 use super::key::Key;
 use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
-use super::slots::once;
-use super::values::{Scratch, Values};
+use super::values::{Scratch, Values, dedup_codes};
 
 /// Most buckets of a composite aggregation that one document is in.
 const MOST_TUPLES: usize = 100_000;
@@ -103,7 +102,7 @@ impl<'a> CompositeGroups<'a> {
                     }
                 }
             }
-            once(found, docs.len());
+            dedup_codes(found, docs.len());
         }
         if self.sources.iter().all(|source| has_one_each(&source.found, docs.len())) {
             let mut tuple = vec![None; self.sources.len()];

@@ -11,8 +11,7 @@ use super::key::Key;
 use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
 use super::select::Allowed;
-use super::slots::once;
-use super::values::{Scratch, Values};
+use super::values::{Scratch, Values, dedup_codes};
 
 /// The buckets of one aggregation in one segment.
 pub struct Groups<'a> {
@@ -127,7 +126,7 @@ impl<'a> Groups<'a> {
                 if let Some(allowed) = allowed {
                     out.retain(|(_, code)| allowed.contains(*code));
                 }
-                once(out, docs.len());
+                dedup_codes(out, docs.len());
             }
             GroupKind::Interval { values, interval, offset, bounds } => {
                 values.numbers(docs, &mut self.scratch, &mut self.numbers);
@@ -137,7 +136,7 @@ impl<'a> Groups<'a> {
                         out.push((place, start.to_bits()));
                     }
                 }
-                once(out, docs.len());
+                dedup_codes(out, docs.len());
             }
             GroupKind::Dates { values, rounder, bounds } => {
                 values.codes(docs, &mut self.scratch, out);
@@ -146,7 +145,7 @@ impl<'a> Groups<'a> {
                     *code = start as u64;
                     start >= bounds.0 && (start < bounds.1 || bounds.1 == i64::MAX)
                 });
-                once(out, docs.len());
+                dedup_codes(out, docs.len());
             }
             GroupKind::Ranges { values, ranges } => {
                 values.numbers(docs, &mut self.scratch, &mut self.numbers);
@@ -158,7 +157,7 @@ impl<'a> Groups<'a> {
                         }
                     }
                 }
-                once(out, docs.len());
+                dedup_codes(out, docs.len());
             }
             GroupKind::Filters { sets, other } => {
                 for (place, &doc) in docs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Numbers of buckets by the bucket above them and the code of their key, and the codes of documents.
+//! Numbers of buckets by the bucket above them and the code of their key.
 
 use rustc_hash::FxHashMap;
 
@@ -61,14 +61,5 @@ impl Slots {
     fn leave_table(&mut self) {
         self.table = None;
         self.map = self.owners.iter().enumerate().map(|(number, &pair)| (pair, number as u32)).collect();
-    }
-}
-
-/// Keeps each code of a document once. More codes than documents: some have several.
-pub fn once(codes: &mut Vec<(u32, u64)>, docs: usize) {
-    let single = codes.len() <= docs && codes.windows(2).all(|pair| pair[0].0 != pair[1].0);
-    if !single {
-        codes.sort_unstable();
-        codes.dedup();
     }
 }

@@ -267,3 +267,12 @@ fn read<T, U>(
         }
     }
 }
+
+/// Keeps each code of a document once. More codes than documents: some have several.
+pub fn dedup_codes(codes: &mut Vec<(u32, u64)>, docs: usize) {
+    let single = codes.len() <= docs && codes.windows(2).all(|pair| pair[0].0 != pair[1].0);
+    if !single {
+        codes.sort_unstable();
+        codes.dedup();
+    }
+}

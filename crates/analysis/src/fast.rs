@@ -1,6 +1,6 @@
 //! Analyzers as tantivy's tokenizers. tantivy asks for the terms of a document on the one thread that makes the postings of an index, so
-//! `standard` and `english` do their work before that, in one pass without a token of their own, and only hand over what they made; all
-//! others run through their chain there.
+//! `standard` and `english` do their work before that, in one pass without a token of their own, and only hand over what they made
+//! ([`Analyzer::packed`]); all others run through their chain there.
 
 use std::sync::Arc;
 
@@ -42,17 +42,18 @@ impl Tokenizer for IndexTokenizer {
 }
 
 impl Analyzer {
-    /// What the index takes in place of a text, so that its one thread finds the terms done; `None` for analyzers that work there.
+    /// The terms of a text in one string, which the index takes in place of the text; `None` for an analyzer that is to be given the
+    /// text itself there.
     pub fn packed(&self, text: &str) -> Option<String> {
         self.fast.map(|fast| pack(fast, text))
     }
 }
 
-/// Ends each packed term. No word has one inside.
+/// Stands behind each packed term. No word has one inside.
 const END: char = ' ';
+/// Stands for a removed stop word, whose position stays empty for phrases. No word has one inside.
+const REMOVED: char = '\n';
 
-/// The terms of a text one behind the other, each with [`END`] behind it. A removed stop word leaves an empty one, as its position stays
-/// empty for phrases.
 fn pack(fast: Fast, text: &str) -> String {
     let mut packed = String::with_capacity(text.len() + 1);
     let mut term = String::new();
@@ -64,10 +65,12 @@ fn pack(fast: Fast, text: &str) -> String {
                 term.clear();
                 push_lower(word, &mut term);
                 remove_possessive(&mut term);
-                if !is_stop_word(&term) {
-                    porter::stem(&mut term);
-                    packed.push_str(&term);
+                if is_stop_word(&term) {
+                    packed.push(REMOVED);
+                    continue;
                 }
+                porter::stem(&mut term);
+                packed.push_str(&term);
             }
         }
         packed.push(END);
@@ -93,16 +96,19 @@ struct PackedStream<'a> {
 
 impl TokenStream for PackedStream<'_> {
     fn advance(&mut self) -> bool {
-        while let Some((term, rest)) = self.rest.split_once(END) {
+        while let Some(rest) = self.rest.strip_prefix(REMOVED) {
             self.rest = rest;
             self.token.position = self.token.position.wrapping_add(1);
-            if !term.is_empty() {
-                self.token.text.clear();
-                self.token.text.push_str(term);
-                return true;
-            }
         }
-        false
+        let Some((term, rest)) = self.rest.split_once(END) else {
+            debug_assert!(self.rest.is_empty(), "a text that was not packed");
+            return false;
+        };
+        self.rest = rest;
+        self.token.position = self.token.position.wrapping_add(1);
+        self.token.text.clear();
+        self.token.text.push_str(term);
+        true
     }
 
     fn token(&self) -> &Token {

@@ -32,7 +32,8 @@ pub use registry::{Analysis, AnalysisLimits, CustomAnalyzer};
 pub use token::{Token, Tokens};
 pub use trial::{Trial, Unfinished};
 
-/// tantivy's tokenizers, with an analyzer under each name that the schema of an index may have.
+/// tantivy's tokenizers, with an analyzer under each name that the schema of an index may have. They are for documents alone, and take
+/// what [`Analyzer::packed`] makes of a text where it makes something.
 pub fn tokenizers(analysis: &Arc<Analysis>, used: impl Iterator<Item = String>) -> TokenizerManager {
     let manager = TokenizerManager::default();
     for name in used {
@@ -51,8 +52,8 @@ pub fn tokenizer_name(analyzer: &str) -> String {
     }
 }
 
-/// The analyzer as a tantivy tokenizer.
-pub fn tokenizer(analyzer: Arc<Analyzer>) -> TextAnalyzer {
+/// The analyzer as a tantivy tokenizer of what [`Analyzer::packed`] makes, or of a text where it makes nothing.
+fn tokenizer(analyzer: Arc<Analyzer>) -> TextAnalyzer {
     TextAnalyzer::builder(fast::IndexTokenizer::new(analyzer)).build()
 }
 

@@ -196,6 +196,36 @@ fn a_reindex_goes_on_after_a_crash_where_it_stopped() {
 }
 
 #[test]
+fn a_reindex_that_was_cancelled_before_a_crash_does_not_go_on() {
+    let node = Node::start();
+    load(&node, "a", 600);
+    let task = start(
+        &node,
+        "requests_per_second=50",
+        json!({"source": {"index": "a", "size": 50}, "dest": {"index": "b"}}),
+    );
+    let path = format!("task={task}");
+    wait_until("the first batch", || {
+        node.ok("get_task", &path, "", "")["task"]["status"]["created"].as_u64() >= Some(50)
+    });
+    // As it is between the answer to a user who cancels and the end of the job.
+    let copy = node.copy_data();
+    let name = format!("task-{}", task.rsplit_once(':').expect("a task id").1);
+    {
+        let data = sparrow_storage::DataDir::open(copy.path()).unwrap();
+        let mut record: Value = data.read_json(&name).unwrap().expect("a record");
+        record[sparrow_tasks::CANCELLED] = true.into();
+        data.write_json(&name, &record).unwrap();
+    }
+    let again = Node::open(copy, |_| {});
+    let ended = finished(&again, &task);
+    assert_eq!(ended["response"]["canceled"], "by user request", "{ended}");
+    assert_eq!(ended["task"]["cancelled"], true);
+    assert!(again.count("b") < 600);
+    assert!(again.ok("list_tasks", "", "actions=*reindex", "")["nodes"].as_object().unwrap().is_empty());
+}
+
+#[test]
 fn documents_get_their_vectors_and_an_undeployed_model_is_refused() {
     let node = Node::start_with(models);
     load(&node, "a", 40);

@@ -12,8 +12,20 @@ use sparrow_mapping::{FieldType, Mapping, ParsedDocument, TextOptions};
 use sparrow_segments::IndexError;
 use sparrow_segments::schema::IndexSchema;
 
-/// Adds the texts. One value is left to the tokenizer of its field, as far as the analyzer can not prepare it; of several the tokens are
-/// made here, as positions between them are the mapping's affair.
+/// Makes the terms of a document's texts ahead, so that whoever writes need not wait for that. Needs no lock.
+pub fn make_terms(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedDocument) {
+    let is_alone = |at: usize, path: &str| {
+        parsed.texts.iter().enumerate().all(|(other, (name, _))| other == at || name != path)
+    };
+    let terms = parsed.texts.iter().enumerate().map(|(at, (path, text))| {
+        let Some(FieldType::Text { options }) = mapping.field(path) else { return None };
+        if is_alone(at, path) { analysis.analyzer(&options.analyzer)?.packed(text) } else { None }
+    });
+    parsed.terms = terms.collect();
+}
+
+/// Adds the texts. Of one value its analyzer makes the terms, here or where the index asks for them; of several the tokens are made here,
+/// as positions between them are the mapping's affair.
 pub(crate) fn add_texts(
     out: &mut TantivyDocument,
     schema: &IndexSchema,
@@ -24,6 +36,10 @@ pub(crate) fn add_texts(
     for (at, (path, text)) in parsed.texts.iter().enumerate() {
         let unknown = || IndexError::UnknownField { field: path.to_owned() };
         let field = schema.text(path).ok_or_else(unknown)?;
+        if let Some(Some(terms)) = parsed.terms.get(at) {
+            out.add_text(field, terms);
+            continue;
+        }
         let same = |other: &&(String, String)| other.0 == *path;
         if parsed.texts[..at].iter().any(|other| same(&other)) {
             continue;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use sparrow_index::make_terms;
 use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument, passages};
 use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
@@ -329,10 +330,12 @@ impl IndexHandle {
             })?;
             widened = wider.or(widened);
         }
+        let snapshot = self.snapshot();
         if let Some(widened) = &widened {
             // A template may have named an analyzer after the field.
-            widened.check_analyzers(self.snapshot().analysis())?;
+            widened.check_analyzers(snapshot.analysis())?;
         }
+        make_terms(widened.as_ref().unwrap_or(mapping), snapshot.analysis(), &mut parsed);
         Ok((parsed, widened))
     }
 

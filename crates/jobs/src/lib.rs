@@ -25,8 +25,8 @@ use self::spec::{Kind, Spec};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_search::SearchService;
-use sparrow_tasks::TaskSpec;
 use sparrow_tasks::throttle::Throttle;
+use sparrow_tasks::{CANCELLED, TaskSpec};
 
 /// `POST /_reindex`
 pub fn reindex(
@@ -120,6 +120,11 @@ pub fn resume(service: &Arc<SearchService>) {
         if let Err(error) = resumed {
             tracing::warn!(number, %error, "a task that was running is not resumed");
             service.tasks.give_up(number, &record);
+            if let Some(saved) = record["resume"].get(model_change::RESUME)
+                && record[CANCELLED] == true
+            {
+                model_change::abandon(service, saved);
+            }
         }
     }
     model_change::resume_others(service);

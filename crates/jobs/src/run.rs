@@ -100,19 +100,18 @@ impl<'a> Run<'a> {
     /// What keeps the job from starting; [`EngineError::Cancelled`] if the server stops.
     pub fn run(mut self, earlier: Earlier) -> Result<Value, EngineError> {
         let Earlier { slices: earlier, until } = earlier;
+        // A user cancelled it before the server was restarted.
+        if self.context.is_cancelled() && !self.context.is_closing() {
+            return Ok(self.response_of(earlier));
+        }
         let sources = sources(self.service, &self.spec)?;
         self.spec.check_destination(self.service)?;
         let cancel = CancelFlag::from(Arc::clone(self.context.cancel_flag()));
         let positions = match positions(self.service, &mut self.spec, &sources, until.as_ref(), &cancel) {
             // A query that is broken off says so in its own way. It goes on after the next start.
             Err(_) if self.context.is_closing() => return Err(EngineError::Cancelled),
-            // Before it was known which documents it is about: none of them was touched.
-            Err(_) if self.context.is_cancelled() => {
-                if earlier.len() > 1 {
-                    self.slices.divide(earlier);
-                }
-                return Ok(self.response(true));
-            }
+            // Before it was known which documents it is about: no further one was touched.
+            Err(_) if self.context.is_cancelled() => return Ok(self.response_of(earlier)),
             found => found?,
         };
         let until = self.until(&sources, &positions, until);
@@ -137,6 +136,14 @@ impl<'a> Run<'a> {
             self.refresh(&sources)?;
         }
         Ok(self.response(cancelled))
+    }
+
+    /// The response of a job that is cancelled before it does more than `earlier` runs did.
+    fn response_of(&self, earlier: Vec<Progressed>) -> Value {
+        if earlier.len() > 1 {
+            self.slices.divide(earlier);
+        }
+        self.response(true)
     }
 
     fn response(&self, cancelled: bool) -> Value {

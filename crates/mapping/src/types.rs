@@ -277,6 +277,9 @@ pub enum NumberValue {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedDocument {
     pub texts: Vec<(String, String)>,
+    /// The terms of `texts`, one by one, in the form that the index takes, where somebody made them ahead; those of others are made with
+    /// the index's document.
+    pub terms: Vec<Option<String>>,
     pub keywords: Vec<(String, String)>,
     pub numbers: Vec<(String, NumberValue)>,
     /// In the order in which they came.

@@ -32,10 +32,11 @@ impl<B> SparseCursor<B>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    pub(crate) fn new(reader: PostingsReader<B>, query: &[(TermId, f32)]) -> Self {
+    /// A cursor over documents that share a term with the query, on the first of them. The query's weights may be negative.
+    pub fn new(reader: &PostingsReader<B>, query: &[(TermId, f32)]) -> Self {
         let query = query.iter().copied().filter(|(term, _)| *term < reader.term_count()).collect();
         let mut cursor = Self {
-            reader,
+            reader: reader.clone(),
             query,
             doc: 0,
             window: 0,

@@ -26,6 +26,7 @@ mod dictionary;
 mod error;
 mod frame;
 mod kernels;
+mod layout;
 mod merge;
 mod quantize;
 mod reader;

@@ -5,12 +5,12 @@ use std::ops::{Deref, Range};
 use sparrow_types::{DocId, TermId};
 
 use crate::bytes::{slice, u64_at};
-use crate::cursor::SparseCursor;
 use crate::dictionary::Dictionary;
 use crate::error::PostingsError;
 use crate::frame::{Footer, Format, HEADER_BYTES, check_crc};
 use crate::kernels;
-use crate::record::{CODES, Kind, Record, Shape};
+use crate::layout::CODES;
+use crate::record::{Kind, Record, Shape};
 use crate::resolved::ResolvedTerm;
 use crate::term::Postings;
 
@@ -244,11 +244,6 @@ where
             num_docs: self.footer.num_docs,
             terms: query.iter().map(|(term, weight)| (self.postings(*term), *weight)).collect(),
         }
-    }
-
-    /// Documents that match a query, ascending, with their scores.
-    pub fn cursor(&self, query: &[(TermId, f32)]) -> SparseCursor<B> {
-        SparseCursor::new(self.clone(), query)
     }
 }
 

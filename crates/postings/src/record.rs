@@ -19,7 +19,7 @@
 //! `regions[i]` is the number of postings before region `i`, `ranks[i]` that from the start of the
 //! region to 128 documents `i`. A level, of 4 bits, stands for an upper bound of the impacts of 8
 //! documents: `codes[level]`, ascending, 0 for level 0, which says that there is no posting. Where
-//! a chunk has which level tells [`level_place`].
+//! a chunk has which level tells [`level_place`](crate::layout::level_place).
 //!
 //! A term in at least 1/24 of the documents (and 64) is dense: such terms hold 93% of the postings
 //! that questions touch. One with no more postings than windows is rare, so that a directory never
@@ -28,6 +28,7 @@
 use crate::bytes::{slice, u16_at, u32_at, u64_at};
 use crate::frame::{Footer, Format, HEADER_BYTES};
 use crate::kernels;
+use crate::layout::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, CHUNK_RANKS, CODES, REGION};
 
 /// Layout of a term's postings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,28 +52,8 @@ impl Kind {
     }
 }
 
-/// Documents of a chunk of a dense term.
-pub(crate) const CHUNK: u32 = 1024;
-/// Bytes of a chunk's levels and of its bitmap.
-pub(crate) const CHUNK_LEVELS: usize = 64;
-pub(crate) const CHUNK_BITMAP: usize = 128;
-const CHUNK_RANKS: usize = 16;
-/// Levels, and what each stands for.
-pub(crate) const CODES: usize = 16;
-/// Documents that share the base of their ranks.
-pub(crate) const REGION: u32 = 65_536;
-/// Documents that share a rank.
-pub(crate) const RANKED: u32 = 128;
 /// A term in at least one of so many documents is dense.
 const DENSE_SHARE: u64 = 24;
-
-/// Where a chunk has the level of a block (0 to 127) of 8 documents: the byte, and the shift in it.
-///
-/// The even bytes have the first 32 of 64 blocks, so that widening to 16 bits leaves them in order.
-#[inline]
-pub(crate) fn level_place(block: usize) -> (usize, u32) {
-    ((block % 32) * 2 + block / 32 % 2, (block / 64) as u32 * 4)
-}
 
 /// What the layouts of all terms of a segment have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use sparrow_types::TermId;
 
 use crate::kernels;
-use crate::record::{CODES, Record};
+use crate::layout::CODES;
+use crate::record::Record;
 
 /// A term of one segment, found and checked: 40 bytes.
 ///

@@ -4,29 +4,10 @@ use sparrow_types::DocId;
 
 use crate::bytes::{partition_point, slice, u16_at, u32_at, u64_at};
 use crate::kernels::{self, BLOCK, Bitmap, SparseIds};
+use crate::layout::{CHUNK, CHUNK_LEVELS, CODES, Place, Posting, RANKED, REGION};
 use crate::quantize::{ESCAPE, Scale, half_value};
-use crate::record::{CHUNK, CHUNK_LEVELS, CODES, Kind, RANKED, REGION, Record, Shape};
+use crate::record::{Kind, Record, Shape};
 use crate::resolved::ResolvedTerm;
-
-/// A document, and where the ids of a segment's sparse terms have it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) doc: DocId,
-    pub(crate) window: u32,
-    /// In the window.
-    pub(crate) id: u16,
-    /// Share of the window's documents before it, of 65,536.
-    pub(crate) share: u32,
-}
-
-/// A posting that was found.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Posting {
-    /// Whose: the place of the document among those that were looked for, and what the caller adds to tell the term.
-    pub(crate) of: u32,
-    /// In the term.
-    pub(crate) position: u32,
-}
 
 /// Borrowed postings of one term. Positions count from 0 to `df`, ascending by document.
 #[derive(Clone, Copy)]

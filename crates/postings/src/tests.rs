@@ -7,7 +7,7 @@ use crate::record::Kind;
 use crate::testing::{Model, Reader, random_bits, random_query};
 use crate::{
     DROPPED, Format, MergeSource, PostingsBuilder, PostingsError, PostingsReader, SharedThreshold,
-    TERMINATED, TopKRequest, merge_postings,
+    SparseCursor, TERMINATED, TopKRequest, merge_postings,
 };
 
 fn check_contents(model: &Model, reader: &Reader) {
@@ -58,14 +58,14 @@ fn check_cursor(reader: &Reader, query: &[(u32, f32)], seed: u64) {
     let mut expected = everything.hits;
     expected.sort_by_key(|hit| hit.0);
     let mut walked = Vec::new();
-    let mut cursor = reader.cursor(query);
+    let mut cursor = SparseCursor::new(&reader, query);
     while cursor.doc() != TERMINATED {
         walked.push((cursor.doc(), cursor.score()));
         cursor.advance();
     }
     assert_eq!((cursor.advance(), cursor.seek(3)), (TERMINATED, TERMINATED));
     assert_eq!(walked, expected);
-    let mut cursor = reader.cursor(query);
+    let mut cursor = SparseCursor::new(&reader, query);
     let targets = random_bits(seed, reader.num_docs() as usize + 5, 0.01);
     for target in (0..reader.num_docs() + 5).filter(|doc| targets[*doc as usize / 64] >> (doc % 64) & 1 == 1)
     {
@@ -224,7 +224,7 @@ fn exercise(reader: &Reader, seed: u64) {
             reader.top_k(&request);
             reader.top_k_exhaustive(&request);
         }
-        let mut cursor = reader.cursor(&query);
+        let mut cursor = SparseCursor::new(&reader, &query);
         while cursor.doc() != TERMINATED {
             assert!(cursor.doc() < reader.num_docs());
             cursor.score();
@@ -301,7 +301,7 @@ fn fields_without_documents_and_repeated_tokens() {
             let bytes = PostingsBuilder::new().finish(num_docs, format);
             let reader = PostingsReader::open(&bytes[..]).unwrap();
             assert_eq!((reader.num_docs(), reader.docs_with_field(), reader.term_count()), (num_docs, 0, 0));
-            assert_eq!(reader.cursor(&[(0, 1.0)]).doc(), TERMINATED);
+            assert_eq!(SparseCursor::new(&reader, &[(0, 1.0)]).doc(), TERMINATED);
         }
         let mut builder = PostingsBuilder::new();
         builder.add(1, [("a", 1.0), ("b", -1.0), ("a", 2.0), ("a", 0.5), ("c", f32::NAN)]);

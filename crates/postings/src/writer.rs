@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use crate::block_max_bounds::codes_for;
 use crate::frame::{Footer, Format, HEADER_BYTES, header, window_for};
+use crate::layout::{CHUNK_BITMAP, CHUNK_LEVELS, REGION, level_place};
 use crate::quantize::{ESCAPE, Scale, half_value};
-use crate::record::{CHUNK_BITMAP, CHUNK_LEVELS, Kind, REGION, Record, Shape, level_place};
+use crate::record::{Kind, Record, Shape};
 
 /// Streaming writer: terms in bytewise token order, then [`Self::finish`].
 pub(crate) struct FieldWriter<'w> {

@@ -1,7 +1,7 @@
 //! Bad bytes for the reader of sparse postings: it refuses them, or reads them without a panic.
 
 use sparrow_fuzzing::{Campaign, Random, mutated};
-use sparrow_postings::{Format, PostingsBuilder, PostingsReader, TERMINATED};
+use sparrow_postings::{Format, PostingsBuilder, PostingsReader, SparseCursor, TERMINATED};
 
 const FOOTER: usize = 112;
 
@@ -53,7 +53,7 @@ fn read(bytes: &[u8]) {
         out.clear();
         reader.doc_tokens(doc, &mut out);
     }
-    let mut cursor = reader.cursor(&terms);
+    let mut cursor = SparseCursor::new(&reader, &terms);
     for _ in 0..200 {
         if cursor.doc() == TERMINATED {
             break;

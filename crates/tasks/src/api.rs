@@ -139,9 +139,7 @@ pub fn cancel_tasks(
         }
     };
     let _place = wait.then(|| all.waiting()).transpose()?;
-    for task in &tasks {
-        all.cancel(task);
-    }
+    all.cancel(&tasks);
     let shown = group.show(all, &tasks, detailed);
     if wait {
         for task in &tasks {

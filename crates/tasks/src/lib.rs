@@ -13,6 +13,6 @@ pub mod throttle;
 
 pub use self::context::TaskContext;
 pub use self::progress::Progress;
-pub use self::spec::TaskSpec;
+pub use self::spec::{CANCELLED, TaskSpec};
 pub use self::task::Task;
 pub use self::tasks::{TaskGuard, TaskHandle, Tasks, Waiting};

@@ -1,11 +1,11 @@
 //! Tasks as the data directory keeps them.
 //!
-//! `task-<number>` holds `{"state": "running", "task": …, "resume": …}` while the task runs, with `"unwanted": true` once somebody asked
-//! it to stop, and `{"state": "completed", "task": …, "response" | "error": …}` afterwards.
+//! `task-<number>` holds `{"state": "running", "task": …, "resume": …}` while the task runs, with `"cancelled_by_user": true` once that
+//! is so, and `{"state": "completed", "task": …, "response" | "error": …}` afterwards.
 
 use serde_json::{Map, Value, json};
 
-use crate::spec::UNWANTED;
+use crate::spec::CANCELLED;
 use crate::task::{Outcome, Task};
 
 /// A task that runs.
@@ -17,15 +17,15 @@ pub(crate) fn running(task: &Task, resume: Option<Value>) -> Value {
         record.insert("resume".into(), resume);
     }
     let mut record = Value::Object(record);
-    if task.is_unwanted() {
-        mark_unwanted(&mut record);
+    if task.is_cancelled_by_user() {
+        mark_cancelled(&mut record);
     }
     record
 }
 
-/// Notes that somebody asked a task to stop.
-pub(crate) fn mark_unwanted(record: &mut Value) {
-    record[UNWANTED] = true.into();
+/// Notes that a user asked a task to stop.
+pub(crate) fn mark_cancelled(record: &mut Value) {
+    record[CANCELLED] = true.into();
 }
 
 /// A task that ended.

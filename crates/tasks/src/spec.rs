@@ -22,16 +22,16 @@ pub struct TaskSpec {
     pub parent: Option<u64>,
     /// Start of a task that goes on after a restart, milliseconds since the epoch.
     pub started_ms: Option<u64>,
-    /// Whether somebody asked it to stop before the server was restarted.
-    pub is_unwanted: bool,
+    /// Whether a user asked it to stop before the server was restarted.
+    pub cancelled_by_user: bool,
     /// What the job tells about itself, if it is known before it runs.
     pub progress: Option<Arc<dyn Progress>>,
     /// Whether somebody else logs why the job failed.
     pub failure_is_told: bool,
 }
 
-/// The member of a record which says that somebody asked the task to stop; the end of the server does not.
-pub(crate) const UNWANTED: &str = "unwanted";
+/// The member of a record which says that a user asked the task to stop; the end of the server is not told there.
+pub const CANCELLED: &str = "cancelled_by_user";
 
 impl TaskSpec {
     /// A task that can neither be cancelled nor asked for later.
@@ -45,7 +45,7 @@ impl TaskSpec {
             resume: None,
             parent: None,
             started_ms: None,
-            is_unwanted: false,
+            cancelled_by_user: false,
             progress: None,
             failure_is_told: false,
         }
@@ -103,14 +103,14 @@ impl TaskSpec {
         self
     }
 
-    /// It goes on where `record` says that it was when the server ended: for whom it runs, when it started, and whether somebody asked
-    /// it to stop.
+    /// It goes on where `record` says that it was when the server ended: for whom it runs, when it started, and whether a user asked it
+    /// to stop.
     #[must_use]
     pub fn recorded(mut self, record: &Value) -> Self {
         let task = &record["task"];
         self.opaque_id = task["headers"]["X-Opaque-Id"].as_str().map(str::to_owned);
         self.started_ms = task["start_time_in_millis"].as_u64();
-        self.is_unwanted = record[UNWANTED] == true;
+        self.cancelled_by_user = record[CANCELLED] == true;
         self
     }
 

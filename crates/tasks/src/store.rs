@@ -22,6 +22,8 @@ pub(crate) struct Store {
     kept: Mutex<BTreeSet<u64>>,
     /// Results that the disk refused, until it takes them. What it has instead says that the task still runs.
     unwritten: Mutex<BTreeMap<u64, Value>>,
+    /// Tasks of which the disk refused to note that they are cancelled.
+    unnoted: Mutex<BTreeSet<u64>>,
     /// Held from the making of a record until the disk has it.
     writing: Mutex<()>,
     closing: AtomicBool,
@@ -39,6 +41,7 @@ impl Store {
             data,
             kept: Mutex::new(kept),
             unwritten: Mutex::default(),
+            unnoted: Mutex::default(),
             writing: Mutex::default(),
             closing: AtomicBool::new(false),
         })
@@ -79,15 +82,19 @@ impl Store {
         Ok(())
     }
 
-    /// Changes the record of a task, if it has one and has not ended.
-    ///
-    /// # Errors
-    /// If the disk refuses.
-    pub fn change_running(&self, number: u64, change: impl FnOnce(&mut Value)) -> Result<(), EngineError> {
+    /// Writes down that a user asked a task to stop, unless it has ended: now, or as soon as the disk takes it.
+    pub fn note_cancelled(&self, number: u64) {
+        if let Err(error) = self.write_cancelled(number) {
+            tracing::error!(%error, number, "it cannot be written down that a task is cancelled; it is tried again");
+            self.unnoted.lock().insert(number);
+        }
+    }
+
+    fn write_cancelled(&self, number: u64) -> Result<(), EngineError> {
         let _writing = self.writing.lock();
         match self.read(number)? {
             Some(mut record) if record::is_running(&record) => {
-                change(&mut record);
+                record::mark_cancelled(&mut record);
                 Ok(self.data.write_json(&name(number), &record)?)
             }
             _ => Ok(()),
@@ -102,8 +109,14 @@ impl Store {
         }
     }
 
-    /// Writes down the results that the disk refused before, if it takes them now.
+    /// Writes down what the disk refused before, if it takes it now.
     pub fn settle(&self) {
+        let unnoted = self.unnoted.lock().clone();
+        for number in unnoted {
+            if self.write_cancelled(number).is_ok() {
+                self.unnoted.lock().remove(&number);
+            }
+        }
         let unwritten = self.unwritten.lock().clone();
         for (number, record) in unwritten {
             if self.write(number, || record).is_ok() {

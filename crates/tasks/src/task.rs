@@ -24,8 +24,8 @@ pub struct Task {
     before: Duration,
     started: Instant,
     cancelled: Arc<AtomicBool>,
-    /// Whether somebody asked for that: the end of the server stops a task, too, which then goes on after the next start.
-    unwanted: AtomicBool,
+    /// Whether a user asked for that: the end of the server stops a task, too, which then goes on after the next start.
+    cancelled_by_user: AtomicBool,
     progress: Mutex<Option<Arc<dyn Progress>>>,
     outcome: Mutex<Option<Outcome>>,
     ended: Condvar,
@@ -51,8 +51,8 @@ impl Task {
             before: Duration::from_millis(spec.started_ms.map_or(0, |started| now.saturating_sub(started))),
             progress: Mutex::new(spec.progress.clone()),
             started: Instant::now(),
-            cancelled: Arc::new(AtomicBool::new(spec.is_unwanted)),
-            unwanted: AtomicBool::new(spec.is_unwanted),
+            cancelled: Arc::new(AtomicBool::new(spec.cancelled_by_user)),
+            cancelled_by_user: AtomicBool::new(spec.cancelled_by_user),
             spec,
             outcome: Mutex::new(None),
             ended: Condvar::new(),
@@ -78,14 +78,15 @@ impl Task {
         }
     }
 
-    /// Notes that somebody asks the task to stop.
-    pub(crate) fn give_up(&self) {
-        self.unwanted.store(true, Ordering::Relaxed);
+    /// Asks the task to stop, as a user does: it does not go on after the next start.
+    pub(crate) fn cancel_for_good(&self) {
+        self.cancelled_by_user.store(true, Ordering::Relaxed);
+        self.cancel();
     }
 
-    /// Whether somebody asked the task to stop.
-    pub(crate) fn is_unwanted(&self) -> bool {
-        self.unwanted.load(Ordering::Relaxed)
+    /// Whether a user asked the task to stop.
+    pub(crate) fn is_cancelled_by_user(&self) -> bool {
+        self.cancelled_by_user.load(Ordering::Relaxed)
     }
 
     /// The flag that is set when the task is to stop.

@@ -109,17 +109,16 @@ impl Tasks {
         Err(EngineError::Rejected { queue: "tasks", capacity: MOST_WAITING })
     }
 
-    /// Asks a task and its parts to stop. What goes on after a crash does not forget that.
-    pub fn cancel(&self, task: &Task) {
-        task.give_up();
-        // Before it is told to stop, as it may end at once.
-        if task.spec.persistent
-            && let Err(error) = self.store.change_running(task.number, record::mark_unwanted)
-        {
-            tracing::warn!(%error, task = task.id(), "it is not noted that a task is cancelled; it stops if the server goes on");
+    /// Asks tasks and their parts to stop, as a user does. Those that go on after a crash do not forget that.
+    pub fn cancel(&self, tasks: &[Arc<Task>]) {
+        for task in tasks {
+            task.cancel_for_good();
+            self.cancel_parts(task.number);
         }
-        task.cancel();
-        self.cancel_parts(task.number);
+        // The disk may be slow, and a task that ended meanwhile has a record that says so.
+        for task in tasks.iter().filter(|task| task.spec.persistent) {
+            self.store.note_cancelled(task.number);
+        }
     }
 
     /// Asks the parts of a task to stop.

@@ -94,7 +94,8 @@ export async function startServer(
   server.on('checkExpectation', refuseExpectation);
   const url = await listen(server, config);
   instruments.runtime.start();
-  log.info('listening', { url, config: withoutSecrets(config) });
+  // It answers probes from here on, and may fail still: the directory can be in use.
+  log.info('listening, opening the data directory', { url, config: withoutSecrets(config) });
 
   const opening = new AbortController();
   let stopKeys = (): void => undefined;

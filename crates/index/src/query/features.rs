@@ -15,6 +15,7 @@ use super::decay::span_millis;
 use super::error::QueryError;
 use super::weights;
 use sparrow_mapping::FieldType;
+use sparrow_postings::SparseCursor;
 use sparrow_query::{DistanceFeatureQuery, QueryKind, RankFeatureQuery, RankFunction};
 use sparrow_segments::plugins::SegmentPlugins;
 
@@ -185,7 +186,7 @@ impl Source {
                 let found = segments.get(&reader.segment_id()).and_then(|plugins| {
                     let (postings, ids) = plugins.sparse_with_ids(*field)?;
                     let terms = ids.resolve(postings, tokens, 1.0);
-                    Some(postings.cursor(&terms))
+                    Some(SparseCursor::new(postings, &terms))
                 });
                 match found {
                     Some(cursor) => Docs::Postings(Box::new(super::sparse::SparseScorer::new(cursor))),

@@ -191,8 +191,10 @@ impl Weight for SparseWeight {
         let plugins = self.segments.get(&reader.segment_id());
         match plugins.and_then(|plugins| self.clause.bind(plugins, boost)) {
             Some((postings, terms)) => match plugins.and_then(|plugins| self.clause.map(plugins)) {
-                Some(map) => Ok(Box::new(PassageScorer::new(postings.cursor(&terms), map.clone()))),
-                None => Ok(Box::new(SparseScorer { cursor: postings.cursor(&terms) })),
+                Some(map) => {
+                    Ok(Box::new(PassageScorer::new(SparseCursor::new(postings, &terms), map.clone())))
+                }
+                None => Ok(Box::new(SparseScorer { cursor: SparseCursor::new(postings, &terms) })),
             },
             None => Ok(Box::new(EmptyScorer)),
         }
@@ -206,7 +208,7 @@ impl Weight for SparseWeight {
         if let Some(map) = plugins.and_then(|plugins| self.clause.map(plugins))
             && let Some((postings, terms)) = plugins.and_then(|plugins| self.clause.bind(plugins, 1.0))
         {
-            let mut scorer = PassageScorer::new(postings.cursor(&terms), map.clone());
+            let mut scorer = PassageScorer::new(SparseCursor::new(postings, &terms), map.clone());
             scorer.seek(doc);
             // From here on the best passage stands for the document.
             doc = scorer.best().1;

@@ -6,7 +6,9 @@
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
-use sparrow_postings::{ScoreBounds, SegmentSearch, SharedThreshold, TopK, TopKRequest, top_k_of_segments};
+use sparrow_postings::{
+    ScoreBounds, SegmentSearch, SharedThreshold, SparseCursor, TopK, TopKRequest, top_k_of_segments,
+};
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
@@ -278,7 +280,7 @@ impl Pass<'_> {
                 break;
             }
             let hits = if depth > 0 { best_documents(postings, map, &request) } else { Vec::new() };
-            let scorer = PassageScorer::new(postings.cursor(query), map.clone());
+            let scorer = PassageScorer::new(SparseCursor::new(postings, query), map.clone());
             let found = TopK { hits, matched: self.count_passages(*ord, scorer, &request) };
             if is_over(compiler, options)? {
                 // What a search leaves behind in a segment is of no use.
@@ -411,7 +413,7 @@ impl Pass<'_> {
             let mut cursor = self
                 .clause
                 .bind(segment.plugins(), self.boost)
-                .map(|(postings, terms)| postings.cursor(&terms));
+                .map(|(postings, terms)| SparseCursor::new(postings, &terms));
             let bounds = &bounds[ord as usize];
             for (doc, score) in waiting {
                 if bound.min(bounds.most(doc)) + score < rounded_down(top.threshold()) {

@@ -197,11 +197,8 @@ pub(crate) fn restart(
     saved: &Value,
     record: &Value,
 ) -> Result<(), EngineError> {
-    let uuid = saved["uuid"].as_str().unwrap_or_default();
-    let names = service.indices.names();
-    let has_change = |handle: &IndexHandle| handle.uuid == uuid && handle.model_change().is_some();
-    let found = names.indices.values().find(|handle| has_change(handle));
-    let handle = found.ok_or_else(|| EngineError::internal("the index of the task is gone"))?;
+    let handle =
+        &index_of(service, saved).ok_or_else(|| EngineError::internal("the index of the task is gone"))?;
     let pace = saved["requests_per_second"].as_f64().unwrap_or(f64::INFINITY);
     let (progress, task, fill) = prepared(service, handle, handle.claim_filling()?, pace)?;
     let task = task.recorded(record);
@@ -209,6 +206,23 @@ pub(crate) fn restart(
     let task = service.tasks.restart(number, task, move |context| fill.run(context))?;
     *progress.filling.task.lock() = Some(task.id());
     Ok(())
+}
+
+/// The index of a task, if it still has a change.
+fn index_of(service: &SearchService, saved: &Value) -> Option<Arc<IndexHandle>> {
+    let uuid = saved["uuid"].as_str().unwrap_or_default();
+    let names = service.indices.names();
+    let has_change = |handle: &&Arc<IndexHandle>| handle.uuid == uuid && handle.model_change().is_some();
+    names.indices.values().find(has_change).cloned()
+}
+
+/// Ends a change whose task was cancelled and cannot be started to do so.
+pub(crate) fn abandon(service: &SearchService, saved: &Value) {
+    let Some(handle) = index_of(service, saved) else { return };
+    let is_filling = handle.model_change().is_some_and(|change| change.state == ChangeState::Filling);
+    if is_filling && let Err(error) = handle.end_model_change() {
+        tracing::warn!(index = handle.name, %error, "a cancelled change of a model is not over");
+    }
 }
 
 /// Goes on with changes that have no task: the server ended before it was written down.

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::avx2::{bits_of, multiply_high};
 use super::blocks::{AHEAD, BlockTerm, Blocks, LANES, MAXIMUM_BLOCKS, PLACES, Scope, coarse};
-use crate::record::CHUNK_LEVELS;
+use crate::layout::CHUNK_LEVELS;
 
 /// The chunk whose levels are fetched when those of one are read. Not behind the last: bits follow there, which only few blocks
 /// need.

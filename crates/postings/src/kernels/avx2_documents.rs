@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::avx2::bits_of;
 use super::{Bitmap, SparseIds};
-use crate::term::{Place, Posting};
+use crate::layout::{Place, Posting};
 
 pub(super) fn count(words: &[u64]) -> u64 {
     // SAFETY: implementation() found the instruction.

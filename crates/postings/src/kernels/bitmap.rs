@@ -4,7 +4,7 @@ use sparrow_types::DocId;
 
 use super::{BLOCK, chosen, fetch};
 use crate::bytes::{u16_at, u32_at};
-use crate::record::{RANKED, REGION};
+use crate::layout::{RANKED, REGION};
 
 /// The documents of a dense term, as `record` lays them out.
 #[derive(Clone, Copy, Default)]

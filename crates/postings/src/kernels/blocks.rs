@@ -4,7 +4,7 @@
 //! bound of any term fits a byte; sums of documents count in the fine ones of the window scan.
 
 use super::{Bitmap, Implementation};
-use crate::record::{CHUNK_LEVELS, level_place};
+use crate::layout::{CHUNK_LEVELS, level_place};
 use crate::trace;
 
 /// Documents of a block.

@@ -3,8 +3,7 @@
 use super::blocks::{BlockTerm, CHUNK_BLOCKS, coarse};
 use super::{Bitmap, GROUP, Implementation};
 use crate::bytes::u32_at;
-use crate::record::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, RANKED, level_place};
-use crate::term::{Place, Posting};
+use crate::layout::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, Place, Posting, RANKED, level_place};
 
 /// Ids that are compared at once, around a guess where most are found.
 pub(super) const NEAR: usize = 64;

@@ -35,7 +35,7 @@ mod scalar;
 
 use std::sync::LazyLock;
 
-use crate::term::{Place, Posting};
+use crate::layout::{Place, Posting};
 use crate::trace;
 
 pub use cases::kernel_cases;

@@ -3,8 +3,7 @@
 use super::blocks::{BLOCK, MAXIMUM_BLOCKS, Scope, coarse};
 use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, SparseIds, documents, lane};
 use crate::bytes::u64_at;
-use crate::record::level_place;
-use crate::term::{Place, Posting};
+use crate::layout::{Place, Posting, level_place};
 
 pub(super) fn implementation() -> Implementation {
     Implementation {

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::{RANKED, REGION};
+use crate::layout::{RANKED, REGION};
 
 #[derive(Debug)]
 struct Owned {

@@ -3,7 +3,7 @@
 use sparrow_types::DocId;
 
 use super::pruned::Clause;
-use crate::term::{Place, Posting};
+use crate::layout::{Place, Posting};
 
 /// Documents scored at a time.
 const DOCS: usize = 16;

@@ -18,7 +18,7 @@ use super::candidates::{Errors, TopKCandidates};
 use super::pruned::{Scratch, Search};
 use super::single::{AddedTerm, Scored, add_term};
 use crate::kernels::{self, BLOCK, BlockTerm, Scope, coarse};
-use crate::record::CHUNK;
+use crate::layout::CHUNK;
 
 /// Documents scored first.
 const SEEDS: usize = 32;

@@ -187,9 +187,9 @@ fn that_a_task_was_cancelled_is_not_forgotten_over_a_crash() {
                 Err(EngineError::Cancelled)
             })
             .unwrap();
-        assert_eq!(tasks.unfinished()[0].1.get("unwanted"), None);
-        tasks.cancel(&tasks.running()[0]);
-        assert_eq!(tasks.unfinished()[0].1["unwanted"], true);
+        assert_eq!(tasks.unfinished()[0].1.get("cancelled_by_user"), None);
+        tasks.cancel(&tasks.running());
+        assert_eq!(tasks.unfinished()[0].1["cancelled_by_user"], true);
         tasks.close();
         assert!(handle.wait(&|| false).is_err());
     }
@@ -205,7 +205,7 @@ fn that_a_task_was_cancelled_is_not_forgotten_over_a_crash() {
     let kept = tasks.kept(number).unwrap().unwrap();
     assert_eq!((&kept["task"]["cancelled"], &kept["state"]), (&json!(true), &json!("completed")));
     // Nothing is written over a result.
-    tasks.cancel(&crate::task::Task::new(number, "n", spec()));
+    tasks.cancel(&[Arc::new(crate::task::Task::new(number, "n", spec()))]);
     assert_eq!(tasks.kept(number).unwrap().unwrap(), kept);
 }
 

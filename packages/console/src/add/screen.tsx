@@ -7,10 +7,11 @@ import { bytes, count, duration, plural } from '../lib/format';
 import { foreignLanguage } from '../lib/language';
 import { useLoad } from '../lib/load';
 import { address } from '../lib/route';
+import { type Properties, vectorsOf } from '../search/fields';
 import { Icon } from '../shell/icons';
 import { Head, Note, Problem, Progress, Raw } from '../shell/parts';
 import { type Progress as Done, upload } from './bulk';
-import { mappingFor } from './mapping';
+import { MEANING_FIELD, type Mapping, additionsFor, hasField, isByMeaning, mappingFor } from './mapping';
 import { type Table, readFile } from './parse';
 
 /** Larger files are for the command line: the page holds a file as a whole. */
@@ -25,6 +26,14 @@ interface Chosen {
   readonly table: Table;
 }
 
+/** How a file is loaded that is too large for the page. */
+function remedy(name: string): string {
+  if (!/\.(?:jsonl|ndjson|csv|tsv)$/i.test(name)) {
+    return 'Turn it into JSON lines, one document a line, and load these with `sparrow import`.';
+  }
+  return `Load it on the command line: sparrow import '${name.replaceAll("'", "'\\''")}' --index NAME --semantic FIELD`;
+}
+
 export function AddScreen(): JSX.Element {
   const [chosen, setChosen] = useState<Chosen>();
   const [error, setError] = useState('');
@@ -32,9 +41,7 @@ export function AddScreen(): JSX.Element {
     setError('');
     try {
       if (file.size > LARGEST) {
-        throw new Error(
-          `The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. Load it on the command line: sparrow import ${name}`,
-        );
+        throw new Error(`The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. ${remedy(name)}`);
       }
       setChosen({ name, size: file.size, table: readFile(name, await file.text()) });
     } catch (failure) {
@@ -143,20 +150,33 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
   const [dense, setDense] = useState(true);
   const [run, setRun] = useState<Run>();
   const stop = useRef<AbortController | undefined>(undefined);
-  const { value: present = {} } = useLoad(() => optional<Record<string, unknown>>({}, 'GET', '/_mapping'), []);
+  const { value: present = {} } = useLoad(
+    () => optional<Record<string, { mappings: { properties?: Properties } }>>({}, 'GET', '/_mapping'),
+    [],
+  );
+  /** The fields of the index, if it is there already. */
+  const there = Object.hasOwn(present, index) ? (present[index]?.mappings.properties ?? {}) : undefined;
   const foreign = foreignLanguage(
     table.documents
       .slice(0, 20)
       .map(({ source }) => meaning.map((name) => (typeof source[name] === 'string' ? source[name] : '')).join(' '))
       .join(' '),
   );
-  const mapping = mappingFor({
-    meaning,
+  const vectors = there?.[MEANING_FIELD];
+  const isFixed = (name: string): boolean => there !== undefined && hasField(there, name);
+  const isTicked = (name: string): boolean =>
+    there !== undefined && isFixed(name) ? isByMeaning(there, name) : meaning.includes(name);
+  const wish = {
+    meaning: meaning.filter((name) => !isFixed(name)),
     dense,
     keywords: table.columns
       .filter(({ name, isKeyword }) => isKeyword && !meaning.includes(name))
       .map(({ name }) => name),
-  });
+  };
+  const request: Request =
+    there === undefined
+      ? { method: 'PUT', path: `/${encodeURIComponent(index)}`, body: mappingFor(wish) }
+      : { method: 'PUT', path: `/${encodeURIComponent(index)}/_mapping`, body: additionsFor(wish, there) };
   const start = async (): Promise<void> => {
     const { signal } = (stop.current = new AbortController());
     const begun = performance.now();
@@ -179,7 +199,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       WATCH_MS,
     );
     try {
-      await createIndex(index, mapping);
+      await prepareIndex(request);
       const progress = await upload(
         index,
         table.documents,
@@ -241,10 +261,17 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       </label>
       {Object.hasOwn(present, index) && (
         <Note kind="warn">
-          There is an index <b>{index}</b> already. The documents are added to it, and its fields stay as they are.{' '}
+          There is an index <b>{index}</b> already. The documents are added to it. Its fields stay as they are, and
+          columns that it does not have yet become new fields.{' '}
           {table.documents.some(({ id }) => id === undefined)
             ? 'Without a column id, whose values are all different, a file that is added twice is in it twice.'
             : 'Documents with the same id are replaced.'}
+        </Note>
+      )}
+      {vectors !== undefined && vectors.type !== 'semantic_text' && wish.meaning.length > 0 && (
+        <Note kind="warn">
+          The index has a field <b>{MEANING_FIELD}</b> that holds no vectors: its new columns are found by their words
+          only.
         </Note>
       )}
       <fieldset class="columns">
@@ -253,19 +280,25 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           <label key={name} class="check">
             <input
               type="checkbox"
-              checked={meaning.includes(name)}
+              checked={isTicked(name)}
+              disabled={isFixed(name)}
               onChange={(event) => {
                 setMeaning(event.currentTarget.checked ? [...meaning, name] : meaning.filter((one) => one !== name));
               }}
             />
-            <b>{name}</b> <span class="example">{beginning(example)}</span>
+            <b>{name}</b>{' '}
+            <span class="example">
+              {isFixed(name) && <i>as the index has it: </i>}
+              {beginning(example)}
+            </span>
           </label>
         ))}
       </fieldset>
       <label class="check">
         <input
           type="checkbox"
-          checked={dense}
+          checked={vectors === undefined ? dense : vectorsOf(vectors, new Map()).includes('dense')}
+          disabled={vectors !== undefined}
           onChange={(event) => {
             setDense(event.currentTarget.checked);
           }}
@@ -278,7 +311,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           by their words, but not by their meaning. A model for {foreign} goes into the folder <code>--models</code>.
         </Note>
       )}
-      {meaning.length === 0 && (
+      {!table.columns.some(({ name }) => isTicked(name)) && (
         <Note kind="warn">Without a column that is searched by meaning, only words are found.</Note>
       )}
       <div class="buttons">
@@ -287,7 +320,12 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           Another file
         </button>
       </div>
-      <Raw title="The request" value={`PUT /${index}\n${JSON.stringify(mapping, null, 2)}`} />
+      {!isEmpty(request) && (
+        <Raw
+          title="The request"
+          value={`${request.method} ${request.path}\n${JSON.stringify(request.body, null, 2)}`}
+        />
+      )}
       <section class="preview" aria-label="Preview">
         {table.documents.slice(0, PREVIEWED).map(({ source }, at) => (
           <pre key={at} tabIndex={0} aria-label={`document ${at + 1}`}>
@@ -369,9 +407,22 @@ function Running({
   );
 }
 
-async function createIndex(index: string, mapping: object): Promise<void> {
+/** What makes an index ready for the documents. */
+interface Request {
+  readonly method: 'PUT';
+  readonly path: string;
+  readonly body: { readonly mappings: Mapping } | Mapping;
+}
+
+/** Whether an index that is there has all fields already. */
+function isEmpty({ body }: Request): boolean {
+  return 'properties' in body && Object.keys(body.properties).length === 0;
+}
+
+async function prepareIndex(request: Request): Promise<void> {
+  if (isEmpty(request)) return;
   try {
-    await call('PUT', `/${encodeURIComponent(index)}`, mapping);
+    await call(request.method, request.path, request.body);
   } catch (error) {
     // Documents may be added to an index that is there.
     if (

@@ -10,6 +10,7 @@ import { foreignLanguage } from '../lib/language';
 import { useLoad } from '../lib/load';
 import { current, remember } from '../lib/route';
 import { Head, Note, Problem } from '../shell/parts';
+import { tokensSaid } from './said';
 
 interface Encoded {
   readonly tokens: readonly (readonly [string, number])[];
@@ -213,7 +214,10 @@ function Expansion({
   readonly encoded: Encoded;
   readonly other: Encoded;
 }): JSX.Element {
-  const said = new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+  const said = tokensSaid(
+    text,
+    encoded.tokens.map(([token]) => token),
+  );
   const shared = new Set(other.tokens.map(([token]) => token));
   const [best = 1] = encoded.tokens.map(([, weight]) => weight);
   const [all, setAll] = useState(false);

@@ -9,6 +9,8 @@ import { useLoad } from '../lib/load';
 import { address, current, remember } from '../lib/route';
 import { vectorFields } from '../search/fields';
 import { shown } from '../search/document';
+import { filterProblem } from '../search/filter';
+import { FilterInput } from '../search/filter-input';
 import type { Properties } from '../search/fields';
 import { Head, Note, Problem, Raw, Sure } from '../shell/parts';
 
@@ -147,18 +149,17 @@ function Documents({ index }: { readonly index: Index }): JSX.Element {
     <>
       <label class="field">
         <span>Only where</span>
-        <input
+        <FilterInput
           value={filter}
           data-search
           placeholder="title:sparrow AND year:[2000 TO *]"
-          spellcheck={false}
-          onChange={(event) => {
-            setFilter(event.currentTarget.value);
+          onFilter={(wanted) => {
+            setFilter(wanted);
             setFrom(0);
           }}
         />
       </label>
-      <Problem text={error} />
+      <Problem text={error === undefined ? undefined : filterProblem(error, filter)} />
       <ul class="documents">
         {value?.hits.hits.map((hit) => {
           const document = shown(hit._id, hit._source ?? {});

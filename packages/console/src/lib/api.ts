@@ -140,7 +140,7 @@ export function sentences(answer: unknown): string {
       [cause, shards?.[0]?.reason].filter((part) => part !== undefined),
     );
   }
-  // That they failed is nothing that one could mend where it is known why.
+  // That all shards failed says nothing where the cause is known.
   const causes = lines.filter((line) => line !== 'all shards failed');
   return [...new Set(causes.length > 0 ? causes : lines)].join('\n');
 }

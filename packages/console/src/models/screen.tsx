@@ -12,6 +12,8 @@ interface Config {
   readonly description?: string;
   readonly model_size_bytes?: number;
   readonly inference_config?: Readonly<Record<string, unknown>>;
+  /** Other names that the model answers to. */
+  readonly metadata?: { readonly aliases?: readonly string[] };
 }
 
 interface NodeStats {
@@ -128,7 +130,7 @@ export function ModelsScreen(): JSX.Element {
                       <code>{id}</code>
                     </td>
                     <td>{task.replaceAll('_', ' ')}</td>
-                    <td>{modelOf(settings)}</td>
+                    <td>{modelOf(settings, value.configs)}</td>
                   </tr>
                 ))}
               </tbody>
@@ -140,13 +142,14 @@ export function ModelsScreen(): JSX.Element {
   );
 }
 
-/** The model of an endpoint, or the endpoints that it asks. */
-function modelOf({
-  model_id: model,
-  sparse_inference_id: sparse,
-  dense_inference_id: dense,
-}: Endpoint['service_settings'] = {}): string {
-  return model ?? [sparse, dense].filter((id) => id !== undefined).join(' and ');
+/** The model of an endpoint, and which one that is if it goes by another name, or the endpoints that it asks. */
+function modelOf(
+  { model_id: model, sparse_inference_id: sparse, dense_inference_id: dense }: Endpoint['service_settings'] = {},
+  configs: readonly Config[],
+): string {
+  if (model === undefined) return [sparse, dense].filter((id) => id !== undefined).join(' and ');
+  const known = configs.find(({ metadata }) => metadata?.aliases?.includes(model));
+  return known === undefined ? model : `${model}, an alias of ${known.model_id}`;
 }
 
 function totalOf({ nodes = [] }: Deployment): number {
@@ -179,6 +182,7 @@ interface CardProps {
 }
 
 function ModelCard({ config, deployments, rates, onAct }: CardProps): JSX.Element {
+  const aliases = config.metadata?.aliases ?? [];
   const kind = Object.keys(config.inference_config ?? {}).find((name) => name in KINDS);
   const path = `/_ml/trained_models/${encodeURIComponent(config.model_id)}/deployment`;
   return (
@@ -202,6 +206,7 @@ function ModelCard({ config, deployments, rates, onAct }: CardProps): JSX.Elemen
         {config.model_size_bytes === undefined ? '' : ` · ${bytes(config.model_size_bytes)}`}
         {config.description === undefined ? '' : ` · ${config.description}`}
       </p>
+      {aliases.length > 0 && <p class="small">Also known as {aliases.join(', ')}.</p>}
       {deployments.length === 0 && <p class="small">Not at work.</p>}
       {deployments.map((deployment) => (
         <DeploymentRow

@@ -3,9 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../../../../test/support/server';
 import { mappingFor } from '../add/mapping';
+import { sentences } from '../lib/api';
 import { fusedLists, searchBody } from './body';
 import { shown } from './document';
-import { firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';
+import { type Way, firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';
+import { filterProblem } from './filter';
 import { type Hit, passageOf } from './results';
 import { fromFirstWord, markWords, partsOf, telling, withoutEmptyMarks, wordsOf } from './why';
 
@@ -191,10 +193,27 @@ describe('the console', () => {
     const text = 'Notes of a year\n\nApril brought slugs.';
     const passages = { text: ['Notes <em>of</em> a year'], meaning: [text] };
     const hit = { document: shown('x', { text }), passages } as unknown as Hit;
-    expect(passageOf(hit, 'words')).toBe('Notes <em>of</em> a year');
+    expect(passageOf(hit, 'words')).toBe('Notes of a year');
     expect(passageOf(hit, 'hybrid')).toBe(text);
     const found = { ...hit, passages: { ...passages, text: ['April brought <em>slugs</em>.'] } };
     expect(passageOf(found, 'hybrid')).toBe('April brought <em>slugs</em>.');
+    const both = { ...hit, passages: { title: ['Notes <em>of</em> it'], text: ['A year <em>of</em> <em>slugs</em>'] } };
+    expect(passageOf(both, 'words')).toBe('A year of <em>slugs</em>');
+  });
+
+  it('says of a filter that cannot be read what is wrong with it', async () => {
+    const problem = async (filter: string): Promise<string> => {
+      const body = searchBody(WAYS[0] as Way, 'x', { ways: WAYS, filter });
+      return filterProblem(sentences((await server.request('POST', '/words/_search', body)).body), filter);
+    };
+    const early = 'ends too early: is a value, a quote or a bracket missing?';
+    for (const filter of ['(gloss:a', 'gloss:', 'gloss:"a', 'gloss:[1 TO', 'a AND']) {
+      expect(await problem(filter)).toBe(`The filter “${filter}” ${early}`);
+    }
+    expect(await problem('gloss:a)')).toBe('The filter “gloss:a)” cannot be read: “)” is not expected there.');
+    expect(await problem('AND a')).toBe('The filter “AND a” cannot be read: “AND” is not expected there.');
+    expect(await problem('gloss^x')).toBe('The filter “gloss^x” cannot be read: “x” is not expected there.');
+    expect(filterProblem('no such index [x]', 'a:b')).toBe('no such index [x]');
   });
 
   it('gives a document a title that people read', () => {

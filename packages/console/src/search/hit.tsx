@@ -120,9 +120,10 @@ function ScoreBar({ hit, kind, best }: { readonly hit: Hit; readonly kind: Kind;
 }
 
 function PartNames({ parts }: { readonly parts: readonly Part[] }): JSX.Element | null {
-  const named = telling(parts.filter(({ value, kind }) => value > 0 && kind === undefined)).slice(0, NAMED);
+  const all = telling(parts.filter(({ value, kind }) => value > 0 && kind === undefined));
+  const named = all.slice(0, NAMED);
   if (named.length === 0) return null;
-  const more = parts.length - named.length;
+  const more = all.length - named.length;
   return (
     <p class="tokens">
       {named.map(({ label, word, value }) => (

@@ -141,13 +141,12 @@ export function ranksOf(results: readonly Result[]): Map<string, Map<Kind, numbe
 }
 
 /**
- * The passage that a card shows: the best one with marks, or else how the text begins. Words that every text has are marked
- * only where words are searched for as they stand.
+ * The passage that a card shows: the best one with marks, or else how the text begins. Words that every text has are not
+ * marked: where a hit was found by no others, they are named below it.
  */
 export function passageOf(hit: Hit, kind: Kind): string {
-  const marks = (text: string): string => (kind === 'words' ? text : withoutEmptyMarks(text));
-  const passages = Object.entries(hit.passages).map(([field, texts]) => [field, texts.map(marks)] as const);
   const marked = (texts: readonly string[]): string | undefined => texts.find((text) => text.includes('<em>'));
+  const passages = Object.entries(hit.passages).map(([field, texts]) => [field, texts.map(withoutEmptyMarks)] as const);
   const { title, titleField, textField } = hit.document;
   const ofText = passages.find(([field]) => field === textField)?.[1];
   const others = passages.filter(([field]) => field !== titleField && field !== textField).map(([, texts]) => texts);

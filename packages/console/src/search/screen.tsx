@@ -13,6 +13,8 @@ import { Board } from './board';
 import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
 import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
+import { filterProblem } from './filter';
+import { FilterInput } from './filter-input';
 import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
 
@@ -101,7 +103,7 @@ function Searching({
       .catch((failure: unknown) => {
         if (signal.aborted) return;
         setResults([]);
-        setError(failure instanceof Refused ? failure.message : String(failure));
+        setError(failure instanceof Refused ? filterProblem(failure.message, filter) : String(failure));
       })
       .finally(() => {
         if (!signal.aborted) setBusy(false);
@@ -168,14 +170,11 @@ function Searching({
           </label>
           <label class="field">
             <span>Only where</span>
-            <input
+            <FilterInput
               value={filter}
               placeholder="field:value"
               title={`As in topic:orders AND year:[2020 TO *]. The fields: ${index?.fields.map(({ name: one }) => one).join(', ') ?? ''}`}
-              spellcheck={false}
-              onChange={(event) => {
-                setFilter(event.currentTarget.value);
-              }}
+              onFilter={setFilter}
             />
           </label>
           <fieldset class="segments">

@@ -1,27 +1,18 @@
-import { createHash } from 'node:crypto';
-import { open, realpath, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import process from 'node:process';
 
 import { type Index, SparrowError } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
+import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
 import { type ColumnType, columnProperties, columnTypes, typedDocument } from '../columns.js';
 import { Context, type ServerOptions, integerOption, interruptible, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
+import { type Mapping, forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
+import { FieldsSeen, VECTORS, type Vectors, semanticProperties } from '../semantic-fields.js';
 import { counted, duration, number } from '../terminal.js';
-
-const VECTORS = ['hybrid', 'sparse', 'dense'] as const;
-type Vectors = (typeof VECTORS)[number];
-
-/** The inference endpoint that fills a `semantic_text` with vectors of a kind. */
-const ENDPOINTS: Readonly<Record<Vectors, string>> = {
-  hybrid: '.hybrid',
-  sparse: '.elser-2-elasticsearch',
-  dense: '.all-minilm-l6-v2-elasticsearch',
-};
 
 interface Options extends ServerOptions {
   readonly index?: string;
@@ -33,29 +24,6 @@ interface Options extends ServerOptions {
   readonly batch: number;
   readonly follow?: boolean;
   readonly restart?: boolean;
-}
-
-/** How far the import of a file is: kept with the index, so that it goes where the documents go. */
-interface Checkpoint {
-  readonly file: string;
-  /** Documents of the file that are done. */
-  readonly records: number;
-  /** The file when that was: a file that begins otherwise is another one. */
-  readonly size: number;
-  readonly modified: number;
-  readonly head: string;
-  readonly headBytes: number;
-  /** Whether the file was read to its end. */
-  readonly done: boolean;
-}
-
-type Meta = Readonly<Record<string, unknown>> & { readonly sparrow_import?: Readonly<Record<string, Checkpoint>> };
-
-type Properties = Readonly<Record<string, { readonly type: string }>>;
-
-interface Mappings {
-  readonly _meta?: Meta;
-  readonly properties?: Properties;
 }
 
 /** A document on its way. */
@@ -82,15 +50,9 @@ interface Imported {
 const SAMPLE = 1000;
 /** Characters of such rows from which on they are enough, as they are all kept. */
 const MOST_SAMPLED = 16 << 20;
-/** Bytes by which a file is known again. */
-const HEAD_BYTES = 64 * 1024;
 const CHECKPOINT_MS = 2000;
-/** Imports that an index remembers. */
-const MOST_CHECKPOINTS = 100;
 /** Refused documents that are told one by one. */
 const MOST_TOLD = 10;
-/** Columns that are named to who asked for one that is not there. */
-const MOST_NAMED = 20;
 /** Longest `_id`, as in Elasticsearch. */
 const MOST_ID_BYTES = 512;
 
@@ -140,7 +102,7 @@ export function addImport(program: Command): void {
           const more = [
             rejected > 0 ? out.bad(`${number(rejected)} rejected`) : '',
             skipped > 0 ? `${number(skipped)} ${skipped === 1 ? 'was' : 'were'} there already` : '',
-            cut > 0 ? `the model did not read the end of ${counted(cut, 'text')}` : '',
+            cut > 0 ? `${counted(cut, 'text')} beyond the model's limit ${cut === 1 ? 'was' : 'were'} truncated` : '',
             interrupted && options.follow !== true ? 'interrupted: run this again to go on' : '',
           ].filter((text) => text !== '');
           const rate = written === 0 ? '' : ` (${number((1000 * written) / Math.max(1, ms))}/s)`;
@@ -182,9 +144,14 @@ class Import {
   #key = '';
   #types: ReadonlyMap<string, ColumnType> = new Map();
   /** How much of the file is read, of all of it. */
-  #read = 0;
+  #bytesRead = 0;
   #size: number | undefined;
   #rejected = 0;
+  /** Documents of which it was said why they are refused: a second try does not say it again. */
+  readonly #told = new Set<number>();
+  /** What was read of standard input to see what it holds: it cannot be read again. */
+  #ahead: Record_[] = [];
+  #rest: AsyncGenerator<Record_> | undefined;
   /** Whether documents are left alone that are there already, as the key may replace none. */
   #onlyAdds = false;
 
@@ -198,19 +165,25 @@ class Import {
   }
 
   async run(): Promise<Imported> {
+    const { signal, done } = interruptible();
     try {
-      return await this.#run();
+      return await this.#run(signal);
     } catch (error) {
       // Whoever loads several files wants to know which one.
       if (!(error instanceof CommandError) || error.message.includes(this.#file)) throw error;
       throw new CommandError(`${this.#file}: ${error.message}`, { cause: error });
+    } finally {
+      done();
     }
   }
 
-  async #run(): Promise<Imported> {
-    const file = await this.#lookAt();
-    await this.#prepare();
-    const before = file === undefined || this.#options.restart === true ? undefined : await this.#before(file);
+  async #run(signal: AbortSignal): Promise<Imported> {
+    // Standard input cannot be read again.
+    const file = this.#file === '-' ? undefined : await lookAt(this.#file);
+    if (file !== undefined) [this.#key, this.#size] = [keyOf(file), file.size];
+    await this.#prepare(signal);
+    const isFresh = file === undefined || this.#options.restart === true;
+    const before = isFresh ? undefined : await checkpointOf(this.#context, this.#index.name, file);
     const isSame = before?.done === true && before.size === file?.size && before.modified === file.modified;
     if (isSame && this.#options.follow !== true) {
       this.#context.note(`${this.#file}: all of it was imported before; --restart does it again`);
@@ -218,18 +191,17 @@ class Import {
     }
     if (before !== undefined) this.#context.note(`${this.#file}: goes on behind document ${number(before.records)}`);
     try {
-      return await this.#load(file, before?.records ?? 0);
+      return await this.#load(signal, file, before?.records ?? 0);
     } catch (error) {
       if (!(error instanceof MayOnlyAdd)) throw error;
       this.#onlyAdds = true;
       this.#rejected = 0;
-      return this.#load(file, before?.records ?? 0);
+      return this.#load(signal, file, before?.records ?? 0);
     }
   }
 
-  async #load(file: Checkpoint | undefined, skipped: number): Promise<Imported> {
+  async #load(signal: AbortSignal, file: KnownFile | undefined, skipped: number): Promise<Imported> {
     const { follow = false, pipeline, batch } = this.#options;
-    const { signal, done } = interruptible();
     const { err } = this.#context.terminal;
     let present = 0;
     const hold = { records: skipped, saved: performance.now(), problems: 0 };
@@ -237,24 +209,21 @@ class Import {
     const ends: number[] = [];
     let last = skipped;
     const save = async (finished: boolean): Promise<void> => {
-      if (file !== undefined) await this.#save({ ...file, records: hold.records, done: finished });
+      if (file === undefined) return;
+      const checkpoint = { ...file, records: hold.records, done: finished };
+      await saveCheckpoint(this.#context, this.#index.name, checkpoint);
     };
     let saving = Promise.resolve();
     const tell = (record: Record_, why: string): void => {
       this.#rejected += 1;
-      if (this.#rejected > MOST_TOLD) return;
+      if (this.#told.has(record.n) || this.#told.size === MOST_TOLD) return;
+      this.#told.add(record.n);
       this.#progress.clear();
-      const more = this.#rejected === MOST_TOLD ? ' (further ones are only counted)' : '';
+      const more = this.#told.size === MOST_TOLD ? ' (further ones are only counted)' : '';
       err.write(`${this.#file}, document ${String(record.n)}: ${why}${more}\n`);
     };
     async function* items(self: Import): AsyncGenerator<Item> {
-      const records = readRecords(self.#file, {
-        format: self.#format,
-        follow,
-        signal,
-        onRead: (bytes) => (self.#read = bytes),
-      });
-      for await (const record of records) {
+      for await (const record of self.#records(signal, follow)) {
         if (record.n <= skipped) continue;
         last = record.n;
         if (signal.aborted) return;
@@ -317,16 +286,29 @@ class Import {
         throw new CommandError(`${this.#file}: ${what}${done_}`, { cause: error });
       }
       throw error;
-    } finally {
-      done();
     }
+  }
+
+  /** The documents of the file, with those that were read before. */
+  async *#records(signal: AbortSignal, follow: boolean): AsyncGenerator<Record_> {
+    const ahead = this.#ahead;
+    this.#ahead = [];
+    yield* ahead;
+    yield* this.#rest ?? this.#read(signal, follow);
+  }
+
+  #read(signal: AbortSignal, follow: boolean): AsyncGenerator<Record_> {
+    const onRead = (bytes: number): void => {
+      this.#bytesRead = bytes;
+    };
+    return readRecords(this.#file, { format: this.#format, follow, signal, onRead });
   }
 
   /** The part of the file that is read; undefined where nobody knows how much there is. */
   #share(): number | undefined {
     return this.#size === undefined || this.#size === 0 || this.#options.follow === true
       ? undefined
-      : this.#read / this.#size;
+      : this.#bytesRead / this.#size;
   }
 
   #result({
@@ -352,44 +334,16 @@ class Import {
     };
   }
 
-  /** What the file is now; undefined for standard input, which cannot be read again. */
-  async #lookAt(): Promise<Checkpoint | undefined> {
-    if (this.#file === '-') return undefined;
-    try {
-      const [path, { size, mtimeMs }] = await Promise.all([realpath(this.#file), stat(this.#file)]);
-      const handle = await open(path);
-      const { buffer, bytesRead } = await handle
-        .read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
-        .finally(() => handle.close());
-      this.#key = createHash('sha256').update(path).digest('base64url').slice(0, 10);
-      this.#size = size;
-      const head = hash(buffer.subarray(0, bytesRead));
-      return { file: path, records: 0, size, modified: mtimeMs, head, headBytes: bytesRead, done: false };
-    } catch (cause) {
-      throw new CommandError(`cannot read ${this.#file} (${(cause as NodeJS.ErrnoException).code ?? String(cause)})`, {
-        cause,
-      });
-    }
-  }
-
   /** Makes the index, or gives the one that is there the fields that are asked for. */
-  async #prepare(): Promise<void> {
-    const { semantic = [], vectors, pipeline } = this.#options;
+  async #prepare(signal: AbortSignal): Promise<void> {
+    const { semantic = [], vectors } = this.#options;
+    if (semantic.includes('')) throw new UsageError('--semantic needs the name of a field');
+    await this.#checkFields(signal);
     const rows = this.#format === 'jsonl' || this.#file === '-' ? [] : await this.#sample();
     this.#types = columnTypes(rows);
-    if (semantic.includes('')) throw new UsageError('--semantic needs the name of a field');
-    // A pipeline may make a field that the file does not have.
-    const missing = pipeline === undefined && rows.length > 0 && semantic.find((name) => !this.#types.has(name));
-    if (typeof missing === 'string') throw new CommandError(noColumn(missing, [...this.#types.keys()]));
-    const inference_id = ENDPOINTS[vectors ?? 'hybrid'];
-    const properties: Properties = {
+    const properties = {
       ...columnProperties(this.#types),
-      ...Object.fromEntries<Properties[string]>(
-        semantic.flatMap((field) => [
-          [field, { type: 'text', copy_to: semanticField(field) }],
-          [semanticField(field), { type: 'semantic_text', inference_id }],
-        ]),
-      ),
+      ...semanticProperties(semantic, vectors ?? 'hybrid'),
     };
     try {
       const made = await this.#index.ensure({ mappings: { properties } });
@@ -402,11 +356,42 @@ class Import {
   }
 
   /** A field that holds vectors of one kind keeps them, unless another kind is asked for: that is an error of the server's. */
-  async #addFields(properties: Properties, isKindNamed: boolean): Promise<void> {
-    const { properties: there = {} } = isKindNamed ? {} : await this.#mappings();
+  async #addFields(properties: NonNullable<Mapping['properties']>, isKindNamed: boolean): Promise<void> {
+    const { properties: there = {} } = isKindNamed ? {} : await mappingOf(this.#context, this.#index.name);
     const wanted = Object.entries(properties).filter(([name]) => there[name]?.type !== 'semantic_text');
-    const path = { index: this.#index.name };
-    await this.#context.sparrow.execute('put_mapping', { path, body: { properties: Object.fromEntries(wanted) } });
+    await putMapping(this.#context, this.#index.name, { properties: Object.fromEntries(wanted) });
+  }
+
+  /** Refuses fields that none of the first documents has: their texts would be looked for and never found. */
+  async #checkFields(signal: AbortSignal): Promise<void> {
+    const { semantic = [], pipeline, batch } = this.#options;
+    // A pipeline may make a field that the file does not have.
+    if (semantic.length === 0 || pipeline !== undefined) return;
+    const seen = new FieldsSeen(semantic);
+    // Every row has all columns.
+    const most = this.#format === 'jsonl' ? batch : 1;
+    const ending = new AbortController();
+    const records = this.#read(this.#file === '-' ? signal : ending.signal, false);
+    let isAll = false;
+    for (let size = 0; !seen.isComplete && seen.documents < most && size < MOST_SAMPLED;) {
+      const next = await records.next();
+      if (next.done === true) {
+        isAll = true;
+        break;
+      }
+      const { document, text = '' } = next.value;
+      if (this.#file === '-') this.#ahead.push(next.value);
+      if (document !== undefined) seen.add(document);
+      size += text.length;
+    }
+    if (this.#file === '-') {
+      this.#rest = records;
+    } else {
+      ending.abort();
+      await records.return(undefined);
+    }
+    const problem = seen.problem(isAll, this.#format === 'jsonl' ? 'field' : 'column');
+    if (problem !== undefined) throw new CommandError(problem);
   }
 
   async #sample(): Promise<Readonly<Record<string, unknown>>[]> {
@@ -446,50 +431,6 @@ class Import {
     if (typeof own !== 'string' && typeof own !== 'number') return 'its [_id] is neither a text nor a number';
     return { record, id: String(own), json: JSON.stringify(rest) };
   }
-
-  /** Where an earlier import of the same file stopped. */
-  async #before(file: Checkpoint): Promise<Checkpoint | undefined> {
-    const { sparrow_import: all = {} } = await this.#meta();
-    const before = all[this.#key];
-    if (before === undefined || before.records === 0 || before.headBytes > file.headBytes) return undefined;
-    const handle = await open(file.file);
-    const { buffer } = await handle
-      .read(Buffer.alloc(before.headBytes), 0, before.headBytes, 0)
-      .finally(() => handle.close());
-    return hash(buffer) === before.head ? before : undefined;
-  }
-
-  async #meta(): Promise<Meta> {
-    return (await this.#mappings())._meta ?? {};
-  }
-
-  /** The mapping of the index; nothing where the key may not see it. */
-  async #mappings(): Promise<Mappings> {
-    try {
-      const path = { index: this.#index.name };
-      const found = await this.#context.sparrow.execute<Readonly<Record<string, { mappings: Mappings }>>>(
-        'get_mapping',
-        { path },
-      );
-      return Object.values(found)[0]?.mappings ?? {};
-    } catch (error) {
-      forbidden(error);
-      return {};
-    }
-  }
-
-  async #save(checkpoint: Checkpoint): Promise<void> {
-    try {
-      const meta = await this.#meta();
-      const others = Object.entries(meta.sparrow_import ?? {}).filter(([key]) => key !== this.#key);
-      const kept = [...others.slice(-(MOST_CHECKPOINTS - 1)), [this.#key, checkpoint] as const];
-      const body = { _meta: { ...meta, sparrow_import: Object.fromEntries(kept) } };
-      await this.#context.sparrow.execute('put_mapping', { path: { index: this.#index.name }, body });
-    } catch (error) {
-      // Without it the next run begins at the start, and writes the same documents under the same ids.
-      forbidden(error);
-    }
-  }
 }
 
 /** The first document was refused because it could have replaced another one. */
@@ -498,25 +439,6 @@ class MayOnlyAdd extends Error {}
 /** Whether a document was refused because the key may add documents, and replace none. */
 function mayOnlyAdd({ status, message }: SparrowError): boolean {
   return status === 403 && message.includes('[indices:data/write/index:op_type/index]');
-}
-
-/** Lets a key do without what it may not do. */
-function forbidden(error: unknown): void {
-  if (error instanceof SparrowError && (error.status === 403 || error.status === 404)) return;
-  throw error;
-}
-
-function noColumn(name: string, columns: readonly string[]): string {
-  const more = columns.length > MOST_NAMED ? ' …' : '';
-  return `there is no column [${name}] for --semantic; the columns are ${columns.slice(0, MOST_NAMED).join(', ')}${more}`;
-}
-
-function semanticField(field: string): string {
-  return `${field}_semantic`;
-}
-
-function hash(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('base64url');
 }
 
 /** The server refuses a whole request for one of them. */

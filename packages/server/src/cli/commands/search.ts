@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { type Hit, type SearchRequest, SparrowError } from '@sparrow-search/engine';
+import { type Hit, type SearchRequest, type SearchResponse, SparrowError } from '@sparrow-search/engine';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
@@ -47,6 +47,8 @@ interface Options extends ServerOptions {
 const NEIGHBOURS = 100;
 /** Documents are found by so many fields at most; a search of more takes its time. */
 const MOST_FIELDS = 32;
+/** Indices that are named to who asked for one that is not there. */
+const MOST_NAMED = 10;
 
 /** `sparrow search`: a question, and what an index has to say about it. */
 export function addSearch(program: Command): void {
@@ -71,8 +73,10 @@ export function addSearch(program: Command): void {
     if ((question === '') === (options.body === undefined))
       throw new UsageError('a question is needed, or a request with --body');
     const context = new Context(options);
-    const request = options.body === undefined ? await requestFor(context, question, options) : readBody(options.body);
-    const answer = await context.sparrow.index<Document>(options.index).search(request);
+    const body = options.body === undefined ? undefined : readBody(options.body);
+    const answer = await ask(context, question, body, options).catch(async (error: unknown) => {
+      throw await namingIndices(context, error);
+    });
     context.show(answer, (out) => {
       const { total, hits } = answer.hits;
       const count =
@@ -81,6 +85,40 @@ export function addSearch(program: Command): void {
       return `${hits.map((hit, at) => described(out, hit, at)).join('')}${footer}\n`;
     });
   });
+}
+
+async function ask(
+  context: Context,
+  question: string,
+  body: SearchRequest | undefined,
+  options: Options,
+): Promise<SearchResponse<Document>> {
+  const request = body ?? (await requestFor(context, question, options));
+  return context.sparrow.index<Document>(options.index).search(request);
+}
+
+/** An error that also names the indices that are there, if it says that one is not. */
+async function namingIndices({ remote }: Context, error: unknown): Promise<unknown> {
+  if (!(error instanceof SparrowError) || error.type !== 'index_not_found_exception') return error;
+  let there: string[];
+  try {
+    const query = { format: 'json', h: 'index', s: 'index' };
+    const rows = await remote.request<{ index: string }[]>('GET', '/_cat/indices', { query });
+    there = rows.map(({ index }) => index);
+  } catch {
+    // The key may not see them.
+    return error;
+  }
+  return new CommandError(`${error.message}; ${indicesNamed(there)}`, { cause: error });
+}
+
+function indicesNamed(there: readonly string[]): string {
+  if (there.length <= 1) return there.length === 0 ? 'there are no indices' : `there is only [${there.join('')}]`;
+  const named = there.slice(0, MOST_NAMED).join(', ');
+  const more = there.length - MOST_NAMED;
+  return more <= 0
+    ? `the indices are ${named}`
+    : `there are ${named} and ${number(more)} more, which \`sparrow status\` shows`;
 }
 
 function readBody(given: string): SearchRequest {

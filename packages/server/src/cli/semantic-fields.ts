@@ -1,0 +1,88 @@
+import type { Mapping } from './mappings.js';
+import { number } from './terminal.js';
+
+export const VECTORS = ['hybrid', 'sparse', 'dense'] as const;
+export type Vectors = (typeof VECTORS)[number];
+
+/** The inference endpoint that fills a `semantic_text` with vectors of a kind. */
+const ENDPOINTS: Readonly<Record<Vectors, string>> = {
+  hybrid: '.hybrid',
+  sparse: '.elser-2-elasticsearch',
+  dense: '.all-minilm-l6-v2-elasticsearch',
+};
+
+/** Fields that are named to who asked for one that is not there. */
+const MOST_NAMED = 20;
+/** Objects in objects, and lists in lists, in which fields are looked for. */
+const MOST_DEPTH = 20;
+
+/** The mapping of fields whose texts can be searched by meaning as well as by words. */
+export function semanticProperties(names: readonly string[], vectors: Vectors): NonNullable<Mapping['properties']> {
+  return Object.fromEntries<{ readonly type: string }>(
+    names.flatMap((name) => [
+      [name, { type: 'text', copy_to: semanticField(name) }],
+      [semanticField(name), { type: 'semantic_text', inference_id: ENDPOINTS[vectors] }],
+    ]),
+  );
+}
+
+function semanticField(name: string): string {
+  return `${name}_semantic`;
+}
+
+/** Which of the fields that are wanted the first documents of a file have. */
+export class FieldsSeen {
+  readonly #missing: Set<string>;
+  readonly #there = new Set<string>();
+  #documents = 0;
+
+  constructor(wanted: readonly string[]) {
+    this.#missing = new Set(wanted);
+  }
+
+  /** Documents that were looked at. */
+  get documents(): number {
+    return this.#documents;
+  }
+
+  get isComplete(): boolean {
+    return this.#missing.size === 0;
+  }
+
+  add(document: Readonly<Record<string, unknown>>): void {
+    this.#documents += 1;
+    for (const name of namesIn(document)) {
+      this.#missing.delete(name);
+      if (this.#there.size <= MOST_NAMED && name !== '_id') this.#there.add(name);
+    }
+  }
+
+  /** What is wrong if none of the documents has one of the fields; `isAll` says whether there are no others. */
+  problem(isAll: boolean, one: 'field' | 'column'): string | undefined {
+    const [name] = this.#missing;
+    if (name === undefined || this.#documents === 0) return undefined;
+    const there = [...this.#there];
+    const named = `${there.slice(0, MOST_NAMED).join(', ')}${there.length > MOST_NAMED ? ' …' : ''}`;
+    if (one === 'column') return `there is no column [${name}] for --semantic; the columns are ${named}`;
+    const none = isAll
+      ? `no document has the field [${name}]`
+      : this.#documents === 1
+        ? `the first document has no field [${name}]`
+        : `none of the first ${number(this.#documents)} documents has the field [${name}]`;
+    return `${none} for --semantic; the fields are ${named || 'none'}`;
+  }
+}
+
+/** The names of the fields in a document; those in objects have the names of the objects before theirs. */
+function* namesIn(value: unknown, prefix = '', depth = 0): Generator<string> {
+  if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return;
+  if (Array.isArray(value)) {
+    for (const one of value) yield* namesIn(one, prefix, depth + 1);
+    return;
+  }
+  for (const [name, inner] of Object.entries(value)) {
+    const isObject = typeof inner === 'object' && inner !== null && !Array.isArray(inner);
+    if (!isObject) yield prefix + name;
+    yield* namesIn(inner, `${prefix}${name}.`, depth + 1);
+  }
+}
