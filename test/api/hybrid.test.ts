@@ -170,6 +170,19 @@ describe('one line', () => {
     expect(ids(await search('empty', rrf('rock', { fields: ['content', 'content.semantic'] })))).toEqual([]);
   });
 
+  it('counts nothing twice: a list that goes beyond the limit says that all do', async () => {
+    const queries = async (limit: number | boolean): Promise<string[]> => {
+      const body = { ...rrf('the budget for roads'), track_total_hits: limit, profile: true };
+      const answer = await search('notes', body);
+      const total = limit === true ? { value: 4, relation: 'eq' } : { value: limit, relation: 'gte' };
+      expect(answer.hits.total).toEqual(total);
+      return answer.profile.shards[0].searches[0].query.map(({ type }: { type: string }) => type);
+    };
+    const lists = await queries(1);
+    expect(lists).toHaveLength(3);
+    expect(await queries(true)).toEqual(expect.arrayContaining(lists));
+  });
+
   it('explains, profiles and highlights', async () => {
     const body = {
       ...rrf('blue whales'),

@@ -52,6 +52,13 @@ impl Compiler<'_> {
             },
             _ => return Ok(None),
         };
+        if let [only] = &queries[..] {
+            // The best of one is that one, in the place of the clause.
+            let only = vec![only.clone().with_boost(only.boost * clause.boost)];
+            let (must, should) = if required { (only, Vec::new()) } else { (Vec::new(), only) };
+            let alone = QueryKind::Bool(BoolQuery { must, should, ..BoolQuery::default() });
+            return self.dis_max_of_sums(&Query::new(alone).with_boost(query.boost));
+        }
         if !(2..=MAX_SUMS).contains(&queries.len()) {
             return Ok(None);
         }

@@ -110,6 +110,7 @@ impl Run<'_> {
                 });
                 // An index counts its own neighbours; the list holds those of all.
                 list.total = if list.hits.len() < limit { list.hits.len() } else { search.k } as u64;
+                list.exact = true;
                 Ok(Branch::leaf(list))
             }
             Retriever::Fused(fusion) => self.fuse(fusion, limit, tracked),
@@ -232,7 +233,9 @@ impl Run<'_> {
         let filtered = self.body.post_filter.is_some();
         let mut leaves = Vec::new();
         branch.leaves(&mut leaves);
-        if !filtered && leaves.iter().any(|leaf| leaf.total > limit) {
+        // A total beyond the limit is told as the limit, and as inexact.
+        let is_beyond = |leaf: &&Branch| leaf.total > limit || (leaf.total == limit && !leaf.exact);
+        if !filtered && leaves.iter().any(|leaf| is_beyond(&leaf)) {
             return Some((limit, false));
         }
         if leaves.iter().all(|leaf| leaf.exact && leaf.total == leaf.hits.len() as u64) {

@@ -66,17 +66,23 @@ proptest! {
         restricted in any::<bool>(),
         size in 1usize..8,
         track in 0usize..3,
+        several in any::<bool>(),
     ) {
         let deleted: Vec<usize> = deleted.into_iter().filter(|number| *number < docs.len()).collect();
         let fixture = index(&docs, segments, &deleted);
         let (first, second, whole) = (f32::from(boosts.0), f32::from(boosts.1) / 2.0, f32::from(boosts.2));
         let mut clauses = vec![text("title", &asked).with_boost(first), text("text", &asked).with_boost(second)];
+        let mut fields = vec![("title".to_owned(), first), ("text".to_owned(), second)];
+        if !several {
+            clauses.truncate(1);
+            fields.truncate(1);
+        }
         if form == 2 {
             clauses.push(number_at_most(1).with_boost(0.5));
         }
         let query: Query = if form == 0 {
             QueryKind::MultiMatch(MultiMatchQuery {
-                fields: vec![("title".to_owned(), first), ("text".to_owned(), second)],
+                fields,
                 kind: MultiMatchType::BestFields,
                 tie_breaker: Some(tie_breaker),
                 template: MatchQuery { text: words(&asked), ..MatchQuery::default() },
