@@ -19,6 +19,6 @@ it('adds to an index that is there what it lacks', () => {
 });
 
 it('knows which columns of an index are searched by meaning', () => {
-  const names = ['title', 'plot', 'about.note', 'meaning', 'review'];
+  const names = ['title', 'plot', 'about.note', 'meaning', 'review', 'constructor'];
   expect(names.filter((name) => isByMeaning(THERE, name))).toEqual(['plot', 'about.note', 'meaning']);
 });

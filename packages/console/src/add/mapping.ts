@@ -45,7 +45,8 @@ export function isByMeaning(there: Properties, name: string): boolean {
   const fields = leaves(there);
   const isSemantic = (other: string): boolean =>
     fields.some(({ name: one, type }) => one === other && type === 'semantic_text');
-  const property: Property | undefined = there[name] ?? fields.find((field) => field.name === name)?.property;
+  const property: Property | undefined =
+    (Object.hasOwn(there, name) ? there[name] : undefined) ?? fields.find((field) => field.name === name)?.property;
   const forms = Object.keys(property?.fields ?? {}).map((form) => `${name}.${form}`);
   return [name, ...forms, ...[property?.copy_to ?? []].flat()].some(isSemantic);
 }

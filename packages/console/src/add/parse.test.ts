@@ -69,6 +69,13 @@ describe('a file is read', () => {
       n: at,
     }));
     expect(columns('x.json', JSON.stringify(rows))).toEqual(['colour keyword', 'about text', 'n']);
+    // Every object has these names, but not as columns.
+    const { columns: named } = readFile('x.json', '[{"a":1},{"constructor":"x y","__proto__":"z"}]');
+    expect(named.map(({ name, example }) => [name, example])).toEqual([
+      ['a', '1'],
+      ['constructor', 'x y'],
+      ['__proto__', 'z'],
+    ]);
   });
 
   it('and ids that are not unique are none', () => {

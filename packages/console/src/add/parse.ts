@@ -228,7 +228,9 @@ function columnsOf(sources: readonly Source[]): Column[] {
   const sample = sources.slice(0, SAMPLED);
   const names = [...new Set(sample.flatMap((source) => Object.keys(source)))].filter((name) => name !== '_id');
   return names.map((name) => {
-    const values = sample.map((source) => source[name]).filter((value) => value !== undefined && value !== null);
+    const values = sample
+      .map((source) => (Object.hasOwn(source, name) ? source[name] : undefined))
+      .filter((value) => value !== undefined && value !== null);
     const texts = values.filter((value) => typeof value === 'string');
     const isString = texts.length > 0 && texts.length === values.length;
     const words = texts.reduce((all, text) => all + wordsIn(text), 0) / Math.max(1, texts.length);

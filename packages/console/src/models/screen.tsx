@@ -183,7 +183,7 @@ interface CardProps {
 
 function ModelCard({ config, deployments, rates, onAct }: CardProps): JSX.Element {
   const aliases = config.metadata?.aliases ?? [];
-  const kind = Object.keys(config.inference_config ?? {}).find((name) => name in KINDS);
+  const kind = Object.keys(config.inference_config ?? {}).find((name) => Object.hasOwn(KINDS, name));
   const path = `/_ml/trained_models/${encodeURIComponent(config.model_id)}/deployment`;
   return (
     <>

@@ -109,33 +109,35 @@ const TYPES = [
   ...['boolean', 'date', 'object', 'nested', 'ip', 'flattened'],
 ];
 /** What may stand under a key; a name of a field where it is empty. */
-const UNDER: Readonly<Record<string, readonly string[]>> = {
-  query: QUERIES,
-  must: QUERIES,
-  should: QUERIES,
-  filter: QUERIES,
-  must_not: QUERIES,
-  bool: ['must', 'should', 'filter', 'must_not', 'minimum_should_match', 'boost'],
-  retriever: ['standard', 'knn', 'rrf', 'linear', 'rescorer'],
-  retrievers: ['standard', 'knn', 'rrf', 'linear', 'rescorer'],
-  standard: ['query', 'filter', 'min_score', 'sort', 'collapse'],
-  rrf: ['retrievers', 'query', 'fields', 'rank_constant', 'rank_window_size', 'filter'],
-  linear: ['retrievers', 'query', 'fields', 'normalizer', 'rank_window_size', 'filter'],
-  semantic: ['field', 'query'],
-  sparse_vector: ['field', 'inference_id', 'query', 'query_vector', 'prune', 'pruning_config', 'boost'],
-  knn: ['field', 'query_vector', 'query_vector_builder', 'k', 'num_candidates', 'filter', 'similarity', 'boost'],
-  query_vector_builder: ['text_embedding'],
-  text_embedding: ['model_id', 'model_text'],
-  multi_match: ['query', 'fields', 'type', 'operator', 'fuzziness'],
-  query_string: ['query', 'fields', 'default_field', 'default_operator'],
-  highlight: ['fields', 'type', 'number_of_fragments', 'fragment_size', 'order', 'pre_tags', 'post_tags'],
-  mappings: ['properties', 'dynamic', 'dynamic_templates', '_source'],
-  settings: ['index', 'default_pipeline', 'refresh_interval', 'analysis'],
-  aggs: [],
-  source: ['index', 'query', 'size', '_source'],
-  dest: ['index', 'pipeline', 'op_type'],
-  type: TYPES,
-};
+const UNDER: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    query: QUERIES,
+    must: QUERIES,
+    should: QUERIES,
+    filter: QUERIES,
+    must_not: QUERIES,
+    bool: ['must', 'should', 'filter', 'must_not', 'minimum_should_match', 'boost'],
+    retriever: ['standard', 'knn', 'rrf', 'linear', 'rescorer'],
+    retrievers: ['standard', 'knn', 'rrf', 'linear', 'rescorer'],
+    standard: ['query', 'filter', 'min_score', 'sort', 'collapse'],
+    rrf: ['retrievers', 'query', 'fields', 'rank_constant', 'rank_window_size', 'filter'],
+    linear: ['retrievers', 'query', 'fields', 'normalizer', 'rank_window_size', 'filter'],
+    semantic: ['field', 'query'],
+    sparse_vector: ['field', 'inference_id', 'query', 'query_vector', 'prune', 'pruning_config', 'boost'],
+    knn: ['field', 'query_vector', 'query_vector_builder', 'k', 'num_candidates', 'filter', 'similarity', 'boost'],
+    query_vector_builder: ['text_embedding'],
+    text_embedding: ['model_id', 'model_text'],
+    multi_match: ['query', 'fields', 'type', 'operator', 'fuzziness'],
+    query_string: ['query', 'fields', 'default_field', 'default_operator'],
+    highlight: ['fields', 'type', 'number_of_fragments', 'fragment_size', 'order', 'pre_tags', 'post_tags'],
+    mappings: ['properties', 'dynamic', 'dynamic_templates', '_source'],
+    settings: ['index', 'default_pipeline', 'refresh_interval', 'analysis'],
+    aggs: [],
+    source: ['index', 'query', 'size', '_source'],
+    dest: ['index', 'pipeline', 'op_type'],
+    type: TYPES,
+  }),
+);
 const ROOTS: readonly (readonly [RegExp, readonly string[]])[] = [
   [/_search|_count|_msearch|_validate|_explain/, SEARCH],
   [/_reindex/, ['source', 'dest', 'conflicts', 'max_docs']],
@@ -156,11 +158,7 @@ export function completeBody(body: string, at: number, path: string, fields: rea
   const before = body.slice(0, at);
   const typed = /"?([\w.@-]*)$/.exec(before)?.[1] ?? '';
   const { key, isRoot } = placeOf(before.slice(0, before.length - typed.length).replace(/"$/, ''));
-  const known = isRoot
-    ? ROOTS.find(([pattern]) => pattern.test(path.split('?')[0] ?? ''))?.[1]
-    : key === undefined
-      ? undefined
-      : UNDER[key];
+  const known = isRoot ? ROOTS.find(([pattern]) => pattern.test(path.split('?')[0] ?? ''))?.[1] : UNDER.get(key ?? '');
   const all = known === undefined || ['field', 'fields', 'default_field'].includes(key ?? '') ? fields : known;
   const words = all.filter((word) => word.startsWith(typed) && word !== typed).slice(0, MOST);
   return { from: at - typed.length, words };

@@ -67,6 +67,9 @@ describe('a request', () => {
     expect(words('{"query": {"semantic": {"field": "te')).toEqual(['text']);
     expect(words('{"query": {"bool": {"must": [{"ter')).toEqual(['term', 'terms']);
     expect(words('{"size": 3, "hi')).toEqual(['highlight']);
+    for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+      expect(words(`{"${name}": {"t`)).toEqual(['title', 'text']);
+    }
   });
 
   it('is copied as curl and Python that run', async () => {

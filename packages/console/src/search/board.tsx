@@ -103,7 +103,10 @@ const PHASES: Readonly<Record<string, string>> = {
 function Phases({ result }: { readonly result: Result }): JSX.Element | null {
   const rows = Object.entries(result.phases)
     .filter(([, nanos]) => nanos > 0)
-    .map(([name, nanos]): [string, number] => [PHASES[name] ?? name, nanos / 1e6]);
+    .map(([name, nanos]): [string, number] => [
+      (Object.hasOwn(PHASES, name) ? PHASES[name] : undefined) ?? name,
+      nanos / 1e6,
+    ]);
   if (rows.length === 0) return null;
   return (
     <details class="phases">
