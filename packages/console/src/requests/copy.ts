@@ -6,22 +6,34 @@ export type Language = 'curl' | 'JavaScript' | 'Python';
 export const LANGUAGES: readonly Language[] = ['curl', 'JavaScript', 'Python'];
 
 export function asCode(language: Language, origin: string, { method, path, body }: Written): string {
-  const text = body.trim();
-  return { curl, JavaScript: javascript, Python: python }[language](origin, method, path, text);
+  const text = wellFormed(body.trim());
+  // The last line of a list of lines ends as the others do.
+  const sent = text !== '' && isLines(path) ? `${text}\n` : text;
+  return { curl, JavaScript: javascript, Python: python }[language](origin, method, wellFormed(path), sent);
+}
+
+function isLines(path: string): boolean {
+  return bodyType(path) === 'application/x-ndjson';
+}
+
+/** A text as it is sent: half a letter, which UTF-8 does not have, goes out as the sign for a broken one. */
+function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '\uFFFD');
 }
 
 function curl(origin: string, method: string, path: string, body: string): string {
   // In single quotes a shell reads everything as it stands, but the quote itself.
   const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-  const isLines = bodyType(path) === 'application/x-ndjson';
   return [
-    `curl -sS -X ${method} ${quoted(origin + path)}`,
+    // Without -g, brackets and braces in a path make several requests of one.
+    `curl -sS -g -X ${method} ${quoted(origin + path)}`,
     `  -H "Authorization: ApiKey $SPARROW_API_KEY"`,
     ...(body === ''
       ? []
       : [
           `  -H 'Content-Type: ${bodyType(path)}'`,
-          `  ${isLines ? '--data-binary' : '-d'} ${quoted(isLines ? `${body}\n` : body)}`,
+          // Others than this one take a body that begins with @ for the name of a file to send.
+          `  --data-raw ${quoted(body)}`,
         ]),
   ].join(' \\\n');
 }
@@ -36,19 +48,15 @@ function javascript(origin: string, method: string, path: string, body: string):
     `  method: ${JSON.stringify(method)},`,
     `  path: ${JSON.stringify(path.split('?')[0])},`,
     ...(path.includes('?') ? [`  querystring: ${JSON.stringify(path.slice(path.indexOf('?') + 1))},`] : []),
-    ...(body === ''
-      ? []
-      : bodyType(path) === 'application/x-ndjson'
-        ? [`  bulkBody: ${JSON.stringify(`${body}\n`)},`]
-        : [`  body: ${indented(body, '  ')},`]),
-    '});',
+    ...(body === '' ? [] : [`  ${isLines(path) ? 'bulkBody' : 'body'}: ${templateOf(body)},`]),
+    // The client takes a text for JSON only if that is said.
+    body === '' || isLines(path) ? '});' : "}, { headers: { 'content-type': 'application/json' } });",
     'console.log(answer);',
     '',
   ].join('\n');
 }
 
 function python(origin: string, method: string, path: string, body: string): string {
-  const isLines = bodyType(path) === 'application/x-ndjson';
   return [
     'import os',
     'import urllib.request',
@@ -57,25 +65,23 @@ function python(origin: string, method: string, path: string, body: string): str
     `    ${JSON.stringify(origin + path)},`,
     `    method=${JSON.stringify(method)},`,
     `    headers={"Authorization": "ApiKey " + os.environ["SPARROW_API_KEY"], "Content-Type": ${JSON.stringify(bodyType(path))}},`,
-    ...(body === '' ? [] : [`    data=${JSON.stringify(isLines ? `${body}\n` : compact(body))}.encode(),`]),
+    ...(body === '' ? [] : [`    data=${rawOf(body)}.encode(),`]),
     ')',
     'print(urllib.request.urlopen(request).read().decode())',
     '',
   ].join('\n');
 }
 
-function compact(body: string): string {
-  try {
-    return JSON.stringify(JSON.parse(body));
-  } catch {
-    return body;
-  }
+/** What an editor, a clipboard or a language may change or hide between quotes: all control characters but a line feed and a tab. */
+const CHANGED = /(?![\n\t])\p{Cc}/u;
+
+/** A text in JavaScript, letter for letter: as it stands where that is safe, or else with escapes. */
+function templateOf(text: string): string {
+  if (CHANGED.test(text) || /`|\$\{|\\$/.test(text)) return JSON.stringify(text);
+  return `${text.includes('\\') ? 'String.raw' : ''}\`${text}\``;
 }
 
-function indented(body: string, by: string): string {
-  try {
-    return JSON.stringify(JSON.parse(body), null, 2).replaceAll('\n', `\n${by}`);
-  } catch {
-    return JSON.stringify(body);
-  }
+/** The same in Python, which reads the escapes of JSON as JavaScript does. */
+function rawOf(text: string): string {
+  return CHANGED.test(text) || /"""|["\\]$/.test(text) ? JSON.stringify(text) : `r"""${text}"""`;
 }

@@ -1,12 +1,15 @@
 // What the request editor proposes, sends and copies, with the server's own list of endpoints.
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../../../../test/support/server';
 import { type Endpoint, catalogOf, endpointFor, planFor, splitLine } from './catalog';
 import { completeBody, completeLine } from './complete';
-import { asCode } from './copy';
+import { type Language, asCode } from './copy';
 
 let server: RunningServer;
 let catalog: Endpoint[];
@@ -17,6 +20,15 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.stop();
 });
+
+function hasPython(): boolean {
+  try {
+    execFileSync('python3', ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 describe('a request', () => {
   it('is split into its method and its path', () => {
@@ -72,6 +84,73 @@ describe('a request', () => {
     }
   });
 
+  it('is copied letter for letter', async () => {
+    const got: { url: string; method: string; type: string; body: string }[] = [];
+    const listener = createServer((request, response) => {
+      const parts: Buffer[] = [];
+      request.on('data', (part: Buffer) => parts.push(part));
+      request.on('end', () => {
+        const { url = '', method = '', headers } = request;
+        got.push({ url, method, type: headers['content-type'] ?? '', body: Buffer.concat(parts).toString() });
+        // The official client asks who answers.
+        response.writeHead(200, { 'X-elastic-product': 'Elasticsearch', 'Content-Type': 'application/json' }).end('{}');
+      });
+    });
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    const origin = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+    const env = { ...process.env, SPARROW_API_KEY: 'key' };
+    const run = promisify(execFile);
+    const programs: [Language, string, string[]][] = [
+      ['curl', 'bash', ['-c']],
+      ['JavaScript', process.execPath, ['--input-type=module', '-e']],
+    ];
+    if (hasPython()) programs.push(['Python', 'python3', ['-c']]);
+    const bodies = [
+      '@/etc/hostname',
+      '{"n": 12345678901234567890, "f": 1.0, "__proto__": {"a": 1}, "n": 2}',
+      '{\n  "a": "it\'s `x` ${HOME} $(id) \\u00e9 \\" \\\\",\n\t"b": "é \u{1F426} \u2028"\r\n}',
+      '"\\"',
+      '{"a": "\\\\n"}',
+      '"""; import os',
+      '\\',
+    ];
+    const cases = [...bodies, '{"half": "\uD83D"}'].flatMap((body) => [
+      { path: '/books/_search', body, sent: body.replace(/\p{Surrogate}/u, '\uFFFD'), type: 'json' },
+      { path: '/_bulk', body, sent: `${body.replace(/\p{Surrogate}/u, '\uFFFD')}\n`, type: 'x-ndjson' },
+    ]);
+    for (const [language, program, args] of programs) {
+      got.length = 0;
+      // All in one program, since starting one takes longest.
+      const codes = cases.map(({ path, body }) => asCode(language, origin, { method: 'POST', path, body }));
+      const [first = ''] = codes[0]?.split('\n') ?? [];
+      const code =
+        language === 'JavaScript'
+          ? `${first}\n${codes.map((one) => `{${one.replace(first, '')}}`).join('\n')}`
+          : codes.join('\n');
+      await run(program, [...args, code], { env });
+      expect(got, language).toEqual(
+        cases.map(({ path, sent, type }) => ({
+          url: path,
+          method: 'POST',
+          type: expect.stringContaining(type),
+          body: sent,
+        })),
+      );
+    }
+    got.length = 0;
+    await run('bash', ['-c', asCode('curl', origin, { method: 'POST', path: '/a[1-3]/{b,c}', body: '' })], { env });
+    expect(got.map(({ url }) => url)).toEqual(['/a[1-3]/{b,c}']);
+    listener.close();
+    listener.closeAllConnections();
+  });
+
+  it('is copied as something that can be read', () => {
+    const body = '{\n  "query": {"match": {"title": "x"}}\n}';
+    const written = { method: 'POST', path: '/books/_search', body };
+    expect(asCode('JavaScript', 'http://x', written)).toContain(`body: \`${body}\`,`);
+    expect(asCode('Python', 'http://x', written)).toContain(`data=r"""${body}""".encode()`);
+  });
+
   it('is copied as curl and Python that run', async () => {
     const written = {
       method: 'PUT',
@@ -89,13 +168,7 @@ describe('a request', () => {
       expect(asCode(language, server.url, written)).toContain('SPARROW_API_KEY');
       expect(asCode(language, server.url, written)).not.toContain(server.apiKey);
     }
-    let python = true;
-    try {
-      run('python3', '--version');
-    } catch {
-      python = false;
-    }
-    if (python) {
+    if (hasPython()) {
       expect(run('python3', '-c', asCode('Python', server.url, written))).toContain('"result":"updated"');
       expect(run('python3', '-c', asCode('Python', server.url, bulk))).toContain('"errors":false');
     }
