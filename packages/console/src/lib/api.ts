@@ -49,8 +49,16 @@ export function bodyType(path: string): string {
   return /\/_(?:bulk|msearch)\b/.test(path) ? 'application/x-ndjson' : 'application/json';
 }
 
-/** Sends a request as it is. @throws Refused if the key cannot be one, or nobody answers. */
+/** Whether a path stays on this server: `//host` and `/\host` name another one, also with the letters that an address is read without. */
+function isHere(path: string): boolean {
+  return /^\/(?![/\\])/.test(path.replace(/[\t\n\r]/g, ''));
+}
+
+/** Sends a request as it is. @throws Refused if the key or the path cannot be one, or nobody answers. */
 export async function send(method: string, path: string, body?: string, options: Options = {}): Promise<Reply> {
+  if (!isHere(path)) {
+    throw new Refused('A path begins with one slash: with two, it is the name of another server.');
+  }
   const key = options.key ?? storedKey();
   if (key === '') throw new Refused('Enter a key first.', 401);
   if (!KEY.test(key)) {

@@ -27,6 +27,7 @@ export function bytes(value: number): string {
 }
 
 export function duration(ms: number): string {
+  if (ms === 0) return '0 ms';
   if (ms < 0.1) return '< 0.1 ms';
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
