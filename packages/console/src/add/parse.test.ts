@@ -33,6 +33,19 @@ describe('a file is read', () => {
     const table = readFile('x.csv', `title,text\nOne,"${'plain words '.repeat(20)}caf\uFFFD"\n`);
     expect(table.documents).toHaveLength(1);
     expect(table.left).toEqual([expect.stringContaining('UTF-8')]);
+    // Wherever in the file it is.
+    const late = `title,text\nOne,"${'plain words '.repeat(20_000)}caf\uFFFD na\uFFFDve"\n`;
+    expect(readFile('x.csv', late).left).toEqual([expect.stringContaining('2 letters not in UTF-8')]);
+    expect(() => readFile('x.txt', 'plain words '.repeat(10_000) + '\uFFFD'.repeat(10_000))).toThrow('not a text');
+  });
+
+  it('unless it is nested too deeply', () => {
+    const deep = (open: string, close: string): string => `${open.repeat(100_000)}1${close.repeat(100_000)}`;
+    for (const text of [deep('[', ']'), deep('{"a":', '}'), `[{"a":1},{"a":${deep('[', ']')}}]`]) {
+      expect(() => readFile('x.json', text)).toThrow('This file is nested too deeply');
+    }
+    expect(() => readFile('x.jsonl', `{"a":1}\n${deep('{"a":', '}')}`)).toThrow('This file is nested too deeply');
+    expect(documents('x.json', `[{"a":${'['.repeat(500)}1${']'.repeat(500)}}]`)).toHaveLength(1);
   });
 
   it('as JSON lines, saying what is left out', () => {
@@ -52,8 +65,22 @@ describe('a file is read', () => {
     ]);
     expect(documents('x.tsv', 'a\tb\n1\tx\n')).toEqual([{ id: undefined, source: { a: 1, b: 'x' } }]);
     expect(readFile('x.csv', 'a,b\n1,2\n3,4,5\n').left).toEqual(['what row 3 has behind its 2 columns']);
+    expect(csvRows('"",a""b,"c"d\n\n,\n"""e"""', ',')).toEqual([['', 'a""b', 'cd'], [''], ['', ''], ['"e"']]);
+    expect(csvRows('a,b\n1,"open, \n', ',')).toEqual([
+      ['a', 'b'],
+      ['1', 'open, \n'],
+    ]);
+    expect(csvRows('a\n1,', ',')).toEqual([['a'], ['1', '']]);
     // Leading zeros are no number's.
     expect(documents('x.csv', 'zip,a\n01234,b\n')).toMatchObject([{ source: { zip: '01234', a: 'b' } }]);
+  });
+
+  it('as CSV with a very long value, in time that grows with its length only', () => {
+    const long = 'x""y\n'.repeat(1_000_000);
+    const begun = performance.now();
+    expect(csvRows(`a,b\n"${long}",1\n`, ',')[1]).toEqual([long.replaceAll('""', '"'), '1']);
+    expect(documents('x.csv', `a\n"x${' '.repeat(1_000_000)}x"\n`)).toHaveLength(1);
+    expect(performance.now() - begun).toBeLessThan(5000);
   });
 
   it('as text, by paragraphs and headings', () => {

@@ -1,4 +1,5 @@
 // Reads files into documents: JSON, JSON lines, CSV, and plain text.
+import { plural } from '../lib/format';
 import type { Document } from './bulk';
 
 export type Format = 'JSON' | 'JSON lines' | 'CSV' | 'text';
@@ -30,6 +31,9 @@ const ID_COLUMNS = ['_id', 'id'];
 const LOOKED_AT = 100_000;
 /** Largest share of characters that no text in UTF-8 has. */
 const MOST_FOREIGN = 0.02;
+/** Levels of lists and objects that are written without running out of stack; the server takes fewer. */
+const DEEPEST = 1000;
+const TOO_DEEP = `This file is nested too deeply: there are more than ${DEEPEST} lists and objects inside each other.`;
 const NO_TEXT =
   'This is not a text in UTF-8. Save a spreadsheet as CSV in UTF-8, or a PDF or other document as plain text, and drop that.';
 
@@ -37,22 +41,41 @@ const NO_TEXT =
 export function readFile(name: string, text: string): Table {
   const plain = text.replace(/^\uFEFF/, '');
   if (plain.trim() === '') throw new Error('The file is empty.');
-  const foreign = shareOfForeign(plain);
-  if (foreign > MOST_FOREIGN) throw new Error(NO_TEXT);
+  const foreign = countForeign(plain);
   const format = formatOf(name, plain);
-  const left: string[] = foreign > 0 ? ['letters that are not UTF-8: save the file as UTF-8 to keep them'] : [];
+  const left: string[] =
+    foreign > 0 ? [`${plural(foreign, 'letter')} not in UTF-8: save the file as UTF-8 to keep them`] : [];
   const sources = { JSON: fromJson, 'JSON lines': fromLines, CSV: fromCsv, text: fromText }[format](plain, left, name);
   if (sources.length === 0) throw new Error(`There is no document in this ${format} file.`);
+  if (sources.some((source) => isDeeper(source, DEEPEST))) throw new Error(TOO_DEEP);
   return { format, documents: withIds(sources), columns: columnsOf(sources), left };
 }
 
 type Source = Record<string, unknown>;
 
-/** The share of characters that stand for bytes of something else than a text in UTF-8; one NUL is enough to be sure. */
-function shareOfForeign(text: string): number {
+/**
+ * How many characters stand for bytes of something else than a text in UTF-8.
+ *
+ * @throws Error if there are too many of them, at the beginning or in all, or a NUL, which is enough to be sure
+ */
+function countForeign(text: string): number {
   const begin = text.slice(0, LOOKED_AT);
-  if (begin.includes('\0')) return 1;
-  return (begin.match(/\uFFFD/g)?.length ?? 0) / begin.length;
+  let count = 0;
+  let early = 0;
+  for (let at = text.indexOf('\uFFFD'); at !== -1; at = text.indexOf('\uFFFD', at + 1)) {
+    count += 1;
+    if (at < LOOKED_AT) early += 1;
+  }
+  if (begin.includes('\0') || Math.max(early / begin.length, count / text.length) > MOST_FOREIGN) {
+    throw new Error(NO_TEXT);
+  }
+  return count;
+}
+
+/** Whether lists and objects are nested in more than so many levels. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 function formatOf(name: string, text: string): Format {
@@ -86,6 +109,8 @@ function fromJson(text: string): Source[] {
   try {
     value = JSON.parse(text);
   } catch (error) {
+    // Some browsers run out of stack here.
+    if (!(error instanceof SyntaxError)) throw new Error(TOO_DEEP, { cause: error });
     throw new Error(`This is not valid JSON: ${(error as Error).message}`, { cause: error });
   }
   const list = Array.isArray(value) ? value : isObject(value) ? (longestList(value) ?? [value]) : [];
@@ -128,7 +153,7 @@ function fromCsv(text: string, left: string[], name: string): Source[] {
   const [head = [], ...rows] = csvRows(text, separator);
   const names = head.map((one, at) => one.trim() || `column ${at + 1}`);
   const numeric = names.map((_, at) =>
-    rows.every((row) => /^\s*(?:-?(?:0|[1-9]\d{0,14})(?:\.\d+)?)?\s*$/.test(row[at] ?? '')),
+    rows.every((row) => /^(?:-?(?:0|[1-9]\d{0,14})(?:\.\d+)?)?$/.test(row[at]?.trim() ?? '')),
   );
   return rows.flatMap((row, line) => {
     if (row.length === 1 && row[0]?.trim() === '') return [];
@@ -151,29 +176,40 @@ function separatorOf(text: string): string {
 export function csvRows(text: string, separator: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
-  let value = '';
-  let quoted = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const letter = text[at] ?? '';
-    if (quoted) {
-      if (letter !== '"') value += letter;
-      else if (text[at + 1] === '"') {
-        value += '"';
-        at += 1;
-      } else quoted = false;
-    } else if (letter === '"' && value === '') quoted = true;
-    else if (letter === separator) {
-      row.push(value);
-      value = '';
-    } else if (letter === '\n') {
-      row.push(value.replace(/\r$/, ''));
-      rows.push(row);
-      row = [];
-      value = '';
-    } else value += letter;
+  // Where the next one of each is: each is looked for once, however long or many the values are.
+  let nextSeparator = -1;
+  let nextLine = -1;
+  for (let at = 0; at < text.length || row.length > 0;) {
+    let value = '';
+    if (text[at] === '"') {
+      const close = closingQuote(text, at + 1);
+      value = text.slice(at + 1, close).replaceAll('""', '"');
+      at = close + 1;
+    }
+    if (nextSeparator < at) nextSeparator = placeIn(text, separator, at);
+    if (nextLine < at) nextLine = placeIn(text, '\n', at);
+    const end = Math.min(nextSeparator, nextLine);
+    value += text.slice(at, end);
+    at = end + 1;
+    row.push(text[end] === '\n' ? value.replace(/\r$/, '') : value);
+    if (nextSeparator < nextLine) continue;
+    rows.push(row);
+    row = [];
   }
-  if (value !== '' || row.length > 0) rows.push([...row, value]);
   return rows;
+}
+
+/** Where a quoted value ends: a quote that is doubled is one of its letters. */
+function closingQuote(text: string, from: number): number {
+  let at = placeIn(text, '"', from);
+  while (text[at + 1] === '"') at = placeIn(text, '"', at + 2);
+  return at;
+}
+
+/** Where something comes next, or else where the text ends. */
+function placeIn(text: string, part: string, from: number): number {
+  const at = text.indexOf(part, from);
+  return at === -1 ? text.length : at;
 }
 
 /** Paragraphs of a text, small ones together, with the last heading as their title. */
