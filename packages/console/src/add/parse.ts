@@ -111,7 +111,7 @@ function fromJson(text: string): Source[] {
   } catch (error) {
     // Some browsers run out of stack here.
     if (!(error instanceof SyntaxError)) throw new Error(TOO_DEEP, { cause: error });
-    throw new Error(`This is not valid JSON: ${(error as Error).message}`, { cause: error });
+    throw new Error(`This is not valid JSON: ${error.message}`, { cause: error });
   }
   const list = Array.isArray(value) ? value : isObject(value) ? (longestList(value) ?? [value]) : [];
   return list.map((one) => (isObject(one) ? one : { text: one }));
