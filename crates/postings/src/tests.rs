@@ -58,14 +58,14 @@ fn check_cursor(reader: &Reader, query: &[(u32, f32)], seed: u64) {
     let mut expected = everything.hits;
     expected.sort_by_key(|hit| hit.0);
     let mut walked = Vec::new();
-    let mut cursor = SparseCursor::new(&reader, query);
+    let mut cursor = SparseCursor::new(reader, query);
     while cursor.doc() != TERMINATED {
         walked.push((cursor.doc(), cursor.score()));
         cursor.advance();
     }
     assert_eq!((cursor.advance(), cursor.seek(3)), (TERMINATED, TERMINATED));
     assert_eq!(walked, expected);
-    let mut cursor = SparseCursor::new(&reader, query);
+    let mut cursor = SparseCursor::new(reader, query);
     let targets = random_bits(seed, reader.num_docs() as usize + 5, 0.01);
     for target in (0..reader.num_docs() + 5).filter(|doc| targets[*doc as usize / 64] >> (doc % 64) & 1 == 1)
     {
@@ -224,7 +224,7 @@ fn exercise(reader: &Reader, seed: u64) {
             reader.top_k(&request);
             reader.top_k_exhaustive(&request);
         }
-        let mut cursor = SparseCursor::new(&reader, &query);
+        let mut cursor = SparseCursor::new(reader, &query);
         while cursor.doc() != TERMINATED {
             assert!(cursor.doc() < reader.num_docs());
             cursor.score();

@@ -234,8 +234,8 @@ impl Run<'_> {
         let mut leaves = Vec::new();
         branch.leaves(&mut leaves);
         // A total beyond the limit is told as the limit, and as inexact.
-        let is_beyond = |leaf: &&Branch| leaf.total > limit || (leaf.total == limit && !leaf.exact);
-        if !filtered && leaves.iter().any(|leaf| is_beyond(&leaf)) {
+        let is_beyond = |leaf: &Branch| leaf.total > limit || (leaf.total == limit && !leaf.exact);
+        if !filtered && leaves.iter().any(|leaf| is_beyond(leaf)) {
             return Some((limit, false));
         }
         if leaves.iter().all(|leaf| leaf.exact && leaf.total == leaf.hits.len() as u64) {
