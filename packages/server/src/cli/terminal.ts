@@ -48,6 +48,19 @@ export function harmless(text: string): string {
   });
 }
 
+/** What ends a line, or is not seen in it. */
+const BREAKS = /[\t\n\v\f\r\u0085\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** A text from elsewhere that is to stay within its line: signs for what would end the line, turn it round or hide in it. */
+export function inLine(text: string): string {
+  return text.replaceAll(BREAKS, signOf);
+}
+
+function signOf(found: string): string {
+  const code = found.charCodeAt(0);
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\ufffd';
+}
+
 function sink(stream: NodeJS.WriteStream): Sink {
   // `isTTY` is undefined for files and pipes, whatever its type says.
   const isTerminal = (stream.isTTY as boolean | undefined) === true;

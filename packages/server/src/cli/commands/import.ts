@@ -259,6 +259,8 @@ class Import {
           if (performance.now() - hold.saved < CHECKPOINT_MS) return;
           hold.saved = performance.now();
           saving = saving.then(() => save(false));
+          // Waited for below.
+          saving.catch(() => undefined);
         },
       });
       this.#progress.clear();
