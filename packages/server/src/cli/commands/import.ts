@@ -184,8 +184,7 @@ class Import {
     await this.#prepare(signal);
     const isFresh = file === undefined || this.#options.restart === true;
     const before = isFresh ? undefined : await checkpointOf(this.#context, this.#index.name, file);
-    const isSame = before?.done === true && before.size === file?.size && before.modified === file.modified;
-    if (isSame && this.#options.follow !== true) {
+    if (before?.done === true && before.size === file?.size && this.#options.follow !== true) {
       this.#context.note(`${this.#file}: all of it was imported before; --restart does it again`);
       return this.#result({ skipped: before.records });
     }
