@@ -1,4 +1,5 @@
 // `sparrow import` against a real server.
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { appendFile, mkdtemp, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { existsSync, readFileSync } from 'node:fs';
@@ -222,6 +223,27 @@ describe('a file of JSON lines', () => {
     expect(stderr).toMatch(/document 4: .*failed to parse field \[n\]/);
     expect(await count('strict')).toBe(2);
   });
+});
+
+it('refuses a document that is nested too deeply, and goes on behind it', async () => {
+  const deep = `${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`;
+  const brackets = JSON.stringify({ text: '["\\'.repeat(5000) });
+  const path = await file('deep.jsonl', `{"n":1}\n${deep}\n{"_id":"x",${deep.slice(1)}\n${brackets}\n{"n":4}\n`);
+  for (const more of [[], ['--semantic', 'text', '--index', 'deep-meaning']]) {
+    const { code, stdout, stderr } = await run(path, ...more);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/document 2: it is nested more than 1,000 levels deep\n.*document 3: it is nested/);
+    expect(stdout).toMatch(/: 3 documents in \[deep.*, 2 rejected\n$/);
+  }
+});
+
+it('refuses what is neither a regular file nor standard input', async () => {
+  const pipe = join(folder, 'pipe.jsonl');
+  execFileSync('mkfifo', [pipe]);
+  for (const path of [pipe, folder, '/dev/zero']) {
+    const { code, stderr } = await run(path, '--format', 'jsonl', '--index', 'pipe');
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: .* is no regular file; - reads .*\n$/)]);
+  }
 });
 
 describe('a file that is no file of columns', () => {

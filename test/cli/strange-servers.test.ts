@@ -5,6 +5,7 @@ import { type RequestListener, type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
@@ -123,4 +124,67 @@ describe('a key and a password', () => {
       expect(stderr).not.toMatch(/PASSW|ORD/);
     }
   });
+});
+
+describe('a server that means harm', () => {
+  const commands = [
+    ['status'],
+    ['models', 'list'],
+    ['tasks'],
+    ['key', 'list'],
+    ['search', 'x', '--index', 'i'],
+    ['snapshot', 'list'],
+  ];
+
+  it.each([
+    'null',
+    '{',
+    '[]',
+    '7',
+    '"text"',
+    '<html>',
+    '{"status":"ready","nodes":7,"hits":7,"api_keys":7,"trained_model_configs":null}',
+    '{"error":null}',
+    '{"error":"text"}',
+  ])('is told in one sentence, without a stack: %s', async (body) => {
+    const url = await fake((_, response) => response.end(body));
+    for (const command of commands) {
+      const { stderr } = await sparrow([...command, '--url', url, '--key', 'YTpi']);
+      expect(stderr, command.join(' ')).toMatch(/^(?:sparrow: .*\n)?$/);
+      if (command[0] === 'status') expect(stderr).toContain('is no Sparrow server, or not the version of this command');
+    }
+  });
+
+  it('is not read without end, packed or not', async () => {
+    const piece = Buffer.alloc(1 << 20, ' ');
+    const packed = gzipSync(Buffer.alloc(256 << 20, ' '));
+    for (const isPacked of [false, true]) {
+      const url = await fake((_, response) => {
+        if (isPacked) {
+          response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed);
+          return;
+        }
+        const more = (): void => {
+          while (!response.destroyed && response.write(piece));
+        };
+        response.on('drain', more);
+        more();
+      });
+      const { code, stderr } = await sparrow(['tasks', '--url', url, '--key', 'YTpi']);
+      expect([code, stderr]).toEqual([1, `sparrow: the server at ${url} answers with more than 64 MB\n`]);
+      server?.closeAllConnections();
+      server?.close();
+    }
+  });
+
+  it('is not waited for without end, silent or in the middle of an answer', async () => {
+    let requests = 0;
+    const url = await fake((_, response) => {
+      if ((requests += 1) === 2) response.write('{');
+    });
+    const ask = (): Promise<Ended> => sparrow(['tasks', '--url', url, '--key', 'YTpi']);
+    for (const { code, stderr } of await Promise.all([ask(), ask()])) {
+      expect([code, stderr]).toEqual([1, `sparrow: the server at ${url} gave no answer within 30 seconds\n`]);
+    }
+  }, 90_000);
 });

@@ -33,6 +33,13 @@ export interface TargetOptions {
   readonly data?: string;
 }
 
+/** Longest answer that is read. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** How long an answer may take that only has to be looked up, and one that work or waiting goes before: a bulk, a snapshot. */
+const READING_MS = 30_000;
+const WRITING_MS = 300_000;
+
 /** Characters that are shown of an answer that makes no sense. */
 const MOST_SHOWN = 100;
 
@@ -173,7 +180,10 @@ export class Remote implements SearchEngine {
     if (typeof value === 'object' && value !== null) {
       // Without an error: that a document is not there, and what the server does while it does not serve.
       const isKnown = status < 400 || status === 404 || 'error' in value || 'status' in value;
-      if (isKnown) return value;
+      if (isKnown) {
+        answeredBy = this.target.url;
+        return value;
+      }
     }
     const start = inLine(text.slice(0, MOST_SHOWN));
     throw new CommandError(`${strange(this.target.url)}: it answered with status ${String(status)} and [${start}]`);
@@ -187,29 +197,54 @@ export class Remote implements SearchEngine {
     signal: AbortSignal | undefined,
   ): Promise<EngineReply> {
     const { url, key, keyHint } = this.target;
+    const silence = new AbortController();
+    const patience = method === 'GET' ? READING_MS : WRITING_MS;
+    let timer: NodeJS.Timeout | undefined;
+    const silent = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const seconds = String(patience / 1000);
+        reject(new CommandError(`the server at ${url} gave no answer within ${seconds} seconds`));
+        silence.abort();
+      }, patience);
+    });
     let response;
     let bytes;
     try {
-      response = await fetch(url + uri, {
+      const asked = fetch(url + uri, {
         method,
         headers: {
           ...(key === undefined ? {} : { authorization: `ApiKey ${key}` }),
           ...(body === undefined ? {} : { 'content-type': type }),
         },
         ...(body === undefined ? {} : { body: Buffer.from(body) }),
-        ...(signal === undefined ? {} : { signal }),
+        signal: signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]),
         // A key is for the server that was named.
         redirect: 'error',
       });
-      bytes = new Uint8Array(await response.arrayBuffer());
+      response = await Promise.race([asked, silent]);
+      bytes = await Promise.race([bounded(response, url), silent]);
     } catch (cause) {
       signal?.throwIfAborted();
-      throw new CommandError(noServer(url, cause), { cause });
+      throw cause instanceof CommandError ? cause : new CommandError(noServer(url, cause), { cause });
+    } finally {
+      clearTimeout(timer);
     }
     const { status } = response;
     if (status === 401 && key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyHint}`);
     return { status, body: bytes };
   }
+}
+
+/** The bytes of an answer, unpacked. One without end would take all memory. */
+async function bounded(response: Response, url: string): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > MOST_BYTES) throw new CommandError(`the server at ${url} answers with more than 64 MB`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
 }
 
 /** Errors of certificates, as OpenSSL and Node call them. */
@@ -229,6 +264,19 @@ function noServer(url: string, error: unknown): string {
   }
   return `no server answers at ${url} (${why}): start one with \`sparrow\`, or say where it is with --url`;
 }
+
+/**
+ * A failure of a command as it is told: where an answer had been read that the command then could not make sense of, it was an
+ * answer of another kind of server.
+ */
+export function toldFailure(error: unknown): unknown {
+  // What looking into a value of another type, or one nested too deeply, comes to.
+  const isOfValue = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+  return isOfValue && answeredBy !== undefined ? new CommandError(strange(answeredBy), { cause: error }) : error;
+}
+
+/** The server that has answered this command with a value. */
+let answeredBy: string | undefined;
 
 /** What is said of a server whose answers make no sense here. */
 export function strange(url: string): string {

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 
 import { Context, type ServerOptions, withServer } from '../context.js';
+import { CommandError } from '../errors.js';
+import { strange } from '../remote.js';
 import { bytes, duration, number, table } from '../terminal.js';
 
 interface Stats {
@@ -27,12 +29,13 @@ export function addStatus(program: Command): void {
       const context = new Context(options);
       const { remote } = context;
       const { url } = remote.target;
-      const ready = await remote.request<{ status: string }>('GET', '/_health').catch((error: unknown) => {
+      const ready = await remote.request<{ status?: string }>('GET', '/_health').catch((error: unknown) => {
         // It answers, but does not serve yet, or no more.
         const { status, body } = error as { status?: number; body?: { status?: string } };
         if (status !== 503 || typeof body?.status !== 'string') throw error;
         return { status: body.status };
       });
+      if (typeof ready.status !== 'string') throw new CommandError(strange(url));
       if (ready.status !== 'ready') {
         process.exitCode = 1;
         context.show({ url, ...ready }, () => `${url} is ${ready.status}\n`);
