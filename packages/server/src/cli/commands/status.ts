@@ -66,7 +66,7 @@ export function addStatus(program: Command): void {
       };
       context.show(found, (out) =>
         [
-          `${out.bold(url)}  ${out.good(ready.status)}  Sparrow ${found.version}, interface of Elasticsearch ${found.interface}\n`,
+          `${out.bold(url)}  ${out.good('ready')}  Sparrow ${found.version}, interface of Elasticsearch ${found.interface}\n`,
           `up ${duration(found.uptime_ms ?? 0)}, ${bytes(found.memory_bytes ?? 0)} of memory, models at work: ${models.join(', ') || 'none'}\n`,
           found.indices.length === 0
             ? 'no indices\n'
