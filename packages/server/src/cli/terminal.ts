@@ -36,8 +36,8 @@ const WIDEST = 160;
 const USUAL = 100;
 
 /** Colours of a sink's own, every character that a terminal takes for an order, and those that turn a line round or are not seen. */
-// eslint-disable-next-line no-control-regex -- those are what it is about
 const ORDERS =
+  // eslint-disable-next-line no-control-regex -- those are what it is about
   /\u001b\[(?:0|1|2|31|32|33)m|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /** A text whose characters that steer a terminal are replaced by signs for them; colours and line breaks stay. */
