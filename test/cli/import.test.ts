@@ -1,4 +1,5 @@
 // `sparrow import` against a real server.
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { appendFile, mkdtemp, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { existsSync, readFileSync } from 'node:fs';
@@ -224,6 +225,27 @@ describe('a file of JSON lines', () => {
   });
 });
 
+it('refuses a document that is nested too deeply, and goes on behind it', async () => {
+  const deep = `${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`;
+  const brackets = JSON.stringify({ text: '["\\'.repeat(5000) });
+  const path = await file('deep.jsonl', `{"n":1}\n${deep}\n{"_id":"x",${deep.slice(1)}\n${brackets}\n{"n":4}\n`);
+  for (const more of [[], ['--semantic', 'text', '--index', 'deep-meaning']]) {
+    const { code, stdout, stderr } = await run(path, ...more);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/document 2: it is nested more than 1,000 levels deep\n.*document 3: it is nested/);
+    expect(stdout).toMatch(/: 3 documents in \[deep.*, 2 rejected\n$/);
+  }
+});
+
+it('refuses what is neither a regular file nor standard input', async () => {
+  const pipe = join(folder, 'pipe.jsonl');
+  execFileSync('mkfifo', [pipe]);
+  for (const path of [pipe, folder, '/dev/zero']) {
+    const { code, stderr } = await run(path, '--format', 'jsonl', '--index', 'pipe');
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: .* is no regular file; - reads .*\n$/)]);
+  }
+});
+
 describe('a file that is no file of columns', () => {
   const MIB = 1 << 20;
 
@@ -419,6 +441,67 @@ describe('an interrupted import', () => {
     expect((await documents('changing')).map(({ _source }) => _source.n).sort()).toEqual(
       numbered(100, 115).map(({ n }) => n),
     );
+  });
+
+  it('begins anew where the file has changed behind its begin, whatever its size and its time', async () => {
+    const row = (n: number, word: string) => `{"n":${String(n)},"text":"${word.repeat(40_000)}"}\n`;
+    const path = await file('behind.jsonl', row(1, 'a') + row(2, 'a') + row(3, 'a'));
+    const time = new Date(2020, 1, 1);
+    await utimes(path, time, time);
+    expect(await imported(path)).toMatchObject({ written: 3, skipped: 0 });
+    // In the middle: only the time tells.
+    await writeFile(path, row(1, 'a') + row(2, 'b') + row(3, 'a'));
+    expect(await imported(path)).toMatchObject({ written: 3, skipped: 0 });
+    expect((await documents('behind')).map(({ _source }) => _source.text[0]).sort()).toEqual(['a', 'a', 'b']);
+    // At the end, with the time of before.
+    await utimes(path, time, time);
+    expect(await imported(path)).toMatchObject({ written: 3, skipped: 0 });
+    await writeFile(path, row(1, 'a') + row(2, 'b') + row(3, 'c'));
+    await utimes(path, time, time);
+    expect(await imported(path)).toMatchObject({ written: 3, skipped: 0 });
+    expect(await imported(path)).toMatchObject({ written: 0, skipped: 3 });
+    // Where it grew, too.
+    await writeFile(path, row(1, 'a') + row(2, 'b') + row(3, 'd') + row(4, 'a'));
+    expect(await imported(path)).toMatchObject({ written: 4, skipped: 0 });
+  });
+
+  it('believes no checkpoint that cannot be one of the file', async () => {
+    const path = await file('prepared.jsonl', lines(numbered(0, 3)));
+    await imported(path);
+    const { _meta: meta } = (await server.request('GET', '/prepared/_mapping')).body.prepared.mappings;
+    const [[key, good]] = Object.entries<any>(meta.sparrow_import) as [[string, any]];
+    const none = createHash('sha256').update('').digest('base64url');
+    const prepare = async (sparrow_import: unknown) => {
+      const { status } = await server.request('PUT', '/prepared/_mapping', { _meta: { sparrow_import } });
+      expect(status).toBe(200);
+    };
+    await prepare({ [key]: good });
+    expect(await imported(path)).toMatchObject({ written: 0, skipped: 3 });
+    const bad = [
+      { ...good, head: none, headBytes: 0 },
+      { ...good, headBytes: -1 },
+      { ...good, headBytes: 1e15 },
+      { ...good, headBytes: 'x' },
+      { ...good, records: 1e9 },
+      { ...good, records: 1.5 },
+      { ...good, records: -1 },
+      { ...good, records: '3' },
+      { ...good, size: 1e15 },
+      { ...good, size: 0 },
+      { ...good, tail: 7 },
+      { ...good, done: 'yes' },
+      { ...good, tail: undefined },
+      { ...good, file: '/etc/hostname' },
+      ...['text', 7, null, []],
+    ];
+    for (const checkpoint of bad) {
+      await prepare({ [key]: checkpoint });
+      expect(await imported(path), JSON.stringify(checkpoint)).toMatchObject({ written: 3, skipped: 0 });
+    }
+    for (const all of ['text', 7, [good]]) {
+      await prepare(all);
+      expect(await imported(path), JSON.stringify(all)).toMatchObject({ written: 3, skipped: 0 });
+    }
   });
 
   it('needs no more than the right to write', async () => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { BindingError, EngineError, SparrowError } from '@sparrow-search/engine';
 
 import { CommandError, UsageError } from './cli/errors.js';
-import { terminal } from './cli/terminal.js';
+import { inLine, terminal } from './cli/terminal.js';
 import { ConfigError, readConfig, usage } from './config.js';
 import { StoredFileError } from './durable-file.js';
 import { VERSION } from './identity.js';
@@ -82,7 +82,9 @@ function explain(error: unknown): string {
     const isTaken = error.reason.endsWith('is in use by another process');
     return isTaken ? `${error.reason}: is another server running? Pass --data to use another one.` : error.reason;
   }
-  const known = [ConfigError, BindingError, StoredFileError, UsageError, CommandError, SparrowError];
+  // What a server and its documents say stays within the line.
+  if (error instanceof CommandError || error instanceof SparrowError) return inLine(error.message);
+  const known = [ConfigError, BindingError, StoredFileError, UsageError];
   if (error instanceof Error && known.some((kind) => error instanceof kind)) return error.message;
   // The package for clusters is loaded only where there is one, so its errors are known by name.
   if (error instanceof Error && /^(?:UnsupportedCluster|ClusterSettings)Error$/.test(error.name)) return error.message;

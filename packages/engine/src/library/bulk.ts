@@ -95,10 +95,15 @@ interface Sent<Doc> {
   readonly truncatedTexts: number;
 }
 
+interface BulkItem {
+  readonly status: number;
+  readonly error?: unknown;
+}
+
 interface BulkAnswer {
-  readonly errors: boolean;
-  readonly truncated_texts?: number;
-  readonly items: readonly Readonly<Record<string, { readonly status: number; readonly error?: unknown }>>[];
+  readonly truncatedTexts: number;
+  /** What became of each document, in the order in which they were sent. */
+  readonly items: readonly BulkItem[];
 }
 
 const OPTIONS: Readonly<Record<keyof BulkOptions<unknown>, true>> = {
@@ -121,6 +126,8 @@ const BATCH_DOCUMENTS = 1000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 const RETRIES = 20;
 const MOST_FAILURES = 100;
+/** Characters that are shown of an answer that is none. */
+const MOST_SHOWN = 100;
 
 /** How long a refused batch waits before it is sent again, in milliseconds: at first, and at most. */
 const FIRST_WAIT_MS = 50;
@@ -320,29 +327,63 @@ async function send<Doc>(
     const body = entries.map(({ lines }) => lines).join('');
     let answer: BulkAnswer | undefined;
     try {
-      answer = await caller.call<BulkAnswer>('bulk', { path: { index }, query: { pipeline }, body, signal });
+      const came = await caller.call('bulk', { path: { index }, query: { pipeline }, body, signal });
+      answer = readAnswer(came, entries.length);
     } catch (error) {
       if (!(error instanceof SparrowError) || error.status !== 429 || attempt >= retries) throw error;
     }
     const again = answer === undefined ? entries : sort(answer, entries, refused, attempt < retries);
-    truncatedTexts += answer?.truncated_texts ?? 0;
+    truncatedTexts += answer?.truncatedTexts ?? 0;
     if (again.length === 0) return { batch, refused, truncatedTexts };
     entries = again;
     await wait(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt), signal);
   }
 }
 
+/**
+ * Reads the answer to a batch: only one that tells what became of every document says that any of them is written.
+ *
+ * @throws {SparrowError} when something else came, as from a proxy before the server
+ */
+function readAnswer(came: unknown, sent: number): BulkAnswer {
+  const { items, truncated_texts: truncated } = (came ?? {}) as { items?: unknown; truncated_texts?: unknown };
+  const read = Array.isArray(items) ? items.map(itemOf) : [];
+  if (read.length !== sent || !read.every((item) => item !== undefined)) {
+    const reason = `the answer does not tell what became of the ${String(sent)} documents that were sent: ${excerpt(came)}`;
+    throw new SparrowError(reason, 502, 'malformed_answer');
+  }
+  return { items: read, truncatedTexts: typeof truncated === 'number' ? truncated : 0 };
+}
+
+/** What became of one document; undefined where that is not told. */
+function itemOf(item: unknown): BulkItem | undefined {
+  const [result] = Object.values((item ?? {}) as Readonly<Record<string, Partial<BulkItem> | null>>);
+  const { status, error } = result ?? {};
+  return typeof status === 'number' && Number.isInteger(status) ? { status, error } : undefined;
+}
+
+/** The first characters of what came, without any that are not seen. */
+function excerpt(came: unknown): string {
+  try {
+    return JSON.stringify(came)
+      .slice(0, MOST_SHOWN)
+      .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
+  } catch {
+    // Nested too deeply.
+    return 'what came cannot be shown';
+  }
+}
+
 /** Notes what was refused; gives what is to be sent again, as a queue was full. */
 function sort<Doc>(
-  { errors, items }: BulkAnswer,
+  { items }: BulkAnswer,
   entries: readonly Entry<Doc>[],
   refused: Map<Entry<Doc>, SparrowError>,
   mayRetry: boolean,
 ): Entry<Doc>[] {
-  if (!errors) return [];
   return entries.filter((entry, at) => {
-    const [item] = Object.values(items[at] ?? {});
-    if (item?.error === undefined) return false;
+    const item = items[at];
+    if (item === undefined || (item.error === undefined && item.status < 400)) return false;
     if (item.status === 429 && mayRetry) return true;
     refused.set(entry, SparrowError.ofPart(item.status, item.error));
     return false;

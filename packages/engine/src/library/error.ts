@@ -4,7 +4,7 @@ import type { EngineError } from '../errors.js';
 interface ErrorBody {
   readonly type?: unknown;
   readonly reason?: unknown;
-  readonly caused_by?: ErrorBody;
+  readonly caused_by?: ErrorBody | null;
 }
 
 /** A refusal, as a caller of the library sees it: the message is the reason, a sentence. */
@@ -41,8 +41,10 @@ export class SparrowError extends Error {
     } catch {
       return new SparrowError(reason, status, 'unknown');
     }
-    const { error } = parsed as { error?: ErrorBody };
-    return error === undefined ? new SparrowError(reason, status, 'unknown', parsed) : fromBody(error, status, parsed);
+    const { error } = (parsed ?? {}) as { error?: ErrorBody | null };
+    return error === undefined || error === null
+      ? new SparrowError(reason, status, 'unknown', parsed)
+      : fromBody(error, status, parsed);
   }
 
   /** Reads the error of one part of an answer, such as a document of a bulk load. */
@@ -51,9 +53,13 @@ export class SparrowError extends Error {
   }
 }
 
-function fromBody(error: ErrorBody, status: number, body: unknown): SparrowError {
-  const { type, reason, caused_by: causedBy } = error;
-  const cause = causedBy === undefined ? undefined : fromBody(causedBy, status, causedBy);
+/** Causes below causes that are read: more come of no engine. */
+const MOST_CAUSES = 20;
+
+function fromBody(error: ErrorBody | string, status: number, body: unknown, depth = 0): SparrowError {
+  const { type, reason = error, caused_by: causedBy } = typeof error === 'string' ? ({} as ErrorBody) : error;
+  const isCaused = typeof causedBy === 'object' && causedBy !== null && depth < MOST_CAUSES;
+  const cause = isCaused ? fromBody(causedBy, status, causedBy, depth + 1) : undefined;
   return new SparrowError(
     typeof reason === 'string' ? reason : `status ${String(status)}`,
     status,

@@ -5,13 +5,15 @@ import type { Context } from './context.js';
 import { CommandError } from './errors.js';
 import { forbidden, mappingOf, putMapping } from './mappings.js';
 
-/** A file by which it is known again: one that begins otherwise is another one. */
+/** What a file is known by: one that begins otherwise, or ends otherwise where it ended, is another one. */
 export interface KnownFile {
   readonly file: string;
   readonly size: number;
   readonly modified: number;
   readonly head: string;
   readonly headBytes: number;
+  /** The hash of as many bytes as that of the head is of, at the end of the file. */
+  readonly tail: string;
 }
 
 /** How far the import of a file is: kept with the index, so that it goes where the documents go. */
@@ -22,19 +24,27 @@ interface Checkpoint extends KnownFile {
   readonly done: boolean;
 }
 
-/** Bytes by which a file is known again. */
-const HEAD_BYTES = 64 * 1024;
+/** Bytes by which a file is known again, at either end. */
+const MARK_BYTES = 64 * 1024;
 /** Imports that an index remembers. */
 const MOST_CHECKPOINTS = 100;
+/** How many bytes a byte of a packed file can become. */
+const MOST_PACKED = 1032;
 
 /** What a file is now. */
 export async function lookAt(file: string): Promise<KnownFile> {
   try {
-    const [path, { size, mtimeMs }] = await Promise.all([realpath(file), stat(file)]);
-    const head = await headOf(path, HEAD_BYTES);
-    return { file: path, size, modified: mtimeMs, head: hash(head), headBytes: head.length };
+    const path = await realpath(file);
+    const found = await stat(path);
+    // Before it is opened: that would wait for whoever writes into a pipe.
+    if (!found.isFile())
+      throw new CommandError(`${file} is no regular file; - reads standard input, such as what comes through a pipe`);
+    const { size, mtimeMs: modified } = found;
+    const headBytes = Math.min(size, MARK_BYTES);
+    return { file: path, size, modified, headBytes, ...(await marksOf(path, size)) };
   } catch (cause) {
-    throw new CommandError(`cannot read ${file} (${(cause as NodeJS.ErrnoException).code ?? String(cause)})`, {
+    if (cause instanceof CommandError) throw cause;
+    throw new CommandError(`cannot read ${file} (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'})`, {
       cause,
     });
   }
@@ -45,11 +55,34 @@ export function keyOf({ file }: KnownFile): string {
   return hash(file).slice(0, 10);
 }
 
-/** Where an earlier import of the same file stopped. */
+/** Where an earlier import of the same file stopped. Undefined also where the file has changed other than by growing. */
 export async function checkpointOf(context: Context, index: string, file: KnownFile): Promise<Checkpoint | undefined> {
   const before = all(await mappingOf(context, index))[keyOf(file)];
-  if (before === undefined || before.records === 0 || before.headBytes > file.headBytes) return undefined;
-  return hash(await headOf(file.file, before.headBytes)) === before.head ? before : undefined;
+  // Whoever may change the mapping may have written it.
+  if (!isCheckpoint(before, file)) return undefined;
+  // What changes in the middle alone is seen by its time only.
+  if (before.size === file.size && before.modified !== file.modified) return undefined;
+  const { head, tail } = before.size === file.size ? file : await marksOf(file.file, before.size);
+  return head === before.head && tail === before.tail ? before : undefined;
+}
+
+/** Whether this can be a checkpoint of a file, which may have grown. */
+function isCheckpoint(value: unknown, { file, size: now }: KnownFile): value is Checkpoint {
+  if (typeof value !== 'object' || value === null) return false;
+  const { file: path, size, modified, head, headBytes, tail, records, done } = value as Partial<Checkpoint>;
+  const isWhole = (found: unknown, most: number): found is number =>
+    Number.isSafeInteger(found) && (found as number) > 0 && (found as number) <= most;
+  return (
+    path === file &&
+    isWhole(size, now) &&
+    headBytes === Math.min(size, MARK_BYTES) &&
+    // Every document takes a byte at least.
+    isWhole(records, now * (file.endsWith('.gz') ? MOST_PACKED : 1)) &&
+    typeof modified === 'number' &&
+    typeof head === 'string' &&
+    typeof tail === 'string' &&
+    typeof done === 'boolean'
+  );
 }
 
 /** Remembers how far the import of a file is. */
@@ -57,7 +90,8 @@ export async function saveCheckpoint(context: Context, index: string, checkpoint
   try {
     const mapping = await mappingOf(context, index);
     const others = Object.entries(all(mapping)).filter(([key]) => key !== keyOf(checkpoint));
-    const kept = [...others.slice(-(MOST_CHECKPOINTS - 1)), [keyOf(checkpoint), checkpoint] as const];
+    const own: readonly [string, unknown] = [keyOf(checkpoint), checkpoint];
+    const kept = [...others.slice(-(MOST_CHECKPOINTS - 1)), own];
     const _meta = { ...mapping._meta, sparrow_import: Object.fromEntries(kept) };
     await putMapping(context, index, { _meta });
   } catch (error) {
@@ -66,14 +100,24 @@ export async function saveCheckpoint(context: Context, index: string, checkpoint
   }
 }
 
-function all({ _meta: meta }: { readonly _meta?: Readonly<Record<string, unknown>> }): Record<string, Checkpoint> {
-  return (meta?.['sparrow_import'] ?? {}) as Record<string, Checkpoint>;
+function all({ _meta: meta }: { readonly _meta?: Readonly<Record<string, unknown>> }): Record<string, unknown> {
+  const found = meta?.['sparrow_import'];
+  return typeof found === 'object' && found !== null && !Array.isArray(found) ? { ...found } : {};
 }
 
-async function headOf(path: string, bytes: number): Promise<Buffer> {
+/** What a file is known by at both ends, as if it were so many bytes long. */
+async function marksOf(path: string, size: number): Promise<{ readonly head: string; readonly tail: string }> {
+  const length = Math.min(size, MARK_BYTES);
   const handle = await open(path);
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytes), 0, bytes, 0).finally(() => handle.close());
-  return buffer.subarray(0, bytesRead);
+  try {
+    const at = async (position: number): Promise<string> => {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, position);
+      return hash(buffer.subarray(0, bytesRead));
+    };
+    return { head: await at(0), tail: await at(size - length) };
+  } finally {
+    await handle.close();
+  }
 }
 
 function hash(bytes: Uint8Array | string): string {

@@ -18,6 +18,7 @@ import { addStatus } from './commands/status.js';
 import { addTasks } from './commands/tasks.js';
 import { SHELLS, completion } from './completion.js';
 import { UsageError } from './errors.js';
+import { toldFailure } from './remote.js';
 
 /** All commands. `serve` is in it to be found and completed; what it takes is read elsewhere, from the one table of settings. */
 function program(): Command {
@@ -78,7 +79,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   try {
     await sparrow.parseAsync([...args], { from: 'user' });
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
+    if (!(error instanceof CommanderError)) throw toldFailure(error);
     // Help and the version end in the same way, when everything is said.
     if (error.exitCode === 0) return;
     throw new UsageError(sentence(error), { cause: error });

@@ -146,7 +146,37 @@ async function* fromLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_
   if (last !== undefined) yield last;
 }
 
+/** Objects in objects, and lists in lists, that a document may have: as in Elasticsearch. */
+const MOST_DEPTH = 1000;
+
+/** Whether a document is nested so deeply that whoever walks through it runs out of stack. */
+function isTooDeep(text: string): boolean {
+  // So deep a document has as many brackets that open, and that close.
+  if (text.length < 2 * MOST_DEPTH) return false;
+  let depth = 0;
+  let isQuoted = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (isQuoted) {
+      if (char === '\\') at += 1;
+      else if (char === '"') isQuoted = false;
+    } else if (char === '"') {
+      isQuoted = true;
+    } else if (char === '[' || char === '{') {
+      depth += 1;
+      if (depth > MOST_DEPTH) return true;
+    } else if (char === ']' || char === '}') {
+      depth -= 1;
+    }
+  }
+  return false;
+}
+
 function parsed(n: number, text: string): Record_ {
+  if (isTooDeep(text)) {
+    const problem = `it is nested more than ${number(MOST_DEPTH)} levels deep`;
+    return { n, document: undefined, text: undefined, problem };
+  }
   try {
     const document = JSON.parse(text) as unknown;
     if (typeof document === 'object' && document !== null && !Array.isArray(document)) {

@@ -15,6 +15,7 @@ import {
 import { ENDPOINTS } from '../routes/table.js';
 import type { Endpoint } from '../routes/types.js';
 import { CommandError } from './errors.js';
+import { inLine } from './terminal.js';
 
 /** Where a server is, and who asks. */
 export interface Target {
@@ -32,6 +33,16 @@ export interface TargetOptions {
   readonly data?: string;
 }
 
+/** Longest answer that is read. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** How long an answer may take that only has to be looked up, and one that work or waiting goes before: a bulk, a snapshot. */
+const READING_MS = 30_000;
+const WRITING_MS = 300_000;
+
+/** Characters that are shown of an answer that makes no sense. */
+const MOST_SHOWN = 100;
+
 const USUAL_URL = 'http://127.0.0.1:9200';
 
 /** Finds the server and the key: options win over the environment, that over what a server on this machine leaves for its user. */
@@ -43,7 +54,10 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
     options.key ??
     present(environment['SPARROW_API_KEY']) ??
     (keyFile === undefined ? undefined : readKey(keyFile, 'SPARROW_API_KEY_FILE'));
-  if (given !== undefined) return { url, key: given, keyHint: '' };
+  if (given !== undefined) {
+    const from = options.key === undefined ? 'SPARROW_API_KEY or SPARROW_API_KEY_FILE' : '--key';
+    return { url, key: checkedKey(given, from), keyHint: '' };
+  }
   // The key of a server here is nobody else's business.
   if (!isHere(url)) return { url, key: undefined, keyHint: 'say it with --key or SPARROW_API_KEY' };
   const file = join(data, 'owner.key');
@@ -54,7 +68,13 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
     // Then there is none.
   }
   const keyHint = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (looked for ${file})`;
-  return { url, key, keyHint };
+  return { url, key: key === undefined ? undefined : checkedKey(key, file), keyHint };
+}
+
+/** A key as it can stand in a header. An error about a header would show the key. */
+function checkedKey(key: string, from: string): string {
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new CommandError(`the key of ${from} is none: a key is one word of ASCII characters`);
 }
 
 /** The data directory of a server that is started here. */
@@ -79,7 +99,9 @@ function addressOf(text: string): string {
     const { origin, pathname } = new URL(/^https?:\/\//.test(text) ? text : `http://${text}`);
     return origin + pathname.replace(/\/$/, '');
   } catch (cause) {
-    throw new CommandError(`[${text}] is no address of a server`, { cause });
+    // Up to the last @ there may be a password.
+    const shown = inLine(text.replace(/^.*@/s, '…@'));
+    throw new CommandError(`[${shown}] is no address of a server`, { cause });
   }
 }
 
@@ -100,10 +122,10 @@ export class Remote implements SearchEngine {
   constructor(readonly target: Target) {}
 
   /**
-   * Sends a request and reads its answer: a value where it is JSON, else its text.
+   * Sends a request and reads its answer, which is JSON.
    *
    * @throws {SparrowError} when the server refuses it
-   * @throws {CommandError} when there is no server, or no key
+   * @throws {CommandError} when there is no server, no key, or an answer that no Sparrow server gives
    */
   async request<T = unknown>(
     method: string,
@@ -115,10 +137,10 @@ export class Remote implements SearchEngine {
     );
     const uri = parameters.length === 0 ? path : `${path}?${String(new URLSearchParams(parameters))}`;
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-    const reply = await this.#send(method, uri, 'application/json', bytes, signal);
-    if (reply.status >= 400) throw SparrowError.of(new EngineError(reply.status, reply.body));
-    const text = Buffer.from(reply.body).toString();
-    return (reply.text === true ? text : JSON.parse(text)) as T;
+    const { status, body: answer } = await this.#send(method, uri, 'application/json', bytes, signal);
+    const value = this.#read(status, answer);
+    if (status >= 400) throw SparrowError.of(new EngineError(status, answer));
+    return value as T;
   }
 
   async execute({ op, path, query }: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
@@ -133,7 +155,9 @@ export class Remote implements SearchEngine {
     try {
       const type = endpoint.ndjson === true ? 'application/x-ndjson' : 'application/json';
       const reply = await this.#send(endpoint.method, uri, type, body, controller.signal);
-      if (reply.status >= 400 && hasError(reply.body)) throw new EngineError(reply.status, reply.body);
+      this.#read(reply.status, reply.body);
+      // Also a 404 about a document that is not there: who asks for one knows that error.
+      if (reply.status >= 400) throw new EngineError(reply.status, reply.body);
       return reply;
     } finally {
       end?.();
@@ -144,6 +168,27 @@ export class Remote implements SearchEngine {
     return Promise.resolve();
   }
 
+  /** The value of an answer. What is no JSON, or no object or list of it, comes of a proxy or of another kind of server. */
+  #read(status: number, body: Uint8Array): object {
+    const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString();
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      // Told below.
+    }
+    if (typeof value === 'object' && value !== null) {
+      // Without an error: that a document is not there, and what the server does while it does not serve.
+      const isKnown = status < 400 || status === 404 || 'error' in value || 'status' in value;
+      if (isKnown) {
+        answeredBy = this.target.url;
+        return value;
+      }
+    }
+    const start = inLine(text.slice(0, MOST_SHOWN));
+    throw new CommandError(`${strange(this.target.url)}: it answered with status ${String(status)} and [${start}]`);
+  }
+
   async #send(
     method: string,
     uri: string,
@@ -152,30 +197,54 @@ export class Remote implements SearchEngine {
     signal: AbortSignal | undefined,
   ): Promise<EngineReply> {
     const { url, key, keyHint } = this.target;
+    const silence = new AbortController();
+    const patience = method === 'GET' ? READING_MS : WRITING_MS;
+    let timer: NodeJS.Timeout | undefined;
+    const silent = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const seconds = String(patience / 1000);
+        reject(new CommandError(`the server at ${url} gave no answer within ${seconds} seconds`));
+        silence.abort();
+      }, patience);
+    });
     let response;
     let bytes;
     try {
-      response = await fetch(url + uri, {
+      const asked = fetch(url + uri, {
         method,
         headers: {
           ...(key === undefined ? {} : { authorization: `ApiKey ${key}` }),
           ...(body === undefined ? {} : { 'content-type': type }),
         },
         ...(body === undefined ? {} : { body: Buffer.from(body) }),
-        ...(signal === undefined ? {} : { signal }),
+        signal: signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]),
         // A key is for the server that was named.
         redirect: 'error',
       });
-      bytes = new Uint8Array(await response.arrayBuffer());
+      response = await Promise.race([asked, silent]);
+      bytes = await Promise.race([bounded(response, url), silent]);
     } catch (cause) {
       signal?.throwIfAborted();
-      throw new CommandError(noServer(url, cause), { cause });
+      throw cause instanceof CommandError ? cause : new CommandError(noServer(url, cause), { cause });
+    } finally {
+      clearTimeout(timer);
     }
     const { status } = response;
     if (status === 401 && key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyHint}`);
-    const isText = !(response.headers.get('content-type') ?? '').includes('json');
-    return { status, body: bytes, text: isText };
+    return { status, body: bytes };
   }
+}
+
+/** The bytes of an answer, unpacked. One without end would take all memory. */
+async function bounded(response: Response, url: string): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > MOST_BYTES) throw new CommandError(`the server at ${url} answers with more than 64 MB`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
 }
 
 /** Errors of certificates, as OpenSSL and Node call them. */
@@ -183,7 +252,8 @@ const CERTIFICATE = /CERT|^UNABLE_TO_VERIFY|^HOSTNAME_MISMATCH|^INVALID_(?:CA|PU
 
 function noServer(url: string, error: unknown): string {
   const cause = (error as { cause?: NodeJS.ErrnoException }).cause;
-  const why = cause?.code ?? cause?.message ?? String(error);
+  // What is said of a request that cannot be made repeats parts of it, such as the key.
+  const why = cause?.code ?? (cause === undefined ? 'the request cannot be made' : cause.message);
   if (CERTIFICATE.test(why)) {
     const [what, remedy] = /EXPIRED|NOT_YET_VALID/.test(why)
       ? ['is out of date', 'renew it, or set the clock of this machine']
@@ -195,8 +265,22 @@ function noServer(url: string, error: unknown): string {
   return `no server answers at ${url} (${why}): start one with \`sparrow\`, or say where it is with --url`;
 }
 
-function hasError(body: Uint8Array): boolean {
-  return Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, 64)).includes('"error"');
+/**
+ * A failure of a command as it is told: where an answer had been read that the command then could not make sense of, it was an
+ * answer of another kind of server.
+ */
+export function toldFailure(error: unknown): unknown {
+  // What looking into a value of another type, or one nested too deeply, comes to.
+  const isOfValue = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+  return isOfValue && answeredBy !== undefined ? new CommandError(strange(answeredBy), { cause: error }) : error;
+}
+
+/** The server that has answered this command with a value. */
+let answeredBy: string | undefined;
+
+/** What is said of a server whose answers make no sense here. */
+export function strange(url: string): string {
+  return `the server at ${url} is no Sparrow server, or not the version of this command`;
 }
 
 /** The route of an operation that takes just these parameters in its path. */

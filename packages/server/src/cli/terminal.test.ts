@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { counted, harmless } from './terminal.js';
+import { counted, harmless, inLine } from './terminal.js';
 
 describe('what is written to a terminal', () => {
   it.each([
@@ -9,6 +9,8 @@ describe('what is written to a terminal', () => {
     ['the clipboard', '\u001b]52;c;ZXZpbA==\u001b\\', '␛]52;c;ZXZpbA==␛\\'],
     ['a line written over', 'mine\rtheirs', 'mine␍theirs'],
     ['sequences of one character', '\u009b2J\u007f', '\ufffd2J\ufffd'],
+    ['letters turned round', 'a\u202eb\u2066c', 'a\ufffdb\ufffdc'],
+    ['letters without width', 'a\u200bb\ufeff', 'a\ufffdb\ufffd'],
     ['hidden text', '\u001b[8mhidden', '␛[8mhidden'],
   ])('does not steer it: %s', (_, text, shown) => {
     expect(harmless(text)).toBe(shown);
@@ -18,6 +20,12 @@ describe('what is written to a terminal', () => {
     const text = '\u001b[1mbold\u001b[0m\n\tnaïve 東京 🙂';
     expect(harmless(text)).toBe(text);
   });
+});
+
+it('keeps a name, an id or a reason within its line', () => {
+  expect(inLine('a\nb\tc\r\u2028d\u202ee\u200df')).toBe('a␊b␉c␍\ufffdd\ufffde\ufffdf');
+  const text = '\u001b[1mbold\u001b[0m naïve 東京 🙂';
+  expect(inLine(text)).toBe(text);
 });
 
 it('names one thing in the singular, and all other numbers of them in the plural', () => {

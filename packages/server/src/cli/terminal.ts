@@ -35,17 +35,27 @@ export function terminal(): Terminal {
 const WIDEST = 160;
 const USUAL = 100;
 
-/** Colours of a sink's own, and every character that a terminal takes for an order. */
-// eslint-disable-next-line no-control-regex -- those are what it is about
-const ORDERS = /\u001b\[(?:0|1|2|31|32|33)m|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** Colours of a sink's own, every character that a terminal takes for an order, and those that turn a line round or are not seen. */
+const ORDERS =
+  // eslint-disable-next-line no-control-regex -- those are what it is about
+  /\u001b\[(?:0|1|2|31|32|33)m|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /** A text whose characters that steer a terminal are replaced by signs for them; colours and line breaks stay. */
 export function harmless(text: string): string {
-  return text.replaceAll(ORDERS, (found) => {
-    if (found.length > 1) return found;
-    const code = found.charCodeAt(0);
-    return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\ufffd';
-  });
+  return text.replaceAll(ORDERS, (found) => (found.length > 1 ? found : signOf(found)));
+}
+
+/** What ends a line, or is not seen in it. */
+const BREAKS = /[\t\n\v\f\r\u0085\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** A text from elsewhere that is to stay within its line: signs for what would end the line, turn it round or hide in it. */
+export function inLine(text: string): string {
+  return text.replaceAll(BREAKS, signOf);
+}
+
+function signOf(found: string): string {
+  const code = found.charCodeAt(0);
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\ufffd';
 }
 
 function sink(stream: NodeJS.WriteStream): Sink {
@@ -103,7 +113,8 @@ export function table(
   right = '',
 ): string {
   const numeric = new Set(right.split(' '));
-  const widths = heading.map((name, at) => Math.max(name.length, ...rows.map((row) => visible(row[at] ?? ''))));
+  const safe = rows.map((row) => row.map(inLine));
+  const widths = heading.map((name, at) => Math.max(name.length, ...safe.map((row) => visible(row[at] ?? ''))));
   const line = (cells: readonly string[]): string =>
     cells
       .map((cell, at) => {
@@ -112,7 +123,7 @@ export function table(
       })
       .join('  ')
       .trimEnd();
-  return [sink.bold(line(heading)), ...rows.map(line)].map((text) => `${text}\n`).join('');
+  return [sink.bold(line(heading)), ...safe.map(line)].map((text) => `${text}\n`).join('');
 }
 
 /** How many characters of a text are seen. */

@@ -12,7 +12,7 @@ import { type Mapping, forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
 import { FieldsSeen, VECTORS, type Vectors, semanticProperties } from '../semantic-fields.js';
-import { counted, duration, number } from '../terminal.js';
+import { counted, duration, inLine, number } from '../terminal.js';
 
 interface Options extends ServerOptions {
   readonly index?: string;
@@ -106,7 +106,7 @@ export function addImport(program: Command): void {
             interrupted && options.follow !== true ? 'interrupted: run this again to go on' : '',
           ].filter((text) => text !== '');
           const rate = written === 0 ? '' : ` (${number((1000 * written) / Math.max(1, ms))}/s)`;
-          return `${file}: ${counted(written, 'document')} in [${index}] in ${duration(ms)}${rate}${more.map((text) => `, ${text}`).join('')}\n`;
+          return `${inLine(file)}: ${counted(written, 'document')} in [${index}] in ${duration(ms)}${rate}${more.map((text) => `, ${text}`).join('')}\n`;
         })
         .join(''),
     );
@@ -184,8 +184,7 @@ class Import {
     await this.#prepare(signal);
     const isFresh = file === undefined || this.#options.restart === true;
     const before = isFresh ? undefined : await checkpointOf(this.#context, this.#index.name, file);
-    const isSame = before?.done === true && before.size === file?.size && before.modified === file.modified;
-    if (isSame && this.#options.follow !== true) {
+    if (before?.done === true && before.size === file?.size && this.#options.follow !== true) {
       this.#context.note(`${this.#file}: all of it was imported before; --restart does it again`);
       return this.#result({ skipped: before.records });
     }
@@ -220,7 +219,7 @@ class Import {
       this.#told.add(record.n);
       this.#progress.clear();
       const more = this.#told.size === MOST_TOLD ? ' (further ones are only counted)' : '';
-      err.write(`${this.#file}, document ${String(record.n)}: ${why}${more}\n`);
+      err.write(`${inLine(this.#file)}, document ${String(record.n)}: ${inLine(why)}${more}\n`);
     };
     async function* items(self: Import): AsyncGenerator<Item> {
       for await (const record of self.#records(signal, follow)) {
@@ -259,6 +258,8 @@ class Import {
           if (performance.now() - hold.saved < CHECKPOINT_MS) return;
           hold.saved = performance.now();
           saving = saving.then(() => save(false));
+          // Waited for below.
+          saving.catch(() => undefined);
         },
       });
       this.#progress.clear();

@@ -6,7 +6,7 @@ import { type Hit, type SearchRequest, type SearchResponse, SparrowError } from 
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
-import { type Sink, duration, number, oneLine } from '../terminal.js';
+import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -235,7 +235,7 @@ function sorted(fields: readonly Leaf[]): Fields {
 
 function described(out: Sink, hit: Hit<Document>, at: number): string {
   const score = hit._score === null || hit._score === undefined ? '' : `  ${hit._score.toFixed(3)}`;
-  const head = `${String(at + 1).padStart(2)}  ${out.bold(hit._id)}${out.dim(score)}`;
+  const head = `${String(at + 1).padStart(2)}  ${out.bold(inLine(hit._id))}${out.dim(score)}`;
   const [passage] = Object.values(hit.highlight ?? {}).map(([first]) => first);
   const text = passage === undefined ? summary(hit._source) : marked(out, oneLine(passage, out.columns + 9));
   return `${head}\n    ${oneLine(text, out.columns * 2)}\n`;

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 
 import { Context, type ServerOptions, withServer } from '../context.js';
+import { CommandError } from '../errors.js';
+import { strange } from '../remote.js';
 import { bytes, duration, number, table } from '../terminal.js';
 
 interface Stats {
@@ -27,15 +29,17 @@ export function addStatus(program: Command): void {
       const context = new Context(options);
       const { remote } = context;
       const { url } = remote.target;
-      const ready = await remote.request<{ status: string }>('GET', '/_health').catch((error: unknown) => {
+      const ready = await remote.request<{ status?: string }>('GET', '/_health').catch((error: unknown) => {
         // It answers, but does not serve yet, or no more.
         const { status, body } = error as { status?: number; body?: { status?: string } };
         if (status !== 503 || typeof body?.status !== 'string') throw error;
         return { status: body.status };
       });
-      if (ready.status !== 'ready') {
+      const { status } = ready;
+      if (typeof status !== 'string') throw new CommandError(strange(url));
+      if (status !== 'ready') {
         process.exitCode = 1;
-        context.show({ url, ...ready }, () => `${url} is ${ready.status}\n`);
+        context.show({ url, ...ready }, () => `${url} is ${status}\n`);
         return;
       }
       const [info, indices, stats, models] = await Promise.all([
@@ -47,7 +51,7 @@ export function addStatus(program: Command): void {
       const [node] = Object.values(stats.nodes);
       const found = {
         url,
-        status: ready.status,
+        status,
         version: info.version.build_hash,
         interface: info.version.number,
         uptime_ms: node?.process.uptime_in_millis,
@@ -63,7 +67,7 @@ export function addStatus(program: Command): void {
       };
       context.show(found, (out) =>
         [
-          `${out.bold(url)}  ${out.good(ready.status)}  Sparrow ${found.version}, interface of Elasticsearch ${found.interface}\n`,
+          `${out.bold(url)}  ${out.good(status)}  Sparrow ${found.version}, interface of Elasticsearch ${found.interface}\n`,
           `up ${duration(found.uptime_ms ?? 0)}, ${bytes(found.memory_bytes ?? 0)} of memory, models at work: ${models.join(', ') || 'none'}\n`,
           found.indices.length === 0
             ? 'no indices\n'
