@@ -355,7 +355,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByRole('button', { name: 'Copy as curl' }).click();
       await page.getByRole('button', { name: 'Copied' }).waitFor();
       const copied = await page.evaluate('navigator.clipboard.readText()');
-      expect(copied).toContain(`curl -sS -X GET '${server.url}/sparrow-example/_search'`);
+      expect(copied).toContain(`curl -sS -g -X GET '${server.url}/sparrow-example/_search'`);
       expect(copied).not.toContain(server.apiKey);
       await line.fill('GET /nowhere/_search');
       await page.keyboard.press('Control+Enter');
