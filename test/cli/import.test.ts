@@ -147,7 +147,7 @@ describe('a file of JSON lines', () => {
     const columns = await sparrow(['import', '-', '--format', 'csv', ...where, '--semantic', 'b'], {}, 'id,a\n1,x\n');
     expect(columns.stderr).toBe('sparrow: there is no column [b] for --semantic; the columns are id, a\n');
     expect((await server.request('HEAD', '/typo')).status).toBe(404);
-    // What was read to see the fields is loaded all the same.
+    // The records that were read to see their fields are loaded, too.
     const good = await sparrow(['import', '-', '--format', 'jsonl', ...where, '--semantic', 'tags'], {}, rows);
     expect([good.code, good.stderr]).toEqual([0, '']);
     expect(await count('typo')).toBe(2);

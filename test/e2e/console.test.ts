@@ -209,7 +209,7 @@ describe.skipIf(CHROMIUM === undefined)(
         meaning: { type: 'semantic_text', inference_id: '.hybrid' },
         year: { type: 'long' },
       });
-      // What is added to the index has a column more, which is searched by meaning as well.
+      // The file that is added to the index has one column more, which is searched by meaning as well.
       await open('a', 'Add data');
       const more =
         'title,plot,review\nThe Kite,"Two brothers build a kite.","One of the most touching films of the decade."\n';

@@ -81,7 +81,7 @@ function templateOf(text: string): string {
   return `${text.includes('\\') ? 'String.raw' : ''}\`${text}\``;
 }
 
-/** The same in Python, which reads the escapes of JSON as JavaScript does. */
+/** A text as a Python literal: raw where that is safe, else with the escapes of JSON, which Python reads as JavaScript does. */
 function rawOf(text: string): string {
   return CHANGED.test(text) || /"""|["\\]$/.test(text) ? JSON.stringify(text) : `r"""${text}"""`;
 }

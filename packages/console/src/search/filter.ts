@@ -1,4 +1,4 @@
-// What is wrong with a filter, in words for people: the server says it in those of Lucene's parser.
+// Turns the error of Lucene's parser about a filter into a sentence that says what to change.
 
 /** What the parser came upon: `"<EOF>"`, `" ")" ") ""`, `" <AND> "AND ""`, and of a lexical error `"x"` or `<EOF>`. */
 const ENCOUNTERED = /^Cannot parse '[^]*Encountered:? ([^]+?)(?: at line \d+, column \d+\.)?$/m;

@@ -252,7 +252,7 @@ const CERTIFICATE = /CERT|^UNABLE_TO_VERIFY|^HOSTNAME_MISMATCH|^INVALID_(?:CA|PU
 
 function noServer(url: string, error: unknown): string {
   const cause = (error as { cause?: NodeJS.ErrnoException }).cause;
-  // What is said of a request that cannot be made repeats parts of it, such as the key.
+  // The error of a request that cannot be made repeats parts of the request, such as the key.
   const why = cause?.code ?? (cause === undefined ? 'the request cannot be made' : cause.message);
   if (CERTIFICATE.test(why)) {
     const [what, remedy] = /EXPIRED|NOT_YET_VALID/.test(why)
@@ -278,7 +278,7 @@ export function toldFailure(error: unknown): unknown {
 /** The server that has answered this command with a value. */
 let answeredBy: string | undefined;
 
-/** What is said of a server whose answers make no sense here. */
+/** The sentence about the server at `url` when an answer of it cannot be understood. */
 export function strange(url: string): string {
   return `the server at ${url} is no Sparrow server, or not the version of this command`;
 }

@@ -57,7 +57,7 @@ export class FieldsSeen {
     }
   }
 
-  /** What is wrong if none of the documents has one of the fields; `isAll` says whether there are no others. */
+  /** A sentence about a wanted field that none of the documents has, if there is one; `isAll`: the file has no other documents. */
   problem(isAll: boolean, one: 'field' | 'column'): string | undefined {
     const [name] = this.#missing;
     if (name === undefined || this.#documents === 0) return undefined;

@@ -149,7 +149,7 @@ class Import {
   #rejected = 0;
   /** Documents of which it was said why they are refused: a second try does not say it again. */
   readonly #told = new Set<number>();
-  /** What was read of standard input to see what it holds: it cannot be read again. */
+  /** The first records of standard input, which were read to see their fields and cannot be read a second time. */
   #ahead: Record_[] = [];
   #rest: AsyncGenerator<Record_> | undefined;
   /** Whether documents are left alone that are there already, as the key may replace none. */
