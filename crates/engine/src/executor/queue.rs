@@ -183,6 +183,8 @@ impl Queue {
         state.idle.push(worker);
         let mut rest = self.rest;
         loop {
+            // What waits may be all that is left to do: then no operation that comes or ends has anybody look after it.
+            self.watch(&mut state);
             if state.watcher == Some(worker) && !state.waiting.is_empty() {
                 let end = state.next_long();
                 self.bells[worker].wait_until(&mut state, end);

@@ -195,6 +195,32 @@ fn is_answered(executor: &Executor, lane: Lane) -> bool {
     receiver.recv_timeout(Duration::from_secs(20)).unwrap_or(false)
 }
 
+#[test]
+fn a_worker_that_becomes_idle_while_something_waits_looks_when_it_may_begin() {
+    let queue = Queue::start("test", 3, 1, None);
+    let cancel = CancelFlag::default();
+    let (begun, begins) = mpsc::channel();
+    // One after the other gets past those that take long, until all workers are at work.
+    let mut held: Vec<_> = (0..3)
+        .map(|number| {
+            let (sender, receiver) = mpsc::channel::<()>();
+            let begun = begun.clone();
+            let job = Box::new(move || {
+                begun.send(number).unwrap();
+                let _ = receiver.recv();
+            });
+            queue.send(job, 0, &cancel).expect("taken");
+            assert_eq!(begins.recv_timeout(Duration::from_secs(20)), Ok(number));
+            sender
+        })
+        .collect();
+    queue.send(Box::new(move || begun.send(3).unwrap()), 0, &cancel).expect("waits");
+    // The worker of the first may begin nothing yet: the third has only just begun.
+    drop(held.remove(0));
+    assert_eq!(begins.recv_timeout(Duration::from_secs(20)), Ok(3), "when the third takes long");
+    queue.close();
+}
+
 /// How often idle workers rested.
 static RESTS: AtomicUsize = AtomicUsize::new(0);
 
