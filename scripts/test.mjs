@@ -1,11 +1,13 @@
 // `npm test`: sets up, runs the Rust and the TypeScript tests and the benchmarks' own checks, and closes with one line that sums
 // them all. Options: --slow also runs what takes minutes; --rust, --ts or --bench only one of the three; the rest goes to vitest.
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 
 import { Counts } from './lib/counts.mjs';
 import { at, onnxRuntimeLibrary } from './lib/paths.mjs';
 import { main, run, tool } from './lib/process.mjs';
 import { cargoEnvironment, hostTriple, setUp } from './lib/setup.mjs';
+import { MINUTES, StuckTests } from './lib/stuck-tests.mjs';
 
 const REPORT = at('node_modules', '.sparrow-vitest.json');
 const BENCH_REPORT = at('node_modules', '.sparrow-bench.json');
@@ -30,11 +32,24 @@ await main(async (args) => {
 async function runRust(counts, slow, env) {
   console.log('sparrow: Rust tests');
   const before = counts.failed;
+  let cargo;
+  const stuck = new StuckTests((name) => {
+    counts.add(0, 1);
+    counts.failures.push(`${name}: has not ended ${MINUTES + 1} minutes after it began`);
+    // Cargo goes on with the next one when a test binary is gone.
+    spawnSync('pkill', ['-KILL', '-P', String(cargo.pid)]);
+  });
   const args = ['test', '--workspace', '--release', '--locked', '--no-fail-fast', '--target', hostTriple()];
   const code = await run('cargo', slow ? [...args, '--', '--include-ignored'] : args, {
     env: { ...cargoEnvironment(), ...env, SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' },
-    onLine: (line) => counts.readCargoLine(line),
+    onLine: (line, child) => {
+      cargo = child;
+      counts.readCargoLine(line);
+      // Tests that only run with --slow may take their time.
+      if (!slow) stuck.readCargoLine(line);
+    },
   });
+  stuck.stop();
   // A crate that does not compile, or a test binary that dies, reports no failed test of its own.
   if (code !== 0 && counts.failed === before) counts.add(0, 1);
 }

@@ -17,7 +17,7 @@ const NPM = process.platform === 'win32' ? 'npm.cmd' : 'npm';
 
 /**
  * Runs a command and resolves with its exit code. `onLine` sees every line of its output, which still goes to the terminal
- * unless `quiet`.
+ * unless `quiet`; it is given the child too.
  */
 export function run(command, args, { env = {}, cwd = ROOT, onLine, quiet = false } = {}) {
   return new Promise((resolve, reject) => {
@@ -39,10 +39,10 @@ export function run(command, args, { env = {}, cwd = ROOT, onLine, quiet = false
         if (!onLine) return;
         const lines = (rest + chunk).split('\n');
         rest = lines.pop() ?? '';
-        lines.forEach((line) => onLine(line));
+        lines.forEach((line) => onLine(line, child));
       });
       stream.on('end', () => {
-        if (rest !== '' && onLine) onLine(rest);
+        if (rest !== '' && onLine) onLine(rest, child);
       });
     }
     child.on('error', (error) => {

@@ -1,7 +1,8 @@
 // What `npm test` says at its end: every failure by name, since whoever sees only the end of its output has nothing else.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 
 import { Counts } from '../../scripts/lib/counts.mjs';
+import { MINUTES, StuckTests } from '../../scripts/lib/stuck-tests.mjs';
 
 test('failing Rust tests are named with what they printed, over several binaries', () => {
   const counts = new Counts();
@@ -54,4 +55,21 @@ test('failing TypeScript tests and files that cannot be loaded are named, long m
   expect(String(counts)).toBe('3 passed, 2 failed');
   expect(counts.failures[0]).toBe('a.test.ts\ncannot be loaded');
   expect(counts.failures[1]).toMatch(/^b\.test\.ts: x does y\nline 0\n[^]*\(71 more lines\)$/);
+});
+
+test('a Rust test that never ends is told by name, one that is only slow is not', () => {
+  vi.useFakeTimers();
+  try {
+    const ended: string[] = [];
+    const stuck = new StuckTests((name: string) => void ended.push(name));
+    stuck.readCargoLine('test m::of_the_binary_before has been running for over 60 seconds');
+    stuck.readCargoLine('     Running unittests src/lib.rs (target/release/deps/next)');
+    stuck.readCargoLine('test m::slow has been running for over 60 seconds');
+    stuck.readCargoLine('test m::hangs has been running for over 60 seconds');
+    stuck.readCargoLine('test m::slow ... ok');
+    vi.advanceTimersByTime(MINUTES * 60_000);
+    expect(ended).toEqual(['m::hangs']);
+  } finally {
+    vi.useRealTimers();
+  }
 });
