@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sparrow_types::TokenWeights;
 
-use self::shared::{CallOptions, Shared};
+use self::shared::{Begun, CallOptions, Shared};
 use crate::attribution::{Attribution, attribute};
 use crate::cache::Cache;
 use crate::error::EncoderError;
@@ -167,24 +167,29 @@ impl Deployment {
         }
     }
 
-    /// Encodes search texts as [`Deployment::encode_queries`] does, and says where the time goes.
+    /// Begins to encode search texts as [`Deployment::encode_queries`] does, and leaves waiting to [`BegunQueries::finish`], so that a
+    /// caller with texts for several models has them encoded at the same time. With `here`, a lone text is encoded on this thread
+    /// before this returns, if a worker is idle: for the last of several models. With `timed`, the result says where the time went.
     ///
     /// # Errors
     /// As [`Deployment::encode`].
-    pub fn encode_queries_timed(
-        &self,
+    pub fn begin_queries<'a>(
+        &'a self,
         texts: &[&str],
-        cancel: Option<&AtomicBool>,
-    ) -> Result<(Vec<Encoded>, Timings), EncoderError> {
+        cancel: Option<&'a AtomicBool>,
+        timed: bool,
+        here: bool,
+    ) -> Result<BegunQueries<'a>, EncoderError> {
         if self.shared.model.query_weights.is_some() {
             let started = Instant::now();
             let encoded = self.encode_queries(texts, cancel, None)?;
             // A table lookup for each token: all of it is tokenization.
             let tokenize = started.elapsed();
-            return Ok((encoded, Timings { texts: texts.len(), tokenize, ..Timings::default() }));
+            let timings = Timings { texts: texts.len(), tokenize, ..Timings::default() };
+            return Ok(BegunQueries(Progress::Done(encoded, timings)));
         }
-        let options = CallOptions { cancel, timed: true, ..CallOptions::default() };
-        self.run(texts, options)
+        let options = CallOptions { cancel, timed, elsewhere: !here, ..CallOptions::default() };
+        Ok(BegunQueries(Progress::Begun(self, self.begin(texts, options)?)))
     }
 
     /// Encodes texts at the pace of the queue: waits for room instead of failing, and leaves half of the queue to those
@@ -296,15 +301,49 @@ impl Deployment {
     }
 
     fn run(&self, texts: &[&str], options: CallOptions<'_>) -> Result<(Vec<Encoded>, Timings), EncoderError> {
-        let shared = &*self.shared;
-        let result = shared.run(texts, options);
-        match &result {
-            Err(EncoderError::QueueFull { requested, .. }) => shared.recorder.rejected(*requested as u64),
-            Err(EncoderError::Timeout { .. }) => shared.recorder.timed_out(texts.len() as u64),
+        self.finish(self.begin(texts, options)?)
+    }
+
+    fn begin<'a>(&'a self, texts: &[&str], options: CallOptions<'a>) -> Result<Begun<'a>, EncoderError> {
+        self.shared.begin(texts, options).inspect_err(|error| self.note(error, texts.len()))
+    }
+
+    fn finish(&self, begun: Begun<'_>) -> Result<(Vec<Encoded>, Timings), EncoderError> {
+        let texts = begun.texts;
+        let (encodings, timings) = begun.finish().inspect_err(|error| self.note(error, texts))?;
+        Ok((encodings.into_iter().map(|encoding| self.shared.readable(encoding)).collect(), timings))
+    }
+
+    /// Counts a call that failed.
+    fn note(&self, error: &EncoderError, texts: usize) {
+        match error {
+            EncoderError::QueueFull { requested, .. } => self.shared.recorder.rejected(*requested as u64),
+            EncoderError::Timeout { .. } => self.shared.recorder.timed_out(texts as u64),
             _ => {}
         }
-        let (encodings, timings) = result?;
-        Ok((encodings.into_iter().map(|encoding| shared.readable(encoding)).collect(), timings))
+    }
+}
+
+/// Search texts that a model is encoding. Dropped, it takes those that wait out of the queue.
+#[derive(Debug)]
+pub struct BegunQueries<'a>(Progress<'a>);
+
+#[derive(Debug)]
+enum Progress<'a> {
+    Done(Vec<Encoded>, Timings),
+    Begun(&'a Deployment, Begun<'a>),
+}
+
+impl BegunQueries<'_> {
+    /// Waits for the vectors of all texts, in the order in which the texts were given.
+    ///
+    /// # Errors
+    /// As [`Deployment::encode`].
+    pub fn finish(self) -> Result<(Vec<Encoded>, Timings), EncoderError> {
+        match self.0 {
+            Progress::Done(encoded, timings) => Ok((encoded, timings)),
+            Progress::Begun(deployment, begun) => deployment.finish(begun),
+        }
     }
 }
 

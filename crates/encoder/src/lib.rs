@@ -33,7 +33,7 @@ mod vocabulary;
 mod word_piece;
 
 pub use attribution::Attribution;
-pub use deployment::{Deployment, DeploymentOptions, Encoded, Output, Scored};
+pub use deployment::{BegunQueries, Deployment, DeploymentOptions, Encoded, Output, Scored};
 pub use error::EncoderError;
 pub use model::{Model, ModelInfo, ModelKind, Recognised};
 pub use queue::Priority;

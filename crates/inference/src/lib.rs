@@ -41,17 +41,21 @@ pub trait TextEncoder: Sync {
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, ModelError>;
 
-    /// Encodes texts of searches and says where the time goes, as far as that is known.
+    /// Encodes the texts of a search, a list for each model, the models at the same time where cores are idle. With `timed`, says
+    /// where the time of each model went, as far as that is known.
     ///
     /// # Errors
     /// As [`TextEncoder::encode`].
-    fn encode_timed(
+    fn encode_queries(
         &self,
-        model_id: &str,
-        texts: &[&str],
+        queries: &[(&str, Vec<&str>)],
         cancel: Option<&AtomicBool>,
-    ) -> Result<(Vec<Encoded>, Timings), ModelError> {
-        Ok((self.encode(model_id, texts, Purpose::Query, cancel)?, Timings::default()))
+        _timed: bool,
+    ) -> Result<Vec<(Vec<Encoded>, Timings)>, ModelError> {
+        let encode = |(model_id, texts): &(&str, Vec<&str>)| {
+            Ok((self.encode(model_id, texts, Purpose::Query, cancel)?, Timings::default()))
+        };
+        queries.iter().map(encode).collect()
     }
 
     /// Hex digest that tells models with different vectors apart.

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use sparrow_encoder::{Attribution, DeploymentStats, Encoded, ModelKind, Priority, Timings};
+use sparrow_encoder::{Attribution, BegunQueries, DeploymentStats, Encoded, ModelKind, Priority, Timings};
 pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
 use sparrow_storage::DataDir;
 
@@ -435,19 +435,30 @@ impl TextEncoder for Models {
         self.encode_within(model_id, texts, purpose, cancel, None)
     }
 
-    fn encode_timed(
+    fn encode_queries(
         &self,
-        model_id: &str,
-        texts: &[&str],
+        queries: &[(&str, Vec<&str>)],
         cancel: Option<&AtomicBool>,
-    ) -> Result<(Vec<Encoded>, Timings), ModelError> {
-        let running = self.encoding(model_id)?;
-        let prefixed = running.model.prefixed(texts, true);
-        let prefixed: Option<Vec<&str>> =
-            prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
-        let texts = prefixed.as_deref().unwrap_or(texts);
-        waiting(|| running.deployment.encode_queries_timed(texts, cancel))
-            .map_err(|error| ModelError::from_encoder(model_id, error))
+        timed: bool,
+    ) -> Result<Vec<(Vec<Encoded>, Timings)>, ModelError> {
+        let running =
+            queries.iter().map(|(model_id, _)| self.encoding(model_id)).collect::<Result<Vec<_>, _>>()?;
+        let failed = |at: usize| move |error| ModelError::from_encoder(queries[at].0, error);
+        waiting(|| {
+            let mut begun = Vec::with_capacity(queries.len());
+            for (at, ((_, texts), running)) in queries.iter().zip(&running).enumerate() {
+                let prefixed = running.model.prefixed(texts, true);
+                let prefixed: Option<Vec<&str>> =
+                    prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
+                let texts = prefixed.as_deref().unwrap_or(texts);
+                // With a single core, a worker would only take it from this thread.
+                let here = at + 1 == queries.len() || self.cores() == 1;
+                let deployment = &running.deployment;
+                begun.push(deployment.begin_queries(texts, cancel, timed, here).map_err(failed(at))?);
+            }
+            let finish = |(at, begun): (usize, BegunQueries<'_>)| begun.finish().map_err(failed(at));
+            begun.into_iter().enumerate().map(finish).collect()
+        })
     }
 
     fn fingerprint(&self, model_id: &str) -> Option<String> {

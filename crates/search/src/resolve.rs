@@ -1,6 +1,6 @@
 //! Inference at query time: clauses with a text become clauses with a vector.
 //!
-//! All texts of a request are encoded in one call per model.
+//! All texts of a request are encoded in one call per model, and the models at the same time.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +12,7 @@ use sparrow_query::{Query, QueryKind, SparseQuery, VectorKind};
 
 use sparrow_call::error::EngineError;
 use sparrow_mapping::Mapping;
-use sparrow_models::{ModelError, Models, Purpose, TextEncoder};
+use sparrow_models::{ModelError, Models, TextEncoder};
 
 /// A field that a query searches with the vector of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -99,18 +99,17 @@ pub fn resolve(
             of_model.insert(text.clone());
         });
     }
-    let mut encoded: FxHashMap<String, Vec<Encoded>> = FxHashMap::default();
-    for model_id in order {
-        let Some(of_model) = texts.get(&model_id) else { continue };
-        let list: Vec<&str> = of_model.iter().map(String::as_str).collect();
-        let vectors = match &mut timed {
-            None => encoder.encode(&model_id, &list, Purpose::Query, Some(cancel))?,
-            Some(timed) => {
-                let (vectors, timings) = encoder.encode_timed(&model_id, &list, Some(cancel))?;
-                timed.push((model_id.clone(), timings));
-                vectors
-            }
-        };
+    let mut lists: Vec<(&str, Vec<&str>)> = Vec::with_capacity(order.len());
+    for model_id in &order {
+        let of_model = texts.get(model_id).into_iter().flatten();
+        lists.push((model_id, of_model.map(String::as_str).collect()));
+    }
+    let results = encoder.encode_queries(&lists, Some(cancel), timed.is_some())?;
+    let mut encoded: FxHashMap<&str, Vec<Encoded>> = FxHashMap::default();
+    for (model_id, (vectors, timings)) in order.iter().zip(results) {
+        if let Some(timed) = &mut timed {
+            timed.push((model_id.clone(), timings));
+        }
         encoded.insert(model_id, vectors);
     }
     let vector_of = |model_id: &str, text: &str| -> Result<&Output, EngineError> {

@@ -57,6 +57,8 @@ pub(super) struct CallOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
     pub timeout: Option<Duration>,
     pub timed: bool,
+    /// The caller has something else to do meanwhile: workers encode a lone text too, and not its own thread.
+    pub elsewhere: bool,
     /// What a cross-encoder reads together with each text.
     pub question: Option<&'a str>,
 }
@@ -68,13 +70,42 @@ struct Common {
     question: Option<Question>,
 }
 
+/// A call whose texts are known, encoded, or wait for a worker. Dropped unfinished, it takes those that wait out of the queue.
+#[derive(Debug)]
+pub(super) struct Begun<'a> {
+    shared: &'a Shared,
+    call: Arc<Call>,
+    pub texts: usize,
+    cached: usize,
+    cancel: Option<&'a AtomicBool>,
+    deadline: Option<(Instant, Duration)>,
+    finished: bool,
+}
+
+impl Begun<'_> {
+    /// Waits for what is missing.
+    pub fn finish(mut self) -> Result<(Vec<Encoding>, Timings), EncoderError> {
+        let encodings = wait(&self.call, self.cancel, self.deadline)?;
+        self.finished = true;
+        let timings = match self.call.clock() {
+            None => Timings::default(),
+            Some(clock) => clock.lock().timings(self.texts, self.cached),
+        };
+        Ok((encodings, timings))
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.shared.queue.withdraw(&self.call);
+        }
+    }
+}
+
 impl Shared {
-    /// The caller's side: cache, places, tokens, then waiting.
-    pub fn run(
-        &self,
-        texts: &[&str],
-        options: CallOptions<'_>,
-    ) -> Result<(Vec<Encoding>, Timings), EncoderError> {
+    /// The caller's side until it has to wait: cache, places, tokens.
+    pub fn begin<'a>(&'a self, texts: &[&str], options: CallOptions<'a>) -> Result<Begun<'a>, EncoderError> {
         // A timeout beyond the reach of the clock is none.
         let deadline =
             options.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
@@ -82,9 +113,14 @@ impl Shared {
         let known = self.look_up(texts.len(), &keys);
         let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
         let call = Call::new(known, options.timed);
-        let timings = || match call.clock() {
-            None => Timings::default(),
-            Some(clock) => clock.lock().timings(texts.len(), texts.len() - missing.len()),
+        let begun = Begun {
+            shared: self,
+            call: Arc::clone(&call),
+            texts: texts.len(),
+            cached: texts.len() - missing.len(),
+            cancel: options.cancel,
+            deadline,
+            finished: false,
         };
         let goes_on = || check(&call, options.cancel, deadline);
         let question = match options.question.filter(|_| !missing.is_empty()) {
@@ -92,19 +128,16 @@ impl Shared {
             None => None,
         };
         let common = Common { call: Arc::clone(&call), keys, question };
-        if let ([text], [_], Priority::Search) = (texts, &missing[..], options.priority) {
+        if let ([text], [_], Priority::Search, false) =
+            (texts, &missing[..], options.priority, options.elsewhere)
+        {
             goes_on()?;
             if self.run_here(text, &common, &goes_on)? {
-                return wait(&call, options.cancel, deadline).map(|encodings| (encodings, timings()));
+                return Ok(begun);
             }
         }
-        let outcome = self
-            .submit(texts, &missing, &common, options, &goes_on)
-            .and_then(|()| wait(&call, options.cancel, deadline));
-        if outcome.is_err() {
-            self.queue.withdraw(&call);
-        }
-        outcome.map(|encodings| (encodings, timings()))
+        self.submit(texts, &missing, &common, options, &goes_on)?;
+        Ok(begun)
     }
 
     fn keys(&self, texts: &[&str], question: Option<&str>) -> Option<Vec<Key>> {

@@ -142,6 +142,25 @@ fn a_late_call_times_out() {
 }
 
 #[test]
+fn a_worker_encodes_what_was_begun_while_its_caller_goes_on() {
+    let deployment = deploy(SPLADE, |_| {});
+    let text = ["who collects stamps"];
+    let begun = deployment.begin_queries(&text, None, true, false).unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    while deployment.stats().inference_count == 0 {
+        assert!(Instant::now() < end, "no worker took it");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (encoded, timings) = begun.finish().unwrap();
+    assert_eq!((timings.texts, timings.infer > Duration::ZERO), (1, true));
+    let (here, _) = deployment.begin_queries(&text, None, false, true).unwrap().finish().unwrap();
+    assert_eq!(encoded, here);
+    let texts = long_texts(200);
+    drop(deployment.begin_queries(&as_strs(&texts), None, false, false).unwrap());
+    assert_eq!(deployment.stats().pending, 0, "nobody waits for these");
+}
+
+#[test]
 fn a_search_overtakes_ingest() {
     let deployment = deploy(SPLADE, |_| {});
     let texts = long_texts(200);
