@@ -108,8 +108,8 @@ impl Wanted {
                 let about = if self.names_source { "although [source_field] is given, " } else { "" };
                 return refuse(format!(
                     "field [{path}] is of type [{}]: {about}the model of a field that a pipeline fills cannot be \
-                     changed in place, as its vectors are part of the documents; reindex into an index with another \
-                     pipeline and move the alias, or use a [semantic_text] field",
+                     changed in place, as its vectors are part of the documents; add a field for the new model, fill it \
+                     with [_update_by_query?pipeline=...], and search that one, or use a [semantic_text] field",
                     other.name()
                 ));
             }

@@ -92,6 +92,9 @@ unsafe fn pass<const T: usize>(sums: &mut [u16], wanted: &[u64], terms: &[DenseT
             let mask = unsafe { bitmaps[t].add(group).read_unaligned() };
             // Assembly, because the compiler turns a 16-bit multiply-high whose operands it knows to
             // be bytes into 32-bit multiplications, 3.5 times slower.
+            // Outputs that are not wanted have variables all the same: without a type of 64 bytes they get the name of another
+            // register where only the upper half of them is free (Windows, LLVM 22).
+            let (_v, _low): (__m512i, __m512i);
             // SAFETY: before group g at most 64·g impacts were consumed, so 64 bytes from here are
             // inside the slice; the instructions were detected; nothing else is touched.
             unsafe {
@@ -104,8 +107,8 @@ unsafe fn pass<const T: usize>(sums: &mut [u16], wanted: &[u64], terms: &[DenseT
                     "vpmulhuw {v}, {v}, {factor}",
                     "vpaddw {even}, {even}, {low}",
                     "vpaddw {odd}, {odd}, {v}",
-                    v = out(zmm_reg) _,
-                    low = out(zmm_reg) _,
+                    v = out(zmm_reg) _v,
+                    low = out(zmm_reg) _low,
                     k = in(kreg) mask,
                     p = in(reg) impacts[t],
                     high = in(zmm_reg) high,
