@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sparrow_mapping::Mapping;
 
+use sparrow_call::answers::ShardCounts;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{self, NameSteps};
@@ -302,12 +303,7 @@ fn on_each(
 ) -> Result<Reply, EngineError> {
     let handles = targets(node, request, ResolveOptions::default())?;
     handles.iter().try_for_each(|handle| act(handle))?;
-    Ok(Reply::ok(&json!({"_shards": write_shards(handles.len())})))
-}
-
-/// `_shards` of an operation that has no skipped ones.
-pub fn write_shards(count: usize) -> Value {
-    json!({"total": count, "successful": count, "failed": 0})
+    Ok(Reply::ok(&json!({"_shards": ShardCounts::all(handles.len())})))
 }
 
 /// The indices that a request names, its parameters counting more than `options`.

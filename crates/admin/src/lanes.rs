@@ -1,7 +1,7 @@
 //! The lanes of workers, as statistics show them.
 
 /// A lane as it is now.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct LaneStats {
     pub name: &'static str,
     pub workers: usize,
@@ -10,6 +10,6 @@ pub struct LaneStats {
     /// Most operations that may wait.
     pub capacity: usize,
     pub rejected: u64,
-    pub largest: usize,
     pub completed: u64,
+    pub largest: usize,
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::index::{refuse_patterns, targets, write_shards};
+use crate::index::{refuse_patterns, targets};
+use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{NameSteps, is_pattern};
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -99,7 +101,7 @@ impl ForceMerge {
                 handle.flush()?;
             }
         }
-        Ok(json!({"_shards": write_shards(handles.len())}))
+        Ok(json!({"_shards": ShardCounts::all(handles.len())}))
     }
 }
 
@@ -158,7 +160,16 @@ pub fn clear_cache(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
         params.bool(part, false)?;
     }
     let handles = targets(node, request, ResolveOptions::default())?;
-    Ok(Reply::ok(&json!({"_shards": write_shards(handles.len())})))
+    Ok(Reply::ok(&json!({"_shards": ShardCounts::all(handles.len())})))
+}
+
+/// An index that a name stands for.
+#[derive(Serialize)]
+struct ResolvedIndex<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<&'a str>,
+    attributes: Vec<&'static str>,
 }
 
 /// `GET /_resolve/index/{name}`
@@ -182,11 +193,6 @@ pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
                 aliases.push(alias);
             }
         }
-        let mut shown = Map::new();
-        shown.insert("name".into(), name.as_str().into());
-        if !aliases.is_empty() {
-            shown.insert("aliases".into(), aliases.into());
-        }
         let handle = names.indices.get(&name);
         let state = if handle.is_some_and(|handle| handle.is_closed()) { "closed" } else { "open" };
         let mut attributes = vec![state];
@@ -194,8 +200,7 @@ pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
             attributes.push("hidden");
         }
         attributes.sort_unstable();
-        shown.insert("attributes".into(), attributes.into());
-        indices.push(Value::Object(shown));
+        indices.push(json!(ResolvedIndex { name: &name, aliases, attributes }));
     }
     let aliases: Vec<Value> = names
         .alias_names(expression, &options, request.right())?

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_index::RewriteProgress;
 
@@ -43,38 +44,48 @@ pub fn upgrade_index(
 
 fn run(node: &Node, handle: &IndexHandle, context: &TaskContext) -> Result<Value, EngineError> {
     let start = std::time::Instant::now();
-    context.set_status(Value::Object(statistics(0, 0, 0)));
+    context.set_status(json!(Statistics::default()));
     let mut progress = |RewriteProgress { done, total }: RewriteProgress| {
-        context.set_status(Value::Object(statistics(total, done, 0)));
+        context.set_status(json!(Statistics { total, updated: done, ..Statistics::default() }));
     };
     let stats = node.indices.upgrade(handle, &mut progress, context.cancel_flag())?;
     // An index that is current has nothing to do, and says so with zeros.
     let (docs, batches) = stats.map_or((0, 0), |stats| (stats.docs, stats.segments));
-    context.set_status(Value::Object(statistics(docs, docs, batches)));
-    let mut response = Map::new();
-    response.insert("took".into(), (start.elapsed().as_millis() as u64).into());
-    response.insert("timed_out".into(), false.into());
-    response.extend(statistics(docs, docs, batches));
-    response.insert("failures".into(), Value::Array(Vec::new()));
-    Ok(Value::Object(response))
+    let statistics = Statistics { total: docs, updated: docs, batches, ..Statistics::default() };
+    context.set_status(json!(statistics));
+    let took = start.elapsed().as_millis() as u64;
+    Ok(json!(Upgraded { took, timed_out: false, statistics, failures: [] }))
 }
 
-/// The documented counters. A batch is one segment.
-fn statistics(total: u64, updated: u64, batches: usize) -> Map<String, Value> {
-    let counters = [
-        ("total", total),
-        ("updated", updated),
-        ("created", 0),
-        ("deleted", 0),
-        ("batches", batches as u64),
-        ("version_conflicts", 0),
-        ("noops", 0),
-    ];
-    let mut statistics: Map<String, Value> =
-        counters.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
-    statistics.insert("retries".into(), json!({"bulk": 0, "search": 0}));
-    statistics.insert("throttled_millis".into(), 0.into());
-    statistics
+/// The documented counters, which are also the status of the task.
+#[derive(Default, Serialize)]
+struct Statistics {
+    total: u64,
+    updated: u64,
+    created: u64,
+    deleted: u64,
+    /// Segments: each is one.
+    batches: usize,
+    version_conflicts: u64,
+    noops: u64,
+    retries: Retries,
+    throttled_millis: u64,
+}
+
+#[derive(Default, Serialize)]
+struct Retries {
+    bulk: u64,
+    search: u64,
+}
+
+/// The response.
+#[derive(Serialize)]
+struct Upgraded {
+    took: u64,
+    timed_out: bool,
+    #[serde(flatten)]
+    statistics: Statistics,
+    failures: [Value; 0],
 }
 
 /// Which indices need an upgrade; those that need nothing are absent.

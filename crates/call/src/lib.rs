@@ -1,6 +1,7 @@
 //! What every operation is called with and what it answers: a request with its parameters and the rights of its caller, a reply, an
 //! error with the type and status that it has on the wire.
 
+pub mod answers;
 pub mod body;
 pub mod error;
 pub mod name_steps;

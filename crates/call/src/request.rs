@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
 use crate::named::Named;
@@ -89,20 +88,23 @@ pub struct Reply {
 
 impl Reply {
     /// Status 200 with a JSON value.
-    pub fn ok(value: &Value) -> Self {
+    pub fn ok(value: &impl Serialize) -> Self {
         Self::json(200, value)
     }
 
-    /// A JSON value with its status.
-    pub fn json(status: u16, value: &Value) -> Self {
-        Self::bytes(status, value.to_string().into_bytes())
+    /// A JSON value with its status. Status 500 for a value that has no form in JSON, such as a map whose keys are not texts.
+    pub fn json(status: u16, value: &impl Serialize) -> Self {
+        match serde_json::to_vec(value) {
+            Ok(body) => Self::bytes(status, body),
+            Err(error) => Self::json(500, &EngineError::internal(error.to_string()).body()),
+        }
     }
 
     /// Status 200 with JSON of about so many bytes: it is written once, and not made a tree first.
     ///
     /// # Errors
     /// When the value has no form in JSON.
-    pub fn written(value: &impl serde::Serialize, bytes: usize) -> Result<Self, EngineError> {
+    pub fn written(value: &impl Serialize, bytes: usize) -> Result<Self, EngineError> {
         let mut body = Vec::with_capacity(bytes);
         serde_json::to_writer(&mut body, value).map_err(|error| EngineError::internal(error.to_string()))?;
         Ok(Self::bytes(200, body))

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_indices::{PRIMARY_TERM, WriteOutcome};
 
@@ -77,7 +78,7 @@ impl Success {
             version: self.version,
             result: self.result,
             forced_refresh: forced_refresh && self.wrote(),
-            shards: Shards { total: self.copies, successful: self.copies.min(1), failed: 0 },
+            shards: ShardCounts::new(self.copies, self.copies.min(1)),
             seq_no: self.seq_no,
             primary_term: self.seq_no.map(|_| PRIMARY_TERM),
             get: self.source.as_deref().map(|source| Got {
@@ -116,13 +117,6 @@ pub(super) fn write_json(value: &impl Serialize, out: &mut Vec<u8>) {
 }
 
 #[derive(Serialize)]
-struct Shards {
-    total: usize,
-    successful: usize,
-    failed: usize,
-}
-
-#[derive(Serialize)]
 struct Body<'a> {
     #[serde(rename = "_index")]
     index: &'a str,
@@ -134,7 +128,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "is_false")]
     forced_refresh: bool,
     #[serde(rename = "_shards")]
-    shards: Shards,
+    shards: ShardCounts,
     #[serde(rename = "_seq_no", skip_serializing_if = "Option::is_none")]
     seq_no: Option<u64>,
     #[serde(rename = "_primary_term", skip_serializing_if = "Option::is_none")]

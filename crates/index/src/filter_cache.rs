@@ -27,7 +27,7 @@ const SCANS_BEFORE_SORT: u32 = if cfg!(test) { 2 } else { 8 };
 const SEEN_ONCE: usize = 64;
 
 /// Figures of a [`FilterCache`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FilterCacheStats {
     /// Bytes in use.
     pub bytes: u64,

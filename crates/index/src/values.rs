@@ -24,8 +24,8 @@ pub fn make_terms(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedDoc
     parsed.terms = terms.collect();
 }
 
-/// Adds the texts. Of one value its analyzer makes the terms, here or where the index asks for them; of several the tokens are made here,
-/// as positions between them are the mapping's affair.
+/// Adds the texts, whose terms [`make_terms`] has made where it could. A single value without terms is left to the index, which asks its
+/// analyzer; of several values of a field the tokens are made here, as the mapping says how far apart their positions are.
 pub(crate) fn add_texts(
     out: &mut TantivyDocument,
     schema: &IndexSchema,
@@ -49,10 +49,7 @@ pub(crate) fn add_texts(
         let Some(FieldType::Text { options }) = mapping.field(path) else { return Err(unknown()) };
         let analyzer = analysis.analyzer(&options.analyzer).ok_or_else(unknown)?;
         if values.peek().is_none() {
-            match analyzer.packed(text) {
-                Some(packed) => out.add_text(field, packed),
-                None => out.add_text(field, text),
-            }
+            out.add_text(field, text);
         } else {
             let values = std::iter::once(text).chain(values.map(|(_, text)| text));
             add_values(out, field, options, &analyzer, values);

@@ -507,7 +507,11 @@ fn build_document(
     document: WriteDocument,
 ) -> Result<TantivyDocument, IndexError> {
     let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
-    let parsed = document.parsed;
+    let mut parsed = document.parsed;
+    if parsed.terms.is_empty() {
+        // A replay and a repair have made none ahead.
+        values::make_terms(mapping, analysis, &mut parsed);
+    }
     let mut out = TantivyDocument::new();
     out.add_text(schema.id, &document.id);
     out.add_u64(schema.seq_no, document.seq_no);

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
+use serde_json::{Value, json};
 use sparrow_index::{Snapshot, SparrowIndex};
 use sparrow_mapping::{Mapping, passages};
 use sparrow_shard::{LiveVersion, Shard, ShardError, Writer};
@@ -132,6 +133,14 @@ impl IndexHandle {
     /// How its shard came to be, in Elasticsearch's words: closing an index opens its shard anew.
     pub fn source_of_recovery(&self) -> &'static str {
         if self.is_closed() { "EXISTING_STORE" } else { self.opened.source() }
+    }
+
+    /// Its one shard in listings of a cluster's shards, on the node of this id.
+    pub fn primary_shard(&self, node: &str) -> Value {
+        json!({
+            "state": "STARTED", "primary": true, "node": node, "relocating_node": null, "shard": 0,
+            "index": self.name, "allocation_id": {"id": self.uuid}, "relocation_failure_info": {"failed_attempts": 0},
+        })
     }
 
     /// The mapping in force.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::Query;
@@ -98,7 +99,7 @@ pub fn field_caps(
             if asked.include_unmapped {
                 add_unmapped(&mut types, names.len());
             }
-            (field, merged(&types, &names))
+            (field, json!(merged(&types, &names)))
         })
         .collect();
     Ok(Reply::ok(&json!({"indices": names, "fields": fields})))
@@ -273,39 +274,53 @@ fn add_unmapped(types: &mut BTreeMap<String, Vec<Capability>>, indices: usize) {
     }
 }
 
-/// The types of a field; indices are named where it has several.
-fn merged(types: &BTreeMap<String, Vec<Capability>>, names: &[&str]) -> Value {
-    let several = types.len() > 1;
-    let mut out = Map::new();
-    for (type_name, capabilities) in types {
-        let named = |wanted: &dyn Fn(&Capability) -> bool| -> Vec<&str> {
-            capabilities.iter().filter(|one| wanted(one)).map(|one| names[one.index]).collect()
+/// What a field can do as one of its types.
+#[derive(Serialize)]
+struct TypeCapabilities<'a> {
+    #[serde(rename = "type")]
+    type_name: &'a str,
+    metadata_field: bool,
+    searchable: bool,
+    aggregatable: bool,
+    /// Where the field has several types, the indices that have this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    indices: Option<Vec<&'a str>>,
+    /// Where indices differ, those that cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    non_searchable_indices: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    non_aggregatable_indices: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    meta: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+/// The types of a field.
+fn merged<'a>(
+    types: &'a BTreeMap<String, Vec<Capability>>,
+    names: &[&'a str],
+) -> BTreeMap<&'a str, TypeCapabilities<'a>> {
+    let shown = types.iter().map(|(type_name, capabilities)| {
+        let all = |of: fn(&Capability) -> bool| capabilities.iter().all(of);
+        let any = |of: fn(&Capability) -> bool| capabilities.iter().any(of);
+        let those = |without: fn(&Capability) -> bool| -> Vec<&'a str> {
+            capabilities.iter().filter(|one| !without(one)).map(|one| names[one.index]).collect()
         };
-        let searchable = capabilities.iter().all(|one| one.searchable);
-        let aggregatable = capabilities.iter().all(|one| one.aggregatable);
-        let mut entry = json!({
-            "type": type_name,
-            "metadata_field": capabilities.iter().any(|one| one.metadata),
-            "searchable": searchable,
-            "aggregatable": aggregatable,
-        });
-        if several {
-            entry["indices"] = json!(named(&|_| true));
-        }
-        if !searchable && capabilities.iter().any(|one| one.searchable) {
-            entry["non_searchable_indices"] = json!(named(&|one| !one.searchable));
-        }
-        if !aggregatable && capabilities.iter().any(|one| one.aggregatable) {
-            entry["non_aggregatable_indices"] = json!(named(&|one| !one.aggregatable));
-        }
+        let differ = |of: fn(&Capability) -> bool| (any(of) && !all(of)).then(|| those(of));
         let mut meta: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (key, value) in capabilities.iter().filter_map(|one| one.meta.as_ref()?.as_object()).flatten() {
             meta.entry(key).or_default().insert(value.as_str().unwrap_or_default());
         }
-        if !meta.is_empty() {
-            entry["meta"] = json!(meta);
-        }
-        out.insert(type_name.clone(), entry);
-    }
-    Value::Object(out)
+        let capabilities = TypeCapabilities {
+            type_name,
+            metadata_field: any(|one| one.metadata),
+            searchable: all(|one| one.searchable),
+            aggregatable: all(|one| one.aggregatable),
+            indices: (types.len() > 1).then(|| those(|_| false)),
+            non_searchable_indices: differ(|one| one.searchable),
+            non_aggregatable_indices: differ(|one| one.aggregatable),
+            meta,
+        };
+        (type_name.as_str(), capabilities)
+    });
+    shown.collect()
 }

@@ -1,6 +1,6 @@
 //! `_knn_search`: the deprecated form of a search with a `knn` section.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::body::read_object;
 use super::error::SearchError;
@@ -69,7 +69,7 @@ fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
     // Every neighbour is a hit.
     let size = knn.get("k").cloned().unwrap_or_default();
     search.insert("size".to_owned(), size);
-    Ok(json!(search))
+    Ok(Value::Object(search))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Timings;
 use sparrow_query::{BoolQuery, Query, QueryKind};
@@ -40,18 +41,21 @@ pub struct ShardProfile {
 }
 
 /// One query that an index ran.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct QueryProfile {
+    #[serde(rename = "type")]
     kind: String,
     description: String,
+    #[serde(rename = "time_in_nanos", serialize_with = "in_nanos")]
     took: Duration,
+    breakdown: Map<String, Value>,
 }
 
 impl QueryProfile {
     /// A query and how long it took.
     pub fn new(query: &Query, took: Duration) -> Self {
         let (kind, description) = describe(query);
-        Self { kind, description, took }
+        Self { kind, description, took, breakdown: unmeasured(&QUERY_BREAKDOWN) }
     }
 }
 
@@ -111,18 +115,6 @@ impl Profile {
 impl ShardProfile {
     fn to_json(&self) -> Value {
         let shard = &self.shard;
-        let queries: Vec<Value> = self
-            .queries
-            .iter()
-            .map(|query| {
-                json!({
-                    "type": query.kind,
-                    "description": query.description,
-                    "time_in_nanos": nanos(query.took),
-                    "breakdown": unmeasured(&QUERY_BREAKDOWN),
-                })
-            })
-            .collect();
         let mut breakdown = unmeasured(&FETCH_BREAKDOWN);
         breakdown.insert("load_stored_fields".into(), nanos(self.fetch).into());
         breakdown.insert("load_stored_fields_count".into(), self.fetched.into());
@@ -133,7 +125,7 @@ impl ShardProfile {
             "index": shard.index,
             "cluster": "(local)",
             "searches": [{
-                "query": queries,
+                "query": self.queries,
                 "rewrite_time": 0,
                 "collector": [{"name": "QueryPhaseCollector", "reason": "search_query_phase", "time_in_nanos": 0}],
             }],
@@ -183,6 +175,10 @@ fn unmeasured(keys: &[&str]) -> Map<String, Value> {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn in_nanos<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(nanos(*duration))
 }
 
 /// Longest description; a clause may hold thousands of terms.

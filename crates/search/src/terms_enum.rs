@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::json;
 use sparrow_query::Query;
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_types::work;
@@ -16,6 +15,7 @@ use super::execute::mappings;
 use super::point_in_time::keep_matching;
 use super::{encode, resolve_indices, target};
 use crate::service::SearchService;
+use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 
@@ -87,7 +87,7 @@ pub fn terms_enum(
             break;
         }
     }
-    let shards = json!({"total": total, "successful": total, "failed": 0});
+    let shards = ShardCounts::all(total);
     let bytes = terms.iter().map(|term| term.len() + BETWEEN).sum::<usize>() + AROUND;
     Reply::written(&Found { shards, terms, complete }, bytes)
 }
@@ -100,7 +100,7 @@ const AROUND: usize = 128;
 #[derive(serde::Serialize)]
 struct Found {
     #[serde(rename = "_shards")]
-    shards: serde_json::Value,
+    shards: ShardCounts,
     terms: BTreeSet<String>,
     complete: bool,
 }

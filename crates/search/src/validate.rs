@@ -1,5 +1,8 @@
 //! `_validate/query`: whether a query could be run, and why not; `_search_shards`: where it would run.
 
+use std::collections::BTreeSet;
+
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_index::query::{SearchOptions, TotalHits};
 use sparrow_query::Query;
@@ -10,6 +13,8 @@ use super::execute::{Target, mappings};
 use super::resolve::set_default_fields;
 use super::{encode, profile, resolve_indices, target, uri};
 use crate::service::SearchService;
+use sparrow_call::NODE_ROLES;
+use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{ResolveOptions, Resolved};
@@ -31,11 +36,8 @@ pub fn validate_query(
     let mut query = match read(bytes) {
         Ok(query) => query,
         Err(error) => {
-            let mut answer = json!({"valid": false});
-            if explain {
-                answer["error"] = sentence(&error).into();
-            }
-            return Ok(Reply::ok(&answer));
+            let error = explain.then(|| sentence(&error));
+            return Ok(Reply::ok(&Validation { shards: None, valid: false, error, explanations: None }));
         }
     };
     if let Some(text) = uri::query_string(params)? {
@@ -52,7 +54,6 @@ pub fn validate_query(
         cancel.flag(),
         None,
     );
-    let mut valid = true;
     let mut explanations = Vec::new();
     let options = SearchOptions { size: 0, track_total_hits: TotalHits::Off, ..SearchOptions::default() };
     for (handle, target) in handles.iter().zip(&targets) {
@@ -60,7 +61,7 @@ pub fn validate_query(
         if !target.default_fields.is_empty() {
             set_default_fields(&mut query, &target.default_fields);
         }
-        let failed = match &encoded {
+        let error = match &encoded {
             Err(error) => Some(format!("{}: {}", error.es_type(), error.reason())),
             Ok(()) => target
                 .snapshot
@@ -68,22 +69,38 @@ pub fn validate_query(
                 .err()
                 .map(|source| sentence(&SearchError::Query { shard: target.shard.clone(), source })),
         };
-        let mut explanation = json!({"index": handle.handle.name, "valid": failed.is_none()});
-        match failed {
-            Some(error) => {
-                valid = false;
-                explanation["error"] = error.into();
-            }
-            None => explanation["explanation"] = profile::describe(&query).1.into(),
-        }
-        explanations.push(explanation);
+        let valid = error.is_none();
+        let explanation = valid.then(|| profile::describe(&query).1);
+        explanations.push(Explanation { index: &handle.handle.name, valid, error, explanation });
     }
-    let count = handles.len();
-    let mut answer = json!({"_shards": {"total": count, "successful": count, "failed": 0}, "valid": valid});
-    if explain || rewrite {
-        answer["explanations"] = Value::Array(explanations);
-    }
-    Ok(Reply::ok(&answer))
+    Ok(Reply::ok(&Validation {
+        shards: Some(ShardCounts::all(handles.len())),
+        valid: explanations.iter().all(|one| one.valid),
+        error: None,
+        explanations: (explain || rewrite).then_some(explanations),
+    }))
+}
+
+/// The answer of `_validate/query`: about each index, or why there is no query.
+#[derive(Serialize)]
+struct Validation<'a> {
+    #[serde(rename = "_shards", skip_serializing_if = "Option::is_none")]
+    shards: Option<ShardCounts>,
+    valid: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanations: Option<Vec<Explanation<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Explanation<'a> {
+    index: &'a str,
+    valid: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<String>,
 }
 
 /// The query of a body.
@@ -129,6 +146,15 @@ fn class(kind: &str) -> &str {
     }
 }
 
+/// How the request sees an index: through which aliases, and which documents of it.
+#[derive(Serialize)]
+struct SearchedIndex {
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    aliases: BTreeSet<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter: Option<Value>,
+}
+
 /// `GET|POST [/{index}]/_search_shards`.
 pub fn search_shards(
     service: &SearchService,
@@ -142,20 +168,9 @@ pub fn search_shards(
     let mut indices = Map::new();
     let mut shards = Vec::new();
     for Resolved { handle, filter, aliases } in found {
-        let mut seen = Map::new();
-        if !aliases.is_empty() {
-            seen.insert("aliases".to_owned(), json!(aliases));
-        }
-        if let Some(filter) = filter {
-            seen.insert("filter".to_owned(), filter);
-        }
-        indices.insert(handle.name.clone(), Value::Object(seen));
-        shards.push(json!([{
-            "state": "STARTED", "primary": true, "node": node, "relocating_node": null, "shard": 0,
-            "index": handle.name, "allocation_id": {"id": handle.uuid},
-            "relocation_failure_info": {"failed_attempts": 0},
-        }]));
+        indices.insert(handle.name.clone(), json!(SearchedIndex { aliases, filter }));
+        shards.push([handle.primary_shard(node)]);
     }
-    let nodes = json!({node: {"name": node, "ephemeral_id": node, "attributes": {}, "roles": ["data", "ingest", "master", "ml"]}});
+    let nodes = json!({node: {"name": node, "ephemeral_id": node, "attributes": {}, "roles": NODE_ROLES}});
     Ok(Reply::ok(&json!({"nodes": nodes, "indices": indices, "shards": shards})))
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 /// Reads a value.
 ///
 /// # Errors
-/// What is malformed, and a member whose name its object has already.
+/// When the JSON is malformed, or when a name comes twice in an object.
 pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Strict(Any).deserialize(&mut deserializer)?;
@@ -45,7 +45,7 @@ pub trait Members {
     /// Reads the members of one object.
     ///
     /// # Errors
-    /// What is malformed, and a member whose name the object has already ([`insert`]).
+    /// When the JSON is malformed, or when a name comes twice in the object, as [`insert`] finds out.
     fn read<'de, A: MapAccess<'de>>(self, members: A) -> Result<Value, A::Error>;
 }
 

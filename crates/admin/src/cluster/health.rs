@@ -1,9 +1,10 @@
 //! `_cluster/health`: the state of all indices in a colour, and waiting for a better one.
 
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
@@ -19,12 +20,19 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 const COLOURS: [&str; 3] = ["green", "yellow", "red"];
 
 /// Shards of an index or of all.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 struct Shards {
+    #[serde(rename = "active_shards")]
     active: usize,
+    /// None ever moves or starts while it is looked at.
+    relocating_shards: usize,
+    initializing_shards: usize,
+    #[serde(rename = "unassigned_shards")]
     unassigned: usize,
+    #[serde(rename = "unassigned_primary_shards")]
     unassigned_primaries: usize,
     /// Those that take no writes until the disk works again, or whose refreshes, flushes or merges fail; reads go on.
+    #[serde(skip)]
     troubled: usize,
 }
 
@@ -37,17 +45,47 @@ impl Shards {
             Self { .. } => 2,
         }
     }
+}
 
-    fn members(self) -> Map<String, Value> {
-        Map::from_iter([
-            ("active_primary_shards".to_owned(), self.active.into()),
-            ("active_shards".to_owned(), self.active.into()),
-            ("relocating_shards".to_owned(), 0.into()),
-            ("initializing_shards".to_owned(), 0.into()),
-            ("unassigned_shards".to_owned(), self.unassigned.into()),
-            ("unassigned_primary_shards".to_owned(), self.unassigned_primaries.into()),
-        ])
-    }
+/// The answer, as far as `level` goes.
+#[derive(Serialize)]
+struct ClusterHealth<'a> {
+    cluster_name: &'static str,
+    status: &'static str,
+    timed_out: bool,
+    number_of_nodes: usize,
+    number_of_data_nodes: usize,
+    active_primary_shards: usize,
+    #[serde(flatten)]
+    shards: Shards,
+    delayed_unassigned_shards: usize,
+    number_of_pending_tasks: usize,
+    number_of_in_flight_fetch: usize,
+    task_max_waiting_in_queue_millis: usize,
+    active_shards_percent_as_number: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    indices: Option<BTreeMap<&'a str, IndexHealth>>,
+}
+
+#[derive(Serialize)]
+struct IndexHealth {
+    status: &'static str,
+    number_of_shards: usize,
+    number_of_replicas: usize,
+    active_primary_shards: usize,
+    #[serde(flatten)]
+    all: Shards,
+    /// By the number of the shard, which is always 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shards: Option<BTreeMap<&'static str, ShardHealth>>,
+}
+
+#[derive(Serialize)]
+struct ShardHealth {
+    status: &'static str,
+    primary_active: bool,
+    #[serde(flatten)]
+    shards: Shards,
 }
 
 /// The health of the indices of one moment.
@@ -71,9 +109,9 @@ impl Health {
                 Some(handle) => {
                     let replicas = handle.settings().replicas();
                     let troubled = usize::from(handle.is_troubled());
-                    (replicas, Shards { active: 1, unassigned: replicas, unassigned_primaries: 0, troubled })
+                    (replicas, Shards { active: 1, unassigned: replicas, troubled, ..Shards::default() })
                 }
-                None => (0, Shards { active: 0, unassigned: 1, unassigned_primaries: 1, troubled: 0 }),
+                None => (0, Shards { unassigned: 1, unassigned_primaries: 1, ..Shards::default() }),
             };
             health.all.active += shards.active;
             health.all.unassigned += shards.unassigned;
@@ -93,26 +131,21 @@ impl Health {
         if all == 0 { 100.0 } else { self.all.active as f64 * 100.0 / all as f64 }
     }
 
-    fn indices(&self, with_shards: bool) -> Value {
+    fn indices(&self, with_shards: bool) -> BTreeMap<&str, IndexHealth> {
         let shown = self.indices.iter().map(|(name, replicas, shards)| {
-            let mut index = Map::from_iter([
-                ("status".to_owned(), COLOURS[shards.colour()].into()),
-                ("number_of_shards".to_owned(), 1.into()),
-                ("number_of_replicas".to_owned(), (*replicas).into()),
-            ]);
-            index.extend(shards.members());
-            if with_shards {
-                let mut shard = Map::from_iter([
-                    ("status".to_owned(), COLOURS[shards.colour()].into()),
-                    ("primary_active".to_owned(), (shards.active > 0).into()),
-                ]);
-                let members = shards.members();
-                shard.extend(members.into_iter().filter(|(name, _)| name != "active_primary_shards"));
-                index.insert("shards".to_owned(), json!({"0": shard}));
-            }
-            (name.clone(), Value::Object(index))
+            let status = COLOURS[shards.colour()];
+            let shard = ShardHealth { status, primary_active: shards.active > 0, shards: *shards };
+            let index = IndexHealth {
+                status,
+                number_of_shards: 1,
+                number_of_replicas: *replicas,
+                active_primary_shards: shards.active,
+                all: *shards,
+                shards: with_shards.then(|| BTreeMap::from([("0", shard)])),
+            };
+            (name.as_str(), index)
         });
-        Value::Object(shown.collect())
+        shown.collect()
     }
 }
 
@@ -262,24 +295,21 @@ pub fn look(node: &Node, request: &Request, since: Instant) -> Result<Option<Rep
     if timed_out && since.elapsed() < timeout {
         return Ok(None);
     }
-    let mut body = json!({
-        "cluster_name": super::info::CLUSTER_NAME,
-        "status": COLOURS[health.colour()],
-        "timed_out": timed_out,
-        "number_of_nodes": 1,
-        "number_of_data_nodes": 1,
-    });
-    if let Value::Object(body) = &mut body {
-        body.extend(health.all.members());
-        body.insert("delayed_unassigned_shards".into(), 0.into());
-        body.insert("number_of_pending_tasks".into(), 0.into());
-        body.insert("number_of_in_flight_fetch".into(), 0.into());
-        body.insert("task_max_waiting_in_queue_millis".into(), 0.into());
-        body.insert("active_shards_percent_as_number".into(), health.percent().into());
-        if level != "cluster" {
-            body.insert("indices".into(), health.indices(level == "shards"));
-        }
-    }
+    let body = ClusterHealth {
+        cluster_name: super::info::CLUSTER_NAME,
+        status: COLOURS[health.colour()],
+        timed_out,
+        number_of_nodes: 1,
+        number_of_data_nodes: 1,
+        active_primary_shards: health.all.active,
+        shards: health.all,
+        delayed_unassigned_shards: 0,
+        number_of_pending_tasks: 0,
+        number_of_in_flight_fetch: 0,
+        task_max_waiting_in_queue_millis: 0,
+        active_shards_percent_as_number: health.percent(),
+        indices: (level != "cluster").then(|| health.indices(level == "shards")),
+    };
     Ok(Some(Reply::json(if timed_out { status } else { 200 }, &body)))
 }
 

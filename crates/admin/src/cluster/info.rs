@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -21,10 +22,19 @@ pub fn remote_info(_: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Re
     Ok(Reply::ok(&json!({})))
 }
 
+/// How often a field type is used, in how many indices. There are no scripts.
+#[derive(Default, Serialize)]
+struct FieldTypeFigures {
+    name: String,
+    count: usize,
+    index_count: usize,
+    script_count: usize,
+}
+
 /// Part of `_cluster/stats`, not a route: what the node knows of mappings, analyzers and shards.
 pub fn cluster_figures(node: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let names = node.indices.names();
-    let mut types: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut types: BTreeMap<String, FieldTypeFigures> = BTreeMap::new();
     let (mut fields, mut replicas) = (0, 0);
     for handle in names.indices.values() {
         replicas += handle.settings().replicas();
@@ -35,17 +45,12 @@ pub fn cluster_figures(node: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Re
         }
         fields += mapping.field_count();
         for (name, count) in own {
-            let of = types.entry(name.to_owned()).or_default();
-            of.0 += count;
-            of.1 += 1;
+            let figures = types.entry(name.to_owned()).or_default();
+            name.clone_into(&mut figures.name);
+            figures.count += count;
+            figures.index_count += 1;
         }
     }
-    let field_types: Vec<Value> = types
-        .into_iter()
-        .map(|(name, (count, indices))| {
-            json!({"name": name, "count": count, "index_count": indices, "script_count": 0})
-        })
-        .collect();
     let status = match (names.broken.len(), replicas) {
         (0, 0) => "green",
         (0, _) => "yellow",
@@ -57,7 +62,7 @@ pub fn cluster_figures(node: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Re
         "indices": names.indices.len() + names.broken.len(),
         "active": names.indices.len(),
         "fields": fields,
-        "field_types": field_types,
+        "field_types": types.into_values().collect::<Vec<_>>(),
         "pipelines": node.pipelines.definitions("").len(),
         "processor_stats": node.pipelines.processor_stats(),
     })))

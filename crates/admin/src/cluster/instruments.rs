@@ -16,48 +16,17 @@ use sparrow_indices::{BackgroundTask, Node};
 use sparrow_models::DeploymentTotals;
 
 /// Counts of what indices did, by the section and the name that `_stats` has for them. They only grow.
-const COUNTED: [(&str, &str); 23] = [
-    ("indexing", "index_total"),
-    ("indexing", "index_time_in_millis"),
-    ("indexing", "index_failed"),
-    ("indexing", "delete_total"),
-    ("get", "total"),
-    ("get", "time_in_millis"),
-    ("search", "query_total"),
-    ("search", "query_time_in_millis"),
-    ("search", "query_failure"),
-    ("search", "fetch_total"),
-    ("search", "fetch_time_in_millis"),
-    ("search", "scroll_total"),
-    ("merges", "total"),
-    ("merges", "total_time_in_millis"),
-    ("merges", "total_docs"),
-    ("merges", "total_size_in_bytes"),
-    ("refresh", "total"),
-    ("refresh", "total_time_in_millis"),
-    ("flush", "total"),
-    ("flush", "total_time_in_millis"),
-    ("bulk", "total_operations"),
-    ("bulk", "total_time_in_millis"),
-    ("bulk", "total_size_in_bytes"),
-];
+const COUNTED: &str = "indexing.index_total indexing.index_time_in_millis indexing.index_failed indexing.delete_total \
+                       get.total get.time_in_millis search.query_total search.query_time_in_millis search.query_failure \
+                       search.fetch_total search.fetch_time_in_millis search.scroll_total merges.total \
+                       merges.total_time_in_millis merges.total_docs merges.total_size_in_bytes refresh.total \
+                       refresh.total_time_in_millis flush.total flush.total_time_in_millis bulk.total_operations \
+                       bulk.total_time_in_millis bulk.total_size_in_bytes";
 
 /// Figures that go up and down.
-const MEASURED: [(&str, &str); 13] = [
-    ("docs", "count"),
-    ("docs", "deleted"),
-    ("store", "size_in_bytes"),
-    ("segments", "count"),
-    ("segments", "version_map_memory_in_bytes"),
-    ("translog", "operations"),
-    ("translog", "size_in_bytes"),
-    ("search", "open_contexts"),
-    ("search", "query_current"),
-    ("merges", "current"),
-    ("merges", "current_size_in_bytes"),
-    ("dense_vector", "value_count"),
-    ("sparse_vector", "value_count"),
-];
+const MEASURED: &str = "docs.count docs.deleted store.size_in_bytes segments.count segments.version_map_memory_in_bytes \
+                        translog.operations translog.size_in_bytes search.open_contexts search.query_current \
+                        merges.current merges.current_size_in_bytes dense_vector.value_count sparse_vector.value_count";
 
 /// Counts of what is gone, so that sums over what is there never fall: an index that is deleted or reopened, a deployment that is
 /// stopped, takes its counters with it. What happened to it since it was last asked is lost.
@@ -106,17 +75,6 @@ pub fn instruments(
     _: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let (indices, counts) = indices(node, ledger, request)?;
-    let lanes: Vec<Value> = lanes
-        .iter()
-        .map(|lane| {
-            json!({
-                "name": lane.name, "workers": lane.workers, "active": lane.active, "waiting": lane.waiting,
-                "capacity": lane.capacity, "rejected": lane.rejected, "completed": lane.completed,
-                "largest": lane.largest,
-            })
-        })
-        .collect();
-    let filters = node.indices.filter_cache_stats();
     let memory = node.memory.figures();
     Ok(Reply::ok(&json!({
         "indices": indices,
@@ -129,10 +87,7 @@ pub fn instruments(
             "used": memory.used, "total_limit": memory.total_limit, "request_limit": memory.request_limit,
             "total_tripped": memory.total_tripped, "request_tripped": memory.request_tripped,
         },
-        "filter_cache": {
-            "bytes": filters.bytes, "hits": filters.hits, "misses": filters.misses,
-            "evictions": filters.evictions,
-        },
+        "filter_cache": node.indices.filter_cache_stats(),
     })))
 }
 
@@ -151,7 +106,8 @@ fn background(node: &Node) -> Value {
 /// operation ran since the start.
 fn indices(node: &Node, ledger: &Ledger, request: &Request) -> Result<(Value, Value), EngineError> {
     let names = node.indices.names();
-    let mut measured = Map::new();
+    let mut measured: Map<String, Value> =
+        MEASURED.split(' ').map(|name| (name.to_owned(), 0.into())).collect();
     let mut counted = HashMap::new();
     let mut lag = 0.0_f64;
     let (mut open, mut refusing, mut flooded) = (0_usize, 0_usize, 0_usize);
@@ -163,18 +119,15 @@ fn indices(node: &Node, ledger: &Ledger, request: &Request) -> Result<(Value, Va
         if handle.shard.is_dirty() {
             lag = lag.max(handle.since_refresh().as_secs_f64());
         }
-        let of = |(section, name): &(&str, &str)| {
-            figures.get(*section).and_then(|section| section[name].as_u64()).unwrap_or_default()
+        let of = |place: &str| {
+            let (section, name) = place.split_once('.')?;
+            figures.get(section)?[name].as_u64()
         };
-        counted.insert(handle.uuid.clone(), COUNTED.iter().map(of).collect());
-        for place in &MEASURED {
-            let name = format!("{}.{}", place.0, place.1);
-            let known = measured.get(&name).and_then(Value::as_u64).unwrap_or_default();
-            measured.insert(name, (known + of(place)).into());
+        let count = |place| of(place).unwrap_or_default();
+        counted.insert(handle.uuid.clone(), COUNTED.split(' ').map(count).collect());
+        for (place, sum) in &mut measured {
+            *sum = (sum.as_u64().unwrap_or_default() + count(place)).into();
         }
-    }
-    for (section, name) in MEASURED {
-        measured.entry(format!("{section}.{name}")).or_insert_with(|| 0.into());
     }
     measured.insert("open".into(), open.into());
     measured.insert("refusing_writes".into(), refusing.into());
@@ -182,12 +135,9 @@ fn indices(node: &Node, ledger: &Ledger, request: &Request) -> Result<(Value, Va
     measured.insert("closed".into(), (names.indices.len() - open).into());
     measured.insert("broken".into(), names.broken.len().into());
     measured.insert("refresh_lag_seconds".into(), lag.into());
-    let sums = ledger.indices.lock().add_up(counted, COUNTED.len());
-    let counts: Map<String, Value> = COUNTED
-        .iter()
-        .zip(sums)
-        .map(|((section, name), sum)| (format!("{section}.{name}"), sum.into()))
-        .collect();
+    let sums = ledger.indices.lock().add_up(counted, COUNTED.split(' ').count());
+    let counts: Map<String, Value> =
+        COUNTED.split(' ').zip(sums).map(|(name, sum)| (name.to_owned(), sum.into())).collect();
     Ok((measured.into(), counts.into()))
 }
 

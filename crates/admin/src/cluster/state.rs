@@ -1,5 +1,7 @@
 //! `_cluster/state`: what there is, as clients and tools read it.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::info::CLUSTER_NAME;
@@ -41,32 +43,18 @@ pub fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
         body.insert("version".into(), node.indices.changes().into());
         body.insert("state_uuid".into(), format!("{id}-{}", node.indices.changes()).into());
     }
-    if shows("master_node") {
-        body.insert("master_node".into(), id.into());
+    let sections: [(&str, &dyn Fn() -> Value); 6] = [
+        ("master_node", &|| id.into()),
+        ("blocks", &|| blocks_of(&handles)),
+        ("nodes", &|| json!({id: node_json(node)})),
+        ("metadata", &|| metadata(node, &handles, &cluster, flat)),
+        ("routing_table", &|| routing_table(node, &handles)),
+        ("routing_nodes", &|| routing_nodes(node, &handles)),
+    ];
+    for (metric, section) in sections.into_iter().filter(|(metric, _)| shows(metric)) {
+        body.insert(metric.to_owned(), section());
     }
-    if shows("blocks") {
-        body.insert("blocks".into(), blocks_of(&handles));
-    }
-    if shows("nodes") {
-        body.insert("nodes".into(), json!({id: node_json(node)}));
-    }
-    if shows("metadata") {
-        body.insert("metadata".into(), metadata(node, &handles, &cluster, flat));
-    }
-    if shows("routing_table") {
-        let indices: Map<String, Value> = handles
-            .iter()
-            .map(|handle| (handle.name.clone(), json!({"shards": {"0": shards(node, handle)}})))
-            .collect();
-        body.insert("routing_table".into(), json!({"indices": indices}));
-    }
-    if shows("routing_nodes") {
-        let all = handles.iter().flat_map(|handle| shards(node, handle));
-        let (assigned, unassigned): (Vec<Value>, Vec<Value>) =
-            all.partition(|shard| shard["node"].is_string());
-        body.insert("routing_nodes".into(), json!({"unassigned": unassigned, "nodes": {id: assigned}}));
-    }
-    Ok(Reply::ok(&Value::Object(body)))
+    Ok(Reply::ok(&body))
 }
 
 /// The cluster's identity, as `GET /` shows it. The HTTP layer keeps it beside the data.
@@ -92,7 +80,7 @@ fn node_json(node: &Node) -> Value {
     })
 }
 
-fn blocks_of(handles: &[std::sync::Arc<IndexHandle>]) -> Value {
+fn blocks_of(handles: &[Arc<IndexHandle>]) -> Value {
     let mut indices = Map::new();
     for handle in handles {
         let mut shown = blocks::shown(&handle.settings());
@@ -109,7 +97,7 @@ fn blocks_of(handles: &[std::sync::Arc<IndexHandle>]) -> Value {
     if indices.is_empty() { json!({}) } else { json!({"indices": indices}) }
 }
 
-fn metadata(node: &Node, handles: &[std::sync::Arc<IndexHandle>], cluster: &str, flat: bool) -> Value {
+fn metadata(node: &Node, handles: &[Arc<IndexHandle>], cluster: &str, flat: bool) -> Value {
     let names = node.indices.names();
     let of_indices = names.aliases_by_index();
     let indices: Map<String, Value> = handles
@@ -165,12 +153,21 @@ fn metadata(node: &Node, handles: &[std::sync::Arc<IndexHandle>], cluster: &str,
     })
 }
 
+fn routing_table(node: &Node, handles: &[Arc<IndexHandle>]) -> Value {
+    let of =
+        |handle: &Arc<IndexHandle>| (handle.name.clone(), json!({"shards": {"0": shards(node, handle)}}));
+    json!({"indices": handles.iter().map(of).collect::<Map<_, _>>()})
+}
+
+fn routing_nodes(node: &Node, handles: &[Arc<IndexHandle>]) -> Value {
+    let all = handles.iter().flat_map(|handle| shards(node, handle));
+    let (assigned, unassigned): (Vec<Value>, Vec<Value>) = all.partition(|shard| shard["node"].is_string());
+    json!({"unassigned": unassigned, "nodes": {node.id(): assigned}})
+}
+
 /// The shards of an index: its one primary, and the replicas that there is no other node for.
 fn shards(node: &Node, handle: &IndexHandle) -> Vec<Value> {
-    let primary = json!({
-        "state": "STARTED", "primary": true, "node": node.id(), "relocating_node": null, "shard": 0,
-        "index": handle.name, "allocation_id": {"id": handle.uuid}, "relocation_failure_info": {"failed_attempts": 0},
-    });
+    let primary = handle.primary_shard(node.id());
     let replica = json!({
         "state": "UNASSIGNED", "primary": false, "node": null, "relocating_node": null, "shard": 0,
         "index": handle.name, "recovery_source": {"type": "PEER"},

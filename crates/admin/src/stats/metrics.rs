@@ -2,98 +2,101 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use sparrow_call::error::EngineError;
 use sparrow_indices::IndexHandle;
 
-/// Names of metrics in paths, with the sections that they show.
-pub(super) const METRICS: &[(&str, &[&str])] = &[
-    ("docs", &["docs"]),
-    ("shard_stats", &["shard_stats"]),
-    ("store", &["store"]),
-    ("indexing", &["indexing"]),
-    ("get", &["get"]),
-    ("search", &["search"]),
-    ("merge", &["merges"]),
-    ("refresh", &["refresh"]),
-    ("flush", &["flush"]),
-    ("warmer", &["warmer"]),
-    ("query_cache", &["query_cache"]),
-    ("fielddata", &["fielddata"]),
-    ("completion", &["completion"]),
-    ("segments", &["segments"]),
-    ("translog", &["translog"]),
-    ("request_cache", &["request_cache"]),
-    ("recovery", &["recovery"]),
-    ("bulk", &["bulk"]),
-    ("mappings", &["mappings"]),
-    ("dense_vector", &["dense_vector"]),
-    ("sparse_vector", &["sparse_vector"]),
-];
+/// Names of metrics in paths. Each shows the section of its name, but for `merge`, which shows `merges`.
+pub(super) const METRICS: &str = "docs shard_stats store indexing get search merge refresh flush warmer query_cache fielddata \
+                                  completion segments translog request_cache recovery bulk mappings dense_vector sparse_vector";
 
-/// The sections and figures of [`sections`], for a node without an index that could be asked.
-pub(super) const NO_FIGURES: &[(&str, &str)] = &[
-    ("docs", "count deleted total_size_in_bytes"),
-    ("shard_stats", "total_count"),
-    ("store", "size_in_bytes total_data_set_size_in_bytes reserved_in_bytes"),
-    (
-        "indexing",
-        "index_total index_time_in_millis index_current index_failed \
-         index_failed_due_to_version_conflict delete_total delete_time_in_millis delete_current \
-         noop_update_total is_throttled throttle_time_in_millis write_load",
-    ),
-    (
-        "get",
-        "total time_in_millis exists_total exists_time_in_millis missing_total missing_time_in_millis \
-         current",
-    ),
-    (
-        "search",
-        "open_contexts query_total query_time_in_millis query_current query_failure fetch_total \
-         fetch_time_in_millis fetch_current fetch_failure scroll_total scroll_time_in_millis \
-         scroll_current suggest_total suggest_time_in_millis suggest_current",
-    ),
-    (
-        "merges",
-        "current current_docs current_size_in_bytes total total_time_in_millis total_docs \
-         total_size_in_bytes total_stopped_time_in_millis total_throttled_time_in_millis \
-         total_auto_throttle_in_bytes",
-    ),
-    ("refresh", "total total_time_in_millis external_total external_total_time_in_millis listeners"),
-    ("flush", "total periodic total_time_in_millis total_time_excluding_waiting_on_lock_in_millis"),
-    ("warmer", "current total total_time_in_millis"),
-    ("query_cache", "memory_size_in_bytes total_count hit_count miss_count cache_size cache_count evictions"),
-    ("fielddata", "memory_size_in_bytes evictions global_ordinals"),
-    ("completion", "size_in_bytes"),
-    (
-        "segments",
-        "count memory_in_bytes terms_memory_in_bytes stored_fields_memory_in_bytes \
-         term_vectors_memory_in_bytes norms_memory_in_bytes points_memory_in_bytes \
-         doc_values_memory_in_bytes index_writer_memory_in_bytes version_map_memory_in_bytes \
-         fixed_bit_set_memory_in_bytes max_unsafe_auto_id_timestamp file_sizes",
-    ),
-    (
-        "translog",
-        "operations size_in_bytes uncommitted_operations uncommitted_size_in_bytes \
-         earliest_last_modified_age",
-    ),
-    ("request_cache", "memory_size_in_bytes evictions hit_count miss_count"),
-    ("recovery", "current_as_source current_as_target throttle_time_in_millis"),
-    (
-        "bulk",
-        "total_operations total_time_in_millis total_size_in_bytes avg_time_in_millis avg_size_in_bytes",
-    ),
-    (
-        "mappings",
-        "total_count total_estimated_overhead_in_bytes total_segments total_segment_fields \
-         average_fields_per_segment",
-    ),
-    ("dense_vector", "value_count"),
-    ("sparse_vector", "value_count"),
-];
+/// Declares structs of figures: counts, unless a type is given.
+macro_rules! figures {
+    ($($name:ident { $($figure:ident $(: $type:ty)?),* $(,)? })*) => {
+        $(#[derive(Default, Serialize)]
+        struct $name {
+            $($figure: figures!(@type $($type)?),)*
+        })*
+    };
+    (@type) => { u64 };
+    (@type $type:ty) => { $type };
+}
 
-/// The sections of an index. What does not exist here (field data, warmers, completions, a cache of requests) is zero.
+// What does not exist here (field data, warmers, completions, a cache of requests) stays zero.
+figures! {
+    Sections {
+        docs: Docs, shard_stats: ShardStats, store: Store, indexing: Indexing, get: Get, search: Search, merges: Merges,
+        refresh: Refresh, flush: Flush, warmer: Warmer, query_cache: QueryCache, fielddata: FieldData,
+        completion: Completion, segments: Segments, translog: Translog, request_cache: RequestCache, recovery: Recovery,
+        bulk: Bulk, mappings: Mappings, dense_vector: Vectors, sparse_vector: Vectors,
+    }
+    Docs { count, deleted, total_size_in_bytes }
+    ShardStats { total_count }
+    Store { size_in_bytes, total_data_set_size_in_bytes, reserved_in_bytes }
+    Indexing {
+        index_total, index_time_in_millis, index_current, index_failed, index_failed_due_to_version_conflict,
+        delete_total, delete_time_in_millis, delete_current, noop_update_total, is_throttled: bool,
+        throttle_time_in_millis, write_load: f64,
+    }
+    Get {
+        total, time_in_millis, exists_total, exists_time_in_millis, missing_total, missing_time_in_millis, current,
+    }
+    Search {
+        open_contexts, query_total, query_time_in_millis, query_current, query_failure, fetch_total,
+        fetch_time_in_millis, fetch_current, fetch_failure, scroll_total, scroll_time_in_millis, scroll_current,
+        suggest_total, suggest_time_in_millis, suggest_current,
+    }
+    Merges {
+        current, current_docs, current_size_in_bytes, total, total_time_in_millis, total_docs, total_size_in_bytes,
+        total_stopped_time_in_millis, total_throttled_time_in_millis, total_auto_throttle_in_bytes,
+    }
+    Refresh { total, total_time_in_millis, external_total, external_total_time_in_millis, listeners }
+    Flush { total, periodic, total_time_in_millis, total_time_excluding_waiting_on_lock_in_millis }
+    Warmer { current, total, total_time_in_millis }
+    QueryCache { memory_size_in_bytes, total_count, hit_count, miss_count, cache_size, cache_count, evictions }
+    FieldData { memory_size_in_bytes, evictions, global_ordinals: GlobalOrdinals }
+    GlobalOrdinals { build_time_in_millis }
+    Completion { size_in_bytes }
+    Segments {
+        count, memory_in_bytes, terms_memory_in_bytes, stored_fields_memory_in_bytes, term_vectors_memory_in_bytes,
+        norms_memory_in_bytes, points_memory_in_bytes, doc_values_memory_in_bytes, index_writer_memory_in_bytes,
+        version_map_memory_in_bytes, fixed_bit_set_memory_in_bytes, max_unsafe_auto_id_timestamp: i64,
+        file_sizes: Map<String, Value>,
+    }
+    Translog {
+        operations, size_in_bytes, uncommitted_operations, uncommitted_size_in_bytes, earliest_last_modified_age,
+    }
+    RequestCache { memory_size_in_bytes, evictions, hit_count, miss_count }
+    Recovery { current_as_source, current_as_target, throttle_time_in_millis }
+    Bulk { total_operations, total_time_in_millis, total_size_in_bytes, avg_time_in_millis, avg_size_in_bytes }
+    Mappings {
+        total_count, total_estimated_overhead_in_bytes, total_segments, total_segment_fields,
+        average_fields_per_segment,
+    }
+    Vectors { value_count }
+}
+
+impl Sections {
+    fn by_name(mut self) -> Map<String, Value> {
+        self.segments.max_unsafe_auto_id_timestamp = -1;
+        match serde_json::to_value(self) {
+            Ok(Value::Object(sections)) => sections,
+            _ => Map::new(),
+        }
+    }
+}
+
+/// The sections of a node without an index that could be asked.
+pub(super) fn no_figures() -> Map<String, Value> {
+    let mut sections = Sections::default().by_name();
+    // No index, no load: a whole number, unlike the loads that are measured.
+    sections["indexing"]["write_load"] = 0.into();
+    sections
+}
+
+/// The sections of an index.
 ///
 /// # Errors
 /// When its directory cannot be listed.
@@ -112,128 +115,111 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
     let (exists, missing) = (&counters.get_exists, &counters.get_missing);
     let bulks = counters.bulk.count();
     let share = |total: u64| total.checked_div(bulks).unwrap_or_default();
-    let fields = handle.mapping().field_count();
-    let value = json!({
-        "docs": {"count": stats.docs, "deleted": stats.deleted, "total_size_in_bytes": segments.iter().map(|one| one.bytes).sum::<u64>()},
-        "shard_stats": {"total_count": 1},
-        "store": {"size_in_bytes": stats.bytes, "total_data_set_size_in_bytes": stats.bytes, "reserved_in_bytes": 0},
-        "indexing": {
-            "index_total": counters.index.count(),
-            "index_time_in_millis": counters.index.millis(),
-            "index_current": counters.index.current(),
-            "index_failed": load(&counters.index_failed),
-            "index_failed_due_to_version_conflict": load(&counters.conflicts),
-            "delete_total": counters.delete.count(),
-            "delete_time_in_millis": counters.delete.millis(),
-            "delete_current": counters.delete.current(),
-            "noop_update_total": load(&counters.noop),
-            "is_throttled": false,
-            "throttle_time_in_millis": 0,
-            "write_load": busy / (alive.as_millis().max(1) as f64),
+    let fields = handle.mapping().field_count() as u64;
+    let segment_count = segments.len() as u64;
+    let sections = Sections {
+        docs: Docs {
+            count: stats.docs,
+            deleted: stats.deleted,
+            total_size_in_bytes: segments.iter().map(|one| one.bytes).sum(),
         },
-        "get": {
-            "total": exists.count() + missing.count(),
-            "time_in_millis": exists.millis() + missing.millis(),
-            "exists_total": exists.count(),
-            "exists_time_in_millis": exists.millis(),
-            "missing_total": missing.count(),
-            "missing_time_in_millis": missing.millis(),
-            "current": exists.current() + missing.current(),
+        shard_stats: ShardStats { total_count: 1 },
+        store: Store {
+            size_in_bytes: stats.bytes,
+            total_data_set_size_in_bytes: stats.bytes,
+            ..Store::default()
         },
-        "search": {
-            "open_contexts": load(&counters.open_contexts),
-            "query_total": counters.query.count(),
-            "query_time_in_millis": counters.query.millis(),
-            "query_current": counters.query.current(),
-            "query_failure": load(&counters.query_failure),
-            "fetch_total": counters.fetch.count(),
-            "fetch_time_in_millis": counters.fetch.millis(),
-            "fetch_current": counters.fetch.current(),
-            "fetch_failure": load(&counters.fetch_failure),
-            "scroll_total": counters.scroll.count(),
-            "scroll_time_in_millis": counters.scroll.millis(),
-            "scroll_current": counters.scroll.current(),
-            "suggest_total": 0,
-            "suggest_time_in_millis": 0,
-            "suggest_current": 0,
+        indexing: Indexing {
+            index_total: counters.index.count(),
+            index_time_in_millis: counters.index.millis(),
+            index_current: counters.index.current(),
+            index_failed: load(&counters.index_failed),
+            index_failed_due_to_version_conflict: load(&counters.conflicts),
+            delete_total: counters.delete.count(),
+            delete_time_in_millis: counters.delete.millis(),
+            delete_current: counters.delete.current(),
+            noop_update_total: load(&counters.noop),
+            write_load: busy / (alive.as_millis().max(1) as f64),
+            ..Indexing::default()
         },
-        "merges": {
-            "current": merges.current,
-            "current_docs": merges.current_docs,
-            "current_size_in_bytes": merges.current_bytes,
-            "total": merges.total,
-            "total_time_in_millis": millis(merges.nanos),
-            "total_docs": merges.docs,
-            "total_size_in_bytes": merges.bytes,
-            "total_stopped_time_in_millis": 0,
-            "total_throttled_time_in_millis": 0,
-            "total_auto_throttle_in_bytes": 0,
+        get: Get {
+            total: exists.count() + missing.count(),
+            time_in_millis: exists.millis() + missing.millis(),
+            exists_total: exists.count(),
+            exists_time_in_millis: exists.millis(),
+            missing_total: missing.count(),
+            missing_time_in_millis: missing.millis(),
+            current: exists.current() + missing.current(),
         },
-        "refresh": {
-            "total": counters.refresh.count(),
-            "total_time_in_millis": counters.refresh.millis(),
-            "external_total": counters.refresh.count(),
-            "external_total_time_in_millis": counters.refresh.millis(),
-            "listeners": 0,
+        search: Search {
+            open_contexts: load(&counters.open_contexts),
+            query_total: counters.query.count(),
+            query_time_in_millis: counters.query.millis(),
+            query_current: counters.query.current(),
+            query_failure: load(&counters.query_failure),
+            fetch_total: counters.fetch.count(),
+            fetch_time_in_millis: counters.fetch.millis(),
+            fetch_current: counters.fetch.current(),
+            fetch_failure: load(&counters.fetch_failure),
+            scroll_total: counters.scroll.count(),
+            scroll_time_in_millis: counters.scroll.millis(),
+            scroll_current: counters.scroll.current(),
+            ..Search::default()
         },
-        "flush": {
-            "total": counters.flush.count(),
-            "periodic": load(&counters.periodic_flush),
-            "total_time_in_millis": counters.flush.millis(),
-            "total_time_excluding_waiting_on_lock_in_millis": counters.flush.millis(),
+        merges: Merges {
+            current: merges.current,
+            current_docs: merges.current_docs,
+            current_size_in_bytes: merges.current_bytes,
+            total: merges.total,
+            total_time_in_millis: millis(merges.nanos),
+            total_docs: merges.docs,
+            total_size_in_bytes: merges.bytes,
+            ..Merges::default()
         },
-        "warmer": {"current": 0, "total": 0, "total_time_in_millis": 0},
-        "query_cache": {
-            "memory_size_in_bytes": 0, "total_count": 0, "hit_count": 0, "miss_count": 0, "cache_size": 0,
-            "cache_count": 0, "evictions": 0,
+        refresh: Refresh {
+            total: counters.refresh.count(),
+            total_time_in_millis: counters.refresh.millis(),
+            external_total: counters.refresh.count(),
+            external_total_time_in_millis: counters.refresh.millis(),
+            ..Refresh::default()
         },
-        "fielddata": {"memory_size_in_bytes": 0, "evictions": 0, "global_ordinals": {"build_time_in_millis": 0}},
-        "completion": {"size_in_bytes": 0},
-        "segments": {
-            "count": segments.len(),
-            "memory_in_bytes": 0,
-            "terms_memory_in_bytes": 0,
-            "stored_fields_memory_in_bytes": 0,
-            "term_vectors_memory_in_bytes": 0,
-            "norms_memory_in_bytes": 0,
-            "points_memory_in_bytes": 0,
-            "doc_values_memory_in_bytes": 0,
-            "index_writer_memory_in_bytes": 0,
-            "version_map_memory_in_bytes": handle.shard.unrefreshed_bytes(),
-            "fixed_bit_set_memory_in_bytes": 0,
-            "max_unsafe_auto_id_timestamp": -1,
-            "file_sizes": {},
+        flush: Flush {
+            total: counters.flush.count(),
+            periodic: load(&counters.periodic_flush),
+            total_time_in_millis: counters.flush.millis(),
+            total_time_excluding_waiting_on_lock_in_millis: counters.flush.millis(),
         },
-        "translog": {
-            "operations": uncommitted,
-            "size_in_bytes": log,
-            "uncommitted_operations": uncommitted,
-            "uncommitted_size_in_bytes": log,
-            "earliest_last_modified_age": handle.since_flush().as_millis() as u64,
+        segments: Segments {
+            count: segment_count,
+            version_map_memory_in_bytes: handle.shard.unrefreshed_bytes() as u64,
+            ..Segments::default()
         },
-        "request_cache": {"memory_size_in_bytes": 0, "evictions": 0, "hit_count": 0, "miss_count": 0},
-        "recovery": {"current_as_source": 0, "current_as_target": 0, "throttle_time_in_millis": 0},
-        "bulk": {
-            "total_operations": bulks,
-            "total_time_in_millis": counters.bulk.millis(),
-            "total_size_in_bytes": load(&counters.bulk_bytes),
-            "avg_time_in_millis": share(counters.bulk.millis()),
-            "avg_size_in_bytes": share(load(&counters.bulk_bytes)),
+        translog: Translog {
+            operations: uncommitted,
+            size_in_bytes: log,
+            uncommitted_operations: uncommitted,
+            uncommitted_size_in_bytes: log,
+            earliest_last_modified_age: handle.since_flush().as_millis() as u64,
         },
-        "mappings": {
-            "total_count": fields,
-            "total_estimated_overhead_in_bytes": 0,
-            "total_segments": segments.len(),
-            "total_segment_fields": fields * segments.len(),
-            "average_fields_per_segment": if segments.is_empty() { 0 } else { fields },
+        bulk: Bulk {
+            total_operations: bulks,
+            total_time_in_millis: counters.bulk.millis(),
+            total_size_in_bytes: load(&counters.bulk_bytes),
+            avg_time_in_millis: share(counters.bulk.millis()),
+            avg_size_in_bytes: share(load(&counters.bulk_bytes)),
         },
-        "dense_vector": {"value_count": segments.iter().map(|one| one.dense_values).sum::<u64>()},
-        "sparse_vector": {"value_count": segments.iter().map(|one| one.sparse_values).sum::<u64>()},
-    });
-    match value {
-        Value::Object(sections) => Ok(sections),
-        _ => Ok(Map::new()),
-    }
+        mappings: Mappings {
+            total_count: fields,
+            total_segments: segment_count,
+            total_segment_fields: fields * segment_count,
+            average_fields_per_segment: if segments.is_empty() { 0 } else { fields },
+            ..Mappings::default()
+        },
+        dense_vector: Vectors { value_count: segments.iter().map(|one| one.dense_values).sum() },
+        sparse_vector: Vectors { value_count: segments.iter().map(|one| one.sparse_values).sum() },
+        ..Sections::default()
+    };
+    Ok(sections.by_name())
 }
 
 /// Adds the figures of another index: counts add up, ages and time stamps take the largest, averages are made anew.
@@ -277,6 +263,8 @@ pub fn add(total: &mut Map<String, Value>, more: &Map<String, Value>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

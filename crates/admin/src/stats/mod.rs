@@ -5,11 +5,13 @@ mod segments;
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_types::work;
 
 pub use self::metrics::{add, sections};
 pub use self::segments::{LUCENE, index_segments, recovery};
+use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -17,7 +19,7 @@ use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
 
 /// Which sections a request asks for.
-pub struct Wanted(Option<Vec<&'static str>>);
+pub struct Wanted(Option<Vec<String>>);
 
 impl Wanted {
     /// Reads a list of metrics; an empty one means all.
@@ -26,21 +28,19 @@ impl Wanted {
     /// Illegal argument for one that there is none of, or all beside single ones.
     pub fn parse(list: &str, path: &str) -> Result<Self, EngineError> {
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let known: Vec<&'static str> = metrics::METRICS.iter().map(|(name, _)| *name).collect();
+        let known: Vec<&'static str> = metrics::METRICS.split(' ').collect();
         if !check_metrics(&names, &known, path)? {
             return Ok(Self(None));
         }
-        let sections = names.iter().flat_map(|name| {
-            metrics::METRICS.iter().filter(move |(known, _)| known == name).flat_map(|(_, of)| *of)
-        });
-        Ok(Self(Some(sections.copied().collect())))
+        let section = |name: &str| if name == "merge" { "merges" } else { name }.to_owned();
+        Ok(Self(Some(names.into_iter().map(section).collect())))
     }
 
     /// The sections asked for, of all.
     pub fn of(&self, all: Map<String, Value>) -> Map<String, Value> {
         match &self.0 {
             None => all,
-            Some(wanted) => all.into_iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect(),
+            Some(wanted) => all.into_iter().filter(|(name, _)| wanted.contains(name)).collect(),
         }
     }
 }
@@ -103,6 +103,19 @@ impl Level {
     }
 }
 
+/// The statistics of one index.
+#[derive(Serialize)]
+struct IndexStats<'a> {
+    uuid: &'a str,
+    health: &'static str,
+    status: &'static str,
+    primaries: &'a Map<String, Value>,
+    /// The same as `primaries`: there are no replicas.
+    total: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shards: Option<Value>,
+}
+
 /// `GET [/{index}]/_stats[/{metric}]`
 pub fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
@@ -131,21 +144,19 @@ pub fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
         if level == Level::Cluster {
             continue;
         }
-        let figures = Value::Object(figures);
-        let mut index = Map::new();
-        index.insert("uuid".into(), handle.uuid.as_str().into());
-        index.insert("health".into(), handle.health().into());
-        index.insert("status".into(), if handle.is_closed() { "close" } else { "open" }.into());
-        index.insert("primaries".into(), figures.clone());
-        index.insert("total".into(), figures.clone());
-        if level == Level::Shards {
-            index.insert("shards".into(), json!({"0": [shard(node, handle, figures)]}));
-        }
-        shown.insert(handle.name.clone(), index.into());
+        let index = IndexStats {
+            uuid: &handle.uuid,
+            health: handle.health(),
+            status: if handle.is_closed() { "close" } else { "open" },
+            primaries: &figures,
+            total: &figures,
+            shards: (level == Level::Shards).then(|| json!({"0": [shard(node, handle, &figures)]})),
+        };
+        shown.insert(handle.name.clone(), json!(index));
     }
     let total = Value::Object(total);
     let mut body = json!({
-        "_shards": {"total": shards, "successful": successful, "failed": 0},
+        "_shards": ShardCounts::new(shards, successful),
         "_all": {"primaries": total, "total": total},
     });
     if level != Level::Cluster {
@@ -166,26 +177,32 @@ fn with_fields(mut figures: Map<String, Value>, params: &Params<'_>) -> Map<Stri
     figures
 }
 
-/// The one shard of an index: its figures, and where it is.
-fn shard(node: &Node, handle: &IndexHandle, figures: Value) -> Value {
+/// The one shard of an index: its figures, and before and behind them where and how it is.
+#[derive(Serialize)]
+struct Shard<'a> {
+    routing: Value,
+    #[serde(flatten)]
+    figures: &'a Map<String, Value>,
+    #[serde(flatten)]
+    state: Value,
+}
+
+fn shard(node: &Node, handle: &IndexHandle, figures: &Map<String, Value>) -> Value {
     let last = handle.shard.next_seq_no() as i64 - 1;
-    let mut shown = json!({
-        "routing": {"state": "STARTED", "primary": true, "node": node.id(), "relocating_node": null},
-    });
-    if let (Value::Object(shown), Value::Object(figures)) = (&mut shown, figures) {
-        shown.extend(figures);
-    }
     let commits = handle.counters.flush.count() + 1;
-    shown["commit"] = json!({
-        "id": handle.uuid, "generation": commits, "user_data": {}, "num_docs": handle.snapshot().num_docs(),
-    });
-    shown["seq_no"] = json!({"max_seq_no": last, "local_checkpoint": last, "global_checkpoint": last});
-    shown["retention_leases"] = json!({"primary_term": 1, "version": 0, "leases": []});
     let path = node.data.path().display().to_string();
-    shown["shard_path"] = json!({"state_path": path, "data_path": path, "is_custom_data_path": false});
-    shown["search_idle"] = json!(false);
-    shown["search_idle_time"] = json!(0);
-    shown
+    let routing = json!({"state": "STARTED", "primary": true, "node": node.id(), "relocating_node": null});
+    let state = json!({
+        "commit": {
+            "id": handle.uuid, "generation": commits, "user_data": {}, "num_docs": handle.snapshot().num_docs(),
+        },
+        "seq_no": {"max_seq_no": last, "local_checkpoint": last, "global_checkpoint": last},
+        "retention_leases": {"primary_term": 1, "version": 0, "leases": []},
+        "shard_path": {"state_path": path, "data_path": path, "is_custom_data_path": false},
+        "search_idle": false,
+        "search_idle_time": 0,
+    });
+    json!(Shard { routing, figures, state })
 }
 
 /// The part of `_nodes/stats` and `_cluster/stats` about indices; [`Node`]'s own operation, not a route.
@@ -207,13 +224,12 @@ pub fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
                 indices.insert(handle.name.clone(), figures.into());
             }
             Level::Shards => {
-                let shard = shard(node, &handle, figures.into());
-                indices.insert(handle.name.clone(), json!([{"0": shard}]));
+                indices.insert(handle.name.clone(), json!([{"0": shard(node, &handle, &figures)}]));
             }
         }
     }
     if total.is_empty() {
-        total = empty(&wanted);
+        total = wanted.of(metrics::no_figures());
     }
     if level != Level::Cluster {
         total.insert(if level == Level::Indices { "indices" } else { "shards" }.to_owned(), indices.into());
@@ -226,20 +242,6 @@ pub fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
 /// All indices that are open.
 pub fn open_indices(node: &Node) -> Vec<Arc<IndexHandle>> {
     node.indices.names().indices.values().filter(|handle| !handle.is_closed()).cloned().collect()
-}
-
-/// The sections of a node without indices: those of [`sections`], with zeros.
-fn empty(wanted: &Wanted) -> Map<String, Value> {
-    let zeros = |names: &str| -> Value {
-        names.split(' ').map(|name| (name.to_owned(), Value::from(0))).collect::<Map<_, _>>().into()
-    };
-    let mut all: Map<String, Value> =
-        metrics::NO_FIGURES.iter().map(|(section, names)| ((*section).to_owned(), zeros(names))).collect();
-    all["indexing"]["is_throttled"] = false.into();
-    all["fielddata"]["global_ordinals"] = json!({"build_time_in_millis": 0});
-    all["segments"]["max_unsafe_auto_id_timestamp"] = (-1).into();
-    all["segments"]["file_sizes"] = json!({});
-    wanted.of(all)
 }
 
 /// One node holds no replicas: an index that asks for some is yellow.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use sparrow_call::HOST;
 use sparrow_call::NODE_NAME;
+use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
@@ -57,7 +58,7 @@ pub fn index_segments(
         indices.insert(handle.name.clone(), json!({"shards": {"0": [shard]}}));
     }
     Ok(Reply::ok(&json!({
-        "_shards": {"total": total, "successful": indices.len(), "failed": 0},
+        "_shards": ShardCounts::new(total, indices.len()),
         "indices": indices,
     })))
 }
@@ -107,7 +108,7 @@ pub fn recovery(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Res
         if detailed {
             shown_files["details"] = json!([]);
         }
-        let shard = json!({
+        let mut shard = json!({
             "id": 0,
             "type": handle.source_of_recovery(),
             "stage": "DONE",
@@ -142,12 +143,11 @@ pub fn recovery(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Res
             },
             "verify_index": {"check_index_time_in_millis": 0, "total_time_in_millis": 0},
         });
-        let mut shard = shard;
         if opened.replayed_in_part > 0 {
             // Not in Elasticsearch: documents of the log with fields that the mapping of today cannot take.
             shard["translog"]["recovered_in_part"] = opened.replayed_in_part.into();
         }
         indices.insert(handle.name.clone(), json!({"shards": [shard]}));
     }
-    Ok(Reply::ok(&indices.into()))
+    Ok(Reply::ok(&indices))
 }

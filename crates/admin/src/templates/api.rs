@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use sparrow_call::body::{parse_json, parse_object};
 use sparrow_call::error::{EngineError, Exception};
@@ -293,11 +293,12 @@ pub fn simulate(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
         .collect();
     set.check_parts(name, template)?;
     let composed = compose(&set, template)?;
-    let mut shown = Map::new();
-    shown.insert("settings".into(), composed.settings.given(request.params().bool("flat_settings", false)?));
-    shown.insert("mappings".into(), Value::Object(composed.mappings.clone().unwrap_or_default()));
-    shown.insert("aliases".into(), composed.aliases_json());
-    Ok(Reply::ok(&json!({"template": shown, "overlapping": overlapping})))
+    let template = json!({
+        "settings": composed.settings.given(request.params().bool("flat_settings", false)?),
+        "mappings": composed.mappings.clone().unwrap_or_default(),
+        "aliases": composed.aliases_json(),
+    });
+    Ok(Reply::ok(&json!({"template": template, "overlapping": overlapping})))
 }
 
 type Named<T> = std::collections::BTreeMap<String, Arc<T>>;

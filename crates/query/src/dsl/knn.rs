@@ -22,8 +22,8 @@ const KEYS: &[&str] = &[
 ];
 /// Most candidates of a kNN clause, and with that the largest `k`.
 const MAX_CANDIDATES: usize = 10_000;
-/// Candidates of a clause that does not say how many, unless 1.5·k, Elasticsearch's number, is more. On embeddings and
-/// for k = 10 it finds 98% of the true neighbours where 15 find 72%; see `docs/design/vectors/hnsw.md`.
+/// Candidates of a clause that does not say how many, unless 1.5·k, Elasticsearch's number, is more. In the benchmark of
+/// `docs/performance.md`, 100 candidates find 95% of the ten nearest neighbours, and 20 find 73%.
 const DEFAULT_CANDIDATES: usize = 100;
 
 /// A `knn` section: its clause, whose `k` counts over all indices of the search.

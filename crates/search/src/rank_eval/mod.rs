@@ -106,7 +106,7 @@ pub fn rank_eval(
         }
     }
     // Of nothing there is no mean; JSON has no word for that.
-    let score = if judged == 0 { Value::Null } else { (sum / f64::from(judged)).into() };
+    let score = (judged > 0).then(|| sum / f64::from(judged));
     Ok(Reply::ok(&json!({"metric_score": score, "details": details, "failures": failures})))
 }
 
