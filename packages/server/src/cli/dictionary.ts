@@ -20,8 +20,8 @@ export interface Dictionary {
   readonly meanings: readonly Meaning[];
 }
 
-/** Written by scripts/lib/demo-data.mjs. */
-const FILE = new URL('../demo/dictionary.json.gz', import.meta.url);
+/** Written by scripts/lib/demo-data.mjs; the same from `src`, where tests are, as from `dist`. */
+const FILE = new URL('../../dist/demo/dictionary.json.gz', import.meta.url);
 
 /** The dictionary of `sparrow demo`, which is in the package. */
 export function dictionary(): Dictionary {

@@ -27,8 +27,8 @@ interface Task {
   readonly queries: readonly { readonly word: string; readonly relevant: ReadonlyMap<string, number> }[];
 }
 
-/** Texts of the task; for slower models it is halved until it takes about {@link LONGEST_SECONDS}. */
-const TEXTS = 2000;
+/** Texts of the task; for slower models they are halved until they take about {@link LONGEST_SECONDS}. */
+export const TEXTS = 2000;
 const FEWEST_TEXTS = 250;
 const LONGEST_SECONDS = 30;
 /** About how many tokens a definition has, with those that mark its ends. */
@@ -48,10 +48,10 @@ const INDEX = 'definitions';
  * Measures an encoder as the field of an index, in the way in which the server would search it.
  *
  * @param model id of a model that is deployed in the engine
- * @param speed tokens that it encodes in a second
+ * @param texts how many definitions there are, at most {@link TEXTS}
  */
-export async function encoderQuality(sparrow: Sparrow, model: string, speed: number): Promise<Quality> {
-  const { meanings, queries } = taskOf(textsFor(speed, TOKENS), QUERY_SHARE);
+export async function encoderQuality(sparrow: Sparrow, model: string, texts: number): Promise<Quality> {
+  const { meanings, queries } = taskOf(texts, QUERY_SHARE);
   const semantic = { semantic: { type: 'semantic_text', inference_id: model } };
   const index = await loaded(sparrow, meanings, semantic);
   let [found, byWords] = [0, 0];
@@ -74,22 +74,24 @@ export async function encoderQuality(sparrow: Sparrow, model: string, speed: num
  * finds for it.
  *
  * @param score what the model makes of pairs of a question and each of some texts
- * @param speed tokens that it reads in a second
+ * @param count how many definitions there are, at most {@link TEXTS}; it reads about as many pairs
  */
 export async function crossEncoderQuality(
   sparrow: Sparrow,
   score: (texts: readonly string[], question: string) => Promise<readonly unknown[]>,
-  speed: number,
+  count: number,
 ): Promise<Quality> {
-  // A query for each twentieth text, and twenty pairs for each query: as many pairs as texts.
-  const { meanings, queries } = taskOf(textsFor(speed, TOKENS + 4), CANDIDATE_QUERY_SHARE);
+  // A query for each twentieth text, and twenty pairs for each query.
+  const { meanings, queries } = taskOf(count, CANDIDATE_QUERY_SHARE);
   const index = await loaded(sparrow, meanings, {});
+  const others = spread(meanings, CANDIDATES * 2).map(({ _id }) => _id);
   const glosses = new Map(meanings.map(({ _id, gloss }) => [_id, gloss]));
   let [found, chance] = [0, 0];
   for (const { word, relevant } of queries) {
     const [right = ''] = relevant.keys();
     const alike = await idsOf(index, { match: { gloss: glosses.get(right) ?? '' } }, CANDIDATES);
-    const ids = [...new Set([...relevant.keys(), ...alike])].slice(0, CANDIDATES).sort();
+    // Where too few definitions share a word with it, any others do.
+    const ids = [...new Set([...relevant.keys(), ...alike, ...others])].slice(0, CANDIDATES).sort();
     const texts = ids.map((id) => glosses.get(id) ?? '');
     const scores = (await score(texts, word)).map(Number);
     const ranked = [...ids.keys()].sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
@@ -109,22 +111,22 @@ export async function crossEncoderQuality(
   };
 }
 
+/** How many texts a model gets that encodes so many tokens a second. */
+export function textsFor(tokensPerSecond: number): number {
+  let texts = TEXTS;
+  while (texts > FEWEST_TEXTS && (texts * TOKENS) / tokensPerSecond > LONGEST_SECONDS) texts /= 2;
+  return texts;
+}
+
 /** A line about the quality, for people. */
 export function shownQuality({ task, queries, texts, ndcg: value, baseline, embedded }: Quality): string {
   const asked = `nDCG@10 ${value.toFixed(3)} for ${number(queries)} words`;
-  const sampled = texts < TEXTS ? `; a slow model gets only ${number(texts)} of ${number(TEXTS)} texts` : '';
+  const sampled = texts < TEXTS ? `; not comparable with a run on all ${number(TEXTS)} definitions` : '';
   if (task === 'candidates') {
-    return `${asked}, each with ${String(CANDIDATES)} definitions that are alike (random order: ${baseline.toFixed(3)}${sampled})`;
+    return `${asked}, each with ${String(CANDIDATES)} of ${number(texts)} definitions (in random order: ${baseline.toFixed(3)}${sampled})`;
   }
   const others = Object.entries(embedded ?? {}).map(([id, reached]) => `, ${id}: ${reached.toFixed(3)}`);
   return `${asked} and ${number(texts)} definitions (by words: ${baseline.toFixed(3)}${others.join('')}${sampled})`;
-}
-
-/** How many texts a model of some speed gets. */
-function textsFor(tokensPerSecond: number, tokens: number): number {
-  let texts = TEXTS;
-  while (texts > FEWEST_TEXTS && (texts * tokens) / tokensPerSecond > LONGEST_SECONDS) texts /= 2;
-  return texts;
 }
 
 /** Meanings spread evenly over the dictionary, and first words of some of them, each with all of its meanings. */
@@ -134,7 +136,9 @@ function taskOf(texts: number, share: number): Task {
   for (const { _id, words } of meanings) {
     for (const word of words) byWord.set(word, (byWord.get(word) ?? new Map<string, number>()).set(_id, 1));
   }
-  const words = new Set(spread(meanings, Math.round(texts * share)).map(({ words: [first = ''] }) => first));
+  const words = new Set(
+    spread(meanings, Math.max(1, Math.round(texts * share))).map(({ words: [first = ''] }) => first),
+  );
   return { meanings, queries: [...words].map((word) => ({ word, relevant: byWord.get(word) ?? new Map() })) };
 }
 

@@ -9,7 +9,7 @@ import { type Command, Option } from 'commander';
 import { integerOption } from '../context.js';
 import { CommandError } from '../errors.js';
 import { bytes, number, terminal } from '../terminal.js';
-import { type Quality, crossEncoderQuality, encoderQuality, shownQuality } from './model-quality.js';
+import { type Quality, TEXTS, crossEncoderQuality, encoderQuality, shownQuality, textsFor } from './model-quality.js';
 
 /** Vectors or scores that a model is to make of texts, in its directory. */
 const REFERENCE = 'reference.json';
@@ -27,7 +27,7 @@ const WORDS =
 interface Options {
   readonly seconds: number;
   readonly words: number;
-  readonly quality: boolean;
+  readonly texts?: number;
   readonly json?: boolean;
 }
 
@@ -76,7 +76,13 @@ export function addModelTest(models: Command): void {
     .argument('<dir>', `the model directory; ${REFERENCE} in it may say what it is to make of texts`)
     .addOption(integerOption('--seconds <n>', 'how long to measure the speed (default: 5)', 1).default(5, '5'))
     .addOption(integerOption('--words <n>', 'words of a passage (default: 100)', 1).default(100, '100'))
-    .option('--no-quality', 'leave out how well it finds the definitions of words')
+    .addOption(
+      integerOption(
+        '--texts <n>',
+        'definitions to measure the quality by, 0 for none (default: 2000, fewer for a slow model)',
+        0,
+      ),
+    )
     .addOption(new Option('--json', 'print the result as JSON'))
     .action(async (directory: string, options: Options) => {
       const report = await tryModel(directory, options);
@@ -209,7 +215,8 @@ async function measured(
   const end = await trial.figures();
   const [texts, tokens] = [end.texts - start.texts, end.tokens - start.tokens];
   const working = process.memoryUsage.rss();
-  const quality = options.quality ? await qualityOf(trial, tokens / seconds) : undefined;
+  const sample = Math.min(TEXTS, options.texts ?? textsFor(tokens / seconds));
+  const quality = sample === 0 ? undefined : await qualityOf(trial, sample);
   return {
     directory,
     kind: KINDS[trial.kind] ?? trial.kind,
@@ -229,9 +236,9 @@ async function measured(
   };
 }
 
-function qualityOf(trial: Trial, speed: number): Promise<Quality> {
-  if (trial.kind !== 'text_similarity') return encoderQuality(trial.sparrow, trial.id, speed);
-  return crossEncoderQuality(trial.sparrow, (texts, question) => trial.infer(texts, question), speed);
+function qualityOf(trial: Trial, sample: number): Promise<Quality> {
+  if (trial.kind !== 'text_similarity') return encoderQuality(trial.sparrow, trial.id, sample);
+  return crossEncoderQuality(trial.sparrow, (texts, question) => trial.infer(texts, question), sample);
 }
 
 const QUESTION = 'how was mail carried over the sea';

@@ -82,7 +82,8 @@ function byDense(field: string) {
 export function bodyFor(parts: readonly Part[], { fusion, constant, weights }: Setting, text: string): SearchRequest {
   const counting = parts.filter(({ kind }) => weights[kind] > 0);
   const [only] = counting;
-  if (only !== undefined && counting.length === 1) return { retriever: only.retriever(text) };
+  // One list is sorted by ranks as it is; its normalized scores would be 0 below the mean.
+  if (only !== undefined && counting.length === 1 && fusion === 'rrf') return { retriever: only.retriever(text) };
   const retrievers = counting.map(({ kind, share, retriever }) => ({
     retriever: retriever(text),
     weight: Number((weights[kind] * share).toFixed(6)),

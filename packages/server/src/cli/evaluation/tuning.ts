@@ -78,9 +78,11 @@ export function settingsFor(kinds: ReadonlySet<Kind>, fusions: readonly Fusion[]
     (['words', 'sparse', 'dense'] as const).every((kind) => kinds.has(kind) || weights[kind] === usual[kind]);
   const counts = (weights: Setting['weights']): boolean => [...kinds].some((kind) => weights[kind] > 0);
   const weights = all.filter((one) => isDistinct(one) && counts(one));
+  // With a single list there is nothing to add up, and normalized scores only lose the order below the mean.
+  const isMixed = (one: Setting['weights']): boolean => [...kinds].filter((kind) => one[kind] > 0).length > 1;
   const settings = fusions.flatMap((fusion) =>
     fusion === 'linear'
-      ? weights.map((one): Setting => ({ fusion, weights: one }))
+      ? weights.filter(isMixed).map((one): Setting => ({ fusion, weights: one }))
       : weights.flatMap((one) => CONSTANTS.map((constant): Setting => ({ fusion, constant, weights: one }))),
   );
   const rest = settings.filter((one) => !isSame(one, DEFAULTS.rrf)).sort((a, b) => distance(a) - distance(b));
@@ -118,23 +120,19 @@ export function tune(queries: readonly QueryLists[], settings: readonly Setting[
   const heldOut = compared(differences, base);
   const otherDefaults = settings.findIndex((setting) => isSame(setting, DEFAULTS.linear));
   const linear =
-    otherDefaults > 0
-      ? compared(
-          (scores[otherDefaults] ?? base).map((score, query) => score - (base[query] ?? 0)),
-          base,
-        )
-      : undefined;
-  const choice = chosen(queries.length, heldOut, linear, best === 0 || best === otherDefaults);
+    otherDefaults > 0 ? scores[otherDefaults]?.map((score, query) => score - (base[query] ?? 0)) : undefined;
+  const certainly = queries.length < FEWEST ? 'defaults' : certain(best === 0 ? undefined : differences, linear);
+  const choice = certainly === 'tuned' && best === otherDefaults ? 'linear' : certainly;
   return {
     queries: queries.length,
     settings: settings.length,
     defaults: { setting: standard, ndcg: mean(base) },
-    ...(linear && { linear }),
+    ...(linear && { linear: compared(linear, base) }),
     heldOut,
     best: {
       setting: settings[best] ?? standard,
       ndcg: mean(scores[best] ?? base),
-      chosen: choices.filter((choice) => choice === best).length,
+      chosen: choices.filter((one) => one === best).length,
       trainings: choices.length,
     },
     choice,
@@ -189,12 +187,17 @@ function crossValidated(
   return { differences, choices };
 }
 
-/** The search whose gain is certain, the larger one of two; the defaults if none is. */
-function chosen(queries: number, heldOut: Difference, linear: Difference | undefined, isUsual: boolean): Choice {
-  if (queries < FEWEST) return 'defaults';
-  const isLinear = linear !== undefined && linear.interval.low > 0;
-  const isTuned = !isUsual && heldOut.interval.low > 0 && (!isLinear || heldOut.gain > linear.gain);
-  return isTuned ? 'tuned' : isLinear ? 'linear' : 'defaults';
+/**
+ * The simplest search whose gain is certain, and which none gains over with certainty.
+ *
+ * @param tuned by query, how much better a tuned search does than the defaults; undefined if these are the best setting
+ * @param linear the same of `linear` with its defaults; undefined if that is not an option
+ */
+function certain(tuned: Float64Array | undefined, linear: Float64Array | undefined): Choice {
+  const isGain = (differences: Float64Array): boolean => bootstrapInterval(differences, RESAMPLES, SEED).low > 0;
+  const isLinear = linear !== undefined && isGain(linear);
+  if (tuned === undefined || !isGain(tuned)) return isLinear ? 'linear' : 'defaults';
+  return isLinear && !isGain(tuned.map((one, query) => one - (linear[query] ?? 0))) ? 'linear' : 'tuned';
 }
 
 /** Why the gain that was measured is no reason to leave the defaults, and how many queries would tell. */
