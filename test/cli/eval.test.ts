@@ -152,6 +152,17 @@ describe('says what to do', () => {
     ]);
   });
 
+  it('where a line of the queries is none', async () => {
+    const broken = join(folder, 'broken');
+    await mkdir(broken);
+    await writeFile(join(broken, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n1\ta\t1\n');
+    for (const line of ['{"_id": "1", "text"', 'null', '{"_id": 1, "text": "animal"}', '{"_id": "1"}']) {
+      await writeFile(join(broken, 'queries.jsonl'), `${lines([{ _id: '0', text: 'animal' }])}${line}\n`);
+      const { code, stderr } = await run(broken, '--index', 'glosses');
+      expect([code, stderr]).toEqual([1, expect.stringContaining('line 2 of queries.jsonl is no JSON object with')]);
+    }
+  });
+
   it.each([
     [['--index', 'a', '--no-dense'], '--no-dense is about the index that is loaded without --index'],
     [['--index', 'a', '--keep'], '--keep is about the index that is loaded without --index'],

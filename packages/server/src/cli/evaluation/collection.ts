@@ -16,13 +16,37 @@ export interface Row {
 /** For each query by its id, the relevant documents. */
 export type Judgements = ReadonlyMap<string, Grades>;
 
-/** Rows of a file of JSON lines, zipped or not. */
+/**
+ * Rows of a file of JSON lines, zipped or not.
+ *
+ * @throws {CommandError} if there is no such file, or a line of it is no row
+ */
 export async function* rows(directory: string, name: string): AsyncGenerator<Row> {
   const [plain, zipped] = [join(directory, name), join(directory, `${name}.gz`)];
   const isZipped = existsSync(zipped);
   if (!isZipped && !existsSync(plain)) throw new CommandError(`${directory} holds no ${name} or ${name}.gz`);
   const input = isZipped ? createReadStream(zipped).pipe(createGunzip()) : createReadStream(plain);
-  for await (const line of createInterface({ input })) if (line !== '') yield JSON.parse(line) as Row;
+  let at = 0;
+  for await (const line of createInterface({ input })) {
+    at += 1;
+    if (line === '') continue;
+    const row = parsed(line);
+    if (row === undefined) {
+      throw new CommandError(
+        `${directory}: line ${String(at)} of ${name} is no JSON object with the texts _id and text`,
+      );
+    }
+    yield row;
+  }
+}
+
+function parsed(line: string): Row | undefined {
+  try {
+    const row = JSON.parse(line) as Partial<Row> | null;
+    return typeof row?._id === 'string' && typeof row.text === 'string' ? (row as Row) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The judgements of a folder, of its test set if there are several, and the name of their file. */

@@ -1,6 +1,6 @@
 import type { SearchRequest } from '@sparrow-search/engine';
 
-import { type Sink, counted, number, table } from '../terminal.js';
+import { type Sink, counted, inLine, number, table } from '../terminal.js';
 import type { Fusion, Setting } from './fusion.js';
 import { type Difference, FEWEST, FOLDS, REPEATS, RESAMPLES, SEED, type Tuning } from './tuning.js';
 
@@ -66,7 +66,8 @@ export function shownTuning(out: Sink, report: Report): string {
   ];
   const how = `${number(report.settings)} settings, chosen by ${String(protocol.folds)}-fold cross-validation, ${String(protocol.repeats)} times`;
   const heading = ['fusion', 'nDCG@10', 'difference', '95% interval'];
-  const body = JSON.stringify(report.body);
+  // Names of fields come from the server.
+  const body = inLine(JSON.stringify(report.body));
   const tuned = `${described(best)} (chosen in ${String(best.chosen)} of ${String(best.trainings)} trainings)`;
   return `\n${how}\n${table(out, heading, rows, 'nDCG@10 difference')}\nbest of all: ${tuned}\n${out.bold(advice(report))}\n${body}\n`;
 }
