@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type Ended, sparrow } from './support.js';
 
 const FIXTURES = fileURLToPath(new URL('../../crates/encoder/tests/fixtures', import.meta.url));
+const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url));
 const expected = JSON.parse(readFileSync(join(FIXTURES, 'expected-checkpoints.json'), 'utf8')) as Record<
   string,
   object[]
@@ -33,11 +34,12 @@ function model(name: string, reference?: unknown): string {
 }
 
 function run(...args: string[]): Promise<Ended> {
-  return sparrow(['models', 'test', ...args, '--seconds', '1', '--words', '6']);
+  const texts = args.includes('--texts') ? [] : ['--texts', '0'];
+  return sparrow(['models', 'test', ...args, '--seconds', '1', '--words', '6', ...texts]);
 }
 
-async function report(place: string): Promise<any> {
-  const { stdout, stderr } = await run(place, '--json');
+async function report(place: string, ...args: string[]): Promise<any> {
+  const { stdout, stderr } = await run(place, '--json', ...args);
   expect(stderr).toBe('');
   return JSON.parse(stdout);
 }
@@ -87,6 +89,51 @@ it('is shown to people, with what is not as it should be', async () => {
   const { stdout: alone } = await run(model('cross-bert'));
   expect(alone).toContain('not looked at: there is no reference.json');
 }, 60_000);
+
+describe('the quality', () => {
+  it.each([
+    ['model-splade-tiny', '.sparse_encoder_model_2'],
+    ['model-minilm-l6', '.all-minilm-l6-v2'],
+  ])(
+    'of %s is what is shown beside other models',
+    async (name, id) => {
+      const { quality } = await report(join(PACKAGES, name), '--texts', '2000');
+      expect(quality).toMatchObject({ task: 'definitions', queries: 298, texts: 2000 });
+      // Other processors round in other places.
+      expect(Math.abs(quality.ndcg - quality.embedded[id])).toBeLessThan(0.01);
+      expect(quality.baseline).toBeCloseTo(0.245, 3);
+      expect(quality.ndcg).toBeGreaterThan(quality.baseline + 0.05);
+    },
+    120_000,
+  );
+
+  it.each(['checkpoint-bert', 'checkpoint-splade', 'checkpoint-matryoshka'])(
+    'of %s, whose weights are random, is poor',
+    async (name) => {
+      const { quality } = await report(model(name), '--texts', '300');
+      expect(quality).toMatchObject({ task: 'definitions', queries: 45, texts: 300 });
+      expect(quality.ndcg).toBeLessThan(quality.baseline);
+      expect(quality.embedded).toBeUndefined();
+    },
+    60_000,
+  );
+
+  it('of a cross-encoder with random weights is about that of a random order', async () => {
+    const { quality } = await report(model('cross-bert'), '--texts', '2000');
+    expect(quality).toMatchObject({ task: 'candidates', queries: 100, texts: 2000 });
+    // One definition of twenty has 0.227 on average; some words have two.
+    expect(quality.baseline).toBeGreaterThan(0.227);
+    expect(quality.baseline).toBeLessThan(0.25);
+    expect(Math.abs(quality.ndcg - quality.baseline)).toBeLessThan(0.1);
+  }, 60_000);
+
+  it('is shown to people, with what it can be compared with', async () => {
+    const { stdout } = await run(model('checkpoint-bert'), '--texts', '200');
+    expect(stdout).toMatch(
+      /\nquality +nDCG@10 0\.\d{3} for \d+ words and 200 definitions \(by words: 0\.\d{3}; not comparable with a run on all 2,000 definitions\)\n$/,
+    );
+  }, 60_000);
+});
 
 it('refuses what is no model, by name', async () => {
   const empty = join(folder, 'empty');

@@ -1,4 +1,4 @@
-// The figures of README.md over HTTP are those of the record.
+// The figures of README.md over HTTP, and of tuning in docs/hybrid-search.md, are those of the records.
 import { expect, it } from 'vitest';
 
 import { read, rowsOf } from './pages.js';
@@ -19,4 +19,30 @@ it.each([
   const measured = record.rows.find((row) => row.what === what);
   expect(sparrow).toContain(shown(measured?.sparrow ?? NaN));
   expect(instead).toContain(shown(measured?.peer ?? NaN));
+});
+
+const tuned = rowsOf(
+  /^## Weights for your own index$[^]*?(^\|[^]*?)\n\n/m.exec(read('docs/hybrid-search.md'))?.[1] ?? '',
+).filter(([name = '']) => name.includes('tune-'));
+
+it('what tuning gains is shown for three collections', () => {
+  expect(tuned).toHaveLength(3);
+});
+
+it.each(tuned)('%s: what tuning gains is as measured', (name = '', ...cells) => {
+  const file = /benches\/results\/tune-[\w-]+\.json/.exec(name)?.[0] ?? '';
+  const { queries, tuning } = JSON.parse(read(file)) as { readonly queries: number; readonly tuning: any };
+  expect(name).toContain(`${whole(queries)} queries`);
+  // To three digits, of which the last may have been rounded twice.
+  const numbers = cells.slice(0, 3).map((cell) => (cell.replaceAll('−', '-').match(/-?\d\.\d+/g) ?? []).map(Number));
+  const measured = [
+    [tuning.defaults['nDCG@10']],
+    ...[tuning.linear_defaults, tuning.held_out].map(({ difference, interval }) => [difference, ...interval]),
+  ] as number[][];
+  for (const [at, expected] of measured.entries()) {
+    expect(numbers[at]).toHaveLength(expected.length);
+    for (const [part, value] of expected.entries())
+      expect(Math.abs((numbers[at]?.[part] ?? 9) - value)).toBeLessThan(0.00051);
+  }
+  expect(cells[3]).toMatch(tuning.recommended === 'linear' ? /^`linear`, defaults$/ : /^`rrf` with /);
 });

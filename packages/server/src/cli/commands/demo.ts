@@ -1,27 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { gunzipSync } from 'node:zlib';
-
 import type { Index, IndexDefinition, SearchRequest } from '@sparrow-search/engine';
 import type { Command } from 'commander';
 
 import { Context, type ServerOptions, withServer } from '../context.js';
+import { type Meaning, type Question, dictionary } from '../dictionary.js';
 import { CommandError, UsageError } from '../errors.js';
 import { progressBeside } from '../progress.js';
 import { type Sink, counted, duration, oneLine } from '../terminal.js';
-
-/** A meaning that English has words for, out of WordNet. */
-interface Meaning {
-  readonly _id: string;
-  readonly words: readonly string[];
-  readonly gloss: string;
-  readonly part_of_speech: string;
-}
-
-interface Question {
-  readonly text: string;
-  /** The words that somebody who asks this looks for. */
-  readonly wanted: readonly string[];
-}
 
 interface Options extends ServerOptions {
   readonly index: string;
@@ -37,9 +21,6 @@ interface Asked extends Question {
   readonly words: Answer;
   readonly hybrid: Answer;
 }
-
-/** Written by scripts/lib/demo-data.mjs. */
-const FILE = new URL('../../demo/dictionary.json.gz', import.meta.url);
 
 /** What an index of the demo's own is known by: a member of its mapping's `_meta`. */
 const MARK = 'sparrow_demo';
@@ -99,11 +80,6 @@ export function addDemo(program: Command): void {
       return `${head}${asked.map((one) => shown(out, one)).join('')}${next(out, options, context.remote.target.url, question === '')}`;
     });
   });
-}
-
-function dictionary(): { readonly questions: readonly Question[]; readonly meanings: readonly Meaning[] } {
-  const text = gunzipSync(readFileSync(FILE)).toString();
-  return JSON.parse(text) as ReturnType<typeof dictionary>;
 }
 
 /** Loads the dictionary, unless all of it is there. */

@@ -1,39 +1,40 @@
-import { createReadStream, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { createGunzip } from 'node:zlib';
+import { writeFileSync } from 'node:fs';
 
 import { type SearchRequest, SparrowError } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
-import { CommandError } from '../errors.js';
+import { CommandError, UsageError } from '../errors.js';
+import { type Judgements, type Row, readJudgements, rows } from '../evaluation/collection.js';
+import { DEFAULTS, FUSIONS, type Fusion, type List, QueryLists, WINDOW } from '../evaluation/fusion.js';
+import { type Part, bodyFor, partsOf } from '../evaluation/lists.js';
+import { type Recommended, type Report as Tuned, reported, shownTuning } from '../evaluation/report.js';
+import { settingsFor, tune } from '../evaluation/tuning.js';
 import { Progress } from '../progress.js';
 import { ndcg, recall } from '../ranking-metrics.js';
-import { counted, table } from '../terminal.js';
+import { namingIndices } from '../searched-fields.js';
+import { counted, inLine, table } from '../terminal.js';
 
 const INDEX = 'sparrow-eval';
 const PIPELINE = 'sparrow-eval';
 const SPARSE = '.sparse_encoder_model_2';
 const DENSE = '.all-minilm-l6-v2';
 const HYBRID = '.hybrid';
-const DEPTH = 100;
 const BATCH = 500;
+
+/** How many hits of a search are judged. */
+const DEPTH = WINDOW;
+/** How far the results of the server's fusion and of its repetition here may be apart, as means of nDCG@10. */
+const MOST_APART = 0.002;
 
 interface Options extends ServerOptions {
   readonly queries?: number;
   readonly dense: boolean;
   readonly keep?: boolean;
+  readonly index?: string;
+  readonly tune?: boolean;
+  readonly fusion?: Fusion;
 }
-
-interface Row {
-  readonly _id: string;
-  readonly title?: string;
-  readonly text: string;
-}
-
-/** Query, then document, to its grade. */
-type Judgements = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 interface Measured {
   readonly search: string;
@@ -42,49 +43,157 @@ interface Measured {
   readonly 'p50 ms': number;
 }
 
+/** What `--json` shows. */
+interface Report {
+  readonly command: string;
+  /** Name of the file with the judgements. */
+  readonly judgements: string;
+  readonly index?: string;
+  /** How many documents were loaded, and how long that took; nothing if the index was there. */
+  readonly documents?: number;
+  readonly queries: number;
+  readonly seconds?: number;
+  readonly table: readonly Measured[];
+  readonly tuning?: Tuned;
+}
+
+/** A way to search that is measured. */
+interface Way {
+  readonly name: string;
+  readonly request: (text: string) => SearchRequest;
+}
+
+/** The hits of one query, from each of the ways to search. */
+interface Asked {
+  readonly grades: ReadonlyMap<string, number>;
+  readonly hits: readonly List['hits'][];
+}
+
 /** `sparrow eval`: how good the ways to search are on a collection with judgements. */
 export function addEval(program: Command): void {
   withServer(
     program
       .command('eval')
-      .description('measure search quality (nDCG@10, recall@100) on a collection with relevance judgements')
+      .description(
+        'measure search quality (nDCG@10, recall@100) with relevance judgements; with --tune, propose weights',
+      )
       .argument(
         '<dir>',
-        'corpus.jsonl(.gz) with {_id, title, text}, queries.jsonl(.gz) with {_id, text}, qrels.<split>.tsv',
+        'queries.jsonl(.gz) with {_id, text}, qrels.<split>.tsv and, unless --index is given, corpus.jsonl(.gz) with {_id, title, text}',
       )
+      .option('--index <name>', 'measure an index of your own, whose ids are those in the judgements, and load nothing')
+      .option('--tune', 'look for better weights of hybrid search, and say whether the judgements are enough to tell')
+      .addOption(new Option('--fusion <kind>', 'tune only this kind of fusion').choices(FUSIONS))
       .addOption(integerOption('--queries <n>', 'run only the first n queries', 1))
       .option('--no-dense', 'leave out the dense model, which takes longest')
-      .option('--keep', 'keep the index afterwards'),
+      .option('--keep', 'keep the index that was loaded'),
     new Option('--json [file]', 'print the result as JSON, or write it to a file'),
   ).action(async (directory: string, options: Options) => {
+    refuseMeaningless(options);
     const context = new Context({ ...options, json: options.json === true });
-    const { file, judgements } = readJudgements(directory);
-    context.note(`loading ${directory}`);
-    await createIndex(context, options.dense);
-    const begun = performance.now();
-    const documents = await load(context, directory);
-    const seconds = (performance.now() - begun) / 1000;
+    const report = await (options.index === undefined && options.tune !== true
+      ? measure(context, directory, options)
+      : measureHybrid(context, directory, options));
+    if (typeof options.json === 'string') writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
+    context.show(report, (out) => {
+      const { documents, seconds, queries, table: measured } = report;
+      const heading = ['search', 'nDCG@10', 'recall@100', 'p50 ms'] as const;
+      const lines = measured.map((one) => heading.map((name) => String(one[name])));
+      const loaded =
+        documents === undefined ? '' : `${counted(documents, 'document')} in ${(seconds ?? 0).toFixed(1)} s, `;
+      const tuned = report.tuning === undefined ? '' : shownTuning(out, report.tuning);
+      return `${loaded}${counted(queries, 'query', 'queries')}\n${table(out, heading, lines, 'nDCG@10 recall@100')}${tuned}`;
+    });
+  });
+}
+
+function refuseMeaningless({ index, tune: tunes, fusion, dense, keep }: Options): void {
+  if (index !== undefined && (!dense || keep === true)) {
+    throw new UsageError(`${dense ? '--keep' : '--no-dense'} is about the index that is loaded without --index`);
+  }
+  if (tunes === true && !dense) throw new UsageError('--tune needs the dense vectors that --no-dense leaves out');
+  if (fusion !== undefined && tunes !== true) throw new UsageError('--fusion needs --tune');
+}
+
+/** Loads a collection, and measures the ways to search that the documented workflow has. */
+async function measure(context: Context, directory: string, options: Options): Promise<Report> {
+  const { file, judgements } = readJudgements(directory);
+  const { documents, seconds } = await loadAnew(context, directory, encoded(options.dense));
+  context.note(`searching (${file})`);
+  const { count, measured } = await evaluate(context, INDEX, searches(options.dense), directory, judgements, options);
+  await removeLoaded(context, options);
+  return { command: commandOf(directory), judgements: file, documents, queries: count, seconds, table: measured };
+}
+
+/** Measures what hybrid search does in an index, and chooses weights for it. */
+async function measureHybrid(context: Context, directory: string, options: Options): Promise<Report> {
+  const { file, judgements } = readJudgements(directory);
+  const { index = INDEX, fusion, tune: tunes = false } = options;
+  const loaded = options.index === undefined ? await loadAnew(context, directory, SEMANTIC) : {};
+  try {
+    const parts = await partsOf(context, index);
     context.note(`searching (${file})`);
-    const { count, measured } = await evaluate(context, directory, judgements, options);
-    if (options.keep !== true) {
-      await context.remote.request('DELETE', `/${INDEX}`);
-      await context.remote.request('DELETE', `/_ingest/pipeline/${PIPELINE}`);
-    }
+    const ways: Way[] = [
+      ...parts.map(({ name, retriever }) => ({ name, request: (text: string) => ({ retriever: retriever(text) }) })),
+      ...FUSIONS.map((name) => ({ name, request: SHORT_FORMS[name] })),
+    ];
+    const { count, measured, asked } = await evaluate(context, index, ways, directory, judgements, options);
     const report = {
       command: commandOf(directory),
       judgements: file,
-      documents,
+      index,
+      ...loaded,
       queries: count,
-      seconds,
       table: measured,
     };
-    if (typeof options.json === 'string') writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
-    context.show(report, (out) => {
-      const heading = ['search', 'nDCG@10', 'recall@100', 'p50 ms'] as const;
-      const rows = measured.map((one) => heading.map((name) => String(one[name])));
-      return `${counted(documents, 'document')} in ${seconds.toFixed(1)} s, ${counted(count, 'query', 'queries')}\n${table(out, heading, rows, 'nDCG@10 recall@100')}`;
+    if (!tunes) return report;
+    const queries = asked.map(({ grades, hits }) => new QueryLists(listsOf(parts, hits), grades));
+    if (!queries.some((query) => query.findsRelevant)) {
+      throw new CommandError(
+        `no search finds a document that ${file} judges: its ids have to be the ids of documents in [${inLine(index)}]`,
+      );
+    }
+    const parity = FUSIONS.map((name) => {
+      const server = measured.find(({ search }) => search === name)?.['nDCG@10'] ?? 0;
+      const here = queries.reduce((sum, query) => sum + query.ndcg(DEFAULTS[name]), 0) / queries.length;
+      return { fusion: name, server, here: Number(here.toFixed(4)) };
     });
-  });
+    const apart = parity.find(({ server, here }) => Math.abs(server - here) > MOST_APART);
+    if (apart !== undefined) {
+      throw new CommandError(
+        `the server's ${apart.fusion} has an nDCG@10 of ${String(apart.server)}, the same fusion of its lists ${String(apart.here)}: was the index written to meanwhile?`,
+      );
+    }
+    const kinds = new Set(parts.map(({ kind }) => kind));
+    const tuning = tune(queries, settingsFor(kinds, fusion === undefined ? FUSIONS : [fusion]));
+    const best = (text: string): SearchRequest => bodyFor(parts, tuning.best.setting, text);
+    const request = { defaults: SHORT_FORMS.rrf, linear: SHORT_FORMS.linear, tuned: best }[tuning.choice];
+    let body: Recommended = { request: request('QUESTION') };
+    if (tuning.choice === 'tuned') {
+      // The gain was calculated here, but the server is to have it.
+      context.note('searching with the new weights');
+      const again = await evaluate(context, index, [{ name: 'tuned', request }], directory, judgements, options);
+      body = { ...body, measured: again.measured[0]?.['nDCG@10'] ?? 0 };
+    }
+    return { ...report, tuning: reported(tuning, parity, body) };
+  } catch (error) {
+    throw await namingIndices(context, error, MISSING);
+  } finally {
+    if (options.index === undefined) await removeLoaded(context, options);
+  }
+}
+
+/** What somebody can do who named an index that is not there. */
+const MISSING =
+  'make it with `sparrow import FILE --index NAME --semantic FIELD`, or leave out --index to load the corpus of the folder';
+
+const SHORT_FORMS: Readonly<Record<Fusion, Way['request']>> = {
+  rrf: (query) => ({ retriever: { rrf: { query } } }),
+  linear: (query) => ({ retriever: { linear: { query, normalizer: 'zscore' } } }),
+};
+
+function listsOf(parts: readonly Part[], hits: readonly List['hits'][]): List[] {
+  return parts.map(({ kind, share }, at) => ({ kind, share, hits: hits[at] ?? [] }));
 }
 
 /** The command as it is written down with its figures: without the place of the collection, and without a secret. */
@@ -98,46 +207,51 @@ export function withoutKey(words: readonly string[]): string[] {
   return words.filter((word, at) => word !== '--key' && !word.startsWith('--key=') && words[at - 1] !== '--key');
 }
 
-/** Rows of a file of JSON lines, zipped or not. */
-async function* rows(directory: string, name: string): AsyncGenerator<Row> {
-  const [plain, zipped] = [join(directory, name), join(directory, `${name}.gz`)];
-  const isZipped = existsSync(zipped);
-  if (!isZipped && !existsSync(plain)) throw new CommandError(`${directory} holds no ${name} or ${name}.gz`);
-  const input = isZipped ? createReadStream(zipped).pipe(createGunzip()) : createReadStream(plain);
-  for await (const line of createInterface({ input })) if (line !== '') yield JSON.parse(line) as Row;
-}
-
-function readJudgements(directory: string): { readonly file: string; readonly judgements: Judgements } {
-  let files: string[];
-  try {
-    files = readdirSync(directory).filter((name) => /^qrels\..*\.tsv$/.test(name));
-  } catch (cause) {
-    throw new CommandError(`cannot read ${directory} (${(cause as NodeJS.ErrnoException).code ?? ''})`, { cause });
-  }
-  const file = ['qrels.test.tsv', 'qrels.dev.tsv', ...files].find((name) => files.includes(name));
-  if (file === undefined) throw new CommandError(`${directory} holds no qrels.<split>.tsv`);
-  const judgements = new Map<string, Map<string, number>>();
-  for (const line of readFileSync(join(directory, file), 'utf8').split('\n').slice(1)) {
-    const [query = '', document, grade] = line.split('\t');
-    if (document === undefined || !(Number(grade) > 0)) continue;
-    const grades = judgements.get(query) ?? new Map<string, number>();
-    judgements.set(query, grades.set(document, Number(grade)));
-  }
-  return { file, judgements };
-}
-
-async function createIndex({ remote, sparrow }: Context, dense: boolean): Promise<void> {
-  await sparrow.index(INDEX).drop();
-  const processors = [inference(SPARSE, 'tokens')];
-  const properties: Record<string, object> = {
-    body: {
-      type: 'text',
-      analyzer: 'english',
-      ...(dense && { fields: { semantic: { type: 'semantic_text', inference_id: HYBRID } } }),
+/** What a loaded index has besides the text: what the documented workflow encodes in a pipeline. */
+function encoded(dense: boolean): Fields {
+  return {
+    pipeline: [inference(SPARSE, 'tokens'), ...(dense ? [inference(DENSE, 'vector')] : [])],
+    hasSemantic: dense,
+    properties: {
+      tokens: { type: 'sparse_vector' },
+      ...(dense && { vector: { type: 'dense_vector', dims: 384, similarity: 'cosine' } }),
     },
-    tokens: { type: 'sparse_vector' },
   };
-  if (dense) {
+}
+
+/** Only what hybrid search in one line needs. */
+const SEMANTIC: Fields = { pipeline: [], hasSemantic: true, properties: {} };
+
+interface Fields {
+  readonly pipeline: readonly object[];
+  readonly hasSemantic: boolean;
+  readonly properties: Readonly<Record<string, object>>;
+}
+
+/** Loads the corpus of a folder into an index of its own, in place of what an earlier run left. */
+async function loadAnew(
+  context: Context,
+  directory: string,
+  fields: Fields,
+): Promise<{ readonly documents: number; readonly seconds: number }> {
+  context.note(`loading ${directory}`);
+  await createIndex(context, fields);
+  const begun = performance.now();
+  const documents = await load(context, directory, fields.pipeline.length > 0);
+  return { documents, seconds: (performance.now() - begun) / 1000 };
+}
+
+async function removeLoaded({ remote, sparrow }: Context, { keep }: Options): Promise<void> {
+  if (keep === true) return;
+  await sparrow.index(INDEX).drop();
+  await remote.request('DELETE', `/_ingest/pipeline/${PIPELINE}`).catch((error: unknown) => {
+    if (!(error instanceof SparrowError && error.status === 404)) throw error;
+  });
+}
+
+async function createIndex({ remote, sparrow }: Context, fields: Fields): Promise<void> {
+  await sparrow.index(INDEX).drop();
+  if (fields.pipeline.length > 1) {
     await remote
       .request('POST', `/_ml/trained_models/${DENSE}/deployment/_start`, {
         query: { number_of_allocations: 2, wait_for: 'started' },
@@ -146,18 +260,22 @@ async function createIndex({ remote, sparrow }: Context, dense: boolean): Promis
         const isStarted = error instanceof SparrowError && (error.status === 400 || error.status === 409);
         if (!isStarted) throw error;
       });
-    processors.push(inference(DENSE, 'vector'));
-    properties['vector'] = { type: 'dense_vector', dims: 384, similarity: 'cosine' };
   }
-  await remote.request('PUT', `/_ingest/pipeline/${PIPELINE}`, { body: { processors } });
-  await sparrow.index(INDEX).create({ mappings: { _source: { excludes: ['tokens', 'vector'] }, properties } });
+  if (fields.pipeline.length > 0) {
+    await remote.request('PUT', `/_ingest/pipeline/${PIPELINE}`, { body: { processors: fields.pipeline } });
+  }
+  const semantic = { fields: { semantic: { type: 'semantic_text', inference_id: HYBRID } } };
+  const body = { type: 'text', analyzer: 'english', ...(fields.hasSemantic && semantic) };
+  await sparrow
+    .index(INDEX)
+    .create({ mappings: { _source: { excludes: ['tokens', 'vector'] }, properties: { body, ...fields.properties } } });
 }
 
 function inference(model: string, output: string): object {
   return { inference: { model_id: model, input_output: [{ input_field: 'body', output_field: output }] } };
 }
 
-async function load({ sparrow, terminal, isJson }: Context, directory: string): Promise<number> {
+async function load({ sparrow, terminal, isJson }: Context, directory: string, usesPipeline: boolean): Promise<number> {
   const progress = new Progress(terminal.err, 'document');
   async function* source(): AsyncGenerator<Row & { body: string }> {
     for await (const row of rows(directory, 'corpus.jsonl')) {
@@ -168,7 +286,7 @@ async function load({ sparrow, terminal, isJson }: Context, directory: string): 
   const result = await sparrow.index<Row & { body: string }>(INDEX).bulk(source(), {
     id: ({ _id: id }) => id,
     toJson: ({ body }) => JSON.stringify({ body }),
-    pipeline: PIPELINE,
+    ...(usesPipeline && { pipeline: PIPELINE }),
     batchDocuments: BATCH,
     refresh: true,
     onProgress: ({ documents }) => {
@@ -177,68 +295,80 @@ async function load({ sparrow, terminal, isJson }: Context, directory: string): 
   });
   progress.clear();
   const [failure] = result.failures;
-  if (failure !== undefined) throw new CommandError(`document ${failure.id ?? ''}: ${failure.error.message}`);
+  if (failure !== undefined) {
+    throw new CommandError(inLine(`document ${failure.id ?? ''}: ${failure.error.message}`));
+  }
   return result.written;
 }
 
-function searches(dense: boolean): Readonly<Record<string, (text: string) => SearchRequest>> {
+function searches(dense: boolean): readonly Way[] {
   const lexical = (text: string): object => ({ match: { body: text } });
   const semantic = (text: string): object => ({ text_expansion: { tokens: { model_id: SPARSE, model_text: text } } });
   const builder = (text: string): object => ({ text_embedding: { model_id: DENSE, model_text: text } });
-  return {
-    lexical: (text) => ({ query: { ...lexical(text) } }),
-    semantic: (text) => ({ query: { ...semantic(text) } }),
-    ...(dense && {
-      dense: (text: string) => ({
-        knn: { field: 'vector', k: DEPTH, num_candidates: DEPTH, query_vector_builder: builder(text) },
-      }),
-    }),
-    rrf: (text) => ({
-      sub_searches: [{ query: lexical(text) }, { query: semantic(text) }],
-      rank: { rrf: { rank_window_size: DEPTH } },
-    }),
-    ...(dense && { hybrid: (text: string) => ({ retriever: { rrf: { query: text } } }) }),
-  };
+  const knn = (text: string): object => ({
+    ...{ field: 'vector', k: DEPTH, num_candidates: DEPTH },
+    query_vector_builder: builder(text),
+  });
+  const rrf = (text: string): SearchRequest => ({
+    sub_searches: [{ query: lexical(text) }, { query: semantic(text) }],
+    rank: { rrf: { rank_window_size: DEPTH } },
+  });
+  return [
+    { name: 'lexical', request: (text) => ({ query: { ...lexical(text) } }) },
+    { name: 'semantic', request: (text) => ({ query: { ...semantic(text) } }) },
+    ...(dense ? [{ name: 'dense', request: (text: string) => ({ knn: { ...knn(text) } }) }] : []),
+    { name: 'rrf', request: rrf },
+    ...(dense ? [{ name: 'hybrid', request: SHORT_FORMS.rrf }] : []),
+  ];
 }
 
+/** Runs every judged query in every way, and measures the answers. */
 async function evaluate(
   { sparrow, terminal, isJson }: Context,
+  name: string,
+  ways: readonly Way[],
   directory: string,
   judgements: Judgements,
-  { dense, queries = Infinity }: Options,
-): Promise<{ readonly count: number; readonly measured: readonly Measured[] }> {
+  { queries = Infinity }: Options,
+): Promise<{ readonly count: number; readonly measured: readonly Measured[]; readonly asked: readonly Asked[] }> {
   const progress = new Progress(terminal.err, 'query', 'queries');
-  const ways = Object.entries(searches(dense)).map(([name, request]) => ({
-    name,
-    request,
-    ndcg: 0,
-    recall: 0,
-    times: [] as number[],
-  }));
+  const figures = ways.map((way) => ({ ...way, ndcg: 0, recall: 0, times: [] as number[] }));
+  const asked: Asked[] = [];
   const total = Math.min(queries, judgements.size);
-  const index = sparrow.index(INDEX);
-  let count = 0;
-  for await (const { _id: id, text } of rows(directory, 'queries.jsonl')) {
-    const grades = judgements.get(id);
-    if (grades === undefined || count >= queries) continue;
-    count += 1;
-    for (const way of ways) {
-      const begun = performance.now();
-      const { hits } = await index.search({ size: DEPTH, _source: false, ...way.request(text) });
-      way.times.push(performance.now() - begun);
-      const ranked = hits.hits.map((hit) => hit._id);
-      way.ndcg += ndcg(ranked, grades);
-      way.recall += recall(ranked, grades, DEPTH);
+  const index = sparrow.index(name);
+  try {
+    for await (const { _id: id, text } of rows(directory, 'queries.jsonl')) {
+      const grades = judgements.get(id);
+      if (grades === undefined || asked.length >= queries) continue;
+      const found: List['hits'][] = [];
+      for (const way of figures) {
+        const begun = performance.now();
+        const request = { size: DEPTH, _source: false, seq_no_primary_term: true, ...way.request(text) };
+        const { hits } = await index.search(request);
+        way.times.push(performance.now() - begun);
+        const ranked = hits.hits.map((hit) => hit._id);
+        way.ndcg += ndcg(ranked, grades);
+        way.recall += recall(ranked, grades, DEPTH);
+        found.push(
+          hits.hits.map((hit, at) => ({
+            ...{ index: hit._index, id: hit._id, score: hit._score ?? 0 },
+            order: (hit as { readonly _seq_no?: number })._seq_no ?? at,
+          })),
+        );
+      }
+      asked.push({ grades, hits: found });
+      if (!isJson) progress.update(asked.length, asked.length / total);
     }
-    if (!isJson) progress.update(count, count / total);
+  } finally {
+    progress.clear();
   }
-  progress.clear();
+  const count = asked.length;
   if (count === 0) throw new CommandError(`${directory}: no query has a judgement`);
-  const measured = ways.map(({ name, ndcg: gain, recall: found, times }) => ({
-    search: name,
+  const measured = figures.map(({ name: search, ndcg: gain, recall: share, times }) => ({
+    search,
     'nDCG@10': Number((gain / count).toFixed(4)),
-    'recall@100': Number((found / count).toFixed(4)),
+    'recall@100': Number((share / count).toFixed(4)),
     'p50 ms': Number((times.sort((a, b) => a - b)[count >> 1] ?? 0).toFixed(2)),
   }));
-  return { count, measured };
+  return { count, measured, asked };
 }

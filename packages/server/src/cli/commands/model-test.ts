@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import process from 'node:process';
 
-import { type EngineRequest, type Json, NativeSearchEngine, modelDirectories } from '@sparrow-search/engine';
+import { type EngineRequest, type Json, NativeSearchEngine, Sparrow, modelDirectories } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
 import { integerOption } from '../context.js';
 import { CommandError } from '../errors.js';
 import { bytes, number, terminal } from '../terminal.js';
+import { type Quality, TEXTS, crossEncoderQuality, encoderQuality, shownQuality, textsFor } from './model-quality.js';
 
 /** Vectors or scores that a model is to make of texts, in its directory. */
 const REFERENCE = 'reference.json';
@@ -26,6 +27,7 @@ const WORDS =
 interface Options {
   readonly seconds: number;
   readonly words: number;
+  readonly texts?: number;
   readonly json?: boolean;
 }
 
@@ -49,6 +51,7 @@ interface Inferred {
 
 interface Configs {
   readonly trained_model_configs: readonly {
+    readonly model_id: string;
     readonly metadata?: { readonly error?: string; readonly recognised?: Json };
     readonly inference_config?: Json;
     readonly model_size_bytes?: number;
@@ -68,11 +71,18 @@ export function addModelTest(models: Command): void {
   models
     .command('test')
     .description(
-      'try a model directory without a server: what it is, its speed, its memory, its agreement with reference vectors',
+      'try a model directory without a server: what it is, its speed, its memory, its agreement with reference vectors, its quality on a small task',
     )
     .argument('<dir>', `the model directory; ${REFERENCE} in it may say what it is to make of texts`)
     .addOption(integerOption('--seconds <n>', 'how long to measure the speed (default: 5)', 1).default(5, '5'))
     .addOption(integerOption('--words <n>', 'words of a passage (default: 100)', 1).default(100, '100'))
+    .addOption(
+      integerOption(
+        '--texts <n>',
+        'definitions to measure the quality by, 0 for none (default: 2000, fewer for a slow model)',
+        0,
+      ),
+    )
     .addOption(new Option('--json', 'print the result as JSON'))
     .action(async (directory: string, options: Options) => {
       const report = await tryModel(directory, options);
@@ -96,6 +106,7 @@ interface Report {
     readonly tokens_per_second: number;
   };
   readonly agreement?: Agreement;
+  readonly quality?: Quality;
 }
 
 /**
@@ -136,11 +147,14 @@ function modelsIn(place: string): readonly string[] {
 /** What is asked of the engine. */
 class Trial {
   readonly #engine: NativeSearchEngine;
-  readonly id: string;
+  id: string;
+  /** The typed interface over the engine. */
+  readonly sparrow: Sparrow;
   kind = '';
 
   constructor(engine: NativeSearchEngine, id: string) {
     this.#engine = engine;
+    this.sparrow = Sparrow.over(engine);
     this.id = id;
   }
 
@@ -177,8 +191,10 @@ async function measured(
     options,
   }: { directory: string; references: readonly Reference[] | undefined; options: Options },
 ): Promise<Report> {
+  // A folder of an embedded model has another name than the model.
+  const [config] = (await trial.ask<Configs>('get_trained_models')).trained_model_configs;
+  trial.id = config?.model_id ?? trial.id;
   const path = { model: trial.id };
-  const [config] = (await trial.ask<Configs>('get_trained_models', { path })).trained_model_configs;
   const problem = config?.metadata?.error;
   if (problem !== undefined) throw new CommandError(problem);
   trial.kind = Object.keys(config?.inference_config ?? {})[0] ?? '';
@@ -198,12 +214,15 @@ async function measured(
   const seconds = (performance.now() - started) / 1000;
   const end = await trial.figures();
   const [texts, tokens] = [end.texts - start.texts, end.tokens - start.tokens];
+  const working = process.memoryUsage.rss();
+  const sample = Math.min(TEXTS, options.texts ?? textsFor(tokens / seconds));
+  const quality = sample === 0 ? undefined : await qualityOf(trial, sample);
   return {
     directory,
     kind: KINDS[trial.kind] ?? trial.kind,
     recognised: config?.metadata?.recognised ?? {},
     bytes: config?.model_size_bytes ?? 0,
-    memory: { before, loaded, working: process.memoryUsage.rss() },
+    memory: { before, loaded, working },
     load_seconds: loading,
     speed: {
       passages: texts,
@@ -213,7 +232,13 @@ async function measured(
       tokens_per_second: tokens / seconds,
     },
     ...(agreement === undefined ? {} : { agreement }),
+    ...(quality === undefined ? {} : { quality }),
   };
+}
+
+function qualityOf(trial: Trial, sample: number): Promise<Quality> {
+  if (trial.kind !== 'text_similarity') return encoderQuality(trial.sparrow, trial.id, sample);
+  return crossEncoderQuality(trial.sparrow, (texts, question) => trial.infer(texts, question), sample);
 }
 
 const QUESTION = 'how was mail carried over the sea';
@@ -302,7 +327,16 @@ function cosine(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, num
   return lengths === 0 ? Number(dot(one, one) === dot(other, other)) : dot(one, other) / lengths;
 }
 
-function shown({ kind, recognised, bytes: size, memory, load_seconds: loading, speed, agreement }: Report): string {
+function shown({
+  kind,
+  recognised,
+  bytes: size,
+  memory,
+  load_seconds: loading,
+  speed,
+  agreement,
+  quality,
+}: Report): string {
   const facts = Object.entries(recognised as Record<string, unknown>).map(
     ([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
@@ -318,6 +352,7 @@ function shown({ kind, recognised, bytes: size, memory, load_seconds: loading, s
         `(one worker, ${(speed.tokens / Math.max(speed.passages, 1)).toFixed(0)} tokens a passage, ${speed.seconds.toFixed(1)} s)`,
     ],
     ['agreement', agreed(agreement)],
+    ...(quality === undefined ? [] : [['quality', shownQuality(quality)]]),
   ];
   return lines.map(([name = '', value = '']) => `${name.padEnd(12)}${value}\n`).join('');
 }

@@ -2,25 +2,14 @@ import { readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { type Hit, type SearchRequest, type SearchResponse, SparrowError } from '@sparrow-search/engine';
+import type { Hit, SearchRequest, SearchResponse } from '@sparrow-search/engine';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
+import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
 
 type Document = Readonly<Record<string, unknown>>;
-
-interface Property {
-  readonly type?: string;
-  readonly properties?: Properties;
-  readonly fields?: Properties;
-  readonly inference_id?: string;
-  readonly model_settings?: { readonly task_type?: string };
-}
-
-type Properties = Readonly<Record<string, Property>>;
-
-type Leaf = readonly [name: string, property: Property];
 
 /** Fields that can be searched, by how. */
 interface Fields {
@@ -47,8 +36,6 @@ interface Options extends ServerOptions {
 const NEIGHBOURS = 100;
 /** Documents are found by so many fields at most; a search of more takes its time. */
 const MOST_FIELDS = 32;
-/** Indices that are named to who asked for one that is not there. */
-const MOST_NAMED = 10;
 
 /** `sparrow search`: a question, and what an index has to say about it. */
 export function addSearch(program: Command): void {
@@ -97,30 +84,6 @@ async function ask(
   return context.sparrow.index<Document>(options.index).search(request);
 }
 
-/** An error that also names the indices that are there, if it says that one is not. */
-async function namingIndices({ remote }: Context, error: unknown): Promise<unknown> {
-  if (!(error instanceof SparrowError) || error.type !== 'index_not_found_exception') return error;
-  let there: string[];
-  try {
-    const query = { format: 'json', h: 'index', s: 'index' };
-    const rows = await remote.request<{ index: string }[]>('GET', '/_cat/indices', { query });
-    there = rows.map(({ index }) => index);
-  } catch {
-    // The key may not see them.
-    return error;
-  }
-  return new CommandError(`${error.message}; ${indicesNamed(there)}`, { cause: error });
-}
-
-function indicesNamed(there: readonly string[]): string {
-  if (there.length <= 1) return there.length === 0 ? 'there are no indices' : `there is only [${there.join('')}]`;
-  const named = there.slice(0, MOST_NAMED).join(', ');
-  const more = there.length - MOST_NAMED;
-  return more <= 0
-    ? `the indices are ${named}`
-    : `there are ${named} and ${number(more)} more, which \`sparrow status\` shows`;
-}
-
 function readBody(given: string): SearchRequest {
   try {
     const text = given.startsWith('@') ? readFileSync(given.slice(1), 'utf8') : given;
@@ -165,19 +128,6 @@ async function requestFor(context: Context, question: string, options: Options):
   };
 }
 
-/** The mappings of the indices; undefined where the key may not see them. */
-async function mappingsOf(
-  { remote }: Context,
-  index: string,
-): Promise<Readonly<Record<string, { mappings: { properties?: Properties } }>> | undefined> {
-  try {
-    return await remote.request('GET', `/${encodeURIComponent(index)}/_mapping`);
-  } catch (error) {
-    if (error instanceof SparrowError && error.status === 403) return undefined;
-    throw error;
-  }
-}
-
 /** What a field has to be to be searched in some way. */
 const WANTED: Readonly<Record<Way, string>> = {
   hybrid: 'text, semantic_text or sparse_vector field',
@@ -208,22 +158,6 @@ function queriesFor(by: Way, fields: Fields, question: string, { model, size }: 
       return by === 'meaning' ? meaning : [...words, ...meaning];
     }
   }
-}
-
-/** The vectors that a `semantic_text` holds, as its first document or else its endpoint says. */
-function kindsOf({ inference_id: id = '', model_settings: settings }: Property): readonly Kind[] {
-  const task = settings?.task_type ?? (id === '.hybrid' ? 'hybrid_embedding' : '');
-  if (task === 'hybrid_embedding') return ['sparse', 'dense'];
-  return [task === 'text_embedding' || id === '.all-minilm-l6-v2-elasticsearch' ? 'dense' : 'sparse'];
-}
-
-function leaves(properties: Properties, prefix = ''): Leaf[] {
-  return Object.entries(properties).flatMap(([name, property]) => [
-    ...(['object', 'nested', undefined].includes(property.type) ? [] : [[prefix + name, property] as const]),
-    // What is inside `nested` cannot be searched from outside.
-    ...(property.type === 'nested' ? [] : leaves(property.properties ?? {}, `${prefix}${name}.`)),
-    ...leaves(property.fields ?? {}, `${prefix}${name}.`),
-  ]);
 }
 
 function sorted(fields: readonly Leaf[]): Fields {

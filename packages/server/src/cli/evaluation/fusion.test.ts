@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+
+import { ndcg } from '../ranking-metrics.js';
+import { DEFAULTS, FUSIONS, type Found, type Kind, type List, QueryLists, type Setting } from './fusion.js';
+import { randomFrom, shuffled } from './statistics.js';
+
+function list(kind: Kind, ids: string, share = 1): List {
+  const hits = [...ids].map((id, at): Found => ({ index: 'i', id, order: id.charCodeAt(0), score: 10 - at }));
+  return { kind, share, hits };
+}
+
+const weights = (words: number, sparse: number, dense: number): Setting['weights'] => ({ words, sparse, dense });
+
+describe('reciprocal rank fusion', () => {
+  const lists = [list('words', 'ab'), list('sparse', 'bc'), list('dense', 'ca')];
+  const ranked = (setting: Setting): string => new QueryLists(lists, new Map()).ranked(setting).join('');
+
+  it('adds weights over ranks', () => {
+    // a: 1/6 + 1.5/7, b: 1/7 + 1/6, c: 1/7 + 1.5/6
+    expect(ranked(DEFAULTS.rrf)).toBe('cab');
+    expect(ranked({ fusion: 'rrf', constant: 5, weights: weights(3, 1, 0.5) })).toBe('bac');
+  });
+
+  it('leaves out lists without weight, and what only they have', () => {
+    expect(ranked({ fusion: 'rrf', constant: 5, weights: weights(1, 0, 0) })).toBe('ab');
+  });
+
+  it('sorts documents of equal scores in the order in which they were written', () => {
+    const equal = [list('words', 'b'), list('sparse', 'a')];
+    expect(new QueryLists(equal, new Map()).ranked(DEFAULTS.rrf)).toEqual(['a', 'b']);
+  });
+
+  it('shares the weight of a kind between its lists', () => {
+    const two = [list('dense', 'a', 0.5), list('dense', 'a', 0.5), list('words', 'b')];
+    const of = (dense: number): string =>
+      new QueryLists(two, new Map()).ranked({ fusion: 'rrf', constant: 5, weights: weights(1, 0, dense) }).join('');
+    expect([of(0.9), of(1.1)]).toEqual(['ba', 'ab']);
+  });
+});
+
+describe('the sum of normalized scores', () => {
+  it('counts standard deviations above the mean of a list, and nothing below it', () => {
+    // 10, 9, 8: deviations of 1.22, 0 and none
+    const lists = [list('words', 'abc'), list('dense', 'dcb')];
+    const ranked = new QueryLists(lists, new Map()).ranked({ fusion: 'linear', weights: weights(1, 0, 0.5) });
+    expect(ranked).toEqual(['a', 'd', 'b', 'c']);
+  });
+
+  it('counts the only hit of a list as one deviation', () => {
+    const lists = [list('words', 'abc'), list('dense', 'd')];
+    const of = (dense: number): string =>
+      new QueryLists(lists, new Map()).ranked({ fusion: 'linear', weights: weights(1, 0, dense) })[0] ?? '';
+    expect([of(1.2), of(1.25)]).toEqual(['a', 'd']);
+  });
+});
+
+it('nDCG is that of the ranked list, for random lists and settings', () => {
+  const random = randomFrom(7);
+  const ids = Array.from({ length: 40 }, (_, at) => String.fromCharCode(65 + at));
+  for (let round = 0; round < 200; round += 1) {
+    const lists = (['words', 'sparse', 'dense'] as const).map((kind) => {
+      const order = [...shuffled(ids.length, random)].slice(0, Math.floor(random() * 30));
+      return list(kind, order.map((at) => ids[at] ?? '').join(''));
+    });
+    const grades = new Map(ids.filter(() => random() < 0.1).map((id) => [id, 1 + Math.floor(random() * 3)]));
+    const query = new QueryLists(lists, grades);
+    const some = (): number => Math.floor(random() * 4) / 2;
+    for (const fusion of FUSIONS) {
+      const setting = { fusion, constant: 5, weights: weights(some(), some(), some()) };
+      expect(query.ndcg(setting)).toBeCloseTo(ndcg(query.ranked(setting), grades), 10);
+    }
+  }
+});

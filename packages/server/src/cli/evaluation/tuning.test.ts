@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+
+import { FUSIONS, type Found, type Kind, type List, QueryLists, type Setting } from './fusion.js';
+import { bootstrapInterval, deviation, mean, randomFrom, shuffled, valuesNeeded } from './statistics.js';
+import { isSame, settingsFor, tune } from './tuning.js';
+
+const KINDS = new Set<Kind>(['words', 'sparse', 'dense']);
+const ids = Array.from({ length: 30 }, (_, at) => `d${String(at)}`);
+
+/** Queries with one relevant document each, whose rank in each list is drawn at random between two bounds. */
+function queries(count: number, seed: number, ranks: Readonly<Record<Kind, readonly [number, number]>>): QueryLists[] {
+  const random = randomFrom(seed);
+  return Array.from({ length: count }, () => {
+    const relevant = ids[Math.floor(random() * ids.length)] ?? '';
+    const lists = [...KINDS].map((kind): List => {
+      const order = [...shuffled(ids.length, random)].map((at) => ids[at] ?? '').filter((id) => id !== relevant);
+      const [from, to] = ranks[kind];
+      order.splice(from + Math.floor(random() * (to - from + 1)), 0, relevant);
+      const hits = order.map((id, at): Found => ({
+        index: 'i',
+        id,
+        order: ids.indexOf(id),
+        score: ids.length - at + random(),
+      }));
+      return { kind, share: 1, hits };
+    });
+    return new QueryLists(lists, new Map([[relevant, 1]]));
+  });
+}
+
+describe('settings', () => {
+  it('begin with the defaults, and have nothing twice', () => {
+    const settings = settingsFor(KINDS, FUSIONS);
+    expect(settings[0]).toEqual({ fusion: 'rrf', constant: 5, weights: { words: 1, sparse: 1, dense: 1.5 } });
+    for (const [at, one] of settings.entries()) expect(settings.findIndex((other) => isSame(one, other))).toBe(at);
+  });
+
+  it('vary only weights of lists that there are', () => {
+    for (const { weights } of settingsFor(new Set<Kind>(['words', 'dense']), ['linear']))
+      expect(weights.sparse).toBe(1);
+  });
+
+  it('are of the fusion that is asked for, besides the defaults', () => {
+    const [, ...rest] = settingsFor(KINDS, ['linear']);
+    expect(new Set(rest.map(({ fusion }) => fusion))).toEqual(new Set(['linear']));
+  });
+});
+
+describe('tuning', () => {
+  const settings = settingsFor(KINDS, ['rrf']);
+
+  it('finds that one list is right and the others are not', () => {
+    const found = tune(queries(80, 1, { words: [5, 29], sparse: [5, 29], dense: [0, 1] }), settings);
+    expect(found.choice).toBe('tuned');
+    const { weights } = found.best.setting;
+    expect(weights.dense).toBeGreaterThanOrEqual(2 * Math.max(weights.words, weights.sparse));
+    expect(found.heldOut.interval.low).toBeGreaterThan(0);
+    expect(found.heldOut.gain).toBeGreaterThan(0.1);
+  });
+
+  describe('among settings that are equally good', () => {
+    const settingsAlike = [
+      [0.5, 1, 3],
+      [0.5, 3, 1],
+      [1, 0.5, 3],
+      [1, 3, 0.5],
+      [3, 0.5, 1],
+      [3, 1, 0.5],
+    ].map(([words = 0, sparse = 0, dense = 0]): Setting => ({
+      fusion: 'rrf',
+      constant: 5,
+      weights: { words, sparse, dense },
+    }));
+    const asked = (seed: number, count = 60): QueryLists[] =>
+      queries(count, seed, { words: [0, 25], sparse: [0, 25], dense: [0, 25] });
+
+    it('does not take luck for a gain', () => {
+      let [flattered, held, certain] = [0, 0, 0];
+      for (let seed = 1; seed <= 40; seed += 1) {
+        const found = tune(asked(seed), settingsAlike);
+        flattered += (found.best.ndcg - found.defaults.ndcg) / 40;
+        held += found.heldOut.gain / 40;
+        if (found.choice !== 'defaults') certain += 1;
+      }
+      // What the best setting gains on the queries that chose it is luck.
+      expect(flattered).toBeGreaterThan(0.02);
+      expect(Math.abs(held)).toBeLessThan(flattered / 3);
+      expect(certain).toBeLessThanOrEqual(3);
+    });
+
+    it('asks for more queries', () => {
+      const found = [1, 2, 3, 4, 5, 6].map((seed) => tune(asked(seed, 40), settingsAlike));
+      const uncertain = found.filter(({ reason }) => reason === 'uncertain');
+      expect(uncertain.length).toBeGreaterThan(1);
+      for (const { needed, choice } of uncertain) {
+        expect(choice).toBe('defaults');
+        expect(needed).toBeGreaterThan(40);
+      }
+    });
+  });
+
+  it('recommends nothing with very few queries, however large the gain is', () => {
+    const few = tune(queries(10, 1, { words: [5, 29], sparse: [5, 29], dense: [0, 1] }), settings);
+    expect(few.heldOut.interval.low).toBeGreaterThan(0);
+    expect(few).toMatchObject({ choice: 'defaults', reason: 'too-few', needed: 30 });
+  });
+
+  it('says so where nothing is better than the defaults', () => {
+    const found = tune(queries(40, 1, { words: [0, 0], sparse: [0, 0], dense: [0, 0] }), settings);
+    expect(found).toMatchObject({ choice: 'defaults', reason: 'best', heldOut: { gain: 0 } });
+    expect(found.best.chosen).toBe(found.best.trainings);
+  });
+
+  it('recommends linear with its defaults if that is certain', () => {
+    // Ranks say little, scores much: the relevant document is far above the rest of the list by dense vectors.
+    const random = randomFrom(5);
+    const asked = Array.from({ length: 60 }, () => {
+      const relevant = 'd0';
+      const of = (kind: Kind, hits: readonly (readonly [string, number])[]): List => ({
+        kind,
+        share: 1,
+        hits: hits.map(([id, score]) => ({ index: 'i', id, order: ids.indexOf(id), score })),
+      });
+      const others = ids.slice(1).map((id, at) => [id, 1 - at / 1000] as const);
+      const dense = random() < 0.9 ? ([[relevant, 9], ...others] as const) : ([...others, [relevant, 0.1]] as const);
+      return new QueryLists([of('words', others), of('dense', dense)], new Map([[relevant, 1]]));
+    });
+    const found = tune(asked, settingsFor(new Set<Kind>(['words', 'dense']), FUSIONS));
+    expect(found.linear?.interval.low).toBeGreaterThan(0);
+    expect(found.choice).not.toBe('defaults');
+  });
+
+  it('gives the same result each time', () => {
+    const some = queries(40, 3, { words: [0, 12], sparse: [0, 12], dense: [0, 9] });
+    expect(tune(some, settings)).toEqual(tune(some, settings));
+  });
+});
+
+describe('statistics', () => {
+  const random = randomFrom(11);
+  /** About normally distributed numbers. */
+  const normal = (count: number, middle: number, spread: number): Float64Array =>
+    Float64Array.from({ length: count }, () => {
+      const sum = Array.from({ length: 12 }, random).reduce((total, one) => total + one, 0);
+      return middle + spread * (sum - 6);
+    });
+
+  it('an interval has the width that theory gives, and holds the mean 95 times of 100', () => {
+    let held = 0;
+    const widths: number[] = [];
+    for (let round = 0; round < 200; round += 1) {
+      const { low, high } = bootstrapInterval(normal(100, 0.3, 2), 500, round);
+      if (low <= 0.3 && high >= 0.3) held += 1;
+      widths.push(high - low);
+    }
+    expect(mean(Float64Array.from(widths))).toBeCloseTo((2 * 1.96 * 2) / 10, 1);
+    expect(held).toBeGreaterThan(180);
+    expect(held).toBeLessThan(199);
+  });
+
+  it('as many values as are needed show a gain in about four cases of five', () => {
+    const count = valuesNeeded(2, 0.5);
+    expect(count).toBe(126);
+    let shown = 0;
+    for (let round = 0; round < 200; round += 1) {
+      if (bootstrapInterval(normal(count, 0.5, 2), 500, round).low > 0) shown += 1;
+    }
+    expect(shown / 200).toBeGreaterThan(0.72);
+    expect(shown / 200).toBeLessThan(0.88);
+  });
+
+  it('mean and deviation', () => {
+    expect([mean(Float64Array.of()), deviation(Float64Array.of(1))]).toEqual([0, 0]);
+    expect(deviation(Float64Array.of(1, 2, 3, 4))).toBeCloseTo(1.29099);
+  });
+});

@@ -1,0 +1,78 @@
+import { SparrowError } from '@sparrow-search/engine';
+
+import type { Context } from './context.js';
+import { CommandError } from './errors.js';
+import { inLine, number } from './terminal.js';
+
+export interface Property {
+  readonly type?: string;
+  readonly properties?: Properties;
+  readonly fields?: Properties;
+  readonly inference_id?: string;
+  readonly model_settings?: { readonly task_type?: string };
+}
+
+export type Properties = Readonly<Record<string, Property>>;
+
+/** A field that holds values, with its full name. */
+export type Leaf = readonly [name: string, property: Property];
+
+type Vector = 'sparse' | 'dense';
+
+/** Indices that are named to who asked for one that is not there. */
+const MOST_NAMED = 10;
+
+/** The mappings of the indices; undefined where the key may not see them. */
+export async function mappingsOf(
+  { remote }: Context,
+  index: string,
+): Promise<Readonly<Record<string, { mappings: { properties?: Properties } }>> | undefined> {
+  try {
+    return await remote.request('GET', `/${encodeURIComponent(index)}/_mapping`);
+  } catch (error) {
+    if (error instanceof SparrowError && error.status === 403) return undefined;
+    throw error;
+  }
+}
+
+/** All fields of a mapping that hold values, those in objects and the sub-fields of other fields among them. */
+export function leaves(properties: Properties, prefix = ''): Leaf[] {
+  return Object.entries(properties).flatMap(([name, property]) => [
+    ...(['object', 'nested', undefined].includes(property.type) ? [] : [[prefix + name, property] as const]),
+    // What is inside `nested` cannot be searched from outside.
+    ...(property.type === 'nested' ? [] : leaves(property.properties ?? {}, `${prefix}${name}.`)),
+    ...leaves(property.fields ?? {}, `${prefix}${name}.`),
+  ]);
+}
+
+/** The vectors that a `semantic_text` holds, as its first document or else its endpoint says. */
+export function kindsOf({ inference_id: id = '', model_settings: settings }: Property): readonly Vector[] {
+  const task = settings?.task_type ?? (id === '.hybrid' ? 'hybrid_embedding' : '');
+  if (task === 'hybrid_embedding') return ['sparse', 'dense'];
+  return [task === 'text_embedding' || id === '.all-minilm-l6-v2-elasticsearch' ? 'dense' : 'sparse'];
+}
+
+/** An error that also names the indices that are there, if it says that one is not. `remedy` says what to do about it. */
+export async function namingIndices({ remote }: Context, error: unknown, remedy?: string): Promise<unknown> {
+  if (!(error instanceof SparrowError) || error.type !== 'index_not_found_exception') return error;
+  const said = [inLine(error.message)];
+  try {
+    const query = { format: 'json', h: 'index', s: 'index' };
+    const rows = await remote.request<{ index: string }[]>('GET', '/_cat/indices', { query });
+    said.push(indicesNamed(rows.map(({ index }) => inLine(index))));
+  } catch {
+    // The key may not see them.
+    if (remedy === undefined) return error;
+  }
+  if (remedy !== undefined) said.push(remedy);
+  return new CommandError(said.join('; '), { cause: error });
+}
+
+function indicesNamed(there: readonly string[]): string {
+  if (there.length <= 1) return there.length === 0 ? 'there are no indices' : `there is only [${there.join('')}]`;
+  const named = there.slice(0, MOST_NAMED).join(', ');
+  const more = there.length - MOST_NAMED;
+  return more <= 0
+    ? `the indices are ${named}`
+    : `there are ${named} and ${number(more)} more, which \`sparrow status\` shows`;
+}

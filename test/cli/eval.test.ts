@@ -1,0 +1,196 @@
+// `sparrow eval` over an index that is there, and its search for better weights.
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+import { type Ended, sparrow } from './support.js';
+
+const DICTIONARY = new URL('../../packages/server/dist/demo/dictionary.json.gz', import.meta.url);
+const QUERIES = 45;
+
+let server: RunningServer;
+let folder: string;
+/** Words as queries, their definitions as documents. */
+let collection: string;
+
+const lines = (rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sparrow-eval-'));
+  collection = join(folder, 'collection');
+  await mkdir(collection);
+  const { meanings } = JSON.parse(gunzipSync(await readFile(DICTIONARY)).toString()) as {
+    meanings: { _id: string; words: string[]; gloss: string }[];
+  };
+  const some = meanings.slice(100, 300);
+  const asked = some.slice(0, QUERIES);
+  await writeFile(join(collection, 'corpus.jsonl'), lines(some.map(({ _id, gloss }) => ({ _id, text: gloss }))));
+  await writeFile(
+    join(collection, 'queries.jsonl'),
+    lines(asked.map(({ words }, at) => ({ _id: `q${String(at)}`, text: words.join(' ') }))),
+  );
+  const judgements = asked.map(({ _id }, at) => `q${String(at)}\t${_id}\t1\n`).join('');
+  await writeFile(join(collection, 'qrels.test.tsv'), `query-id\tcorpus-id\tscore\n${judgements}`);
+
+  server = await startServer();
+  const semantic = { type: 'semantic_text', inference_id: '.hybrid' };
+  await server.request('PUT', '/glosses', {
+    mappings: { properties: { gloss: { type: 'text', analyzer: 'english', fields: { semantic } } } },
+  });
+  const bulk = lines(some.flatMap(({ _id, gloss }) => [{ index: { _id } }, { gloss }]));
+  expect((await server.request('POST', '/glosses/_bulk?refresh=true', bulk)).body.errors).toBe(false);
+  await server.request('PUT', '/plain/_doc/1?refresh=true', { gloss: 'a word' });
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function run(...args: string[]): Promise<Ended> {
+  return sparrow(['eval', ...args, '--url', server.url, '--data', server.data]);
+}
+
+it('measures the lists of an index and their fusions', async () => {
+  const { code, stdout, stderr } = await run(collection, '--index', 'glosses');
+  expect([code, stderr]).toEqual([0, 'searching (qrels.test.tsv)\n']);
+  const [count, heading, ...rows] = stdout.trimEnd().split('\n');
+  expect([count, heading]).toEqual([
+    `${String(QUERIES)} queries`,
+    expect.stringMatching(/^search +nDCG@10 +recall@100/),
+  ]);
+  expect(rows.map((row) => row.split(' ')[0])).toEqual(['words', 'sparse', 'dense', 'rrf', 'linear']);
+});
+
+describe('--tune', () => {
+  it('gives the figures, the protocol and the request as JSON', async () => {
+    const { code, stdout, stderr } = await run(collection, '--index', 'glosses', '--tune', '--json');
+    expect([code, stderr]).toEqual([0, '']);
+    const { queries, table, tuning } = JSON.parse(stdout);
+    expect([queries, tuning.queries]).toEqual([QUERIES, QUERIES]);
+    const quality = (search: string): number => table.find((row: any) => row.search === search)['nDCG@10'];
+    expect(tuning.parity).toEqual(
+      ['rrf', 'linear'].map((fusion) => ({ fusion, server: quality(fusion), here: quality(fusion) })),
+    );
+    expect(tuning.protocol).toEqual({ folds: 5, repeats: 10, resamples: 2000, seed: 42, fewest_queries: 30 });
+    expect(tuning.defaults).toMatchObject({ fusion: 'rrf', constant: 5, 'nDCG@10': quality('rrf') });
+    const { difference, interval, 'nDCG@10': held } = tuning.held_out;
+    expect(held).toBeCloseTo(quality('rrf') + difference, 3);
+    expect(interval[0]).toBeLessThanOrEqual(difference);
+    expect(interval[1]).toBeGreaterThanOrEqual(difference);
+    expect(tuning.best.nDCG_on_all_queries).toBeGreaterThanOrEqual(held);
+    expect(tuning.best.trainings).toBe(50);
+    if (tuning.recommended === 'defaults') expect(tuning.reason).toMatch(/^(?:best|uncertain|worse)$/);
+    const body = JSON.parse(JSON.stringify(tuning.body).replaceAll('QUESTION', 'a large animal'));
+    expect((await server.request('POST', '/glosses/_search', body)).status).toBe(200);
+  });
+
+  it('says in a few lines what to do', async () => {
+    const { code, stdout } = await run(collection, '--index', 'glosses', '--tune', '--fusion', 'rrf');
+    expect(code).toBe(0);
+    expect(stdout).not.toContain('\u001b');
+    expect(stdout).toMatch(
+      /\n\d+ settings, chosen by 5-fold cross-validation, 10 times\nfusion +nDCG@10 +difference +95% interval\n/,
+    );
+    expect(stdout).toMatch(/\nrrf, defaults +0\.\d{4}\n/);
+    expect(stdout).toMatch(/\ntuned, on queries held out +0\.\d{4} +[+−]0\.\d{4} +[+−]0\.\d{4} to [+−]0\.\d{4}\n/);
+    expect(stdout).not.toContain('linear with zscore');
+    expect(stdout).toMatch(/\nbest of all: rrf with rank_constant \d+, words .* \(chosen in \d+ of 50 trainings\)\n/);
+    expect(stdout).toMatch(/\n(?:The gain|Keep the defaults).*\n\{"retriever":.*QUESTION.*\}\n$/);
+  });
+
+  it('keeps the defaults where there are too few judged queries, and says how many it takes', async () => {
+    const { stdout } = await run(collection, '--index', 'glosses', '--tune', '--queries', '7');
+    expect(stdout).toMatch(
+      /\nKeep the defaults: too few judged queries \(7\)\. At least 30 are needed; about [\d,]+ would tell a gain of 0\.\d{4} from chance\.\n\{"retriever":\{"rrf":\{"query":"QUESTION"\}\}\}\n$/,
+    );
+  });
+
+  it('loads the corpus of the folder where no index is named, and removes it again', async () => {
+    const file = join(folder, 'report.json');
+    const { code, stdout } = await run(collection, '--tune', '--queries', '30', '--json', file);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^200 documents in .*, 30 queries\n/);
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+      index: 'sparrow-eval',
+      documents: 200,
+      queries: 30,
+    });
+    expect((await server.request('GET', '/sparrow-eval')).status).toBe(404);
+  });
+});
+
+describe('says what to do', () => {
+  it.each([
+    [
+      ['--index', 'nowhere'],
+      'no such index [nowhere]; the indices are glosses, plain; make it with `sparrow import FILE',
+    ],
+    [['--index', 'plain', '--tune'], '[plain] has no semantic_text field with documents: there is nothing to fuse;'],
+  ])('with %j', async (args, sentence) => {
+    const { code, stdout, stderr } = await run(collection, ...args);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^sparrow: .*\n$/m);
+    expect(stderr).toContain(sentence);
+  });
+
+  it('where the judgements are about other documents', async () => {
+    const other = join(folder, 'other');
+    await mkdir(other);
+    await writeFile(join(other, 'queries.jsonl'), lines([{ _id: '1', text: 'animal' }]));
+    await writeFile(join(other, 'qrels.dev.tsv'), 'query-id\tcorpus-id\tscore\n1\tunknown\t1\n');
+    const { code, stderr } = await run(other, '--index', 'glosses', '--tune');
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('no search finds a document that qrels.dev.tsv judges'),
+    ]);
+  });
+
+  it('where a line of the queries is none', async () => {
+    const broken = join(folder, 'broken');
+    await mkdir(broken);
+    await writeFile(join(broken, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n1\ta\t1\n');
+    for (const line of ['{"_id": "1", "text"', 'null', '{"_id": 1, "text": "animal"}', '{"_id": "1"}']) {
+      await writeFile(join(broken, 'queries.jsonl'), `${lines([{ _id: '0', text: 'animal' }])}${line}\n`);
+      const { code, stderr } = await run(broken, '--index', 'glosses');
+      expect([code, stderr]).toEqual([1, expect.stringContaining('line 2 of queries.jsonl is no JSON object with')]);
+    }
+  });
+
+  it.each([
+    [['--index', 'a', '--no-dense'], '--no-dense is about the index that is loaded without --index'],
+    [['--index', 'a', '--keep'], '--keep is about the index that is loaded without --index'],
+    [['--tune', '--no-dense'], '--tune needs the dense vectors that --no-dense leaves out'],
+    [['--fusion', 'rrf'], '--fusion needs --tune'],
+    [['--tune', '--fusion', 'best'], 'Allowed choices are rrf, linear'],
+  ])('about options that make no sense: %j', async (args, sentence) => {
+    const { code, stdout, stderr } = await run(collection, ...args);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(sentence)]);
+  });
+
+  it('in one line, whatever the server says', async () => {
+    const error = { type: 'index_not_found_exception', reason: 'no such index [x\n\u202e\u001b[2J]' };
+    const strange = createServer((request, response) => {
+      const isList = request.url?.startsWith('/_cat') === true;
+      response.writeHead(isList ? 200 : 404, { 'content-type': 'application/json' });
+      response.end(
+        JSON.stringify(isList ? [{ index: 'a\nb' }] : { error: { ...error, root_cause: [error] }, status: 404 }),
+      );
+    }).listen(0, '127.0.0.1');
+    await once(strange, 'listening');
+    try {
+      const url = `http://127.0.0.1:${String((strange.address() as AddressInfo).port)}`;
+      const { code, stderr } = await sparrow(['eval', collection, '--index', 'x', '--url', url, '--key', 'YTpi']);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^sparrow: no such index \[x␊\ufffd.*\]; there is only \[a␊b\]; make it with .*\n$/);
+    } finally {
+      strange.close();
+    }
+  });
+});
