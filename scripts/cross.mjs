@@ -75,7 +75,7 @@ async function build(platform) {
     RUSTFLAGS: flags(platform),
     // zig would take a much newer one.
     MACOSX_DEPLOYMENT_TARGET: OLDEST_MACOS,
-    ...(platform.os === 'win32' ? { LIBNODE_PATH: emptyLibrary() } : {}),
+    ...(platform.os === 'win32' ? { LIBNODE_PATH: emptyLibraries() } : {}),
   };
   const own = output('rustc', ['--print', 'target-libdir', '--target', triple])?.trim();
   if (own !== undefined && existsSync(own)) {
@@ -88,13 +88,14 @@ async function build(platform) {
 }
 
 /**
- * A folder with a library `node` in which there is nothing. The addon looks Node's functions up when it is loaded (the feature
- * `dyn-symbols` of napi), but napi's build script wants a library to link all the same, and looks for a DLL beside it.
+ * A folder with libraries in which there is nothing. The addon looks Node's functions up when it is loaded (the feature `dyn-symbols` of
+ * napi), but napi's build script wants a library to link all the same, and looks for a DLL beside it. Debian's compiler wants gcc's
+ * protection of the stack, of which nothing is used.
  */
-function emptyLibrary() {
+function emptyLibraries() {
   const folder = join(TOOLS, 'libnode');
   mkdirSync(folder, { recursive: true });
-  for (const name of ['libnode.dll', 'libnode.dll.a']) writeFileSync(join(folder, name), '!<arch>\n');
+  for (const name of ['libnode.dll', 'libnode.a', 'libssp_nonshared.a']) writeFileSync(join(folder, name), '!<arch>\n');
   return folder;
 }
 
