@@ -1,0 +1,100 @@
+//! The texts of a search, encoded before it runs.
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use sparrow_call::error::EngineError;
+use sparrow_call::request::CancelFlag;
+use sparrow_call::rights::Caller;
+use sparrow_encoder::Timings;
+use sparrow_indices::IndexHandle;
+use sparrow_mapping::Mapping;
+use sparrow_query::Query;
+
+use super::body::{self, SearchBody};
+use super::error::SearchError;
+use super::execute::{Target, mappings};
+use super::{calibration, lookup, resolve, retriever, semantic, shard};
+use crate::service::SearchService;
+
+/// How long the models took, by id.
+pub type ModelTimings = Vec<(String, Timings)>;
+
+/// Encodes the texts of all queries of a search, by the mappings of what is searched; timed if it is profiled.
+pub fn encode_body(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    targets: &[Target],
+    body: &mut SearchBody,
+    caller: &Caller,
+    cancel: &AtomicBool,
+) -> Result<ModelTimings, EngineError> {
+    let mut timings = body.profile.then(Vec::new);
+    let size = body.from + body.size;
+    let mappings = mappings(targets);
+    if let Some(fusion) = &mut body.fusion {
+        retriever::expand(fusion, &mappings, size)?;
+        retriever::bind_rerankers(fusion, &service.models)?;
+    }
+    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
+    semantic::bind(service, &mappings, &mut queries, size, cancel)?;
+    body.fusion.iter_mut().for_each(calibration::note_models);
+    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
+    encode(service, handles, &mappings, &mut queries, caller, cancel, timings.as_mut())?;
+    calibration::bind(service, targets, body)?;
+    Ok(timings.unwrap_or_default())
+}
+
+/// Encodes the texts of a query: for jobs that select documents by query. `mappings` are those of the snapshots of the indices.
+///
+/// # Errors
+/// As a search with this query.
+pub fn encode_query(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    mappings: &[Arc<Mapping>],
+    query: &mut Query,
+    caller: &Caller,
+    cancel: &CancelFlag,
+) -> Result<(), EngineError> {
+    encode(service, handles, mappings, &mut [query], caller, cancel.flag(), None)
+}
+
+/// Reads the documents that queries name, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
+/// `mappings` are those that the indices are searched by, index by index: the model of a field may be another one a moment later.
+pub fn encode(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    mappings: &[Arc<Mapping>],
+    queries: &mut [&mut Query],
+    caller: &Caller,
+    cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
+) -> Result<(), EngineError> {
+    let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
+    lookup::look_up(service, &searched, queries, caller)?;
+    semantic::bind(service, mappings, queries, body::DEFAULT_SIZE, cancel)?;
+    resolve::name_parts(&service.models, queries);
+    for used in resolve::model_uses(queries) {
+        for (handle, mapping) in searched.iter().zip(mappings) {
+            match handle.field_model(&used.field) {
+                Some(stored) if service.models.compares_with(&used.model_id, &stored) == Some(false) => {
+                    return Err(SearchError::ModelMismatch {
+                        shard: shard(service, handle),
+                        field: used.field,
+                        model: used.model_id,
+                        stored: service.models.name_of(&stored).unwrap_or(stored),
+                    }
+                    .into());
+                }
+                _ => {}
+            }
+            if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
+                let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
+                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
+            }
+        }
+    }
+    resolve::resolve(&*service.models, queries, cancel, timed)
+}
