@@ -126,9 +126,7 @@ async function ask(corpus, { task, id, text, relevant = [] }) {
     },
   };
   const answers = await Promise.all(
-    Object.values(queries).map((query) =>
-      request('POST', `/${index}/_search`, { size: DEPTH, _source: false, query }),
-    ),
+    Object.values(queries).map((query) => request('POST', `/${index}/_search`, { size: DEPTH, _source: false, query })),
   );
   const lists = Object.fromEntries(
     Object.keys(queries).map((name, at) => [name, answers[at].hits.hits.map((hit) => [hit._id, hit._score])]),

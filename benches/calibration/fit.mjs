@@ -67,7 +67,8 @@ function balanced(asked) {
   const groups = new Map();
   const key = (question) => `${question.corpus} ${question.own ? question.task : 'foreign'}`;
   for (const question of asked) groups.set(key(question), (groups.get(key(question)) ?? 0) + 1);
-  const tasks = (corpus) => [...groups.keys()].filter((name) => name.startsWith(corpus) && !name.endsWith('foreign')).length;
+  const tasks = (corpus) =>
+    [...groups.keys()].filter((name) => name.startsWith(corpus) && !name.endsWith('foreign')).length;
   return asked.map((question) => (question.own ? 1 : tasks(question.corpus)) / groups.get(key(question)));
 }
 
@@ -175,7 +176,7 @@ const rrf = (question) => {
 function auc(points) {
   const sorted = [...points].sort((a, b) => a[0] - b[0]);
   let [below, area, positives, negatives] = [0, 0, 0, 0];
-  for (let at = 0; at < sorted.length; ) {
+  for (let at = 0; at < sorted.length;) {
     let [ones, zeros] = [0, 0];
     const [value] = sorted[at];
     for (; at < sorted.length && sorted[at][0] === value; at += 1) {
@@ -202,7 +203,11 @@ function telling(asked, search) {
 function quality(asked, search) {
   const own = asked.filter((question) => question.own);
   const tasks = [...new Set(own.map(({ task }) => task))];
-  const of = (question) => ndcg(search(question).map(([id]) => id), new Map([...question.relevant].map((id) => [id, 1])));
+  const of = (question) =>
+    ndcg(
+      search(question).map(([id]) => id),
+      new Map([...question.relevant].map((id) => [id, 1])),
+    );
   return Object.fromEntries(
     tasks.map((task) => [task, round(mean(own.filter((question) => question.task === task).map(of)))]),
   );
@@ -211,7 +216,14 @@ function quality(asked, search) {
 /** What is observed of first hits, by the probability that was predicted. */
 function reliability(asked, search) {
   const weights = balanced(asked);
-  const bins = Array.from({ length: BINS }, (_, at) => ({ from: at / BINS, weight: 0, questions: 0, predicted: 0, relevant: 0, own: 0 }));
+  const bins = Array.from({ length: BINS }, (_, at) => ({
+    from: at / BINS,
+    weight: 0,
+    questions: 0,
+    predicted: 0,
+    relevant: 0,
+    own: 0,
+  }));
   let squares = 0;
   asked.forEach((question, at) => {
     const [id, p] = search(question)[0] ?? ['', 0];
@@ -243,9 +255,11 @@ function thresholds(asked, search) {
   const found = lists.filter(({ question, hits }) => hits.some(([id]) => question.relevant.has(id)));
   return [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8].map((least) => ({
     least,
-    foreignEmpty: round(mean(foreign.map(({ hits }) => (hits[0]?.[1] ?? 0) < least ? 1 : 0))),
+    foreignEmpty: round(mean(foreign.map(({ hits }) => ((hits[0]?.[1] ?? 0) < least ? 1 : 0)))),
     answerKept: round(
-      mean(found.map(({ question, hits }) => (hits.some(([id, p]) => p >= least && question.relevant.has(id)) ? 1 : 0))),
+      mean(
+        found.map(({ question, hits }) => (hits.some(([id, p]) => p >= least && question.relevant.has(id)) ? 1 : 0)),
+      ),
     ),
   }));
 }
@@ -258,10 +272,14 @@ console.table(maps);
 
 /** How well the score of a list's first hit tells whether it is relevant, by what it is divided by. */
 function features(asked) {
-  const terms = (question) => question.terms.body.terms.map(([times, holding]) => [times, bound(holding, question.terms.body.docs)]);
+  const terms = (question) =>
+    question.terms.body.terms.map(([times, holding]) => [times, bound(holding, question.terms.body.docs)]);
   const divisors = {
     'words: as they are': ['words', () => 1],
-    'words: by what all words could reach': ['words', (question) => sum(terms(question).map(([times, most]) => times * most))],
+    'words: by what all words could reach': [
+      'words',
+      (question) => sum(terms(question).map(([times, most]) => times * most)),
+    ],
     'words: by the unit of words': ['words', (question) => unitOfWords(question.terms, ['body'])],
     'sparse: as they are': ['sparse', () => 1],
     'sparse: by the sum of the question’s weights': ['sparse', (question) => sum(question.weights)],

@@ -167,7 +167,10 @@ describe('calibrated scores', () => {
     expect(await reason('facts', { ...calibrated('bread'), indices_boost: [{ facts: 2 }] })).toContain(
       'cannot be combined with [indices_boost]',
     );
-    const mixed = [{ retriever: { standard: { query } }, normalizer: 'calibrated' }, { retriever: { standard: { query } } }];
+    const mixed = [
+      { retriever: { standard: { query } }, normalizer: 'calibrated' },
+      { retriever: { standard: { query } } },
+    ];
     expect(await reason('facts', { retriever: { linear: { retrievers: mixed } } })).toContain(
       'must be that of all [retrievers] or of none',
     );

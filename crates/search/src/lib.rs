@@ -7,6 +7,7 @@
 mod aggs;
 mod attribution;
 mod body;
+mod calibrate;
 mod calibration;
 mod checks;
 mod collapse;
@@ -14,7 +15,7 @@ mod contexts;
 mod count;
 mod deadline;
 mod decimal;
-mod encode;
+mod encoding;
 mod error;
 mod execute;
 mod explain;
@@ -53,12 +54,15 @@ mod body_tests;
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use sparrow_encoder::Timings;
 use sparrow_index::Snapshot;
 use sparrow_index::query::{QueryError, TotalHits};
+use sparrow_mapping::Mapping;
 use sparrow_query::Query;
 use sparrow_types::work;
 
@@ -67,8 +71,7 @@ pub use self::contexts::Contexts;
 use self::contexts::{Content, Scroll};
 pub use self::count::count;
 use self::deadline::Deadline;
-pub use self::encode::encode_query;
-use self::encode::{ModelTimings, encode, encode_body};
+use self::encoding::{ModelTimings, encode_body};
 pub use self::error::{SearchError, Shard};
 use self::execute::{Outcome, Target};
 pub use self::explain::explain_document;
@@ -82,7 +85,7 @@ pub use self::uri::{query_string as query_of_params, source as source_of_params}
 pub use crate::service::SearchService;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Right;
+use sparrow_call::rights::{Caller, Right};
 use sparrow_indices::SearchLimits;
 use sparrow_indices::counters::OpenContext;
 use sparrow_indices::slow_log::{Phase, SlowSearches};
@@ -308,6 +311,59 @@ fn note_slow(phase: Phase, targets: &[Target], outcome: &Outcome, began: Instant
         };
         slow.note(phase, began.elapsed(), &target.shard.index, targets.len(), &hits, source);
     }
+}
+
+/// Encodes the texts of a query: for jobs that select documents by query. `mappings` are those of the snapshots of the indices.
+///
+/// # Errors
+/// As a search with this query.
+pub fn encode_query(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    mappings: &[Arc<Mapping>],
+    query: &mut Query,
+    caller: &Caller,
+    cancel: &CancelFlag,
+) -> Result<(), EngineError> {
+    encode(service, handles, mappings, &mut [query], caller, cancel.flag(), None)
+}
+
+/// Reads the documents that queries name, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
+/// `mappings` are those that the indices are searched by, index by index: the model of a field may be another one a moment later.
+fn encode(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    mappings: &[Arc<Mapping>],
+    queries: &mut [&mut Query],
+    caller: &Caller,
+    cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
+) -> Result<(), EngineError> {
+    let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
+    lookup::look_up(service, &searched, queries, caller)?;
+    semantic::bind(service, mappings, queries, body::DEFAULT_SIZE, cancel)?;
+    resolve::name_parts(&service.models, queries);
+    for used in resolve::model_uses(queries) {
+        for (handle, mapping) in searched.iter().zip(mappings) {
+            match handle.field_model(&used.field) {
+                Some(stored) if service.models.compares_with(&used.model_id, &stored) == Some(false) => {
+                    return Err(SearchError::ModelMismatch {
+                        shard: shard(service, handle),
+                        field: used.field,
+                        model: used.model_id,
+                        stored: service.models.name_of(&stored).unwrap_or(stored),
+                    }
+                    .into());
+                }
+                _ => {}
+            }
+            if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
+                let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
+                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
+            }
+        }
+    }
+    resolve::resolve(&*service.models, queries, cancel, timed)
 }
 
 /// Reads a `slice` section that divides by ids: which part, and of how many.

@@ -9,10 +9,10 @@ use sparrow_index::query::sorted::{GroupId, SortValue};
 use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::Query;
 
+use super::calibrated::fuse_calibrated;
 use super::plain::{boosted, by_score};
 use super::{Hit, List, Outcome, Run, total, with_k};
 use crate::body::SearchBody;
-use crate::calibration::fuse_calibrated;
 use crate::collapse::Collapse;
 use crate::error::SearchError;
 use crate::fusion::{Fused, Ranked, Ties, fuse};

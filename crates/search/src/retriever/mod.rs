@@ -124,6 +124,12 @@ impl Input {
             maps: Vec::new(),
         }
     }
+
+    /// The map of its scores for an index. An index in which the list can find nothing has that of another, for the sake of
+    /// what is absent; none if the list can find nothing anywhere.
+    pub fn map(&self, target: usize) -> Option<Map> {
+        self.maps.get(target).copied().flatten().or_else(|| self.maps.iter().copied().flatten().next())
+    }
 }
 
 /// How far lists are read.

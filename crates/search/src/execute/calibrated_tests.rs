@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use sparrow_encoder::Calibration;
 use sparrow_index::DocAddress;
 
-use super::{Input, Map, Normalizer, Retriever, fuse_calibrated};
+use super::{Input, Map, Normalizer, fuse_calibrated};
 use crate::body::SearchBody;
 use crate::execute::{Hit, Key};
-use crate::retriever::Standard;
+use crate::retriever::{Retriever, Standard};
 use sparrow_query::Query;
 
 const DENSE: Calibration = Calibration { slope: 10.0, intercept: -5.0 };
