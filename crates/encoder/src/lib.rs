@@ -35,7 +35,7 @@ mod word_piece;
 pub use attribution::Attribution;
 pub use deployment::{BegunQueries, Deployment, DeploymentOptions, Encoded, Output, Scored};
 pub use error::EncoderError;
-pub use model::{Model, ModelInfo, ModelKind, Recognised};
+pub use model::{Calibration, Model, ModelInfo, ModelKind, Recognised};
 pub use queue::Priority;
 pub use session::set_runtime;
 pub use stats::DeploymentStats;

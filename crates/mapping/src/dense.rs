@@ -37,6 +37,15 @@ impl Default for DenseVector {
 }
 
 impl DenseVector {
+    /// Whether a search scores vectors of length one as `(1 + cos) / 2`.
+    pub fn scores_cosine(&self) -> bool {
+        match self.similarity {
+            Similarity::Cosine => true,
+            Similarity::DotProduct => self.element == Element::Float,
+            Similarity::L2Norm | Similarity::MaxInnerProduct => false,
+        }
+    }
+
     /// How vectors of so many dimensions are compared.
     pub fn metric(&self, dims: usize) -> Metric {
         // What is not searched is compared in no way, and may have any length.

@@ -29,8 +29,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use sparrow_encoder::{Attribution, BegunQueries, DeploymentStats, Encoded, ModelKind, Priority, Timings};
+use sparrow_encoder::{
+    Attribution, BegunQueries, Calibration, DeploymentStats, Encoded, ModelKind, Priority, Timings,
+};
 pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
+use sparrow_query::VectorKind;
 use sparrow_storage::DataDir;
 
 pub use self::adaptive::AdaptiveAllocations;
@@ -181,6 +184,13 @@ impl Models {
             let endpoint = self.endpoints.get(model_id)?;
             self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
         })
+    }
+
+    /// What the scores of a kind of vectors by an id say about relevance, if that was fitted for its model.
+    pub fn calibration(&self, model_id: &str, kind: VectorKind) -> Option<Calibration> {
+        let parts = self.hybrid_parts(model_id);
+        let id = parts.as_ref().map_or(model_id, |parts| parts.of(kind));
+        self.behind(id)?.info().ok()?.calibration
     }
 
     /// The id of a model whose vectors have a fingerprint, for people to read.

@@ -36,6 +36,9 @@ pub enum Normalizer {
     /// How many standard deviations a score lies above the mean of the list as far as its window goes; 0 below it, so that
     /// no list takes from a document what another gives it. Not in Elasticsearch.
     ZScore,
+    /// The probability that the document is relevant, by a map of the model's own: see [`super::calibration`], which fuses such
+    /// lists. Not in Elasticsearch.
+    Calibrated,
 }
 
 impl Normalizer {
@@ -46,14 +49,20 @@ impl Normalizer {
             Normalizer::MinMax => "minmax",
             Normalizer::L2Norm => "l2_norm",
             Normalizer::ZScore => "zscore",
+            Normalizer::Calibrated => "calibrated",
         }
     }
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
-        [Normalizer::None, Normalizer::MinMax, Normalizer::L2Norm, Normalizer::ZScore]
-            .into_iter()
-            .find(|known| known.name().eq_ignore_ascii_case(name))
+        const ALL: [Normalizer; 5] = [
+            Normalizer::None,
+            Normalizer::MinMax,
+            Normalizer::L2Norm,
+            Normalizer::ZScore,
+            Normalizer::Calibrated,
+        ];
+        ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(name))
     }
 
     /// Scale and offset by which the scores of a list are normalized: `score * scale - offset`.
@@ -61,7 +70,8 @@ impl Normalizer {
         /// Below it a range or a norm counts as none.
         const EPSILON: f32 = 1e-6;
         let (offset, divisor) = match self {
-            Normalizer::None => (0.0, 1.0),
+            // Calibrated scores are mapped before they come here.
+            Normalizer::None | Normalizer::Calibrated => (0.0, 1.0),
             Normalizer::MinMax => {
                 let (min, max) =
                     scores.fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), s| (min.min(s), max.max(s)));

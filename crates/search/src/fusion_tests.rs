@@ -94,7 +94,7 @@ fn naive(method: Method, lists: &[TestList], doc: u32) -> f64 {
         let score = scores[index];
         let value = match (method, normalizer) {
             (Method::Rrf { rank_constant }, _) => 1.0 / (f64::from(rank_constant) + index as f64 + 1.0),
-            (Method::Linear, Normalizer::None) => score,
+            (Method::Linear, Normalizer::None | Normalizer::Calibrated) => score,
             (Method::Linear, Normalizer::MinMax) => {
                 let min = scores.iter().copied().fold(f64::MAX, f64::min);
                 let max = scores.iter().copied().fold(f64::MIN, f64::max);

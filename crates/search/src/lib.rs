@@ -7,12 +7,15 @@
 mod aggs;
 mod attribution;
 mod body;
+mod calibrate;
+mod calibration;
 mod checks;
 mod collapse;
 mod contexts;
 mod count;
 mod deadline;
 mod decimal;
+mod encoding;
 mod error;
 mod execute;
 mod explain;
@@ -68,8 +71,9 @@ pub use self::contexts::Contexts;
 use self::contexts::{Content, Scroll};
 pub use self::count::count;
 use self::deadline::Deadline;
+use self::encoding::{ModelTimings, encode_body};
 pub use self::error::{SearchError, Shard};
-use self::execute::{Outcome, Target, mappings};
+use self::execute::{Outcome, Target};
 pub use self::explain::explain_document;
 pub use self::fields::stored_values;
 pub use self::ordered::{Order, query_of_index};
@@ -309,31 +313,6 @@ fn note_slow(phase: Phase, targets: &[Target], outcome: &Outcome, began: Instant
     }
 }
 
-/// How long the models took, by id.
-type ModelTimings = Vec<(String, Timings)>;
-
-/// Encodes the texts of all queries of a search, by the mappings of what is searched; timed if it is profiled.
-fn encode_body(
-    service: &SearchService,
-    handles: &[impl Borrow<IndexHandle>],
-    targets: &[Target],
-    body: &mut SearchBody,
-    caller: &Caller,
-    cancel: &AtomicBool,
-) -> Result<ModelTimings, EngineError> {
-    let mut timings = body.profile.then(Vec::new);
-    let size = body.from + body.size;
-    let mappings = mappings(targets);
-    if let Some(fusion) = &mut body.fusion {
-        retriever::expand(fusion, &mappings, size)?;
-        retriever::bind_rerankers(fusion, &service.models)?;
-    }
-    let mut queries: Vec<&mut Query> = body.queries_mut().collect();
-    semantic::bind(service, &mappings, &mut queries, size, cancel)?;
-    encode(service, handles, &mappings, &mut queries, caller, cancel, timings.as_mut())?;
-    Ok(timings.unwrap_or_default())
-}
-
 /// Encodes the texts of a query: for jobs that select documents by query. `mappings` are those of the snapshots of the indices.
 ///
 /// # Errors
@@ -347,6 +326,44 @@ pub fn encode_query(
     cancel: &CancelFlag,
 ) -> Result<(), EngineError> {
     encode(service, handles, mappings, &mut [query], caller, cancel.flag(), None)
+}
+
+/// Reads the documents that queries name, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
+/// `mappings` are those that the indices are searched by, index by index: the model of a field may be another one a moment later.
+fn encode(
+    service: &SearchService,
+    handles: &[impl Borrow<IndexHandle>],
+    mappings: &[Arc<Mapping>],
+    queries: &mut [&mut Query],
+    caller: &Caller,
+    cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
+) -> Result<(), EngineError> {
+    let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
+    lookup::look_up(service, &searched, queries, caller)?;
+    semantic::bind(service, mappings, queries, body::DEFAULT_SIZE, cancel)?;
+    resolve::name_parts(&service.models, queries);
+    for used in resolve::model_uses(queries) {
+        for (handle, mapping) in searched.iter().zip(mappings) {
+            match handle.field_model(&used.field) {
+                Some(stored) if service.models.compares_with(&used.model_id, &stored) == Some(false) => {
+                    return Err(SearchError::ModelMismatch {
+                        shard: shard(service, handle),
+                        field: used.field,
+                        model: used.model_id,
+                        stored: service.models.name_of(&stored).unwrap_or(stored),
+                    }
+                    .into());
+                }
+                _ => {}
+            }
+            if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
+                let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
+                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
+            }
+        }
+    }
+    resolve::resolve(&*service.models, queries, cancel, timed)
 }
 
 /// Reads a `slice` section that divides by ids: which part, and of how many.
@@ -428,44 +445,6 @@ fn target(service: &SearchService, searched: &Searched) -> Target {
         counters: Arc::clone(&handle.counters),
         slow: SlowSearches::read(&settings),
     }
-}
-
-/// Reads the documents that queries name, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
-/// `mappings` are those that the indices are searched by, index by index: the model of a field may be another one a moment later.
-fn encode(
-    service: &SearchService,
-    handles: &[impl Borrow<IndexHandle>],
-    mappings: &[Arc<Mapping>],
-    queries: &mut [&mut Query],
-    caller: &Caller,
-    cancel: &AtomicBool,
-    timed: Option<&mut Vec<(String, Timings)>>,
-) -> Result<(), EngineError> {
-    let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
-    lookup::look_up(service, &searched, queries, caller)?;
-    semantic::bind(service, mappings, queries, body::DEFAULT_SIZE, cancel)?;
-    resolve::name_parts(&service.models, queries);
-    for used in resolve::model_uses(queries) {
-        for (handle, mapping) in searched.iter().zip(mappings) {
-            match handle.field_model(&used.field) {
-                Some(stored) if service.models.compares_with(&used.model_id, &stored) == Some(false) => {
-                    return Err(SearchError::ModelMismatch {
-                        shard: shard(service, handle),
-                        field: used.field,
-                        model: used.model_id,
-                        stored: service.models.name_of(&stored).unwrap_or(stored),
-                    }
-                    .into());
-                }
-                _ => {}
-            }
-            if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
-                let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
-                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
-            }
-        }
-    }
-    resolve::resolve(&*service.models, queries, cancel, timed)
 }
 
 /// An index that a search reads, and what of it.

@@ -13,7 +13,7 @@ use crate::stored::Stored;
 use super::checkpoint::{self, Architecture, Checkpoint};
 use super::decoder::Source;
 use super::sentence_transformers::{self, Modules, Prompts};
-use super::{ModelInfo, ModelKind, Prefixes, fingerprint, onnx, safetensors};
+use super::{Calibration, ModelInfo, ModelKind, Prefixes, calibration, fingerprint, onnx, safetensors};
 
 /// Most tokens of a text that are encoded, whatever a model could take.
 pub(super) const MAX_TOKENS: usize = 512;
@@ -155,6 +155,7 @@ pub(super) struct Layout {
     pub(super) max_tokens: usize,
     pub(super) arithmetic: Arithmetic,
     same_space_as: Vec<String>,
+    calibration: Option<Calibration>,
     prefixes: Prefixes,
     vocabulary_size: usize,
     files: Vec<PathBuf>,
@@ -299,6 +300,7 @@ impl Layout {
             max_tokens,
             arithmetic,
             same_space_as: said.same_space_as,
+            calibration: calibration::load(dir, kind)?,
             prefixes: prompts.prefixes(),
             vocabulary_size: vocabulary_size.unwrap_or(0),
             files,
@@ -330,6 +332,7 @@ impl Layout {
             max_tokens: self.max_tokens,
             dims: self.dims(),
             same_space_as: self.same_space_as.clone(),
+            calibration: self.calibration,
             prefixes: self.prefixes.clone(),
             recognised: self.recognised(),
         }

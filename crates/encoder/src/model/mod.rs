@@ -13,6 +13,7 @@ use crate::vocabulary::Vocabulary;
 
 mod basis;
 mod bert;
+mod calibration;
 mod checkpoint;
 mod classifier;
 mod decoder;
@@ -31,6 +32,7 @@ mod weights_table;
 
 #[cfg(test)]
 pub(crate) use bert::recognise;
+pub use calibration::Calibration;
 use layout::{ForwardPass, Layout, Pooling};
 pub use recognised::Recognised;
 use split::CutGraph;
@@ -81,7 +83,7 @@ pub struct Prefixes {
 }
 
 /// Facts about a model directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {
     /// What it makes of a text.
     pub kind: ModelKind,
@@ -99,6 +101,8 @@ pub struct ModelInfo {
     pub prefixes: Prefixes,
     /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
     pub same_space_as: Vec<String>,
+    /// What the scores of its vectors say about relevance, if that was fitted.
+    pub calibration: Option<Calibration>,
     /// Weights, architecture and pooling that the files of the model's directory were found to describe.
     pub recognised: Recognised,
 }

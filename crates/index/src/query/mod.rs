@@ -59,6 +59,7 @@ mod terms_set;
 mod text;
 mod text_search;
 mod top_docs;
+mod unit;
 mod value_range;
 mod weights;
 mod wildcard;

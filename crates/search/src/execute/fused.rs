@@ -9,6 +9,7 @@ use sparrow_index::query::sorted::{GroupId, SortValue};
 use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::Query;
 
+use super::calibrated::fuse_calibrated;
 use super::plain::{boosted, by_score};
 use super::{Hit, List, Outcome, Run, total, with_k};
 use crate::body::SearchBody;
@@ -288,6 +289,11 @@ impl Branch {
 
 /// Fuses lists as far as a window goes.
 fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<Key>> {
+    if fusion.is_calibrated() {
+        let hits: Vec<&[(Key, f32)]> =
+            inputs.iter().map(|branch| &branch.hits[..branch.hits.len().min(window)]).collect();
+        return fuse_calibrated(&fusion.inputs, &hits);
+    }
     let lists: Vec<Ranked<'_, Key>> = fusion
         .inputs
         .iter()
@@ -353,7 +359,7 @@ pub struct Key {
 
 impl Key {
     /// Position of its index in the list of targets.
-    pub(super) fn target(self) -> usize {
+    pub fn target(self) -> usize {
         self.target
     }
 

@@ -1,6 +1,7 @@
 //! Running a search over the indices it names: union of query and kNN, fusion, merging.
 
 mod aggregated;
+mod calibrated;
 mod fused;
 mod plain;
 mod reranked;

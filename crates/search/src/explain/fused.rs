@@ -38,6 +38,9 @@ fn fused(
     cancel: &AtomicBool,
 ) -> Result<Explanation, SearchError> {
     let key = Key::of(hit);
+    if fusion.is_calibrated() {
+        return calibrated(targets, fusion, branch, wanted, hit, cancel);
+    }
     if let (Some(rerank), [input], [list]) = (&fusion.rerank, &fusion.inputs[..], &branch.inputs[..]) {
         let longest = windows(fusion.window, wanted).last().copied().unwrap_or_default();
         let own = list.hits.iter().find(|(document, _)| *document == key).map_or(0.0, |(_, score)| *score);
@@ -49,18 +52,7 @@ fn fused(
         );
         return Ok(Explanation::of(hit.score, description, vec![inner]));
     }
-    let place = |input: &Branch, window: usize| {
-        input.hits.iter().take(window).position(|(document, _)| *document == key)
-    };
-    // The first of the windows read in which the document is.
-    let windows = windows(fusion.window, wanted);
-    let window = windows
-        .iter()
-        .copied()
-        .find(|window| branch.inputs.iter().any(|input| place(input, *window).is_some()))
-        .or_else(|| windows.last().copied())
-        .unwrap_or_default();
-    let longest = windows.last().copied().unwrap_or_default();
+    let (window, longest) = read(fusion, branch, wanted, &key);
     let mut details = Vec::with_capacity(branch.inputs.len());
     let (mut ranks, mut scores, mut weights) = (Vec::new(), Vec::new(), Vec::new());
     let mut sum = 0.0;
@@ -68,7 +60,7 @@ fn fused(
         let alias = name_of(&input.retriever).map(|name| format!(" [{name}]")).unwrap_or_default();
         let which = format!("at index [{number}]{alias}");
         weights.push(f32_text(input.weight));
-        let Some(index) = place(list, window) else {
+        let Some(index) = place(list, window, &key) else {
             let what = match fusion.method {
                 Method::Rrf { .. } => "rrf",
                 Method::Linear => "weighted",
@@ -145,6 +137,54 @@ fn fused(
         ),
     };
     Ok(Explanation::of(sum, description, details))
+}
+
+/// Where a document is in a list, as far as a window goes.
+fn place(list: &Branch, window: usize, key: &Key) -> Option<usize> {
+    list.hits.iter().take(window).position(|(document, _)| document == key)
+}
+
+/// The first of the windows that were read in which a document is, and the longest one.
+fn read(fusion: &Fusion, branch: &Branch, wanted: usize, key: &Key) -> (usize, usize) {
+    let windows = windows(fusion.window, wanted);
+    let longest = windows.last().copied().unwrap_or_default();
+    let window = windows
+        .into_iter()
+        .find(|window| branch.inputs.iter().any(|input| place(input, *window, key).is_some()))
+        .unwrap_or(longest);
+    (window, longest)
+}
+
+/// Explains a probability by those of the lists.
+fn calibrated(
+    targets: &[Target],
+    fusion: &Fusion,
+    branch: &Branch,
+    wanted: usize,
+    hit: &Hit,
+    cancel: &AtomicBool,
+) -> Result<Explanation, SearchError> {
+    let key = Key::of(hit);
+    let (window, longest) = read(fusion, branch, wanted, &key);
+    let mut details = Vec::with_capacity(branch.inputs.len());
+    for (number, (input, list)) in fusion.inputs.iter().zip(&branch.inputs).enumerate() {
+        // Nothing is known of a list that can hold no document.
+        let Some(map) = input.map(key.target()) else { continue };
+        let alias = name_of(&input.retriever).map(|name| format!(" [{name}]")).unwrap_or_default();
+        let which = format!("query at index [{number}]{alias} with weight [{}]", f32_text(input.weight));
+        let Some(index) = place(list, window, &key) else {
+            let value = map.of_absent();
+            let description = format!("calibrated score of a result not found in {which}");
+            details.push(Explanation::new(value, description));
+            continue;
+        };
+        let own = list.hits[index].1;
+        let description = format!("calibrated score in {which}, for original matching query with score:");
+        let source = source(targets, &input.retriever, list, longest, hit, own, cancel)?;
+        details.push(Explanation::of(map.of_score(own), description, vec![source]));
+    }
+    let description = "calibrated score, computed as the weighted mean of:";
+    Ok(Explanation::of(hit.score, description, details))
 }
 
 /// Why a document has its score in one list.

@@ -10,6 +10,7 @@ mod simplified;
 use sparrow_query::{BoolQuery, Query, QueryKind};
 
 use super::body::SearchBody;
+use super::calibration::Map;
 use super::fusion::{Method, Normalizer};
 use super::rescore::Rescore;
 use sparrow_query::dsl::KnnSearch;
@@ -105,12 +106,29 @@ pub struct Input {
     pub normalizer: Normalizer,
     /// Passes that score its first hits again.
     pub rescore: Vec<Rescore>,
+    /// Model that the clause names whose scores are calibrated, from before its text became a vector.
+    pub model: Option<String>,
+    /// Maps of its scores by index, once they are calibrated.
+    pub maps: Vec<Option<Map>>,
 }
 
 impl Input {
     /// A list that counts like any other.
     pub fn new(retriever: Retriever) -> Self {
-        Self { retriever, weight: 1.0, normalizer: Normalizer::None, rescore: Vec::new() }
+        Self {
+            retriever,
+            weight: 1.0,
+            normalizer: Normalizer::None,
+            rescore: Vec::new(),
+            model: None,
+            maps: Vec::new(),
+        }
+    }
+
+    /// The map of its scores for an index. An index in which the list can find nothing has that of another, for the sake of
+    /// what is absent; none if the list can find nothing anywhere.
+    pub fn map(&self, target: usize) -> Option<Map> {
+        self.maps.get(target).copied().flatten().or_else(|| self.maps.iter().copied().flatten().next())
     }
 }
 
@@ -189,6 +207,11 @@ impl Fusion {
             Method::Rrf { .. } => "rrf",
             Method::Linear => "linear",
         }
+    }
+
+    /// Whether it makes probabilities of the scores of its lists.
+    pub fn is_calibrated(&self) -> bool {
+        self.inputs.first().is_some_and(|input| input.normalizer == Normalizer::Calibrated)
     }
 
     /// The queries of all leaves, from left to right.

@@ -50,6 +50,14 @@ impl Simplified {
                 messages
                     .push(format!("[{kind}] [normalizer] cannot be provided when [retrievers] is specified"));
             }
+            let calibrated =
+                fusion.inputs.iter().filter(|input| input.normalizer == Normalizer::Calibrated).count();
+            if calibrated > 0 && calibrated < fusion.inputs.len() {
+                messages.push(format!(
+                    "[{kind}] the normalizer [calibrated] must be that of all [retrievers] or of none, as probabilities \
+                     have no common scale with other scores"
+                ));
+            }
         }
         messages
     }

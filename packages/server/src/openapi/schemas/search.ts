@@ -28,7 +28,10 @@ const inner = either(
   ref('Retriever'),
   object({ retriever: ref('Retriever'), weight: preset(num(), 1) }, ['retriever']),
 );
-const normalizer = one(['none', 'minmax', 'l2_norm', 'zscore'], 'brings the scores of the lists to one scale');
+const normalizer = one(
+  ['none', 'minmax', 'l2_norm', 'zscore', 'calibrated'],
+  'brings the scores of the lists to one scale; `calibrated` makes probabilities of relevance of them',
+);
 const shortForm = {
   query: text(
     'a question: the words of all fields and every kind of vector of the `semantic_text` fields are searched',

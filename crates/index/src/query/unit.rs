@@ -1,0 +1,86 @@
+//! How high the words of a query could score, to compare the scores of different queries.
+
+use super::analyzed::{Section, sections};
+use super::compile::Compiler;
+use super::error::QueryError;
+use super::fields::bm25_bound;
+use crate::snapshot::Snapshot;
+use sparrow_query::{MatchQuery, Query, QueryKind, ZeroTerms};
+
+impl Snapshot {
+    /// What a score by the words of a query is divided by to mean about the same for short and long queries, and in small and
+    /// large indexes: the geometric mean of the score that a document with all of its words stays below, however often it has
+    /// them (BM25's bound, words that no document has included), and of that bound for one word that no document has. Of
+    /// several fields, the highest of those that have any of the words counts; 0 if none has. `None` for a query that is more
+    /// than words in fields, with filters or without.
+    ///
+    /// # Errors
+    /// Those of the query's analysis, and of reading the index.
+    pub fn unit_of_words(&self, query: &Query) -> Result<Option<f32>, QueryError> {
+        Compiler::new(self, None).unit_of_words(query)
+    }
+}
+
+impl Compiler<'_> {
+    fn unit_of_words(&mut self, query: &Query) -> Result<Option<f32>, QueryError> {
+        let found = match &query.kind {
+            QueryKind::Match(clause) => self.unit_in_field(clause)?,
+            QueryKind::Lenient(inner) => self.unit_of_words(inner)?,
+            QueryKind::MultiMatch(clause) => match self.fields_of(clause) {
+                Some((queries, _)) => self.highest(&queries)?,
+                None => None,
+            },
+            QueryKind::DisMax { queries, .. } => self.highest(queries)?,
+            QueryKind::Bool(tree) if tree.should.is_empty() => match &tree.must[..] {
+                [one] => self.unit_of_words(one)?,
+                _ => None,
+            },
+            _ => None,
+        };
+        Ok(found.map(|score| score * query.boost))
+    }
+
+    fn highest(&mut self, queries: &[Query]) -> Result<Option<f32>, QueryError> {
+        let mut highest = 0.0f32;
+        for query in queries {
+            let Some(score) = self.unit_of_words(query)? else { return Ok(None) };
+            highest = highest.max(score);
+        }
+        Ok(Some(highest))
+    }
+
+    fn unit_in_field(&mut self, clause: &MatchQuery) -> Result<Option<f32>, QueryError> {
+        if clause.fuzziness.is_some() || clause.zero_terms_query != ZeroTerms::None {
+            return Ok(None);
+        }
+        // A number or a date in a field of such values scores 1.
+        let Some(terms) = self.string_terms(&clause.field) else { return Ok(Some(0.0)) };
+        let Some(statistics) = self.statistics(&terms, true)? else { return Ok(None) };
+        let (mut sum, mut is_known) = (0.0, false);
+        let mut bound = |compiler: &Self, values: &[String]| -> Result<f32, QueryError> {
+            let mut most = 0;
+            for value in values {
+                most = most.max(compiler.searcher().doc_freq(&terms.term(value))?);
+            }
+            is_known |= most > 0;
+            Ok(bm25_bound(statistics, most))
+        };
+        for section in sections(self.analyze(&terms, &clause.text, clause.analyzer.as_deref(), "match")?)? {
+            sum += match section {
+                Section::Terms { terms, .. } => bound(self, &terms)?,
+                Section::Paths(paths) => {
+                    let mut highest = 0.0f32;
+                    for path in &paths {
+                        let mut of_path = 0.0;
+                        for word in path {
+                            of_path += bound(self, std::slice::from_ref(word))?;
+                        }
+                        highest = highest.max(of_path);
+                    }
+                    highest
+                }
+            };
+        }
+        Ok(Some(if is_known { (sum * bm25_bound(statistics, 0)).sqrt() } else { 0.0 }))
+    }
+}
