@@ -1,13 +1,13 @@
 // `npm test`: sets up, runs the Rust and the TypeScript tests and the benchmarks' own checks, and closes with one line that sums
 // them all. Options: --slow also runs what takes minutes; --rust, --ts or --bench only one of the three; the rest goes to vitest.
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import process from 'node:process';
 
 import { Counts } from './lib/counts.mjs';
 import { at, onnxRuntimeLibrary } from './lib/paths.mjs';
 import { main, run, tool } from './lib/process.mjs';
 import { cargoEnvironment, hostTriple, setUp } from './lib/setup.mjs';
-import { MINUTES, StuckTests } from './lib/stuck-tests.mjs';
+import { MINUTES, StuckTests, killChildren } from './lib/stuck-tests.mjs';
 
 const REPORT = at('node_modules', '.sparrow-vitest.json');
 const BENCH_REPORT = at('node_modules', '.sparrow-bench.json');
@@ -33,11 +33,13 @@ async function runRust(counts, slow, env) {
   console.log('sparrow: Rust tests');
   const before = counts.failed;
   let cargo;
-  const stuck = new StuckTests((name) => {
-    counts.add(0, 1);
-    counts.failures.push(`${name}: has not ended ${MINUTES + 1} minutes after it began`);
-    // Cargo goes on with the next one when a test binary is gone.
-    spawnSync('pkill', ['-KILL', '-P', String(cargo.pid)]);
+  const stuck = new StuckTests((names) => {
+    counts.add(0, names.length);
+    for (const name of names) counts.failures.push(`${name}: has not ended ${MINUTES + 1} minutes after it began`);
+    // Cargo goes on with the next test binary when one is gone.
+    if (killChildren(cargo.pid)) return;
+    console.log(`\nfailed: ${counts.failures.join('\n\nfailed: ')}\n\n${counts}`);
+    process.exit(1);
   });
   const args = ['test', '--workspace', '--release', '--locked', '--no-fail-fast', '--target', hostTriple()];
   const code = await run('cargo', slow ? [...args, '--', '--include-ignored'] : args, {

@@ -1,8 +1,11 @@
 // What `npm test` says at its end: every failure by name, since whoever sees only the end of its output has nothing else.
+import { spawn } from 'node:child_process';
+import process from 'node:process';
+
 import { expect, test, vi } from 'vitest';
 
 import { Counts } from '../../scripts/lib/counts.mjs';
-import { MINUTES, StuckTests } from '../../scripts/lib/stuck-tests.mjs';
+import { MINUTES, StuckTests, killChildren } from '../../scripts/lib/stuck-tests.mjs';
 
 test('failing Rust tests are named with what they printed, over several binaries', () => {
   const counts = new Counts();
@@ -57,19 +60,33 @@ test('failing TypeScript tests and files that cannot be loaded are named, long m
   expect(counts.failures[1]).toMatch(/^b\.test\.ts: x does y\nline 0\n[^]*\(71 more lines\)$/);
 });
 
-test('a Rust test that never ends is told by name, one that is only slow is not', () => {
+test('Rust tests that never end are told by name, those that are only slow are not', () => {
   vi.useFakeTimers();
   try {
-    const ended: string[] = [];
-    const stuck = new StuckTests((name: string) => void ended.push(name));
-    stuck.readCargoLine('test m::of_the_binary_before has been running for over 60 seconds');
+    const ended: string[][] = [];
+    const stuck = new StuckTests((names: string[]) => void ended.push(names));
+    const slow = (name: string) => {
+      stuck.readCargoLine(`test ${name} has been running for over 60 seconds`);
+    };
+    slow('m::of_the_binary_before');
     stuck.readCargoLine('     Running unittests src/lib.rs (target/release/deps/next)');
-    stuck.readCargoLine('test m::slow has been running for over 60 seconds');
-    stuck.readCargoLine('test m::hangs has been running for over 60 seconds');
+    ['m::slow', 'm::panics', 'm::hangs', 'm::hangs_too'].forEach(slow);
     stuck.readCargoLine('test m::slow ... ok');
-    vi.advanceTimersByTime(MINUTES * 60_000);
-    expect(ended).toEqual(['m::hangs']);
+    stuck.readCargoLine('test m::panics - should panic ... ok');
+    vi.advanceTimersByTime(MINUTES * 60_000 * 2);
+    expect(ended, 'once').toEqual([['m::hangs', 'm::hangs_too']]);
   } finally {
     vi.useRealTimers();
   }
+});
+
+test.skipIf(process.platform === 'win32')('what a process has started is killed, and it goes on', async () => {
+  const shell = spawn('sh', ['-c', 'sleep 60; echo "it goes on"'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  shell.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const closed = new Promise((resolve) => shell.once('close', resolve));
+  await expect.poll(() => killChildren(shell.pid)).toBe(true);
+  await closed;
+  expect(said).toBe('it goes on\n');
+  expect(killChildren(shell.pid), 'there is nothing left').toBe(false);
 });
