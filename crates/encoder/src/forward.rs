@@ -59,15 +59,14 @@ impl Forward {
                 Err(EncoderError::Runtime { phase: "infer", reason: "no model".into() })
             }
             (Engine::Onnx(session), _) => {
-                let texts: Vec<&[u32]> = texts.iter().map(|text| text.ids).collect();
-                let batch = Batch::new(&texts);
+                let batch = Batch::new(texts);
                 session.run(&batch, |shape, values| {
                     // Padding comes last in each text: its rows are simply not looked at.
                     let columns = batch.columns();
                     let rows: Vec<Range<usize>> = texts
                         .iter()
                         .enumerate()
-                        .map(|(row, ids)| row * columns..row * columns + ids.len())
+                        .map(|(row, text)| row * columns..row * columns + text.ids.len())
                         .collect();
                     finish(&model.plan, shape, values, &rows, columns, threads)
                 })?
@@ -101,8 +100,7 @@ impl Forward {
                 Err(EncoderError::Runtime { phase: "infer", reason: "no model".into() })
             }
             (Engine::Onnx(session), _) => {
-                let texts = [ids];
-                let batch = Batch::new(&texts);
+                let batch = Batch::new(&[ids.into()]);
                 session.run(&batch, |shape, values| {
                     let all = 0..ids.len();
                     let rows = std::slice::from_ref(&all);
@@ -154,8 +152,10 @@ fn finish(
 ) -> Result<Vec<Vector>, EncoderError> {
     let wrong_shape =
         || EncoderError::Runtime { phase: "infer", reason: format!("output has the shape {shape:?}") };
-    let per_token =
-        !matches!(plan, Plan::SparsePooled { .. } | Plan::Dense { pooling: DensePooling::Done, .. });
+    let per_token = !matches!(
+        plan,
+        Plan::SparsePooled { .. } | Plan::Scored | Plan::Dense { pooling: DensePooling::Done, .. }
+    );
     let shape_is: Vec<usize> = shape.iter().filter_map(|size| usize::try_from(*size).ok()).collect();
     let width = match shape_is[..] {
         [texts, tokens, width] if per_token && texts == rows.len() && tokens == columns => width,
@@ -165,7 +165,9 @@ fn finish(
     if width == 0 || values.len() != shape_is.iter().product::<usize>() {
         return Err(wrong_shape());
     }
-    if matches!(plan, Plan::FusedSparse { head, .. } if width != head.dims()) {
+    if matches!(plan, Plan::FusedSparse { head, .. } if width != head.dims())
+        || matches!(plan, Plan::Scored if width != 1)
+    {
         return Err(wrong_shape());
     }
     pool(plan, width, values, rows, threads)
@@ -195,13 +197,8 @@ fn pool(
             .chunks_exact(width)
             .map(|logits| sparse(max_over_tokens(logits, width), |logit| activation.weight(logit)))
             .collect()),
-        Plan::Score { scorer } => rows
-            .iter()
-            .map(|range| match scorer.score(slice(range), width) {
-                score if score.is_finite() => Ok(Vector::Dense([score].into())),
-                _ => Err(EncoderError::Runtime { phase: "infer", reason: "a score is not finite".into() }),
-            })
-            .collect(),
+        Plan::Score { scorer } => rows.iter().map(|range| score(scorer.score(slice(range), width))).collect(),
+        Plan::Scored => values.iter().map(|value| score(*value)).collect(),
         Plan::Dense { pooling: DensePooling::Done, dims, normalize } => {
             Ok(values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *dims, *normalize)).collect())
         }
@@ -222,6 +219,15 @@ fn pool(
 
 fn sparse(logits: Vec<(u32, f32)>, weight: impl Fn(f32) -> f32) -> Vector {
     Vector::Sparse(logits.into_iter().map(|(term, logit)| (term, weight(logit))).collect())
+}
+
+/// The vector that a score is kept as.
+fn score(score: f32) -> Result<Vector, EncoderError> {
+    if score.is_finite() {
+        Ok(Vector::Dense([score].into()))
+    } else {
+        Err(EncoderError::Runtime { phase: "infer", reason: "a score is not finite".into() })
+    }
 }
 
 fn dense(mut vector: Vec<f32>, dims: usize, unit_length: bool) -> Vector {
@@ -263,5 +269,18 @@ mod tests {
             let rows = std::slice::from_ref(&(0..2));
             assert!(finish(&plan, shape, &[0.0; 4], rows, 2, 1).is_err(), "{shape:?}");
         }
+    }
+
+    #[test]
+    fn a_score_is_one_number_for_each_text() {
+        let finish = |shape: &[i64], values: &[f32]| {
+            finish(&Plan::Scored, shape, values, &[0..2, 2..3], 2, 1).map_err(|error| error.to_string())
+        };
+        let scores = [1.5, -2.0].map(|score| Vector::Dense([score].into()));
+        assert_eq!(finish(&[2, 1], &[1.5, -2.0]).unwrap(), scores);
+        for (shape, values) in [(&[2, 2][..], &[1.0; 4][..]), (&[2], &[1.0; 2]), (&[2, 2, 1], &[1.0; 4])] {
+            assert!(finish(shape, values).unwrap_err().contains(&format!("the shape {shape:?}")));
+        }
+        assert!(finish(&[2, 1], &[1.0, f32::NAN]).unwrap_err().contains("not finite"));
     }
 }

@@ -10,6 +10,7 @@ use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session};
 use ort::value::{Tensor, TensorElementType, ValueType};
 use parking_lot::Mutex;
 
+use crate::bert::Sequence;
 use crate::error::EncoderError;
 use crate::model::GraphSource;
 
@@ -72,7 +73,7 @@ fn environment() -> Result<&'static Environment, EncoderError> {
 enum Role {
     Ids,
     Mask,
-    /// Zeros: one sentence.
+    /// Zeros for a single text or a question, ones for the text that is read together with the question.
     TokenTypes,
 }
 
@@ -89,25 +90,29 @@ struct Input {
 pub(crate) struct Batch {
     ids: Vec<i64>,
     mask: Vec<i64>,
+    types: Vec<i64>,
     rows: usize,
     columns: usize,
 }
 
 impl Batch {
     /// Pads texts with 0, which the mask hides.
-    pub(crate) fn new(texts: &[&[u32]]) -> Self {
+    pub(crate) fn new(texts: &[Sequence<'_>]) -> Self {
         let rows = texts.len();
-        let columns = texts.iter().map(|ids| ids.len()).max().unwrap_or(0);
+        let columns = texts.iter().map(|text| text.ids.len()).max().unwrap_or(0);
         let mut ids = vec![0i64; rows * columns];
         let mut mask = vec![0i64; rows * columns];
+        let mut types = vec![0i64; rows * columns];
         for (row, text) in texts.iter().enumerate() {
             let start = row * columns;
-            for (slot, id) in ids[start..].iter_mut().zip(*text) {
+            let end = start + text.ids.len();
+            for (slot, id) in ids[start..end].iter_mut().zip(text.ids) {
                 *slot = i64::from(*id);
             }
-            mask[start..start + text.len()].fill(1);
+            mask[start..end].fill(1);
+            types[start + text.second..end].fill(1);
         }
-        Self { ids, mask, rows, columns }
+        Self { ids, mask, types, rows, columns }
     }
 
     /// Length of a padded text.
@@ -194,7 +199,7 @@ impl OnnxSession {
             let values = match input.role {
                 Role::Ids => batch.ids.clone(),
                 Role::Mask => batch.mask.clone(),
-                Role::TokenTypes => vec![0; batch.ids.len()],
+                Role::TokenTypes => batch.types.clone(),
             };
             let value = if input.narrow {
                 let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
@@ -237,13 +242,37 @@ fn options(environment: &Environment, threads: usize) -> Result<SessionBuilder, 
 
 #[cfg(test)]
 mod tests {
-    use super::Batch;
+    use std::path::Path;
+
+    use super::{Batch, NOT_INSTALLED};
+    use crate::bert::Sequence;
+    use crate::{Deployment, DeploymentOptions, EncoderError, Model};
 
     #[test]
     fn batches_are_padded_and_masked() {
-        let batch = Batch::new(&[&[5, 6, 7], &[8], &[]]);
+        let batch = Batch::new(&[Sequence { ids: &[5, 6, 7], second: 1 }, [8][..].into(), [][..].into()]);
         assert_eq!((batch.rows, batch.columns()), (3, 3));
         assert_eq!(batch.ids, [5, 6, 7, 8, 0, 0, 0, 0, 0]);
         assert_eq!(batch.mask, [1, 1, 1, 1, 0, 0, 0, 0, 0]);
+        assert_eq!(batch.types, [0, 1, 1, 0, 0, 0, 0, 0, 0]);
+    }
+
+    /// No test of this process says where the library is.
+    #[test]
+    fn a_graph_without_the_library_is_loaded_but_not_started() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let options = DeploymentOptions {
+            allocations: 1,
+            threads_per_allocation: 1,
+            queue_capacity: 1,
+            cache_bytes: 0,
+        };
+        for name in ["cross-graph", "plain-mlm"] {
+            let model = Model::load(&fixtures.join(name)).unwrap();
+            match Deployment::start(model, options.clone()) {
+                Err(EncoderError::RuntimeUnavailable { reason, .. }) => assert_eq!(reason, NOT_INSTALLED),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }

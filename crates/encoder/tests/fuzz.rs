@@ -7,7 +7,7 @@ use serde_json::Value;
 use sparrow_encoder::Model;
 use sparrow_fuzzing::{Campaign, Random, mutated, mutated_json};
 
-const FIXTURES: [&str; 5] = ["dense-cls", "dense-pooled", "doc-only", "plain-mlm", "tied-mlm"];
+const FIXTURES: [&str; 6] = ["cross-graph", "dense-cls", "dense-pooled", "doc-only", "plain-mlm", "tied-mlm"];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("fixtures").join(name)

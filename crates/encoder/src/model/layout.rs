@@ -220,17 +220,16 @@ impl Layout {
                 "no such file, and the model encodes documents only",
             ));
         }
-        if kind == Kind::CrossEncoder && matches!(forward, ForwardPass::Graph { .. }) {
-            return Err(unsupported(
-                "a cross-encoder is computed from model.safetensors of a known architecture, not from a graph".into(),
-            ));
-        }
-        let pooling = match said.pooling {
-            _ if kind == Kind::CrossEncoder => Pooling::Classifier,
-            Some(pooling) => pooling,
-            None if pooled => Pooling::Done,
-            None if kind != Kind::Dense => Pooling::Splade,
-            None => sentence_transformers::dense_pooling(dir, &mut files)?,
+        let pooling = match (said.pooling, &forward) {
+            (_, ForwardPass::Checkpoint(_)) if kind == Kind::CrossEncoder => Pooling::Classifier,
+            (_, ForwardPass::Graph { output, .. }) if kind == Kind::CrossEncoder => {
+                gives_scores(output, &shape).map_err(unsupported)?;
+                Pooling::Done
+            }
+            (Some(pooling), _) => pooling,
+            (None, _) if pooled => Pooling::Done,
+            (None, _) if kind != Kind::Dense => Pooling::Splade,
+            (None, _) => sentence_transformers::dense_pooling(dir, &mut files)?,
         };
         if let (ForwardPass::Checkpoint(_), Some(modules), Kind::Dense) = (&forward, &modules, kind)
             && let Some(foreign) = modules.foreign()
@@ -428,6 +427,27 @@ fn find_forward_pass(
     files.push(onnx.clone());
     files.extend(external_data(&onnx));
     Ok((ForwardPass::Graph { onnx, output }, shape))
+}
+
+/// Whether the output of a graph can be one number for each text. A size that the graph does not say is found out when it runs.
+///
+/// # Errors
+/// What it is instead.
+fn gives_scores(output: &str, shape: &[Option<usize>]) -> Result<(), String> {
+    match shape {
+        [] | [_, None | Some(1)] => Ok(()),
+        [_, Some(labels)] => {
+            Err(format!("its graph gives [{labels}] labels; a cross-encoder that ranks texts has one"))
+        }
+        _ => {
+            let sizes: Vec<String> =
+                shape.iter().map(|size| size.map_or("?".into(), |size| size.to_string())).collect();
+            Err(format!(
+                "output [{output}] of its graph has the shape [{}]; a cross-encoder that ranks texts gives [texts, 1]",
+                sizes.join(", ")
+            ))
+        }
+    }
 }
 
 /// What matters in `config.json`; nothing, where there is none.

@@ -127,6 +127,8 @@ pub(crate) enum Plan {
     Dense { pooling: DensePooling, dims: usize, normalize: bool },
     /// The hidden states of a question and a text to one number.
     Score { scorer: Box<Scorer> },
+    /// `[texts, 1]`: the graph makes the number itself.
+    Scored,
 }
 
 /// How the vectors of a text's tokens become one.
@@ -201,6 +203,7 @@ impl Model {
                 None => Plan::SparseLogits { activation },
             },
             Pooling::Done if layout.is_sparse() => Plan::SparsePooled { activation },
+            Pooling::Done if layout.is_cross_encoder() => Plan::Scored,
             Pooling::Done => dense(DensePooling::Done),
             Pooling::Mean => dense(DensePooling::Mean),
             Pooling::Cls => dense(DensePooling::First),

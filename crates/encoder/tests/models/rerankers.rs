@@ -1,5 +1,5 @@
 //! Cross-encoders as Transformers saves them: their scores are those that Transformers computes
-//! (`tests/fixtures/make_checkpoints.py`).
+//! (`tests/fixtures/make_checkpoints.py`). Those that are only a graph have the scores of numpy (`tests/fixtures/make_models.py`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sparrow_encoder::{EncoderError, Model, ModelKind};
 
 use crate::checkpoints::{changed, refused};
-use crate::common::start;
+use crate::common::{runtime, start};
 use crate::exports::fixtures;
 
 #[derive(Deserialize)]
@@ -21,17 +21,19 @@ struct Case {
 }
 
 fn expected(name: &str) -> Vec<Case> {
-    let all = std::fs::read(fixtures().join("expected-checkpoints.json")).unwrap();
-    let mut all: BTreeMap<String, Value> = serde_json::from_slice(&all).unwrap();
-    serde_json::from_value(all.remove(name).unwrap()).unwrap()
+    let read = |file: &str| -> BTreeMap<String, Value> {
+        serde_json::from_slice(&std::fs::read(fixtures().join(file)).unwrap()).unwrap()
+    };
+    let mut all = ["expected.json", "expected-checkpoints.json"].into_iter().flat_map(read);
+    serde_json::from_value(all.find(|(key, _)| key == name).unwrap().1).unwrap()
 }
 
 /// Scores each pair alone, and the texts of one question in a batch.
 #[track_caller]
-fn check(name: &str) {
+fn check(name: &str, native: bool) {
     let model = Model::load(&fixtures().join(name)).unwrap();
     assert_eq!(model.info().kind, ModelKind::CrossEncoder);
-    assert!(model.is_native());
+    assert_eq!(model.is_native(), native);
     assert_eq!((model.info().max_tokens, model.info().dims), (16, None));
     let deployment = start(model, |_| {});
     let cases = expected(name);
@@ -45,28 +47,85 @@ fn check(name: &str) {
         assert_eq!(found.token_count, *token_count, "{name}, {question:?}, {text:?}");
         let texts: Vec<&str> = cases.iter().map(|case| case.text.as_str()).collect();
         let batch = deployment.score(question, &texts, None, None).unwrap();
-        assert!(batch.iter().any(|other| (other.score - score).abs() < 1e-5), "{name}, {question:?}");
+        let own = texts.iter().position(|other| other == text).unwrap();
+        assert!((batch[own].score - score).abs() < 1e-5, "{name}, {question:?}");
     }
 }
 
 #[test]
 fn bert_with_types_and_a_pooler() {
-    check("cross-bert");
+    check("cross-bert", true);
 }
 
 #[test]
 fn distilbert_without_types() {
-    check("cross-distilbert");
+    check("cross-distilbert", true);
 }
 
 #[test]
 fn xlm_roberta_with_a_head_of_two_layers() {
-    check("cross-xlmr");
+    check("cross-xlmr", true);
 }
 
 #[test]
 fn modernbert_with_the_mean_over_tokens_and_a_normalised_head() {
-    check("cross-modernbert");
+    check("cross-modernbert", true);
+}
+
+#[test]
+fn a_graph_with_types() {
+    runtime();
+    check("cross-graph", false);
+}
+
+#[test]
+fn a_graph_without_types() {
+    runtime();
+    check("cross-graph-untyped", false);
+}
+
+/// The texts of one question are one batch, in which the short ones are padded.
+#[test]
+fn texts_of_all_lengths_score_in_a_batch_as_alone() {
+    runtime();
+    let lengths = [0, 1, 2, 5, 9, 30];
+    let texts: Vec<String> = lengths.iter().map(|words| "green old coin ".repeat(*words)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    for name in ["cross-graph", "cross-graph-untyped"] {
+        let deployment = start(Model::load(&fixtures().join(name)).unwrap(), |_| {});
+        let batch = deployment.score("red stamps", &texts, None, None).unwrap();
+        for (text, in_batch) in texts.iter().zip(batch) {
+            let alone = deployment.score("red stamps", &[text], None, None).unwrap()[0];
+            assert!((alone.score - in_batch.score).abs() < 1e-6, "{name}, {text:?}");
+            assert_eq!(alone.token_count, in_batch.token_count);
+        }
+    }
+}
+
+/// Either text may be the question: that is what the types and the order say.
+#[test]
+fn a_graph_tells_the_question_from_the_text() {
+    runtime();
+    for name in ["cross-graph", "cross-graph-untyped"] {
+        let deployment = start(Model::load(&fixtures().join(name)).unwrap(), |_| {});
+        let score =
+            |question: &str, text: &str| deployment.score(question, &[text], None, None).unwrap()[0].score;
+        assert!((score("red", "blue coin") - score("blue coin", "red")).abs() > 1e-3, "{name}");
+    }
+}
+
+#[test]
+fn a_graph_that_gives_something_else_is_refused_with_what_it_gives() {
+    let labels = Model::load(&fixtures().join("cross-graph-labels")).unwrap_err().to_string();
+    assert!(
+        labels.contains("its graph gives [2] labels; a cross-encoder that ranks texts has one"),
+        "{labels}"
+    );
+    let classifier = |json: &mut Value| json["architectures"] = json!(["BertForSequenceClassification"]);
+    refused(
+        &changed("plain-mlm", "config.json", classifier),
+        "output [logits] of its graph has the shape [?, ?, 13]; a cross-encoder that ranks texts gives [texts, 1]",
+    );
 }
 
 #[test]
@@ -127,5 +186,5 @@ fn what_is_no_cross_encoder_is_refused_by_name() {
     let graph = changed("dense-pooled", "config.json", |json| {
         json["architectures"] = json!(["BertForSequenceClassification"])
     });
-    refused(&graph, "a cross-encoder is computed from model.safetensors");
+    refused(&graph, "its graph gives [6] labels");
 }
