@@ -307,3 +307,31 @@ describe('the endpoint', () => {
     expect(answer.text).toContain('makes a sparse and a dense vector of each text, but one vector is needed here');
   });
 });
+
+describe('several models in one search', () => {
+  it('may be one deployment by several names, whose queue has a single place', async () => {
+    const settings = 'deployment_id=narrow&queue_capacity=1&cache_size=0b&wait_for=started';
+    await done('POST', `/_ml/trained_models/.sparse_encoder_model_2/deployment/_start?${settings}`);
+    await done('PUT', '/narrow', {
+      mappings: { properties: { t: { type: 'sparse_vector' }, d: { type: 'dense_vector', dims: 384 } } },
+    });
+    for (const id of ['narrow-1', 'narrow-2'])
+      await done('PUT', `/_inference/sparse_embedding/${id}`, {
+        service: 'elasticsearch',
+        service_settings: { deployment_id: 'narrow' },
+      });
+    const sparse = (id: string, query: string) => ({ sparse_vector: { field: 't', inference_id: id, query } });
+    const dense = {
+      knn: {
+        ...{ field: 'd', k: 3, num_candidates: 10 },
+        query_vector_builder: { text_embedding: { model_id: '.all-minilm-l6-v2', model_text: 'the sea' } },
+      },
+    };
+    const should = [sparse('narrow-1', 'one'), dense, sparse('narrow-2', 'two'), sparse('narrow', 'three')];
+    for (let round = 0; round < 10; round += 1) await search('narrow', { query: { bool: { should } } });
+    const { trained_model_stats: stats } = await done('GET', '/_ml/trained_models/.sparse_encoder_model_2/_stats');
+    const narrow = stats.find((of: any) => of.deployment_stats?.deployment_id === 'narrow');
+    expect(narrow.deployment_stats).toMatchObject({ rejected_execution_count: 0 });
+    await done('POST', '/_ml/trained_models/narrow/deployment/_stop?force=true');
+  });
+});

@@ -23,7 +23,7 @@ mod transfer;
 mod upload;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -455,19 +455,28 @@ impl TextEncoder for Models {
             queries.iter().map(|(model_id, _)| self.encoding(model_id)).collect::<Result<Vec<_>, _>>()?;
         let failed = |at: usize| move |error| ModelError::from_encoder(queries[at].0, error);
         waiting(|| {
-            let mut begun = Vec::with_capacity(queries.len());
-            for (at, ((_, texts), running)) in queries.iter().zip(&running).enumerate() {
-                let prefixed = running.model.prefixed(texts, true);
+            let mut results = Vec::with_capacity(queries.len());
+            let mut begun: VecDeque<BegunQueries<'_>> = VecDeque::new();
+            for (at, ((_, texts), of_list)) in queries.iter().zip(&running).enumerate() {
+                // Names of one deployment wait for each other: their texts would take each other's places in its queue, and those that
+                // are the same would not be found in its cache.
+                let waits = running[results.len()..at].iter().any(|other| Arc::ptr_eq(other, of_list));
+                while waits && let Some(earlier) = begun.pop_front() {
+                    results.push(earlier.finish().map_err(failed(results.len()))?);
+                }
+                let prefixed = of_list.model.prefixed(texts, true);
                 let prefixed: Option<Vec<&str>> =
                     prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
                 let texts = prefixed.as_deref().unwrap_or(texts);
                 // With a single core, a worker would only take it from this thread.
                 let here = at + 1 == queries.len() || self.cores() == 1;
-                let deployment = &running.deployment;
-                begun.push(deployment.begin_queries(texts, cancel, timed, here).map_err(failed(at))?);
+                let deployment = &of_list.deployment;
+                begun.push_back(deployment.begin_queries(texts, cancel, timed, here).map_err(failed(at))?);
             }
-            let finish = |(at, begun): (usize, BegunQueries<'_>)| begun.finish().map_err(failed(at));
-            begun.into_iter().enumerate().map(finish).collect()
+            for last in begun {
+                results.push(last.finish().map_err(failed(results.len()))?);
+            }
+            Ok(results)
         })
     }
 
