@@ -46,6 +46,14 @@ beforeAll(async () => {
   });
   const bulk = lines(some.flatMap(({ _id, gloss }) => [{ index: { _id } }, { gloss }]));
   expect((await server.request('POST', '/glosses/_bulk?refresh=true', bulk)).body.errors).toBe(false);
+  // Words find the right meaning, and vectors the one whose definition it has instead.
+  await server.request('PUT', '/mixed-up', {
+    mappings: { properties: { words: { type: 'text' }, gloss: semantic } },
+  });
+  const mixedUp = lines(
+    some.flatMap(({ _id, words }, at) => [{ index: { _id } }, { words, gloss: some[(at + 1) % some.length]?.gloss }]),
+  );
+  expect((await server.request('POST', '/mixed-up/_bulk?refresh=true', mixedUp)).body.errors).toBe(false);
   await server.request('PUT', '/plain/_doc/1?refresh=true', { gloss: 'a word' });
 });
 afterAll(async () => {
@@ -86,9 +94,17 @@ describe('--tune', () => {
     expect(interval[1]).toBeGreaterThanOrEqual(difference);
     expect(tuning.best.nDCG_on_all_queries).toBeGreaterThanOrEqual(held);
     expect(tuning.best.trainings).toBe(50);
-    if (tuning.recommended === 'defaults') expect(tuning.reason).toMatch(/^(?:best|uncertain|worse)$/);
     const body = JSON.parse(JSON.stringify(tuning.body).replaceAll('QUESTION', 'a large animal'));
     expect((await server.request('POST', '/glosses/_search', body)).status).toBe(200);
+  });
+
+  it('asks the server again with the weights that it recommends', async () => {
+    const { code, stdout } = await run(collection, '--index', 'mixed-up', '--tune', '--json');
+    expect(code).toBe(0);
+    const { tuning } = JSON.parse(stdout);
+    expect(tuning).toMatchObject({ recommended: 'tuned', body_measured: tuning.best.nDCG_on_all_queries });
+    expect(tuning.body_measured).toBeGreaterThan(tuning.defaults['nDCG@10'] + 0.05);
+    expect(tuning.body.retriever).not.toHaveProperty('rrf.query');
   });
 
   it('says in a few lines what to do', async () => {
@@ -105,11 +121,14 @@ describe('--tune', () => {
     expect(stdout).toMatch(/\n(?:The gain|Keep the defaults).*\n\{"retriever":.*QUESTION.*\}\n$/);
   });
 
-  it('keeps the defaults where there are too few judged queries, and says how many it takes', async () => {
-    const { stdout } = await run(collection, '--index', 'glosses', '--tune', '--queries', '7');
-    expect(stdout).toMatch(
-      /\nKeep the defaults: too few judged queries \(7\)\. At least 30 are needed; about [\d,]+ would tell a gain of 0\.\d{4} from chance\.\n\{"retriever":\{"rrf":\{"query":"QUESTION"\}\}\}\n$/,
-    );
+  it.each([
+    ['mixed-up', String.raw`; with about [\d,]+, a gain of 0\.\d{4} would probably show \(4 of 5\)`],
+    // Here the defaults are the best setting.
+    ['glosses', ''],
+  ])('keeps the defaults where there are too few judged queries, in [%s]', async (index, more) => {
+    const { stdout } = await run(collection, '--index', index, '--tune', '--queries', '7');
+    const sentence = String.raw`Keep the defaults: too few judged queries \(7\)\. At least 30 are needed${more}\.`;
+    expect(stdout).toMatch(new RegExp(String.raw`\n${sentence}\n\{"retriever":\{"rrf":\{"query":"QUESTION"\}\}\}\n$`));
   });
 
   it('loads the corpus of the folder where no index is named, and removes it again', async () => {
@@ -130,7 +149,7 @@ describe('says what to do', () => {
   it.each([
     [
       ['--index', 'nowhere'],
-      'no such index [nowhere]; the indices are glosses, plain; make it with `sparrow import FILE',
+      'no such index [nowhere]; the indices are glosses, mixed-up, plain; make it with `sparrow import FILE',
     ],
     [['--index', 'plain', '--tune'], '[plain] has no semantic_text field with documents: there is nothing to fuse;'],
   ])('with %j', async (args, sentence) => {
@@ -155,11 +174,60 @@ describe('says what to do', () => {
   it('where a line of the queries is none', async () => {
     const broken = join(folder, 'broken');
     await mkdir(broken);
-    await writeFile(join(broken, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n1\ta\t1\n');
+    await writeFile(join(broken, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n0\ta\t1\n1\ta\t1\n');
     for (const line of ['{"_id": "1", "text"', 'null', '{"_id": 1, "text": "animal"}', '{"_id": "1"}']) {
       await writeFile(join(broken, 'queries.jsonl'), `${lines([{ _id: '0', text: 'animal' }])}${line}\n`);
       const { code, stderr } = await run(broken, '--index', 'glosses');
-      expect([code, stderr]).toEqual([1, expect.stringContaining('line 2 of queries.jsonl is no JSON object with')]);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining('line 2 of queries.jsonl is not a JSON object in which'),
+      ]);
+      // Lines after the queries that are wanted are not read.
+      expect((await run(broken, '--index', 'glosses', '--queries', '1')).code).toBe(0);
+    }
+  });
+
+  it('where a query comes twice', async () => {
+    const twice = join(folder, 'twice');
+    await mkdir(twice);
+    await writeFile(join(twice, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n1\ta\t1\n');
+    const [other, animal] = [
+      { _id: '2', text: 'plant' },
+      { _id: '1', text: 'animal' },
+    ];
+    await writeFile(join(twice, 'queries.jsonl'), lines([animal, other, animal]));
+    const { code, stderr } = await run(twice, '--index', 'glosses');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('line 3 of queries.jsonl repeats the _id 1')]);
+  });
+
+  it.each([[['--tune']], [[]]])('with %j, where loading fails, and removes the index', async (options) => {
+    const half = join(folder, `half${options.join('')}`);
+    await mkdir(half);
+    await writeFile(join(half, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n1\ta\t1\n');
+    await writeFile(join(half, 'queries.jsonl'), lines([{ _id: '1', text: 'animal' }]));
+    await writeFile(join(half, 'corpus.jsonl'), `${lines([{ _id: 'a', text: 'animal' }])}none\n`);
+    const { code, stderr } = await run(half, ...options);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('line 2 of corpus.jsonl is not a JSON object')]);
+    expect((await server.request('GET', '/sparrow-eval')).status).toBe(404);
+  });
+
+  it('about what failed first, if removing the index fails too', async () => {
+    const reasons: string[] = [];
+    const failing = createServer((request, response) => {
+      // The index of an earlier run is removed, and no other request does what it should.
+      reasons.push(`reason ${String(reasons.length)}`);
+      const error = { type: 'illegal_argument_exception', reason: reasons.at(-1) };
+      response.writeHead(reasons.length === 1 ? 200 : 400, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(reasons.length === 1 ? { acknowledged: true } : { error, status: 400 }));
+    }).listen(0, '127.0.0.1');
+    await once(failing, 'listening');
+    try {
+      const url = `http://127.0.0.1:${String((failing.address() as AddressInfo).port)}`;
+      const { code, stderr } = await sparrow(['eval', collection, '--tune', '--url', url, '--key', 'YTpi']);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('reason 1')]);
+      expect(reasons.length).toBeGreaterThan(2);
+    } finally {
+      failing.close();
     }
   });
 

@@ -5,15 +5,15 @@ import { type Command, Option } from 'commander';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
-import { type Judgements, type Row, readJudgements, rows } from '../evaluation/collection.js';
+import { type Judgements, type Row, judgedQueries, readJudgements, rows } from '../evaluation/collection.js';
 import { DEFAULTS, FUSIONS, type Fusion, type List, QueryLists, WINDOW } from '../evaluation/fusion.js';
 import { type Part, bodyFor, partsOf } from '../evaluation/lists.js';
 import { type Recommended, type Report as Tuned, reported, shownTuning } from '../evaluation/report.js';
 import { settingsFor, tune } from '../evaluation/tuning.js';
 import { Progress } from '../progress.js';
-import { ndcg, recall } from '../ranking-metrics.js';
+import { type Grades, ndcg, recall } from '../ranking-metrics.js';
 import { namingIndices } from '../searched-fields.js';
-import { counted, inLine, table } from '../terminal.js';
+import { counted, inLine, number, table } from '../terminal.js';
 
 const INDEX = 'sparrow-eval';
 const PIPELINE = 'sparrow-eval';
@@ -24,8 +24,8 @@ const BATCH = 500;
 
 /** How many hits of a search are judged. */
 const DEPTH = WINDOW;
-/** How far the results of the server's fusion and of its repetition here may be apart, as means of nDCG@10. */
-const MOST_APART = 0.002;
+/** For which share of the queries the server's fusion and its repetition here may rank differently. */
+const MOST_APART = 0.05;
 
 interface Options extends ServerOptions {
   readonly queries?: number;
@@ -63,11 +63,8 @@ interface Way {
   readonly request: (text: string) => SearchRequest;
 }
 
-/** The hits of one query, from each of the ways to search. */
-interface Asked {
-  readonly grades: ReadonlyMap<string, number>;
-  readonly hits: readonly List['hits'][];
-}
+/** Takes the hits of one query, from each of the ways to search. */
+type OnQuery = (hits: readonly List['hits'][], grades: Grades) => void;
 
 /** `sparrow eval`: how good the ways to search are on a collection with judgements. */
 export function addEval(program: Command): void {
@@ -118,69 +115,93 @@ function refuseMeaningless({ index, tune: tunes, fusion, dense, keep }: Options)
 /** Loads a collection, and measures the ways to search that the documented workflow has. */
 async function measure(context: Context, directory: string, options: Options): Promise<Report> {
   const { file, judgements } = readJudgements(directory);
-  const { documents, seconds } = await loadAnew(context, directory, encoded(options.dense));
-  context.note(`searching (${file})`);
-  const { count, measured } = await evaluate(context, INDEX, searches(options.dense), directory, judgements, options);
-  await removeLoaded(context, options);
-  return { command: commandOf(directory), judgements: file, documents, queries: count, seconds, table: measured };
+  return withLoadedIndex(context, directory, encoded(options.dense), options, async ({ documents, seconds }) => {
+    context.note(`searching (${file})`);
+    const { count, measured } = await evaluate(context, INDEX, searches(options.dense), directory, judgements, options);
+    return { command: commandOf(directory), judgements: file, documents, queries: count, seconds, table: measured };
+  });
 }
 
 /** Measures what hybrid search does in an index, and chooses weights for it. */
 async function measureHybrid(context: Context, directory: string, options: Options): Promise<Report> {
+  const { index } = options;
   const { file, judgements } = readJudgements(directory);
-  const { index = INDEX, fusion, tune: tunes = false } = options;
-  const loaded = options.index === undefined ? await loadAnew(context, directory, SEMANTIC) : {};
+  const inIndex = (name: string, loaded: Partial<Loaded>): Promise<Report> =>
+    measureIn(context, name, loaded, directory, file, judgements, options);
   try {
-    const parts = await partsOf(context, index);
-    context.note(`searching (${file})`);
-    const ways: Way[] = [
-      ...parts.map(({ name, retriever }) => ({ name, request: (text: string) => ({ retriever: retriever(text) }) })),
-      ...FUSIONS.map((name) => ({ name, request: SHORT_FORMS[name] })),
-    ];
-    const { count, measured, asked } = await evaluate(context, index, ways, directory, judgements, options);
-    const report = {
-      command: commandOf(directory),
-      judgements: file,
-      index,
-      ...loaded,
-      queries: count,
-      table: measured,
-    };
-    if (!tunes) return report;
-    const queries = asked.map(({ grades, hits }) => new QueryLists(listsOf(parts, hits), grades));
-    if (!queries.some((query) => query.findsRelevant)) {
-      throw new CommandError(
-        `no search finds a document that ${file} judges: its ids have to be the ids of documents in [${inLine(index)}]`,
-      );
-    }
-    const parity = FUSIONS.map((name) => {
-      const server = measured.find(({ search }) => search === name)?.['nDCG@10'] ?? 0;
-      const here = queries.reduce((sum, query) => sum + query.ndcg(DEFAULTS[name]), 0) / queries.length;
-      return { fusion: name, server, here: Number(here.toFixed(4)) };
-    });
-    const apart = parity.find(({ server, here }) => Math.abs(server - here) > MOST_APART);
-    if (apart !== undefined) {
-      throw new CommandError(
-        `the server's ${apart.fusion} has an nDCG@10 of ${String(apart.server)}, the same fusion of its lists ${String(apart.here)}: was the index written to meanwhile?`,
-      );
-    }
-    const kinds = new Set(parts.map(({ kind }) => kind));
-    const tuning = tune(queries, settingsFor(kinds, fusion === undefined ? FUSIONS : [fusion]));
-    const best = (text: string): SearchRequest => bodyFor(parts, tuning.best.setting, text);
-    const request = { defaults: SHORT_FORMS.rrf, linear: SHORT_FORMS.linear, tuned: best }[tuning.choice];
-    let body: Recommended = { request: request('QUESTION') };
-    if (tuning.choice === 'tuned') {
-      // The gain was calculated here, but the server is to have it.
-      context.note('searching with the new weights');
-      const again = await evaluate(context, index, [{ name: 'tuned', request }], directory, judgements, options);
-      body = { ...body, measured: again.measured[0]?.['nDCG@10'] ?? 0 };
-    }
-    return { ...report, tuning: reported(tuning, parity, body) };
+    return await (index === undefined
+      ? withLoadedIndex(context, directory, SEMANTIC, options, (loaded) => inIndex(INDEX, loaded))
+      : inIndex(index, {}));
   } catch (error) {
     throw await namingIndices(context, error, MISSING);
-  } finally {
-    if (options.index === undefined) await removeLoaded(context, options);
   }
+}
+
+async function measureIn(
+  context: Context,
+  index: string,
+  loaded: Partial<Loaded>,
+  directory: string,
+  file: string,
+  judgements: Judgements,
+  options: Options,
+): Promise<Report> {
+  const { fusion, tune: tunes = false } = options;
+  const parts = await partsOf(context, index);
+  context.note(`searching (${file})`);
+  const ways: Way[] = [
+    ...parts.map(({ name, retriever }) => ({ name, request: (text: string) => ({ retriever: retriever(text) }) })),
+    ...FUSIONS.map((name) => ({ name, request: SHORT_FORMS[name] })),
+  ];
+  const queries: QueryLists[] = [];
+  const differing: Record<Fusion, number> = { rrf: 0, linear: 0 };
+  const keep: OnQuery = (hits, grades) => {
+    const query = new QueryLists(listsOf(parts, hits), grades);
+    queries.push(query);
+    for (const [at, name] of FUSIONS.entries()) {
+      const ids = (hits[parts.length + at] ?? []).map(({ id }) => id);
+      if (!query.isRanked(DEFAULTS[name], ids)) differing[name] += 1;
+    }
+  };
+  const run = await evaluate(context, index, ways, directory, judgements, options, tunes ? keep : undefined);
+  const { count, measured } = run;
+  const report = {
+    command: commandOf(directory),
+    judgements: file,
+    index,
+    ...loaded,
+    queries: count,
+    table: measured,
+  };
+  if (!tunes) return report;
+  if (!queries.some((query) => query.findsRelevant)) {
+    throw new CommandError(
+      `no search finds a document that ${file} judges: its ids have to be the ids of documents in [${inLine(index)}]`,
+    );
+  }
+  const apart = FUSIONS.find((name) => differing[name] > Math.max(1, MOST_APART * count));
+  if (apart !== undefined) {
+    throw new CommandError(
+      `for ${number(differing[apart])} of ${counted(count, 'query', 'queries')}, the server's ${apart} ranks otherwise than the same fusion of its lists: was the index written to meanwhile?`,
+    );
+  }
+  const parity = FUSIONS.map((name) => {
+    const server = measured.find(({ search }) => search === name)?.['nDCG@10'] ?? 0;
+    const here = queries.reduce((sum, query) => sum + query.ndcg(DEFAULTS[name]), 0) / count;
+    return { fusion: name, server, here: Number(here.toFixed(4)) };
+  });
+  const kinds = parts.map(({ kind }) => kind);
+  const tuning = tune(queries, settingsFor(kinds, fusion === undefined ? FUSIONS : [fusion]));
+  const best = (text: string): SearchRequest => bodyFor(parts, tuning.best.setting, text);
+  const request = { defaults: SHORT_FORMS.rrf, linear: SHORT_FORMS.linear, tuned: best }[tuning.choice];
+  let body: Recommended = { request: request('QUESTION') };
+  if (tuning.choice === 'tuned') {
+    // The gain was calculated here. The server is asked whether it has it too.
+    context.note('searching with the new weights');
+    const again = await evaluate(context, index, [{ name: 'tuned', request }], directory, judgements, options);
+    body = { ...body, measured: again.measured[0]?.['nDCG@10'] ?? 0 };
+  }
+  return { ...report, tuning: reported(tuning, parity, body) };
 }
 
 /** What somebody can do who named an index that is not there. */
@@ -228,12 +249,36 @@ interface Fields {
   readonly properties: Readonly<Record<string, object>>;
 }
 
-/** Loads the corpus of a folder into an index of its own, in place of what an earlier run left. */
-async function loadAnew(
+interface Loaded {
+  readonly documents: number;
+  /** How long loading took. */
+  readonly seconds: number;
+}
+
+/**
+ * Loads the corpus of a folder, uses the index, and removes it, even if something failed; an error in removing it does not hide
+ * what failed before.
+ */
+async function withLoadedIndex<T>(
   context: Context,
   directory: string,
   fields: Fields,
-): Promise<{ readonly documents: number; readonly seconds: number }> {
+  options: Options,
+  use: (loaded: Loaded) => Promise<T>,
+): Promise<T> {
+  let result: T;
+  try {
+    result = await use(await loadAnew(context, directory, fields));
+  } catch (error) {
+    await removeLoaded(context, options).catch(() => undefined);
+    throw error;
+  }
+  await removeLoaded(context, options);
+  return result;
+}
+
+/** Loads the corpus of a folder into an index of its own, in place of what an earlier run left. */
+async function loadAnew(context: Context, directory: string, fields: Fields): Promise<Loaded> {
   context.note(`loading ${directory}`);
   await createIndex(context, fields);
   const begun = performance.now();
@@ -330,17 +375,16 @@ async function evaluate(
   directory: string,
   judgements: Judgements,
   { queries = Infinity }: Options,
-): Promise<{ readonly count: number; readonly measured: readonly Measured[]; readonly asked: readonly Asked[] }> {
+  onQuery?: OnQuery,
+): Promise<{ readonly count: number; readonly measured: readonly Measured[] }> {
   const progress = new Progress(terminal.err, 'query', 'queries');
   const figures = ways.map((way) => ({ ...way, ndcg: 0, recall: 0, times: [] as number[] }));
-  const asked: Asked[] = [];
+  let count = 0;
   const total = Math.min(queries, judgements.size);
   const index = sparrow.index(name);
   try {
-    for await (const { _id: id, text } of rows(directory, 'queries.jsonl')) {
-      const grades = judgements.get(id);
-      if (grades === undefined || asked.length >= queries) continue;
-      const found: List['hits'][] = [];
+    for await (const { text, grades } of judgedQueries(directory, judgements, queries)) {
+      const hitsByWay: List['hits'][] = [];
       for (const way of figures) {
         const begun = performance.now();
         const request = { size: DEPTH, _source: false, seq_no_primary_term: true, ...way.request(text) };
@@ -349,20 +393,20 @@ async function evaluate(
         const ranked = hits.hits.map((hit) => hit._id);
         way.ndcg += ndcg(ranked, grades);
         way.recall += recall(ranked, grades, DEPTH);
-        found.push(
+        hitsByWay.push(
           hits.hits.map((hit, at) => ({
             ...{ index: hit._index, id: hit._id, score: hit._score ?? 0 },
             order: (hit as { readonly _seq_no?: number })._seq_no ?? at,
           })),
         );
       }
-      asked.push({ grades, hits: found });
-      if (!isJson) progress.update(asked.length, asked.length / total);
+      onQuery?.(hitsByWay, grades);
+      count += 1;
+      if (!isJson) progress.update(count, count / total);
     }
   } finally {
     progress.clear();
   }
-  const count = asked.length;
   if (count === 0) throw new CommandError(`${directory}: no query has a judgement`);
   const measured = figures.map(({ name: search, ndcg: gain, recall: share, times }) => ({
     search,
@@ -370,5 +414,5 @@ async function evaluate(
     'recall@100': Number((share / count).toFixed(4)),
     'p50 ms': Number((times.sort((a, b) => a - b)[count >> 1] ?? 0).toFixed(2)),
   }));
-  return { count, measured, asked };
+  return { count, measured };
 }

@@ -5,6 +5,7 @@ import { createGunzip } from 'node:zlib';
 
 import { CommandError } from '../errors.js';
 import type { Grades } from '../ranking-metrics.js';
+import { inLine } from '../terminal.js';
 
 /** A line of `corpus.jsonl` or `queries.jsonl`. */
 export interface Row {
@@ -22,21 +23,65 @@ export type Judgements = ReadonlyMap<string, Grades>;
  * @throws {CommandError} if there is no such file, or a line of it is no row
  */
 export async function* rows(directory: string, name: string): AsyncGenerator<Row> {
+  for await (const { row } of numbered(directory, name)) yield row;
+}
+
+/** A query that is judged. */
+export interface JudgedQuery {
+  readonly text: string;
+  readonly grades: Grades;
+}
+
+/**
+ * The first `limit` queries of `queries.jsonl` that are judged. The rest of the file is not read.
+ *
+ * @throws {CommandError} if there is no such file, a line of it is no row, or a judged query comes a second time
+ */
+export async function* judgedQueries(
+  directory: string,
+  judgements: Judgements,
+  limit: number,
+): AsyncGenerator<JudgedQuery> {
+  const name = 'queries.jsonl';
+  const seen = new Set<string>();
+  for await (const { row, line } of numbered(directory, name)) {
+    const grades = judgements.get(row._id);
+    if (grades === undefined) continue;
+    if (seen.has(row._id)) {
+      throw new CommandError(inLine(`${directory}: line ${String(line)} of ${name} repeats the _id ${row._id}`));
+    }
+    seen.add(row._id);
+    yield { text: row.text, grades };
+    if (seen.size >= limit) return;
+  }
+}
+
+/** Rows with the numbers of their lines, from 1. */
+async function* numbered(
+  directory: string,
+  name: string,
+): AsyncGenerator<{ readonly row: Row; readonly line: number }> {
   const [plain, zipped] = [join(directory, name), join(directory, `${name}.gz`)];
   const isZipped = existsSync(zipped);
   if (!isZipped && !existsSync(plain)) throw new CommandError(`${directory} holds no ${name} or ${name}.gz`);
-  const input = isZipped ? createReadStream(zipped).pipe(createGunzip()) : createReadStream(plain);
-  let at = 0;
-  for await (const line of createInterface({ input })) {
-    at += 1;
-    if (line === '') continue;
-    const row = parsed(line);
-    if (row === undefined) {
-      throw new CommandError(
-        `${directory}: line ${String(at)} of ${name} is no JSON object with the texts _id and text`,
-      );
+  const file = createReadStream(isZipped ? zipped : plain);
+  const input = isZipped ? file.pipe(createGunzip()) : file;
+  let line = 0;
+  try {
+    for await (const json of createInterface({ input })) {
+      line += 1;
+      if (json === '') continue;
+      const row = parsed(json);
+      if (row === undefined) {
+        throw new CommandError(
+          `${directory}: line ${String(line)} of ${name} is not a JSON object in which _id and text are strings`,
+        );
+      }
+      yield { row, line };
     }
-    yield row;
+  } finally {
+    input.destroy();
+    file.destroy();
   }
 }
 

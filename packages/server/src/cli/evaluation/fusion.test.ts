@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
 import { ndcg } from '../ranking-metrics.js';
-import { DEFAULTS, FUSIONS, type Found, type Kind, type List, QueryLists, type Setting } from './fusion.js';
+import { DEFAULTS, FUSIONS, type RankedHit, type Kind, type List, QueryLists, type Setting } from './fusion.js';
 import { randomFrom, shuffled } from './statistics.js';
 
 function list(kind: Kind, ids: string, share = 1): List {
-  const hits = [...ids].map((id, at): Found => ({ index: 'i', id, order: id.charCodeAt(0), score: 10 - at }));
+  const hits = [...ids].map((id, at): RankedHit => ({ index: 'i', id, order: id.charCodeAt(0), score: 10 - at }));
   return { kind, share, hits };
 }
 
@@ -35,6 +35,23 @@ describe('reciprocal rank fusion', () => {
     const of = (dense: number): string =>
       new QueryLists(two, new Map()).ranked({ fusion: 'rrf', constant: 5, weights: weights(1, 0, dense) }).join('');
     expect([of(0.9), of(1.1)]).toEqual(['ba', 'ab']);
+  });
+});
+
+describe('a list of the server', () => {
+  const lists = new QueryLists([list('words', 'abc'), list('sparse', 'bd'), list('dense', 'ef')], new Map());
+  const setting: Setting = { fusion: 'rrf', constant: 5, weights: weights(1, 1, 1) };
+
+  it('is the same as the fused one if only documents of equal scores changed places', () => {
+    expect(lists.ranked(setting).join('')).toBe('baedfc');
+    const same = ['baedfc', 'beadfc', 'beafdc'].map((ids) => lists.isRanked(setting, [...ids]));
+    expect(same).toEqual([true, true, true]);
+  });
+
+  it('is another one if others did, or if some are missing or unknown', () => {
+    for (const ids of ['abedfc', 'baedcf', 'baedf', 'baedfx', '']) {
+      expect(lists.isRanked(setting, [...ids]), ids).toBe(false);
+    }
   });
 });
 

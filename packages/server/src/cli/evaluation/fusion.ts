@@ -28,8 +28,8 @@ export const DEFAULTS: Readonly<Record<Fusion, Setting>> = {
 /** Hits of each list that are fused by default. */
 export const WINDOW = 100;
 
-/** A document as a search returned it. */
-export interface Found {
+/** A document in the answer of a search. */
+export interface RankedHit {
   readonly index: string;
   readonly id: string;
   /** The sequence number of its last write, by which the server sorts hits of equal scores. */
@@ -42,7 +42,7 @@ export interface List {
   readonly kind: Kind;
   /** The part of the weight of its kind that this list has: 1 unless there are several semantic fields. */
   readonly share: number;
-  readonly hits: readonly Found[];
+  readonly hits: readonly RankedHit[];
 }
 
 interface Prepared {
@@ -55,14 +55,14 @@ interface Prepared {
 }
 
 /**
- * The lists that were fetched for one query, ready to be fused in many ways. The results are those of the server, to the bit: it
- * calculates with 32-bit numbers, so each step is rounded to them, and sorts equal scores by the order of the documents.
+ * The lists that were fetched for one query, ready to be fused in many ways. As the server does, it rounds each step to 32-bit
+ * numbers and sorts equal scores by the order of the documents. A test compares the order of the hits with the server's.
  */
 export class QueryLists {
   readonly #lists: readonly Prepared[];
   /** Ids of the documents, in the order of the server. */
   readonly #ids: readonly string[];
-  /** Numbers of the documents that were found and are relevant, with their grades. */
+  /** Numbers of the relevant documents in the lists, with their grades. */
   readonly #relevant: readonly (readonly [document: number, grade: number])[];
   readonly #ideal: number;
 
@@ -72,8 +72,8 @@ export class QueryLists {
     /** Ranks that nDCG takes into account. */
     readonly depth = 10,
   ) {
-    const found = new Map(lists.flatMap(({ hits }) => hits.map((hit) => [keyOf(hit), hit] as const)));
-    const documents = [...found].sort(([, one], [, other]) => compare(one, other));
+    const hitsByKey = new Map(lists.flatMap(({ hits }) => hits.map((hit) => [keyOf(hit), hit] as const)));
+    const documents = [...hitsByKey].sort(([, one], [, other]) => compare(one, other));
     const numbers = new Map(documents.map(([key], number) => [key, number]));
     this.#ids = documents.map(([, { id }]) => id);
     this.#lists = lists.map(({ kind, share, hits }) => ({
@@ -97,11 +97,25 @@ export class QueryLists {
 
   /** Ids of the fused list, the best first. */
   ranked(setting: Setting): readonly string[] {
+    return sorted(this.#fused(setting)).map((document) => this.#ids[document] ?? '');
+  }
+
+  /**
+   * Whether ids are the first {@link WINDOW} of the fused list, as far as scores can tell: documents whose scores differ by less than
+   * rounding does may have changed places.
+   */
+  isRanked(setting: Setting, ids: readonly string[]): boolean {
     const scores = this.#fused(setting);
-    return [...scores.keys()]
-      .filter((document) => scores[document] !== ABSENT)
-      .sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b)
-      .map((document) => this.#ids[document] ?? '');
+    const order = sorted(scores);
+    const scoreAt = (rank: number): number => scores[order[rank] ?? -1] ?? ABSENT;
+    return (
+      ids.length === Math.min(order.length, WINDOW) &&
+      ids.every((id, rank) =>
+        order.some(
+          (document) => this.#ids[document] === id && Math.abs((scores[document] ?? 0) - scoreAt(rank)) < ROUNDING,
+        ),
+      )
+    );
   }
 
   /** nDCG of the fused list. Only the ranks of relevant documents are looked up, since this is called for every setting. */
@@ -110,12 +124,12 @@ export class QueryLists {
     const scores = this.#fused(setting);
     let gain = 0;
     for (const [document, grade] of this.#relevant) {
-      const own = scores[document] ?? ABSENT;
-      if (own === ABSENT) continue;
+      const reached = scores[document] ?? ABSENT;
+      if (reached === ABSENT) continue;
       let before = 0;
       for (let other = 0; other < scores.length; other += 1) {
         const score = scores[other] ?? ABSENT;
-        if (score > own || (score === own && other < document)) before += 1;
+        if (score > reached || (score === reached && other < document)) before += 1;
       }
       if (before < this.depth) gain += grade / Math.log2(before + 2);
     }
@@ -126,7 +140,7 @@ export class QueryLists {
   #fused({ fusion, constant = 0, weights }: Setting): Float32Array {
     const fused = new Float32Array(this.#ids.length).fill(ABSENT);
     for (const { kind, share, documents, scores } of this.#lists) {
-      const weight = Math.fround(Math.fround(weights[kind]) * Math.fround(share));
+      const weight = weightOf(weights[kind], share);
       if (weight <= 0) continue;
       for (const [at, document] of documents.entries()) {
         const value = fusion === 'rrf' ? Math.fround(1 / (constant + at + 1)) : (scores[at] ?? 0);
@@ -139,25 +153,39 @@ export class QueryLists {
 }
 
 const ABSENT = -Infinity;
+/** By less than this, scores of equal documents may differ: well below what a rank or a weight makes. */
+const ROUNDING = 1e-5;
 
-function keyOf({ index, id }: Found): string {
+/** The weight of one list, as the server has it. */
+export function weightOf(weight: number, share: number): number {
+  return Math.fround(Math.fround(weight) * Math.fround(share));
+}
+
+/** Numbers of the documents that have a score, the best first. */
+function sorted(scores: Float32Array): number[] {
+  return [...scores.keys()]
+    .filter((document) => scores[document] !== ABSENT)
+    .sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
+}
+
+function keyOf({ index, id }: RankedHit): string {
   return JSON.stringify([index, id]);
 }
 
-function compare(one: Found, other: Found): number {
+function compare(one: RankedHit, other: RankedHit): number {
   if (one.index !== other.index) return one.index < other.index ? -1 : 1;
   return one.order - other.order;
 }
 
 /** Standard deviations above the mean of all scores, 0 below it; 1 if all scores are equal. */
-function zscores(scores: readonly number[]): Float32Array {
+function zscores(decimals: readonly number[]): Float32Array {
+  // The server writes a 32-bit score as its shortest decimal, which is another number.
+  const scores = decimals.map(Math.fround);
   const mean = scores.reduce((sum, score) => sum + score, 0) / Math.max(1, scores.length);
   const squares = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0);
   const deviation = Math.fround(Math.sqrt(squares / Math.max(1, scores.length)));
   const isFlat = deviation < 1e-6;
   const offset = Math.fround(isFlat ? Math.fround(mean) - 1 : mean);
   const divisor = isFlat ? 1 : deviation;
-  return Float32Array.from(scores, (score) =>
-    Math.max(0, Math.fround(Math.fround(Math.fround(score) - offset) / divisor)),
-  );
+  return Float32Array.from(scores, (score) => Math.max(0, Math.fround(Math.fround(score - offset) / divisor)));
 }

@@ -3,7 +3,7 @@ import type { SearchRequest } from '@sparrow-search/engine';
 import type { Context } from '../context.js';
 import { CommandError } from '../errors.js';
 import { kindsOf, leaves, mappingsOf } from '../searched-fields.js';
-import { type Kind, type Setting, WINDOW } from './fusion.js';
+import { type Kind, type Setting, WINDOW, weightOf } from './fusion.js';
 
 /** One of the searches that a hybrid search fuses. */
 export interface Part {
@@ -86,7 +86,7 @@ export function bodyFor(parts: readonly Part[], { fusion, constant, weights }: S
   if (only !== undefined && counting.length === 1 && fusion === 'rrf') return { retriever: only.retriever(text) };
   const retrievers = counting.map(({ kind, share, retriever }) => ({
     retriever: retriever(text),
-    weight: Number((weights[kind] * share).toFixed(6)),
+    weight: shortest(weightOf(weights[kind], share)),
     ...(fusion === 'linear' && { normalizer: 'zscore' }),
   }));
   const window = { rank_window_size: WINDOW };
@@ -96,4 +96,14 @@ export function bodyFor(parts: readonly Part[], { fusion, constant, weights }: S
         ? { rrf: { retrievers, rank_constant: constant, ...window } }
         : { linear: { retrievers, ...window } },
   };
+}
+
+/** The number of the fewest digits that is the same 32-bit number. */
+function shortest(value: number): number {
+  const rounded = Math.fround(value);
+  for (let digits = 1; digits < 9; digits += 1) {
+    const short = Number(rounded.toPrecision(digits));
+    if (Math.fround(short) === rounded) return short;
+  }
+  return rounded;
 }

@@ -5,7 +5,7 @@ import { type RunningServer, startServer } from '../../../../../test/support/ser
 import { Context } from '../context.js';
 import { dictionary } from '../dictionary.js';
 import { ndcg } from '../ranking-metrics.js';
-import { DEFAULTS, FUSIONS, type Found, QueryLists, type Setting } from './fusion.js';
+import { DEFAULTS, FUSIONS, type RankedHit, QueryLists, type Setting } from './fusion.js';
 import { type Part, bodyFor, partsOf } from './lists.js';
 
 let server: RunningServer;
@@ -30,8 +30,21 @@ beforeAll(async () => {
       },
     },
   });
-  for (const index of ['one', 'several']) {
-    const lines = some.flatMap(({ _id, words, gloss: text }) => [{ index: { _id } }, { words, gloss: text }]);
+  const near = (inference_id: string): object => ({ type: 'text', fields: { near: semantic(inference_id) } });
+  await server.request('PUT', '/three', {
+    mappings: {
+      properties: {
+        words: near('.all-minilm-l6-v2-elasticsearch'),
+        gloss: near('.hybrid'),
+        again: near('.all-minilm-l6-v2-elasticsearch'),
+      },
+    },
+  });
+  for (const index of ['one', 'several', 'three']) {
+    const lines = some.flatMap(({ _id, words, gloss: text }) => [
+      { index: { _id } },
+      { words, gloss: text, ...(index === 'three' && { again: text.slice(0, 20) }) },
+    ]);
     // The second half is written again, so that the order of writing is not that of the ids.
     for (const part of [lines, lines.slice(some.length)]) {
       const body = `${part.map((line) => JSON.stringify(line)).join('\n')}\n`;
@@ -42,7 +55,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function search(index: string, body: object): Promise<readonly Found[]> {
+async function search(index: string, body: object): Promise<readonly RankedHit[]> {
   const request = { size: 100, _source: false, seq_no_primary_term: true, ...body };
   const { status, body: answer } = await server.request('POST', `/${index}/_search`, request);
   expect(status).toBe(200);
@@ -62,7 +75,7 @@ async function listsFor(index: string, parts: readonly Part[], text: string, gra
   return new QueryLists(lists, grades);
 }
 
-describe.each(['one', 'several', 'one,several'])('in [%s]', (index) => {
+describe.each(['one', 'several', 'three', 'one,several'])('in [%s]', (index) => {
   it.each(FUSIONS)('%s with its defaults gives the hits of the short form', async (fusion) => {
     const parts = await partsOf(context, index);
     for (const query of texts) {
@@ -78,6 +91,7 @@ describe.each(['one', 'several', 'one,several'])('in [%s]', (index) => {
     { fusion: 'rrf', constant: 2, weights: { words: 0, sparse: 1, dense: 1 } },
     { fusion: 'linear', weights: { words: 1, sparse: 2, dense: 6 } },
     { fusion: 'linear', weights: { words: 1, sparse: 0, dense: 0 } },
+    { fusion: 'linear', weights: { words: 1, sparse: 0.5, dense: 1 } },
   ])('%j gives the hits of the request that is shown for it', async (setting) => {
     const parts = await partsOf(context, index);
     for (const query of texts) {
@@ -90,6 +104,7 @@ describe.each(['one', 'several', 'one,several'])('in [%s]', (index) => {
 
 it('has the same nDCG@10 as the answers of the server', async () => {
   const parts = await partsOf(context, 'one');
+  let answered = 0;
   for (const { text, wanted } of questions) {
     const right = some.filter(({ words }) => words.some((word) => wanted.includes(word)));
     const grades = new Map(right.map(({ _id }) => [_id, 1]));
@@ -97,7 +112,9 @@ it('has the same nDCG@10 as the answers of the server', async () => {
     const lists = await listsFor('one', parts, text, grades);
     const ids = hits.map(({ id }) => id);
     expect(lists.ndcg(DEFAULTS.rrf)).toBeCloseTo(ndcg(ids, grades), 12);
+    if (ndcg(ids, grades) > 0) answered += 1;
   }
+  expect(answered).toBeGreaterThan(0);
 });
 
 it('counts fields that share a kind together as much as one, and passes over a field without documents', async () => {

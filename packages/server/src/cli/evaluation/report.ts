@@ -79,31 +79,26 @@ function described({ fusion, constant, weights: { words, sparse, dense } }: Sett
 
 /** What to do, in a sentence or two. */
 function advice(report: Report): string {
-  const {
-    queries,
-    recommended,
-    reason,
-    queries_needed: needed,
-    for_a_gain_of: gain = 0,
-    body_measured: measured,
-  } = report;
+  const { queries, recommended, reason, queries_needed: needed, for_a_gain_of: gain, body_measured: measured } = report;
   if (recommended === 'linear')
     return 'The gain of linear, with its defaults, is more than chance: search with this request.';
   if (recommended === 'tuned') {
     return `The gain is more than chance: search with this request. The server reaches ${(measured ?? 0).toFixed(4)} with it, on the queries that chose it.`;
   }
   const judged = counted(queries, 'judged query', 'judged queries');
-  const more = `about ${number(needed ?? 0)} would tell a gain of ${gain.toFixed(4)} from chance`;
+  const gained = `a gain of ${(gain ?? 0).toFixed(4)}`;
+  const more = `with about ${number(needed ?? 0)}, ${gained} would probably show (4 of 5)`;
   switch (reason) {
     case 'best':
       return 'Keep the defaults: no other setting is better.';
     case 'worse':
       return 'Keep the defaults: what tuning chooses does worse on other queries.';
     case 'too-few':
-      return `Keep the defaults: too few judged queries (${number(queries)}). At least ${number(FEWEST)} are needed; ${more}.`;
+      return `Keep the defaults: too few judged queries (${number(queries)}). At least ${number(FEWEST)} are needed${needed === undefined ? '' : `; ${more}`}.`;
     default:
+      if (gain === undefined) return 'Keep the defaults: the best setting ranks about as they do.';
       return needed === undefined
-        ? `Keep the defaults: with ${judged}, a gain of ${gain.toFixed(4)} would have shown.`
+        ? `Keep the defaults: with ${judged}, ${gained} would probably have shown (4 of 5).`
         : `Keep the defaults: too few judged queries (${number(queries)}) for so small a gain; ${more}.`;
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { FUSIONS, type Found, type Kind, type List, QueryLists, type Setting } from './fusion.js';
+import { DEFAULTS, FUSIONS, type RankedHit, type Kind, type List, QueryLists, type Setting } from './fusion.js';
 import { bootstrapInterval, deviation, mean, randomFrom, shuffled, valuesNeeded } from './statistics.js';
 import { isSame, settingsFor, tune } from './tuning.js';
 
@@ -16,7 +16,7 @@ function queries(count: number, seed: number, ranks: Readonly<Record<Kind, reado
       const order = [...shuffled(ids.length, random)].map((at) => ids[at] ?? '').filter((id) => id !== relevant);
       const [from, to] = ranks[kind];
       order.splice(from + Math.floor(random() * (to - from + 1)), 0, relevant);
-      const hits = order.map((id, at): Found => ({
+      const hits = order.map((id, at): RankedHit => ({
         index: 'i',
         id,
         order: ids.indexOf(id),
@@ -38,6 +38,13 @@ describe('settings', () => {
   it('vary only weights of lists that there are', () => {
     for (const { weights } of settingsFor(new Set<Kind>(['words', 'dense']), ['linear']))
       expect(weights.sparse).toBe(1);
+  });
+
+  it('vary the constant only where it makes a difference', () => {
+    expect(settingsFor(KINDS, FUSIONS)).toHaveLength(189);
+    const dense = (lists: readonly Kind[]): number =>
+      settingsFor(lists, ['rrf']).filter(({ weights: { words, dense: weight } }) => words === 0 && weight > 0).length;
+    expect([dense(['words', 'dense']), dense(['words', 'dense', 'dense'])]).toEqual([1, 5]);
   });
 
   it('are of the fusion that is asked for, besides the defaults', () => {
@@ -105,6 +112,21 @@ describe('tuning', () => {
     expect(few).toMatchObject({ choice: 'defaults', reason: 'too-few', needed: 30 });
   });
 
+  it('says no number of queries where the best setting ranks about as the defaults do', () => {
+    const better = { fusion: 'rrf', constant: 2, weights: DEFAULTS.rrf.weights } as const;
+    for (const [count, reason] of [
+      [40, 'uncertain'],
+      [20, 'too-few'],
+    ] as const) {
+      const asked = Array.from({ length: count }, (_, at) => ({
+        ndcg: ({ constant }: Setting): number => 0.5 + (at === 0 && constant === 2 ? 0.004 : 0),
+      }));
+      const { needed, neededFor, ...rest } = tune(asked, [DEFAULTS.rrf, better]);
+      expect([needed, neededFor]).toEqual([undefined, undefined]);
+      expect(rest).toMatchObject({ choice: 'defaults', reason, best: { setting: better } });
+    }
+  });
+
   it('says so where nothing is better than the defaults', () => {
     const found = tune(queries(40, 1, { words: [0, 0], sparse: [0, 0], dense: [0, 0] }), settings);
     expect(found).toMatchObject({ choice: 'defaults', reason: 'best', heldOut: { gain: 0 } });
@@ -127,7 +149,36 @@ describe('tuning', () => {
     });
     const found = tune(asked, settingsFor(new Set<Kind>(['words', 'dense']), FUSIONS));
     expect(found.linear?.interval.low).toBeGreaterThan(0);
-    expect(found.choice).not.toBe('defaults');
+    expect(found.choice).toBe('linear');
+  });
+
+  const tuned = { fusion: 'rrf', constant: 2, weights: DEFAULTS.rrf.weights } as const;
+  /** A gain on every query that is certain, and one that half of the queries have and the others lose. */
+  const certainly = (gain: number) => (): number => gain;
+  const perhaps =
+    (gain: number) =>
+    (at: number): number =>
+      gain + (at % 2 === 0 ? 0.2 : -0.2);
+  it.each([
+    ['linear, where tuned is not certain', certainly(0.05), perhaps(0.06), 'linear'],
+    ['tuned, where only that is certain', perhaps(0), certainly(0.05), 'tuned'],
+    ['tuned, where it is certain to beat linear', certainly(0.05), certainly(0.1), 'tuned'],
+    [
+      'linear, where tuned is certain, but not to beat linear',
+      certainly(0.15),
+      (at: number) => 0.16 + perhaps(0)(at) / 2,
+      'linear',
+    ],
+    ['linear, where that is the best setting', certainly(0.1), certainly(0.05), 'linear'],
+    ['the defaults, where nothing is certain', perhaps(0.001), perhaps(0.002), 'defaults'],
+  ] as const)('recommends %s', (_, ofLinear, ofTuned, choice) => {
+    const asked = Array.from({ length: 60 }, (__, at) => ({
+      ndcg: (setting: Setting): number => {
+        const gain = isSame(setting, DEFAULTS.linear) ? ofLinear(at) : isSame(setting, tuned) ? ofTuned(at) : 0;
+        return 0.5 + gain;
+      },
+    }));
+    expect(tune(asked, [DEFAULTS.rrf, DEFAULTS.linear, tuned]).choice).toBe(choice);
   });
 
   it('gives the same result each time', () => {

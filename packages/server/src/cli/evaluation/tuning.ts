@@ -24,6 +24,8 @@ export const FEWEST = 30;
 /** The least gain in nDCG@10 that is looked for in more queries; for less, it is said how many would show a gain worth having. */
 const LEAST = 0.002;
 const WORTHWHILE = 0.01;
+/** Below this spread of the differences, the best setting ranks about as the defaults do, and no number of queries follows from it. */
+const ALIKE = 0.01;
 
 /** A comparison with the default settings, on the same queries. */
 export interface Difference {
@@ -60,14 +62,23 @@ export interface Tuning {
   readonly choice: Choice;
   /** Why to keep the defaults, if that is the choice. */
   readonly reason?: Reason;
-  /** How many judged queries it would take to be certain; undefined if there are as many. */
+  /**
+   * With how many judged queries the gain would show in four cases of five; undefined if there are as many, or if the best setting
+   * ranks about as the defaults do.
+   */
   readonly needed?: number;
-  /** The gain that `needed` is for. */
+  /** The gain that `needed` is for. Undefined if the best setting ranks about as the defaults do. */
   readonly neededFor?: number;
 }
 
-/** Settings to try over lists of these kinds, the defaults first. Of equally good ones the first is chosen. */
-export function settingsFor(kinds: ReadonlySet<Kind>, fusions: readonly Fusion[]): readonly Setting[] {
+/**
+ * Settings to try, the defaults first. Of equally good ones the first is chosen.
+ *
+ * @param lists the kind of each list
+ */
+export function settingsFor(lists: Iterable<Kind>, fusions: readonly Fusion[]): readonly Setting[] {
+  const kindOfEach = [...lists];
+  const kinds = new Set(kindOfEach);
   const all = [
     ...SPARSE.flatMap((sparse) => DENSE.map((dense) => ({ words: 1, sparse, dense }))),
     ...WITHOUT_WORDS.map(([sparse, dense]) => ({ words: 0, sparse, dense })),
@@ -77,13 +88,20 @@ export function settingsFor(kinds: ReadonlySet<Kind>, fusions: readonly Fusion[]
   const isDistinct = (weights: Setting['weights']): boolean =>
     (['words', 'sparse', 'dense'] as const).every((kind) => kinds.has(kind) || weights[kind] === usual[kind]);
   const counts = (weights: Setting['weights']): boolean => [...kinds].some((kind) => weights[kind] > 0);
-  const weights = all.filter((one) => isDistinct(one) && counts(one));
-  // With a single list there is nothing to add up, and normalized scores only lose the order below the mean.
-  const isMixed = (one: Setting['weights']): boolean => [...kinds].filter((kind) => one[kind] > 0).length > 1;
+  const ratios = (one: Setting['weights']): string => {
+    const present = [...kinds].map((kind) => one[kind]);
+    return present.map((weight) => weight / Math.max(...present)).join();
+  };
+  const usable = all.filter((one) => isDistinct(one) && counts(one));
+  const weights = [...new Map(usable.toReversed().map((one) => [ratios(one), one])).values()].toReversed();
+  // A single list keeps its order with any constant, and normalized scores only lose the order below the mean.
+  const isMixed = (one: Setting['weights']): boolean => kindOfEach.filter((kind) => one[kind] > 0).length > 1;
+  const constantsFor = (one: Setting['weights']): readonly number[] =>
+    isMixed(one) ? CONSTANTS : [DEFAULTS.rrf.constant ?? 0];
   const settings = fusions.flatMap((fusion) =>
     fusion === 'linear'
       ? weights.filter(isMixed).map((one): Setting => ({ fusion, weights: one }))
-      : weights.flatMap((one) => CONSTANTS.map((constant): Setting => ({ fusion, constant, weights: one }))),
+      : weights.flatMap((one) => constantsFor(one).map((constant): Setting => ({ fusion, constant, weights: one }))),
   );
   const rest = settings.filter((one) => !isSame(one, DEFAULTS.rrf)).sort((a, b) => distance(a) - distance(b));
   return [DEFAULTS.rrf, ...rest];
@@ -110,7 +128,7 @@ function distance({ fusion, constant, weights }: Setting): number {
  * scored on that one, and each query gets the mean over all repetitions. A setting that is the best by chance on some queries
  * therefore gains nothing here. The interval is that of a paired bootstrap over the queries.
  */
-export function tune(queries: readonly QueryLists[], settings: readonly Setting[]): Tuning {
+export function tune(queries: readonly Pick<QueryLists, 'ndcg'>[], settings: readonly Setting[]): Tuning {
   const [standard = DEFAULTS.rrf] = settings;
   const scores = settings.map((setting) => Float64Array.from(queries, (query) => query.ndcg(setting)));
   const [base = new Float64Array()] = scores;
@@ -121,6 +139,7 @@ export function tune(queries: readonly QueryLists[], settings: readonly Setting[
   const otherDefaults = settings.findIndex((setting) => isSame(setting, DEFAULTS.linear));
   const linear =
     otherDefaults > 0 ? scores[otherDefaults]?.map((score, query) => score - (base[query] ?? 0)) : undefined;
+  const bestDifferences = (scores[best] ?? base).map((score, query) => score - (base[query] ?? 0));
   const certainly = queries.length < FEWEST ? 'defaults' : certain(best === 0 ? undefined : differences, linear);
   const choice = certainly === 'tuned' && best === otherDefaults ? 'linear' : certainly;
   return {
@@ -136,7 +155,7 @@ export function tune(queries: readonly QueryLists[], settings: readonly Setting[
       trainings: choices.length,
     },
     choice,
-    ...(choice === 'defaults' && reasonOf(best === 0, heldOut, deviation(differences), queries.length)),
+    ...(choice === 'defaults' && reasonOf(best === 0, heldOut, deviation(bestDifferences), queries.length)),
   };
 }
 
@@ -200,7 +219,11 @@ function certain(tuned: Float64Array | undefined, linear: Float64Array | undefin
   return isLinear && !isGain(tuned.map((one, query) => one - (linear[query] ?? 0))) ? 'linear' : 'tuned';
 }
 
-/** Why the gain that was measured is no reason to leave the defaults, and how many queries would tell. */
+/**
+ * Why the gain that was measured is no reason to leave the defaults, and how many queries would tell.
+ *
+ * @param spread the standard deviation of what the best setting gains on each query
+ */
 function reasonOf(
   isBest: boolean,
   { gain, interval }: Difference,
@@ -209,8 +232,10 @@ function reasonOf(
 ): Pick<Tuning, 'reason' | 'needed' | 'neededFor'> {
   const neededFor = gain >= LEAST ? gain : WORTHWHILE;
   const needed = Math.max(FEWEST, valuesNeeded(spread, neededFor));
-  if (count < FEWEST) return { reason: 'too-few', needed, neededFor };
+  const isAlike = spread < ALIKE;
+  if (count < FEWEST) return { reason: 'too-few', ...(!isAlike && { needed, neededFor }) };
   if (isBest) return { reason: 'best' };
   if (interval.high < 0) return { reason: 'worse' };
+  if (isAlike) return { reason: 'uncertain' };
   return { reason: 'uncertain', neededFor, ...(needed > count && { needed }) };
 }
