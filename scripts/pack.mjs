@@ -108,11 +108,17 @@ function stagePackage(staging, name) {
     filter: (path) =>
       !relative(source, path)
         .split(sep)
-        .some((part) => LEFT.test(part)),
+        .some((part) => LEFT.test(part)) && hasSource(source, path),
   });
   // A model's package has the licence and notices of its model instead.
   if (!name.startsWith('model-')) copyNotices(target);
   return target;
+}
+
+/** Whether what was compiled still has its source: the compiler leaves what it made of a file that is gone. */
+function hasSource(folder, path) {
+  const compiled = /^dist[\\/](.+?)(?:\.d)?\.(?:ts|js)$/.exec(relative(folder, path));
+  return compiled === null || ['.ts', '.d.ts'].some((end) => existsSync(join(folder, 'src', compiled[1] + end)));
 }
 
 /** A folder for a package, with its manifest. */

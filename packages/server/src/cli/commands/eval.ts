@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 
 import { type SearchRequest, SparrowError } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
@@ -88,6 +88,8 @@ export function addEval(program: Command): void {
   ).action(async (directory: string, options: Options) => {
     refuseMeaningless(options);
     const context = new Context({ ...options, json: options.json === true });
+    // Before anything is measured: a result that cannot be written would be lost.
+    if (typeof options.json === 'string') mustBeWritable(options.json);
     const report = await (options.index === undefined && options.tune !== true
       ? measure(context, directory, options)
       : measureHybrid(context, directory, options));
@@ -102,6 +104,15 @@ export function addEval(program: Command): void {
       return `${loaded}${counted(queries, 'query', 'queries')}\n${table(out, heading, lines, 'nDCG@10 recall@100')}${tuned}`;
     });
   });
+}
+
+/** @throws {CommandError} if a file cannot be written */
+function mustBeWritable(file: string): void {
+  try {
+    closeSync(openSync(file, 'a'));
+  } catch (cause) {
+    throw new CommandError(`cannot write ${file} (${(cause as NodeJS.ErrnoException).code ?? ''})`, { cause });
+  }
 }
 
 function refuseMeaningless({ index, tune: tunes, fusion, dense, keep }: Options): void {
@@ -217,15 +228,34 @@ function listsOf(parts: readonly Part[], hits: readonly List['hits'][]): List[] 
   return parts.map(({ kind, share }, at) => ({ kind, share, hits: hits[at] ?? [] }));
 }
 
-/** The command as it is written down with its figures: without the place of the collection, and without a secret. */
+/** The command as it is written down with its figures: without places on this machine, and without a secret. */
 function commandOf(directory: string): string {
-  const words = withoutKey(process.argv.slice(2)).filter((word) => word !== directory && word !== 'eval');
+  const words = withoutSecrets(process.argv.slice(2)).filter((word) => word !== directory && word !== 'eval');
   return `npm run eval -- ${['DIR', ...words].join(' ')}`;
 }
 
-/** The words of a command without `--key` and what follows it: records are committed and shown. */
-export function withoutKey(words: readonly string[]): string[] {
-  return words.filter((word, at) => word !== '--key' && !word.startsWith('--key=') && words[at - 1] !== '--key');
+/** Options whose value is left out of a record, and what stands in its place. */
+const PRIVATE: Readonly<Record<string, string>> = { '--url': 'URL', '--data': 'FOLDER', '--json': 'FILE' };
+
+/**
+ * The words of a command without its key and without values that may hold a password or name a place on this machine: records are
+ * committed and shown.
+ */
+export function withoutSecrets(words: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? '';
+    const [name = ''] = word.split('=', 1);
+    const hasOwnValue = word.length > name.length;
+    const next = words[at + 1];
+    const hasValue = !hasOwnValue && next !== undefined && !next.startsWith('--');
+    if (name === '--key') at += hasValue ? 1 : 0;
+    else if (Object.hasOwn(PRIVATE, name) && (hasOwnValue || hasValue)) {
+      kept.push(name, PRIVATE[name] ?? '');
+      at += hasValue ? 1 : 0;
+    } else kept.push(word);
+  }
+  return kept;
 }
 
 /** What a loaded index has besides the text: what the documented workflow encodes in a pipeline. */

@@ -260,7 +260,9 @@ function readReferences(directory: string): readonly Reference[] | undefined {
   const path = join(directory, REFERENCE);
   let text: string;
   try {
-    if (statSync(path).size > LARGEST_REFERENCE) throw new CommandError(`${REFERENCE} is larger than 256 MiB`);
+    const file = statSync(path);
+    if (!file.isFile()) throw new CommandError(`${REFERENCE} is not a file`);
+    if (file.size > LARGEST_REFERENCE) throw new CommandError(`${REFERENCE} is larger than 256 MiB`);
     text = readFileSync(path, 'utf8');
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -272,7 +274,7 @@ function readReferences(directory: string): readonly Reference[] | undefined {
   } catch (cause) {
     throw new CommandError(`${REFERENCE} is no JSON`, { cause });
   }
-  if (!Array.isArray(parsed) || !parsed.every(isReference)) {
+  if (!Array.isArray(parsed) || parsed.length === 0 || !parsed.every(isReference)) {
     throw new CommandError(
       `${REFERENCE} is no list of {"text", "vector"}, {"text", "tokens"} or {"question", "text", "score"}`,
     );
@@ -283,9 +285,9 @@ function readReferences(directory: string): readonly Reference[] | undefined {
 function isReference(value: unknown): value is Reference {
   const { text, question, vector, tokens, score } = (value ?? {}) as Record<string, unknown>;
   if (typeof text !== 'string') return false;
-  if (Array.isArray(vector)) return vector.every((one) => typeof one === 'number');
-  if (typeof score === 'number') return typeof question === 'string';
-  return typeof tokens === 'object' && tokens !== null && Object.values(tokens).every((one) => typeof one === 'number');
+  if (Array.isArray(vector)) return vector.every((one) => Number.isFinite(one));
+  if (typeof score === 'number') return Number.isFinite(score) && typeof question === 'string';
+  return typeof tokens === 'object' && tokens !== null && Object.values(tokens).every((one) => Number.isFinite(one));
 }
 
 /** Compares what a model makes of texts with what it is to make of them. */

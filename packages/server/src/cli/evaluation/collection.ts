@@ -66,6 +66,8 @@ async function* numbered(
   if (!isZipped && !existsSync(plain)) throw new CommandError(`${directory} holds no ${name} or ${name}.gz`);
   const file = createReadStream(isZipped ? zipped : plain);
   const input = isZipped ? file.pipe(createGunzip()) : file;
+  // A pipe hands errors of its source to nobody.
+  file.on('error', (error) => input.destroy(error));
   let line = 0;
   try {
     for await (const json of createInterface({ input })) {
@@ -79,6 +81,8 @@ async function* numbered(
       }
       yield { row, line };
     }
+  } catch (error) {
+    throw error instanceof CommandError ? error : unreadable(directory, isZipped ? `${name}.gz` : name, error);
   } finally {
     input.destroy();
     file.destroy();
@@ -94,6 +98,22 @@ function parsed(line: string): Row | undefined {
   }
 }
 
+/** How relevant a document may be said to be: sums of grades stay numbers. */
+const HIGHEST_GRADE = 1000;
+
+function contentOf(directory: string, file: string): string {
+  try {
+    return readFileSync(join(directory, file), 'utf8');
+  } catch (cause) {
+    throw unreadable(directory, file, cause);
+  }
+}
+
+function unreadable(directory: string, file: string, cause: unknown): CommandError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return new CommandError(`cannot read ${join(directory, file)} (${code ?? message})`, { cause });
+}
+
 /** The judgements of a folder, of its test set if there are several, and the name of their file. */
 export function readJudgements(directory: string): { readonly file: string; readonly judgements: Judgements } {
   let files: string[];
@@ -105,9 +125,15 @@ export function readJudgements(directory: string): { readonly file: string; read
   const file = ['qrels.test.tsv', 'qrels.dev.tsv', ...files].find((name) => files.includes(name));
   if (file === undefined) throw new CommandError(`${directory} holds no qrels.<split>.tsv`);
   const judgements = new Map<string, Map<string, number>>();
-  for (const line of readFileSync(join(directory, file), 'utf8').split('\n').slice(1)) {
+  const lines = contentOf(directory, file).split('\n');
+  for (const [at, line] of lines.entries()) {
     const [query = '', document, grade] = line.split('\t');
-    if (document === undefined || !(Number(grade) > 0)) continue;
+    if (at === 0 || document === undefined || !(Number(grade) > 0)) continue;
+    if (Number(grade) > HIGHEST_GRADE) {
+      throw new CommandError(
+        `${directory}: line ${String(at + 1)} of ${file} has a grade above ${String(HIGHEST_GRADE)}`,
+      );
+    }
     const grades = judgements.get(query) ?? new Map<string, number>();
     judgements.set(query, grades.set(document, Number(grade)));
   }
