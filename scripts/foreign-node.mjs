@@ -94,13 +94,36 @@ async function windowsNode(folder) {
   // Its exit code says nothing: it complains of the absence of 32-bit programs.
   const run = (...args) => spawnSync(join(wine, 'wine64'), args, { env: { ...process.env, ...env }, stdio: 'ignore' });
   run('wineboot', '--init');
-  copyFileSync(zlib, join(prefix, 'drive_c', 'windows', 'system32', 'zlib1.dll'));
+  const system = join(prefix, 'drive_c', 'windows', 'system32');
+  copyFileSync(zlib, join(system, 'zlib1.dll'));
+  await makeRandom(folder, system);
   // Node asks for Windows 10.
   run('winecfg', '-v', 'win10');
   const node = join(folder, 'package', 'bin', 'node.exe');
   if (run(node, '--version').status !== 0) throw new StepFailed('Node does not start under wine');
   const settings = Object.entries(env).map(([name, value]) => `${name}='${value}'`);
   return `#!/bin/sh\n${settings.join(' ')} exec '${join(wine, 'wine64')}' '${node}' "$@"\n`;
+}
+
+/** Makes the library of Windows 10 that Rust takes random numbers from. Debian's wine is older than it. */
+async function makeRandom(folder, system) {
+  const python = join(targetDir(), 'cross', 'tools', 'venv', 'bin', 'python');
+  if (!existsSync(python))
+    throw new StepFailed('build the addon first, which brings zig: node scripts/cross.mjs win32-x64');
+  const source = join(folder, 'bcryptprimitives.c');
+  writeFileSync(
+    source,
+    `#include <windows.h>
+BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE buffer, SIZE_T length) {
+  return SystemFunction036(buffer, (ULONG)length);
+}
+`,
+  );
+  const compiled = join(folder, 'bcryptprimitives.dll');
+  const zig = ['-m', 'ziglang', 'cc', '-target', 'x86_64-windows-gnu', '-shared', source, '-o', compiled, '-ladvapi32'];
+  await mustRun(python, zig);
+  copyFileSync(compiled, join(system, 'bcryptprimitives.dll'));
 }
 
 /** Where this system has Debian's packages from. */
