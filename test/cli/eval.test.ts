@@ -213,7 +213,7 @@ describe('says what to do', () => {
 
   it('about what failed first, if removing the index fails too', async () => {
     const reasons: string[] = [];
-    const failing = createServer((request, response) => {
+    const failing = createServer((_, response) => {
       // The index of an earlier run is removed, and no other request does what it should.
       reasons.push(`reason ${String(reasons.length)}`);
       const error = { type: 'illegal_argument_exception', reason: reasons.at(-1) };

@@ -148,6 +148,7 @@ async function measureHybrid(context: Context, directory: string, options: Optio
   }
 }
 
+/** The same in an index that is there; `loaded` is what is known of loading it. */
 async function measureIn(
   context: Context,
   index: string,

@@ -63,6 +63,30 @@ describe('the sum of normalized scores', () => {
     expect(ranked).toEqual(['a', 'd', 'b', 'c']);
   });
 
+  it('takes a score for the 32-bit number that the server wrote as a decimal', () => {
+    const random = randomFrom(3);
+    const decimal = (score: number): number => {
+      const digits = [6, 7, 8, 9].find((count) => Math.fround(Number(score.toPrecision(count))) === score);
+      return Number(score.toPrecision(digits));
+    };
+    for (let round = 0; round < 100; round += 1) {
+      const scores = Array.from({ length: 5 }, () => Math.fround(random() * 20)).sort((a, b) => b - a);
+      // Twice the scores have the same deviations, but other decimals. So each document ties with one of the other list.
+      const hits = (factor: number, first: number): RankedHit[] =>
+        scores.map((score, at) => {
+          const order = 2 * at + first;
+          return { index: 'i', id: String(order), order, score: decimal(factor * score) };
+        });
+      const lists: List[] = [
+        { kind: 'words', share: 1, hits: hits(1, 0) },
+        { kind: 'dense', share: 1, hits: hits(2, 1) },
+      ];
+      const ranked = new QueryLists(lists, new Map()).ranked({ fusion: 'linear', weights: weights(1, 0, 1) });
+      const above = ranked.slice(0, 4);
+      expect(above).toEqual(['0', '1', '2', '3']);
+    }
+  });
+
   it('counts the only hit of a list as one deviation', () => {
     const lists = [list('words', 'abc'), list('dense', 'd')];
     const of = (dense: number): string =>

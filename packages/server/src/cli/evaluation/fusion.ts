@@ -153,7 +153,7 @@ export class QueryLists {
 }
 
 const ABSENT = -Infinity;
-/** By less than this, scores of equal documents may differ: well below what a rank or a weight makes. */
+/** Scores that differ by less than this are taken for equal. One rank more makes a greater difference. */
 const ROUNDING = 1e-5;
 
 /** The weight of one list, as the server has it. */

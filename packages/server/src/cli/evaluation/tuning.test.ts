@@ -57,12 +57,12 @@ describe('tuning', () => {
   const settings = settingsFor(KINDS, ['rrf']);
 
   it('finds that one list is right and the others are not', () => {
-    const found = tune(queries(80, 1, { words: [5, 29], sparse: [5, 29], dense: [0, 1] }), settings);
-    expect(found.choice).toBe('tuned');
-    const { weights } = found.best.setting;
+    const result = tune(queries(80, 1, { words: [5, 29], sparse: [5, 29], dense: [0, 1] }), settings);
+    expect(result.choice).toBe('tuned');
+    const { weights } = result.best.setting;
     expect(weights.dense).toBeGreaterThanOrEqual(2 * Math.max(weights.words, weights.sparse));
-    expect(found.heldOut.interval.low).toBeGreaterThan(0);
-    expect(found.heldOut.gain).toBeGreaterThan(0.1);
+    expect(result.heldOut.interval.low).toBeGreaterThan(0);
+    expect(result.heldOut.gain).toBeGreaterThan(0.1);
   });
 
   describe('among settings that are equally good', () => {
@@ -78,16 +78,16 @@ describe('tuning', () => {
       constant: 5,
       weights: { words, sparse, dense },
     }));
-    const asked = (seed: number, count = 60): QueryLists[] =>
+    const judged = (seed: number, count = 60): QueryLists[] =>
       queries(count, seed, { words: [0, 25], sparse: [0, 25], dense: [0, 25] });
 
     it('does not take luck for a gain', () => {
       let [flattered, held, certain] = [0, 0, 0];
       for (let seed = 1; seed <= 40; seed += 1) {
-        const found = tune(asked(seed), settingsAlike);
-        flattered += (found.best.ndcg - found.defaults.ndcg) / 40;
-        held += found.heldOut.gain / 40;
-        if (found.choice !== 'defaults') certain += 1;
+        const result = tune(judged(seed), settingsAlike);
+        flattered += (result.best.ndcg - result.defaults.ndcg) / 40;
+        held += result.heldOut.gain / 40;
+        if (result.choice !== 'defaults') certain += 1;
       }
       // What the best setting gains on the queries that chose it is luck.
       expect(flattered).toBeGreaterThan(0.02);
@@ -96,8 +96,8 @@ describe('tuning', () => {
     });
 
     it('asks for more queries', () => {
-      const found = [1, 2, 3, 4, 5, 6].map((seed) => tune(asked(seed, 40), settingsAlike));
-      const uncertain = found.filter(({ reason }) => reason === 'uncertain');
+      const result = [1, 2, 3, 4, 5, 6].map((seed) => tune(judged(seed, 40), settingsAlike));
+      const uncertain = result.filter(({ reason }) => reason === 'uncertain');
       expect(uncertain.length).toBeGreaterThan(1);
       for (const { needed, choice } of uncertain) {
         expect(choice).toBe('defaults');
@@ -118,25 +118,25 @@ describe('tuning', () => {
       [40, 'uncertain'],
       [20, 'too-few'],
     ] as const) {
-      const asked = Array.from({ length: count }, (_, at) => ({
+      const judged = Array.from({ length: count }, (_, at) => ({
         ndcg: ({ constant }: Setting): number => 0.5 + (at === 0 && constant === 2 ? 0.004 : 0),
       }));
-      const { needed, neededFor, ...rest } = tune(asked, [DEFAULTS.rrf, better]);
+      const { needed, neededFor, ...rest } = tune(judged, [DEFAULTS.rrf, better]);
       expect([needed, neededFor]).toEqual([undefined, undefined]);
       expect(rest).toMatchObject({ choice: 'defaults', reason, best: { setting: better } });
     }
   });
 
   it('says so where nothing is better than the defaults', () => {
-    const found = tune(queries(40, 1, { words: [0, 0], sparse: [0, 0], dense: [0, 0] }), settings);
-    expect(found).toMatchObject({ choice: 'defaults', reason: 'best', heldOut: { gain: 0 } });
-    expect(found.best.chosen).toBe(found.best.trainings);
+    const result = tune(queries(40, 1, { words: [0, 0], sparse: [0, 0], dense: [0, 0] }), settings);
+    expect(result).toMatchObject({ choice: 'defaults', reason: 'best', heldOut: { gain: 0 } });
+    expect(result.best.chosen).toBe(result.best.trainings);
   });
 
   it('recommends linear with its defaults if that is certain', () => {
     // Ranks say little, scores much: the relevant document is far above the rest of the list by dense vectors.
     const random = randomFrom(5);
-    const asked = Array.from({ length: 60 }, () => {
+    const judged = Array.from({ length: 60 }, () => {
       const relevant = 'd0';
       const of = (kind: Kind, hits: readonly (readonly [string, number])[]): List => ({
         kind,
@@ -147,9 +147,9 @@ describe('tuning', () => {
       const dense = random() < 0.9 ? ([[relevant, 9], ...others] as const) : ([...others, [relevant, 0.1]] as const);
       return new QueryLists([of('words', others), of('dense', dense)], new Map([[relevant, 1]]));
     });
-    const found = tune(asked, settingsFor(new Set<Kind>(['words', 'dense']), FUSIONS));
-    expect(found.linear?.interval.low).toBeGreaterThan(0);
-    expect(found.choice).toBe('linear');
+    const result = tune(judged, settingsFor(new Set<Kind>(['words', 'dense']), FUSIONS));
+    expect(result.linear?.interval.low).toBeGreaterThan(0);
+    expect(result.choice).toBe('linear');
   });
 
   const tuned = { fusion: 'rrf', constant: 2, weights: DEFAULTS.rrf.weights } as const;
@@ -172,13 +172,13 @@ describe('tuning', () => {
     ['linear, where that is the best setting', certainly(0.1), certainly(0.05), 'linear'],
     ['the defaults, where nothing is certain', perhaps(0.001), perhaps(0.002), 'defaults'],
   ] as const)('recommends %s', (_, ofLinear, ofTuned, choice) => {
-    const asked = Array.from({ length: 60 }, (__, at) => ({
+    const judged = Array.from({ length: 60 }, (__, at) => ({
       ndcg: (setting: Setting): number => {
         const gain = isSame(setting, DEFAULTS.linear) ? ofLinear(at) : isSame(setting, tuned) ? ofTuned(at) : 0;
         return 0.5 + gain;
       },
     }));
-    expect(tune(asked, [DEFAULTS.rrf, DEFAULTS.linear, tuned]).choice).toBe(choice);
+    expect(tune(judged, [DEFAULTS.rrf, DEFAULTS.linear, tuned]).choice).toBe(choice);
   });
 
   it('gives the same result each time', () => {

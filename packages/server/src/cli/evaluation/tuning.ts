@@ -88,6 +88,7 @@ export function settingsFor(lists: Iterable<Kind>, fusions: readonly Fusion[]): 
   const isDistinct = (weights: Setting['weights']): boolean =>
     (['words', 'sparse', 'dense'] as const).every((kind) => kinds.has(kind) || weights[kind] === usual[kind]);
   const counts = (weights: Setting['weights']): boolean => [...kinds].some((kind) => weights[kind] > 0);
+  // A list alone is ranked in the same way with any weight.
   const ratios = (one: Setting['weights']): string => {
     const present = [...kinds].map((kind) => one[kind]);
     return present.map((weight) => weight / Math.max(...present)).join();
