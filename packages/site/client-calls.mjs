@@ -45,6 +45,7 @@ const CALLS = [
   ['POST', '/{index}/_explain/{id}', 'explain'],
   ['POST', '/{index}/_forcemerge', 'indices.forcemerge'],
   ['GET', '/{index}/_mapping', 'indices.getMapping'],
+  ['PUT', '/{index}/_mapping', 'indices.putMapping'],
   ['POST', '/{index}/_mtermvectors', 'mtermvectors'],
   ['POST', '/{index}/_pit', 'openPointInTime'],
   ['POST', '/{alias}/_rollover', 'indices.rollover'],
