@@ -269,7 +269,10 @@ describe('key', () => {
     expect(await said('key', 'list')).not.toContain('shop');
     expect(await said('key', 'list', '--all')).toMatch(/shop .* revoked/);
     const again = await run('key', 'revoke', 'shop', '--name');
-    expect([again.code, again.stderr]).toEqual([1, 'sparrow: no key that holds is called shop\n']);
+    expect([again.code, again.stderr]).toEqual([
+      1,
+      'sparrow: no valid key that can be revoked has the name shop; the owner key is replaced by `sparrow key reset-owner`\n',
+    ]);
   });
 
   it('refuses to reset the owner key under a running server', async () => {

@@ -64,7 +64,7 @@ struct Statistics {
     updated: u64,
     created: u64,
     deleted: u64,
-    /// Segments: each is one.
+    /// How many segments were written anew.
     batches: usize,
     version_conflicts: u64,
     noops: u64,
@@ -78,7 +78,7 @@ struct Retries {
     search: u64,
 }
 
-/// The response.
+/// The answer to a finished upgrade.
 #[derive(Serialize)]
 struct Upgraded {
     took: u64,

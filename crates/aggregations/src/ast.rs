@@ -189,7 +189,7 @@ pub struct Range {
 /// A range: lower end included, upper end not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeBucket {
-    /// Its name.
+    /// The name of the range in the answer, unless it is made of its ends.
     pub key: Option<String>,
     /// Lower end.
     pub from: Option<Value>,
@@ -302,7 +302,7 @@ impl Adjacency {
 /// One part of a composite key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompositeSource {
-    /// Its name.
+    /// The name of the part within the key.
     pub name: String,
     /// Whose values.
     pub source: ValueSource,

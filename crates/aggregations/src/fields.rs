@@ -41,7 +41,7 @@ impl Kind {
 /// What the values of a field are in one index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// Their type.
+    /// The type of the values.
     pub kind: Kind,
     /// How they look as text.
     pub format: ValueFormat,
@@ -75,7 +75,7 @@ pub enum Accepts {
     Any,
     /// Numbers, dates and booleans; unmapped fields count as numbers.
     Numbers,
-    /// The same; unmapped fields count as dates.
+    /// Numbers, dates and booleans; unmapped fields count as dates.
     Dates,
     /// Numbers only.
     OnlyNumbers,

@@ -53,7 +53,7 @@ pub enum Computed {
 /// Documents of one key.
 #[derive(Debug, Clone, Default)]
 pub struct Bucket {
-    /// Their number.
+    /// How many documents have the key.
     pub docs: u64,
     /// Results of the aggregations below, in their order.
     pub subs: Vec<Partial>,
@@ -94,9 +94,9 @@ impl KahanSum {
 /// What one pass over numbers gives.
 #[derive(Debug, Clone, Copy)]
 pub struct Stats {
-    /// How many.
+    /// How many numbers there were.
     pub count: u64,
-    /// Their sum.
+    /// The sum of the numbers.
     pub sum: KahanSum,
     /// Sum of their squares.
     pub squares: KahanSum,

@@ -40,7 +40,7 @@ pub enum Interval {
 /// Intervals of dates in milliseconds since the epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounding {
-    /// Their length.
+    /// How long an interval is.
     pub interval: Interval,
     /// Whose clocks they follow.
     pub zone: Zone,

@@ -10,7 +10,7 @@ use super::key::Key;
 /// Distinct values.
 #[derive(Debug, Clone)]
 pub enum Distinct {
-    /// Their hashes.
+    /// The hashes of all values, while they are few.
     Exact(FxHashSet<u64>),
     /// A HyperLogLog sketch.
     Sketch(Box<HllSketch>),

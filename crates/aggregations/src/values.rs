@@ -68,7 +68,7 @@ fn encode(kind: Kind, key: &Key) -> u64 {
 /// The values of a field in one segment. Each has a code of 64 bits that is its own within the segment: the ordinal
 /// of a text, the bits of a number.
 pub struct Values {
-    /// Their type.
+    /// The type of the values.
     pub kind: Kind,
     column: ColumnValues,
     /// Code for documents without a value.

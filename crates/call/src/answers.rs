@@ -16,7 +16,7 @@ impl ShardCounts {
         Self { total, successful, failed: 0 }
     }
 
-    /// All took part.
+    /// All `total` shards took part.
     pub fn all(total: usize) -> Self {
         Self::new(total, total)
     }

@@ -99,7 +99,7 @@ impl WordPiece {
     /// The ids of a text, without special tokens; `general` does the same for what is not plain.
     ///
     /// # Errors
-    /// Those of `general`.
+    /// When `general` fails.
     pub(crate) fn encode<E>(
         &self,
         text: &str,

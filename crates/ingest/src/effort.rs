@@ -124,7 +124,7 @@ impl Matching {
     /// Runs `matching` with the moment when it has to end.
     ///
     /// # Errors
-    /// Those of `matching`.
+    /// When `matching` fails.
     pub fn until<T>(
         &mut self,
         matching: impl FnOnce(End) -> Result<T, ProcessorError>,

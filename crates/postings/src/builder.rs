@@ -115,7 +115,7 @@ impl PostingsBuilder {
     /// Writes the finished field of a segment with `num_docs` documents.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// When `out` cannot be written to.
     ///
     /// # Panics
     /// When a document at or above `num_docs` was added.

@@ -285,7 +285,7 @@ struct TypeCapabilities<'a> {
     /// Where the field has several types, the indices that have this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     indices: Option<Vec<&'a str>>,
-    /// Where indices differ, those that cannot.
+    /// Where only some of the indices can search the field, those that cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     non_searchable_indices: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,7 @@ const COLOURS: [&str; 3] = ["green", "yellow", "red"];
 struct Shards {
     #[serde(rename = "active_shards")]
     active: usize,
-    /// None ever moves or starts while it is looked at.
+    /// Always 0: shards of a single node never move. The same goes for those that are initializing.
     relocating_shards: usize,
     initializing_shards: usize,
     #[serde(rename = "unassigned_shards")]

@@ -83,7 +83,7 @@ pub(super) struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// Waits for what is missing.
+    /// Waits until workers have encoded the texts that were in no cache; returns all, in the order of the texts.
     pub fn finish(mut self) -> Result<(Vec<Encoding>, Timings), EncoderError> {
         let encodings = wait(&self.call, self.cancel, self.deadline)?;
         self.finished = true;

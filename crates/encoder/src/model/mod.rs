@@ -160,6 +160,10 @@ pub struct Model {
     pub(crate) query_weights: Option<Vec<f32>>,
 }
 
+/// Terms of a vocabulary at most: 64 times those of the largest multilingual ones. Tables of this length are made before anything
+/// is encoded.
+const LARGEST_VOCABULARY: usize = 1 << 24;
+
 impl Model {
     /// Reads a model directory in Hugging Face layout: `model.safetensors` or `model.onnx`, `tokenizer.json`, `config.json`, and what
     /// else says of which kind it is; `sparrow.json` says it outright.
@@ -190,6 +194,15 @@ impl Model {
         let Loaded { fingerprint, head, output, bert, mapped } =
             weights::load(&layout, basis::load(dir)?.as_ref(), keep)?;
         let mut info = layout.info(fingerprint);
+        if info.vocabulary_size > LARGEST_VOCABULARY {
+            return Err(EncoderError::ModelNotReadable {
+                path: dir.join("config.json"),
+                reason: format!(
+                    "it has a vocabulary of [{}] terms; at most [{LARGEST_VOCABULARY}] are read",
+                    info.vocabulary_size
+                ),
+            });
+        }
         let activation = layout.activation;
         let dense = |pooling| Plan::Dense {
             pooling,

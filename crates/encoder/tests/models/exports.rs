@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use sparrow_encoder::{Encoded, Model, ModelKind, Output, Priority};
 
+use crate::checkpoints::{changed, refused};
 use crate::common::{runtime, start};
 
 #[derive(Deserialize)]
@@ -120,4 +121,10 @@ fn truncation_follows_the_model() {
     let deployment = start(load("plain-mlm"), |_| {});
     let found = deployment.encode(&["green ".repeat(30).as_str()], Priority::Ingest, None, None).unwrap();
     assert_eq!((found[0].token_count, found[0].truncated_tokens), (16, 16));
+}
+
+#[test]
+fn a_vocabulary_that_no_memory_holds_is_refused() {
+    let huge = changed("plain-mlm", "config.json", |json| json["vocab_size"] = (1_u64 << 33).into());
+    refused(&huge, "it has a vocabulary of [8589934592] terms");
 }

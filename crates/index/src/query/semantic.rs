@@ -153,7 +153,7 @@ pub(super) fn collapse(
 /// `wanted` documents and there are more.
 ///
 /// # Errors
-/// Those of `find`, which gives at most so many passages, best first.
+/// When `find` fails, which gives at most so many passages, best first.
 pub(super) fn search<E>(
     map: &PassageMap,
     wanted: usize,

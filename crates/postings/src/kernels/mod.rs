@@ -80,7 +80,7 @@ impl DenseTerm<'_> {
 type Scatter = fn(&[[u8; 2]], &[u8], u16, &mut [u16; 1 << 16]);
 /// Signature of [`Implementation::bounds`].
 type Bounds = fn(&[BlockTerm<'_>], usize, &[u16], u16, &[u8], &mut [u16], &mut [u16]);
-/// The same; whether levels are those of wanted documents, too.
+/// Signature of [`Implementation::wanted_bounds`]; the flag says whether the levels count wanted documents only.
 type WantedBounds = fn(&[BlockTerm<'_>], usize, &[u16], u16, &[u8], bool, &mut [u16], &mut [u16]);
 /// Signature of [`Implementation::bound_documents`].
 type BoundDocuments = fn(&[BlockTerm<'_>], usize, &[u16], &[u16], u16, &mut [u16]) -> u32;

@@ -63,9 +63,13 @@ export function readIncoming(incoming: IncomingMessage, limit: number, hold: Hol
       reading.over();
       resolve(gathered.bytes());
     });
-    incoming.on('error', fail);
+    // Whoever hangs up is no fault of the server, and hears no answer.
+    const gone = (): void => {
+      fail(new HttpError('timeout', 'the connection closed before all of the body was there'));
+    };
+    incoming.on('error', gone);
     incoming.on('close', () => {
-      if (!incoming.complete) fail(new Error('the connection closed before the body was there'));
+      if (!incoming.complete) gone();
     });
   });
 }

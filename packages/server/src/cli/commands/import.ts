@@ -70,7 +70,10 @@ export function addImport(program: Command): void {
       .addOption(
         new Option('--format <format>', 'format of the files, where their names do not tell it').choices(FORMATS),
       )
-      .option('--id <field>', 'field with the id; documents without one are identified by their place in the file')
+      .option(
+        '--id <field>',
+        'field with the id, which every document needs then; without this option, documents are identified by their place in the file',
+      )
       .option('--semantic <field...>', 'fields whose texts can be searched by meaning as well as by words')
       .addOption(
         new Option(

@@ -102,7 +102,13 @@ export function addKeys(program: Command): void {
       const answer = await context.remote.request<{ invalidated_api_keys: string[] }>('DELETE', KEYS, { body });
       ended.push(...answer.invalidated_api_keys);
     }
-    if (ended.length === 0) throw new CommandError(`no key that holds is called ${given.join(' or ')}`);
+    if (ended.length === 0) {
+      const [what, hint] =
+        options.name === true
+          ? ['name', 'the owner key is replaced by `sparrow key reset-owner`']
+          : ['id', 'names need --name'];
+      throw new CommandError(`no valid key that can be revoked has the ${what} ${given.join(' or ')}; ${hint}`);
+    }
     context.show({ revoked: ended }, () => ended.map((id) => `${id} is revoked\n`).join(''));
   });
 

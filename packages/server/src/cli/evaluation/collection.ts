@@ -125,10 +125,16 @@ export function readJudgements(directory: string): { readonly file: string; read
   const file = ['qrels.test.tsv', 'qrels.dev.tsv', ...files].find((name) => files.includes(name));
   if (file === undefined) throw new CommandError(`${directory} holds no qrels.<split>.tsv`);
   const judgements = new Map<string, Map<string, number>>();
-  const lines = contentOf(directory, file).split('\n');
+  const lines = contentOf(directory, file).split(/\r?\n/);
   for (const [at, line] of lines.entries()) {
     const [query = '', document, grade] = line.split('\t');
-    if (at === 0 || document === undefined || !(Number(grade) > 0)) continue;
+    if (at === 0 || line === '') continue;
+    if (document === undefined || grade === undefined || Number.isNaN(Number(grade))) {
+      throw new CommandError(
+        `${directory}: line ${String(at + 1)} of ${file} is not a query id, a document id and a grade, separated by tabs`,
+      );
+    }
+    if (Number(grade) <= 0) continue;
     if (Number(grade) > HIGHEST_GRADE) {
       throw new CommandError(
         `${directory}: line ${String(at + 1)} of ${file} has a grade above ${String(HIGHEST_GRADE)}`,

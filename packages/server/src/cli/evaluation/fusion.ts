@@ -50,7 +50,7 @@ interface Prepared {
   readonly share: number;
   /** Numbers of the documents, the best first. */
   readonly documents: Int32Array;
-  /** Their normalized scores. */
+  /** Normalized scores, in the order of the documents. */
   readonly scores: Float32Array;
 }
 
