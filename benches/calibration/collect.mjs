@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 
 import { bulkLines, createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
+import { rows, sampler } from '../lib/collections.mjs';
 
 const DEPTH = 100;
 const BATCH = 250;
@@ -43,26 +44,7 @@ if (!out || !values.scifact || !values.collections || !values.questions) {
 }
 const request = createClient({ url: values.url, apiKey: findApiKey(values.data) });
 const directoryOf = (task) => (task === 'scifact' ? values.scifact : join(values.collections, task));
-const rows = (file) =>
-  gunzipSync(readFileSync(file))
-    .toString()
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-
-let seed = 7;
-const random = () => {
-  seed = (seed * 1103515245 + 12345) % 2147483648;
-  return seed / 2147483648;
-};
-function sample(list, count) {
-  const drawn = [...list];
-  for (let last = drawn.length - 1; last > 0; last -= 1) {
-    const other = Math.floor(random() * (last + 1));
-    [drawn[last], drawn[other]] = [drawn[other], drawn[last]];
-  }
-  return drawn.slice(0, count);
-}
+const sample = sampler(7);
 
 const properties = {
   title: { type: 'text' },

@@ -6,9 +6,10 @@
 // numbers every time: what is drawn, is drawn by a seed.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 
 import { at } from '../../scripts/lib/paths.mjs';
+import { rows, sampler } from '../lib/collections.mjs';
 
 const [squad, out] = process.argv.slice(2);
 if (!out) {
@@ -16,30 +17,9 @@ if (!out) {
   process.exit(2);
 }
 
-let seed = 42;
-const random = () => {
-  seed = (seed * 1103515245 + 12345) % 2147483648;
-  return seed / 2147483648;
-};
-
-/** `count` of a list, in random order. */
-function sample(list, count) {
-  const drawn = [...list];
-  for (let last = drawn.length - 1; last > 0; last -= 1) {
-    const other = Math.floor(random() * (last + 1));
-    [drawn[last], drawn[other]] = [drawn[other], drawn[last]];
-  }
-  return drawn.slice(0, count);
-}
+const sample = sampler(42);
 
 const lines = (rows) => gzipSync(`${rows.map((row) => JSON.stringify(row)).join('\n')}\n`);
-const rows = (file) =>
-  gunzipSync(readFileSync(file))
-    .toString()
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-
 function write(name, documents, queries, judgements) {
   const directory = join(out, name);
   mkdirSync(directory, { recursive: true });

@@ -6,9 +6,9 @@
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { gunzipSync } from 'node:zlib';
 
 import { bulkLines, createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
+import { rows } from '../lib/collections.mjs';
 
 const INDEX = 'sparrow-fusions';
 const DEPTH = 200;
@@ -27,13 +27,6 @@ if (collections.length === 0) {
   process.exit(2);
 }
 const request = createClient({ url: values.url, apiKey: findApiKey(values.data) });
-const rows = (file) =>
-  gunzipSync(readFileSync(file))
-    .toString()
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-
 const properties = {
   body: {
     type: 'text',

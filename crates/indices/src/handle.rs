@@ -135,7 +135,7 @@ impl IndexHandle {
         if self.is_closed() { "EXISTING_STORE" } else { self.opened.source() }
     }
 
-    /// Its one shard in listings of a cluster's shards, on the node of this id.
+    /// The only shard of this index, as it stands in listings of a cluster's shards, on the node of this id.
     pub fn primary_shard(&self, node: &str) -> Value {
         json!({
             "state": "STARTED", "primary": true, "node": node, "relocating_node": null, "shard": 0,

@@ -110,7 +110,7 @@ struct IndexStats<'a> {
     health: &'static str,
     status: &'static str,
     primaries: &'a Map<String, Value>,
-    /// The same as `primaries`: there are no replicas.
+    /// The figures of primaries and replicas, which are those of `primaries`: there are no replicas.
     total: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shards: Option<Value>,

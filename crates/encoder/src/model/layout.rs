@@ -432,7 +432,7 @@ fn find_forward_pass(
 /// Whether the output of a graph can be one number for each text. A size that the graph does not say is found out when it runs.
 ///
 /// # Errors
-/// What it is instead.
+/// When the graph gives something else than one number for each text; the sentence says what.
 fn gives_scores(output: &str, shape: &[Option<usize>]) -> Result<(), String> {
     match shape {
         [] | [_, None | Some(1)] => Ok(()),

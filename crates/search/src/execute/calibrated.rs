@@ -37,7 +37,7 @@ pub fn fuse_calibrated(inputs: &[Input], lists: &[&[(Key, f32)]]) -> Vec<Fused<K
         let least: f32 = inputs.iter().map(|input| share(input) * absent(input)).sum();
         hit.score = (hit.score + least).clamp(0.0, 1.0);
     }
-    // What is absent counts differently from one index to another.
+    // Sorted again: what a document gets for lists that do not hold it depends on the maps of its index.
     fused.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc)));
     fused
 }

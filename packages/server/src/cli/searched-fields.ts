@@ -39,7 +39,7 @@ export async function mappingsOf(
 export function leaves(properties: Properties, prefix = ''): Leaf[] {
   return Object.entries(properties).flatMap(([name, property]) => [
     ...(['object', 'nested', undefined].includes(property.type) ? [] : [[prefix + name, property] as const]),
-    // What is inside `nested` cannot be searched from outside.
+    // Fields inside a `nested` field are found only by a `nested` query.
     ...(property.type === 'nested' ? [] : leaves(property.properties ?? {}, `${prefix}${name}.`)),
     ...leaves(property.fields ?? {}, `${prefix}${name}.`),
   ]);

@@ -148,7 +148,7 @@ async function measureHybrid(context: Context, directory: string, options: Optio
   }
 }
 
-/** The same in an index that is there; `loaded` is what is known of loading it. */
+/** Measures the searches of hybrid search in an existing index; `loaded` holds documents and seconds if this run has loaded it. */
 async function measureIn(
   context: Context,
   index: string,

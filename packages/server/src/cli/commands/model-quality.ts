@@ -16,9 +16,9 @@ export interface Quality {
   readonly texts: number;
   /** Mean nDCG@10. */
   readonly ndcg: number;
-  /** The same of a search by words; of `candidates` that of a random order. */
+  /** Mean nDCG@10 to compare with: of a search by words or, in the task `candidates`, of a random order. */
   readonly baseline: number;
-  /** The same of the models that come with Sparrow, by their ids; nothing where it is not known for so many texts. */
+  /** Mean nDCG@10 of the models that come with Sparrow, by their ids; only if all texts were used. */
   readonly embedded?: Readonly<Record<string, number>>;
 }
 

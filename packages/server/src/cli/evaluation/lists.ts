@@ -7,7 +7,7 @@ import { type Kind, type Setting, WINDOW, weightOf } from './fusion.js';
 
 /** One of the searches that a hybrid search fuses. */
 export interface Part {
-  /** What it is called in tables: its kind, and its field where there are several of the kind. */
+  /** The name of the search in tables: its kind, and its field where there are several of the kind. */
   readonly name: string;
   readonly kind: Kind;
   /** The part of the weight of its kind that its list has. */
