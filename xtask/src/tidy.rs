@@ -219,6 +219,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tokenizers", &["sparrow-encoder"]),
     // Analyzers are tantivy's tokenizers, and fold by its table; nothing else of it is theirs.
     ("tantivy", &["sparrow-index", "sparrow-segments", "sparrow-aggregations", "sparrow-analysis"]),
+    // Posting lists are read as tantivy packs them.
+    ("bitpacking", &["sparrow-index"]),
     ("napi", &["sparrow-node"]),
 ];
 

@@ -1,6 +1,6 @@
 //! What queries work out about a snapshot once and need again.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -8,12 +8,14 @@ use tantivy::schema::Field;
 
 use super::error::QueryError;
 use super::fields::FieldStatistics;
+use super::lexical::TextField;
 use super::term_runs::TermRuns;
 
 /// Figures over all segments of one snapshot. They depend on the segments only, not on the mapping.
 #[derive(Default)]
 pub(crate) struct SnapshotCache {
     statistics: Mutex<FxHashMap<String, FieldStatistics>>,
+    text_fields: Mutex<FxHashMap<Field, Option<Arc<TextField>>>>,
     distinct_tokens: Mutex<FxHashMap<Field, usize>>,
     ignores: OnceLock<bool>,
     term_runs: TermRuns,
@@ -33,6 +35,20 @@ impl SnapshotCache {
         let statistics = read()?;
         self.statistics.lock().insert(path.to_owned(), statistics);
         Ok(statistics)
+    }
+
+    /// A text field as searches for words read it; `None` if they cannot.
+    pub(super) fn text_field(
+        &self,
+        field: Field,
+        open: impl FnOnce() -> Result<Option<TextField>, QueryError>,
+    ) -> Result<Option<Arc<TextField>>, QueryError> {
+        if let Some(known) = self.text_fields.lock().get(&field) {
+            return Ok(known.clone());
+        }
+        let opened = open()?.map(Arc::new);
+        self.text_fields.lock().insert(field, opened.clone());
+        Ok(opened)
     }
 
     /// What tokens of sparse fields are in each segment.

@@ -12,6 +12,7 @@ use tantivy::{DocId, SegmentReader};
 use super::compile::Compiler;
 use super::document_at_a_time::{BLOCK, DocumentAtATime};
 use super::error::QueryError;
+use super::lexical::Word;
 use super::max_score::{MaxScoreDisjunction, ROUNDING, RequiredBitsets};
 use super::window_at_a_time::{Source, WINDOW};
 use crate::filter_cache::SegmentDocs;
@@ -83,9 +84,19 @@ impl DisMaxOfSums {
         self.required
     }
 
-    /// Whether documents can be passed over: of one term alone none is.
+    /// The words of a text of which any may match; `None` for other texts.
+    pub(super) fn words(&self) -> Option<impl Iterator<Item = &Word>> {
+        match &self.sums[..] {
+            [sum] => sum.words(),
+            _ => None,
+        }
+    }
+
+    /// Whether documents can be passed over: of one term alone none is, unless its lists are read here.
     pub(super) fn passes_over(&self) -> bool {
-        self.sums.len() > 1 || self.sums.iter().any(MaxScoreDisjunction::has_several_terms)
+        self.sums.len() > 1
+            || self.words().is_some_and(|mut words| words.next().is_some())
+            || self.sums.iter().any(MaxScoreDisjunction::has_several_terms)
     }
 
     /// Whether what is required matches a good part of all documents, see [`MaxScoreDisjunction::is_broad`].

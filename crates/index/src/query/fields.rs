@@ -7,6 +7,7 @@ use tantivy::{Searcher, Term};
 
 use super::error::QueryError;
 use super::explain::explained_bm25;
+use super::scored::K1;
 use sparrow_mapping::NumberValue;
 use sparrow_segments::schema::{IndexSchema, KEYWORDS, NUMBERS};
 
@@ -215,6 +216,17 @@ pub(crate) fn bm25_bound(statistics: FieldStatistics, doc_freq: u64) -> f32 {
 /// Lucene's idf.
 pub(crate) fn idf(doc_freq: u64, docs: u64) -> f64 {
     (1.0 + ((docs - doc_freq) as f64 + 0.5) / (doc_freq as f64 + 0.5)).ln()
+}
+
+/// What BM25's part of frequencies and lengths is multiplied with, for terms of these document frequencies that score as one: what
+/// the weights of [`bm25_weight`] multiply with, to the last bit.
+pub(crate) fn bm25_factor(frequencies: &[u64], docs: u64, boost: f32) -> f32 {
+    let exact: f64 = frequencies.iter().map(|&frequency| idf(frequency, docs)).sum();
+    let rounded: f32 = frequencies.iter().map(|&frequency| idf_as_tantivy(frequency, docs)).sum();
+    let correction = exact as f32 / rounded;
+    let boost = if correction.is_finite() && correction != 1.0 { boost * correction } else { boost };
+    let weight = rounded * (1.0 + K1);
+    if boost == 1.0 { weight } else { weight * boost }
 }
 
 /// Inverse document frequency, rounded where tantivy rounds.

@@ -5,18 +5,20 @@
 //! scores together stay below it are only looked at for documents that others lead to.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tantivy::postings::BlockSegmentPostings;
-use tantivy::query::Weight;
+use tantivy::query::{Scorer, Weight};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocId, SegmentReader, Term};
+use tantivy::{DocId, Searcher, SegmentReader, Term};
 
 use super::bits::DocBits;
 use super::compile::{Compiler, required_should};
 use super::document_at_a_time::{CANCEL_INTERVAL, DocumentAtATime};
 use super::error::QueryError;
-use super::fields::{StringTerms, bm25_bound, term_weight};
+use super::fields::{FieldStatistics, StringTerms, bm25_bound, term_weight};
+use super::lexical::Word;
 use super::minimum::minimum_should_match;
 use super::query_string;
 use super::scored::{Bm25, lengths};
@@ -36,7 +38,7 @@ pub(super) const ROUNDING: f32 = 1e-5;
 
 /// One clause of a sum.
 struct Part {
-    weight: Box<dyn Weight>,
+    matches: Matches,
     boost: f32,
     /// No score is above, boost included.
     bound: f32,
@@ -44,6 +46,33 @@ struct Part {
     term: Option<(Term, u64)>,
     /// How such a term scores; boost left out.
     bm25: Option<Bm25>,
+    /// The term for searches that read its lists; `None` if they cannot.
+    word: Option<Word>,
+}
+
+/// The documents of a clause.
+enum Matches {
+    Weight(Box<dyn Weight>),
+    /// Those of a term, whose weight takes longer to make than many a search that reads its lists.
+    Term {
+        searcher: Searcher,
+        statistics: FieldStatistics,
+        terms: Arc<StringTerms>,
+        text: String,
+        doc_freq: u64,
+    },
+}
+
+impl Matches {
+    fn scorer(&self, reader: &SegmentReader, boost: f32) -> Result<Box<dyn Scorer>, QueryError> {
+        match self {
+            Self::Weight(weight) => Ok(weight.scorer(reader, boost)?),
+            Self::Term { searcher, statistics, terms, text, doc_freq } => {
+                let weight = term_weight(searcher, Some(*statistics), terms, text, Some(*doc_freq))?;
+                Ok(weight.scorer(reader, boost)?)
+            }
+        }
+    }
 }
 
 /// Clauses whose scores add up.
@@ -90,6 +119,7 @@ impl Compiler<'_> {
             QueryKind::Match(text) => return self.words(text, boost, parts),
             QueryKind::Term { field, value, case_insensitive: false } if field != ID => {
                 let Some(terms) = self.string_terms(field) else { return Ok(false) };
+                let terms = Arc::new(terms);
                 self.count_clause()?;
                 let text = self.term_text(field, value)?;
                 parts.push(self.word(&terms, &text, boost)?);
@@ -131,7 +161,14 @@ impl Compiler<'_> {
             | QueryKind::Wildcard { rewrite: Rewrite::Constant, .. }
             | QueryKind::Regexp(RegexpQuery { rewrite: Rewrite::Constant, .. }) => {
                 let weight = self.compile(&query.kind.clone().into(), true)?;
-                parts.push(Part { weight, boost, bound: boost * (1.0 + ROUNDING), term: None, bm25: None });
+                parts.push(Part {
+                    matches: Matches::Weight(weight),
+                    boost,
+                    bound: boost * (1.0 + ROUNDING),
+                    term: None,
+                    bm25: None,
+                    word: None,
+                });
             }
             _ => return Ok(false),
         }
@@ -160,6 +197,7 @@ impl Compiler<'_> {
         if minimum > 1 || parts.len() + tokens.len() > MAX_PARTS {
             return Ok(false);
         }
+        let terms = Arc::new(terms);
         for token in &tokens {
             self.count_clause()?;
             parts.push(self.word(&terms, &token.text, boost)?);
@@ -167,18 +205,35 @@ impl Compiler<'_> {
         Ok(true)
     }
 
-    fn word(&mut self, terms: &StringTerms, text: &str, boost: f32) -> Result<Part, QueryError> {
+    fn word(&mut self, terms: &Arc<StringTerms>, text: &str, boost: f32) -> Result<Part, QueryError> {
         let statistics = self.statistics(terms, true)?;
         let term = terms.term(text);
-        let doc_freq = self.searcher().doc_freq(&term)?;
-        let Some(statistics) = statistics.filter(|_| doc_freq > 0) else {
-            let term = Some((term, 0));
-            return Ok(Part { weight: weights::none(), boost, bound: 0.0, term, bm25: None });
+        let field = match statistics {
+            Some(statistics) => self.text_field(terms, statistics)?,
+            None => None,
         };
-        let weight = term_weight(self.searcher(), Some(statistics), terms, text, Some(doc_freq))?;
+        let found = match (&field, statistics) {
+            (Some(field), Some(statistics)) => Word::find(field, &term, statistics, boost)?,
+            _ => None,
+        };
+        let (word, doc_freq) = match found {
+            Some((word, doc_freq)) => (Some(word), doc_freq),
+            None => (None, self.searcher().doc_freq(&term)?),
+        };
+        let Some(statistics) = statistics.filter(|_| doc_freq > 0) else {
+            let (matches, term) = (Matches::Weight(weights::none()), Some((term, 0)));
+            return Ok(Part { matches, boost, bound: 0.0, term, bm25: None, word });
+        };
         let bound = bm25_bound(statistics, doc_freq) * boost * (1.0 + ROUNDING);
         let bm25 = Some(Bm25::new(statistics, &[doc_freq]));
-        Ok(Part { weight, boost, bound, term: Some((term, doc_freq)), bm25 })
+        let matches = Matches::Term {
+            searcher: self.searcher().clone(),
+            statistics,
+            terms: Arc::clone(terms),
+            text: text.to_owned(),
+            doc_freq,
+        };
+        Ok(Part { matches, boost, bound, term: Some((term, doc_freq)), bm25, word })
     }
 }
 
@@ -186,6 +241,17 @@ impl MaxScoreDisjunction {
     /// Whether some clauses must match.
     pub(super) fn has_required(&self) -> bool {
         !self.required.is_empty()
+    }
+
+    /// The words of a text of which any may match; `None` when there are other clauses, or some that must match.
+    pub(super) fn words(&self) -> Option<impl Iterator<Item = &Word>> {
+        let any = match &self.required[..] {
+            [] => true,
+            [range] => *range == (0..self.parts.len()),
+            _ => false,
+        };
+        let known = any && self.parts.iter().all(|part| part.word.is_some());
+        known.then(|| self.parts.iter().filter_map(|part| part.word.as_ref()))
     }
 
     /// Whether two or more terms are in it: one alone is never passed over.
@@ -251,7 +317,7 @@ impl MaxScoreDisjunction {
                     let postings = inverted.read_block_postings(term, IndexRecordOption::Basic);
                     marks.postings.extend(postings.map_err(tantivy::TantivyError::from)?);
                 }
-                None => marks.docs.insert_all(&mut part.weight.scorer(reader, 1.0)?),
+                None => marks.docs.insert_all(&mut part.matches.scorer(reader, 1.0)?),
             }
         }
         Ok(())
@@ -261,7 +327,7 @@ impl MaxScoreDisjunction {
     pub(super) fn source(&self, part: usize, reader: &SegmentReader) -> Result<Source, QueryError> {
         let part = &self.parts[part];
         let Some((term, _)) = &part.term else {
-            return Ok(Source::Constant { scorer: part.weight.scorer(reader, 1.0)?, score: part.bound });
+            return Ok(Source::Constant { scorer: part.matches.scorer(reader, 1.0)?, score: part.bound });
         };
         let Some(bm25) = &part.bm25 else { return Ok(Source::None) };
         let inverted = reader.inverted_index(term.field())?;
@@ -289,7 +355,7 @@ impl MaxScoreDisjunction {
         for (place, &number) in order.iter().enumerate() {
             let part = &self.parts[number];
             places[number] = place;
-            scorers.push(part.weight.scorer(reader, part.boost)?);
+            scorers.push(part.matches.scorer(reader, part.boost)?);
             sum += part.bound;
             below.push(sum);
         }

@@ -29,6 +29,7 @@ mod hits;
 mod index_name;
 mod intervals;
 mod knn;
+mod lexical;
 mod max_score;
 mod minimum;
 mod more_like_this;

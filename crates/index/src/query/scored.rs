@@ -11,8 +11,8 @@ use super::fields::{FieldStatistics, idf};
 use super::sloppy::{SloppyPhrase, exact_frequency};
 use super::weights;
 
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
+pub(super) const K1: f32 = 1.2;
+pub(super) const B: f32 = 0.75;
 
 /// BM25 with the numbers of a whole field.
 #[derive(Debug, Clone, Copy)]

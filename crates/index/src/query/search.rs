@@ -37,6 +37,10 @@ impl Snapshot {
                 return Ok(top);
             }
         }
+        if let Some(top) = self.search_words(query, &mut compiler, options)? {
+            is_over(&compiler, options)?;
+            return Ok(top);
+        }
         if let Some(top) = self.search_text(query, &mut compiler, options)? {
             is_over(&compiler, options)?;
             return Ok(top);

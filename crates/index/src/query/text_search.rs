@@ -13,6 +13,7 @@ use super::dis_max::DisMaxOfSums;
 use super::document_at_a_time::least_score;
 use super::error::QueryError;
 use super::filters::Docs;
+use super::lexical::best_of_any;
 use super::search::is_over;
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
@@ -94,6 +95,10 @@ impl Snapshot {
             }
             let allowed = &allowed[ord as usize];
             if matches!(allowed, SegmentDocs::None) {
+                continue;
+            }
+            if let Some(words) = texts.words() {
+                best_of_any(words, self, ord, compiler, allowed, &mut top);
                 continue;
             }
             let segment = self.segment(ord);

@@ -53,6 +53,16 @@ impl TopCollector {
         self.heap.len()
     }
 
+    /// Number of hits to keep.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Scores of the hits kept, in no particular order.
+    pub(super) fn scores(&self) -> impl Iterator<Item = f32> + '_ {
+        self.heap.iter().map(|candidate| candidate.0.score)
+    }
+
     /// The score a hit must reach to be kept; it may still lose the tie.
     pub(super) fn threshold(&self) -> f32 {
         if self.heap.len() < self.size {

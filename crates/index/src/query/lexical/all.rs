@@ -1,0 +1,159 @@
+//! The documents of a segment that hold all of some terms: anywhere, or as a phrase.
+//!
+//! The rarest term leads, and the others are only looked up for its documents. A document that cannot be among the best by what
+//! is known of it is left before that; positions are read last.
+
+use tantivy::{DocId, TERMINATED};
+
+use super::any::Clause;
+use super::list::Cursor;
+use super::positions::Positions;
+use crate::query::document_at_a_time::least_score;
+
+/// Documents between two looks at whether the search goes on.
+const PAUSE: u32 = 4096;
+
+/// What a walk asks and tells.
+pub(super) trait Hits {
+    /// Whether a document may be shown.
+    fn wants(&self, doc: DocId) -> bool;
+    /// Documents whose score is less are neither shown nor counted.
+    fn least(&self) -> f32;
+    /// Takes a document.
+    fn take(&mut self, doc: DocId, score: f32);
+    /// Whether to go on.
+    fn goes_on(&self) -> bool;
+}
+
+/// A term that leads or follows.
+struct Part<'a> {
+    clause: Clause<'a>,
+    cursor: Cursor<'a>,
+}
+
+impl<'a> Part<'a> {
+    fn new(clause: Clause<'a>) -> Self {
+        let cursor = Cursor::new(clause.list);
+        Self { clause, cursor }
+    }
+
+    fn score(&mut self, doc: DocId) -> f32 {
+        self.clause.score(doc, self.cursor.count())
+    }
+}
+
+/// Terms that may stand anywhere: the score is the sum of theirs.
+pub(super) fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
+    // Scores are added in this order, as tantivy's intersections do.
+    clauses.sort_by_key(|clause| clause.list.doc_freq());
+    let others: f32 = clauses[1..].iter().map(|clause| clause.weight).sum();
+    let mut parts: Vec<Part<'_>> = clauses.into_iter().map(Part::new).collect();
+    let Some((lead, rest)) = parts.split_first_mut() else { return };
+    aligned(
+        lead,
+        rest,
+        hits,
+        |lead, doc, least| lead.score(doc) + others >= least,
+        |lead, rest, doc| {
+            let first = lead.score(doc);
+            let Some((second, rest)) = rest.split_first_mut() else { return Some(first) };
+            let both = first + second.score(doc);
+            Some(both + rest.iter_mut().map(|part| part.score(doc)).sum::<f32>())
+        },
+    );
+}
+
+/// A term of a phrase.
+pub(super) struct Place<'a> {
+    /// Its weight is that of the phrase.
+    pub(super) clause: Clause<'a>,
+    pub(super) positions: Positions<'a>,
+    /// Where it stands in the phrase.
+    pub(super) offset: u32,
+}
+
+/// Terms that stand one after the other: the phrase scores as a term would.
+pub(super) fn phrase(mut places: Vec<Place<'_>>, hits: &mut impl Hits) {
+    places.sort_by_key(|place| place.clause.list.doc_freq());
+    let end = places.iter().map(|place| place.offset).max().unwrap_or(0);
+    let mut positions = Vec::with_capacity(places.len());
+    let mut parts = Vec::with_capacity(places.len());
+    for place in places {
+        positions.push((end - place.offset, place.positions));
+        parts.push(Part::new(place.clause));
+    }
+    let (mut starts, mut others) = (Vec::new(), Vec::new());
+    let Some((lead, rest)) = parts.split_first_mut() else { return };
+    aligned(
+        lead,
+        rest,
+        hits,
+        // It is no more frequent than its rarest term.
+        |lead, doc, least| lead.score(doc) >= least,
+        |lead, rest, doc| {
+            let (shift, read) = positions.first_mut()?;
+            read.read(lead.cursor.positions_before(), lead.cursor.count(), *shift, &mut starts);
+            for (part, (shift, read)) in rest.iter_mut().zip(&mut positions[1..]) {
+                read.read(part.cursor.positions_before(), part.cursor.count(), *shift, &mut others);
+                keep_common(&mut starts, &others);
+                if starts.is_empty() {
+                    return None;
+                }
+            }
+            Some(lead.clause.score(doc, starts.len() as u32))
+        },
+    );
+}
+
+/// Keeps what is in both of two ascending lists.
+fn keep_common(some: &mut Vec<u32>, others: &[u32]) {
+    let mut others = others.iter().peekable();
+    some.retain(|one| {
+        while others.next_if(|other| *other < one).is_some() {}
+        others.next_if_eq(&one).is_some()
+    });
+}
+
+/// Goes through the documents that all parts have.
+fn aligned<'a>(
+    lead: &mut Part<'a>,
+    rest: &mut [Part<'a>],
+    hits: &mut impl Hits,
+    mut may_reach: impl FnMut(&mut Part<'a>, DocId, f32) -> bool,
+    mut score: impl FnMut(&mut Part<'a>, &mut [Part<'a>], DocId) -> Option<f32>,
+) {
+    let mut until_pause = PAUSE;
+    let mut least = hits.least();
+    let mut doc = lead.cursor.seek(0);
+    'documents: while doc != TERMINATED {
+        until_pause -= 1;
+        if until_pause == 0 {
+            if !hits.goes_on() {
+                return;
+            }
+            until_pause = PAUSE;
+        }
+        if least > 0.0 && !may_reach(lead, doc, least_score(least, 0.0)) {
+            doc = lead.cursor.seek(doc + 1);
+            continue;
+        }
+        for part in &mut *rest {
+            let found = part.cursor.seek(doc);
+            if found == TERMINATED {
+                return;
+            }
+            if found != doc {
+                doc = lead.cursor.seek(found);
+                continue 'documents;
+            }
+        }
+        if hits.wants(doc)
+            && let Some(score) = score(lead, rest, doc)
+            && score >= least
+        {
+            hits.take(doc, score);
+            least = hits.least();
+        }
+        doc = lead.cursor.seek(doc + 1);
+    }
+}

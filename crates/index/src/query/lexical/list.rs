@@ -1,0 +1,258 @@
+//! Posting lists, read from the bytes that tantivy writes.
+//!
+//! tantivy's readers decode each block that they come to, with its frequencies. These decode documents only of blocks
+//! that may hold a wanted one, and frequencies only where a score is wanted. A test compares both.
+//!
+//! A list is a skip list, with an entry for each full block, and the blocks themselves: differences of documents, then
+//! frequencies, packed with as many bits as the largest needs. What fills no block is at the end, in variable length.
+
+use bitpacking::{BitPacker, BitPacker4x};
+use tantivy::postings::TermInfo;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, TERMINATED};
+
+use super::varint;
+
+/// Documents of a full block.
+pub(super) const BLOCK: usize = BitPacker4x::BLOCK_LEN;
+
+/// One term's documents in a segment, ascending, and how often it stands in each.
+#[derive(Clone, Copy)]
+pub(super) struct PostingList<'a> {
+    skips: &'a [u8],
+    /// Bytes of an entry of the skip list.
+    entry: usize,
+    data: &'a [u8],
+    doc_freq: u32,
+}
+
+/// What the skip list says about a full block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    /// The last document.
+    pub(super) last: DocId,
+    doc_bits: u8,
+    /// Differences are stored less one.
+    strict: bool,
+    count_bits: u8,
+    /// Sum of the frequencies.
+    positions: u32,
+    /// Length and frequency of the document that scores highest, both coded.
+    best: (u8, u8),
+}
+
+impl Entry {
+    /// Bytes of the block.
+    pub(super) fn bytes(&self) -> usize {
+        (usize::from(self.doc_bits) + usize::from(self.count_bits)) * BLOCK / 8
+    }
+
+    /// Code of the length, and frequency, of the document that scores highest when the segment's own average length counts.
+    pub(super) fn best(&self) -> (u8, f32) {
+        // The highest code stands for all frequencies above.
+        let frequency = if self.best.1 == u8::MAX { u32::MAX as f32 } else { f32::from(self.best.1) };
+        (self.best.0, frequency)
+    }
+}
+
+impl<'a> PostingList<'a> {
+    /// The list of a term among the postings of its field.
+    pub(super) fn open(postings: &'a [u8], term: &TermInfo, option: IndexRecordOption) -> Self {
+        let mut data = &postings[term.postings_range.clone()];
+        let mut skips: &[u8] = &[];
+        if term.doc_freq as usize >= BLOCK {
+            let length = varint::read(&mut data) as usize;
+            (skips, data) = data.split_at(length);
+        }
+        let entry = match option {
+            IndexRecordOption::Basic => 5,
+            IndexRecordOption::WithFreqs => 8,
+            IndexRecordOption::WithFreqsAndPositions => 12,
+        };
+        Self { skips, entry, data, doc_freq: term.doc_freq }
+    }
+
+    /// Number of documents.
+    pub(super) fn doc_freq(&self) -> u32 {
+        self.doc_freq
+    }
+
+    /// Number of full blocks.
+    pub(super) fn blocks(&self) -> usize {
+        self.doc_freq as usize / BLOCK
+    }
+
+    /// The entry of a full block.
+    #[inline]
+    pub(super) fn entry(&self, block: usize) -> Entry {
+        let bytes = &self.skips[block * self.entry..(block + 1) * self.entry];
+        let last = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let (count_bits, positions, best) = match *bytes {
+            [_, _, _, _, _, bits, a, b, c, d, length, count] => {
+                (bits, u32::from_le_bytes([a, b, c, d]), (length, count))
+            }
+            [_, _, _, _, _, bits, length, count] => (bits, 0, (length, count)),
+            _ => (0, 0, (0, 0)),
+        };
+        Entry { last, doc_bits: bytes[4] & 0x1f, strict: bytes[4] & 0x40 != 0, count_bits, positions, best }
+    }
+
+    /// The last document of a full block; [`TERMINATED`] for what follows the last of them.
+    #[inline]
+    pub(super) fn last(&self, block: usize) -> DocId {
+        match self.skips.get(block * self.entry..block * self.entry + 4) {
+            Some(bytes) => u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            None => TERMINATED,
+        }
+    }
+
+    fn has_counts(&self) -> bool {
+        self.entry > 5
+    }
+}
+
+/// A decoded block of a list.
+pub(super) struct Block {
+    /// Ascending; [`TERMINATED`] where there are fewer.
+    docs: [DocId; BLOCK],
+    counts: [u32; BLOCK],
+    /// Documents that are there.
+    len: usize,
+    /// Where its frequencies are, unless they are decoded.
+    counts_at: Option<usize>,
+}
+
+impl Block {
+    pub(super) fn new() -> Self {
+        Self { docs: [TERMINATED; BLOCK], counts: [1; BLOCK], len: 0, counts_at: None }
+    }
+
+    /// Decodes the documents of a block, whose bytes start at `offset`, and which follow the document `before`.
+    pub(super) fn decode(&mut self, list: &PostingList<'_>, block: usize, offset: usize, before: DocId) {
+        if block >= list.blocks() {
+            return self.decode_rest(list, offset, before);
+        }
+        let entry = list.entry(block);
+        let packed = &list.data[offset..];
+        let packer = BitPacker4x::new();
+        let used = if entry.strict {
+            let before = (before != 0).then_some(before);
+            packer.decompress_strictly_sorted(before, packed, &mut self.docs, entry.doc_bits)
+        } else {
+            packer.decompress_sorted(before, packed, &mut self.docs, entry.doc_bits)
+        };
+        self.len = BLOCK;
+        self.counts_at = Some(offset + used);
+    }
+
+    fn decode_rest(&mut self, list: &PostingList<'_>, offset: usize, before: DocId) {
+        self.len = list.doc_freq as usize % BLOCK;
+        self.docs[self.len..].fill(TERMINATED);
+        self.counts_at = None;
+        let mut rest = if self.len == 0 { &[][..] } else { &list.data[offset..] };
+        let mut doc = before;
+        for slot in &mut self.docs[..self.len] {
+            doc += varint::read(&mut rest);
+            *slot = doc;
+        }
+        for slot in &mut self.counts[..self.len] {
+            *slot = if list.has_counts() { varint::read(&mut rest) } else { 1 };
+        }
+    }
+
+    /// The documents, and how often the term stands in each. The block must be one of the list's.
+    pub(super) fn with_counts(&mut self, list: &PostingList<'_>, block: usize) -> (&[DocId], &[u32]) {
+        if let Some(offset) = self.counts_at.take() {
+            if list.has_counts() {
+                let entry = list.entry(block);
+                BitPacker4x::new().decompress(&list.data[offset..], &mut self.counts, entry.count_bits);
+                if entry.strict {
+                    self.counts.iter_mut().for_each(|count| *count += 1);
+                }
+            } else {
+                self.counts.fill(1);
+            }
+        }
+        (&self.docs[..self.len], &self.counts[..self.len])
+    }
+
+    /// Place of the first document that is not below `target`, which must not be above the last one of a full block.
+    #[inline]
+    pub(super) fn find(&self, target: DocId) -> usize {
+        let mut at = 0;
+        for step in [64, 32, 16, 8, 4, 2, 1] {
+            at += if self.docs[at + step - 1] < target { step } else { 0 };
+        }
+        at
+    }
+
+    #[inline]
+    pub(super) fn doc(&self, at: usize) -> DocId {
+        self.docs[at]
+    }
+}
+
+/// A place in a list, which only moves forward.
+pub(super) struct Cursor<'a> {
+    list: PostingList<'a>,
+    number: usize,
+    offset: usize,
+    /// Last document of the block before.
+    before: DocId,
+    last: DocId,
+    /// Positions of the term in the blocks before.
+    positions: u64,
+    block: Block,
+    decoded: bool,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// Stands before the first document, until the first call of [`Cursor::seek`].
+    pub(super) fn new(list: PostingList<'a>) -> Self {
+        let last = list.last(0);
+        let block = Block::new();
+        Self { list, number: 0, offset: 0, before: 0, last, positions: 0, block, decoded: false, at: 0 }
+    }
+
+    /// Goes to the first document that is not below `target`, which must not fall from call to call.
+    #[inline]
+    pub(super) fn seek(&mut self, target: DocId) -> DocId {
+        if self.last < target {
+            self.skip(target);
+        }
+        if !self.decoded {
+            self.block.decode(&self.list, self.number, self.offset, self.before);
+            self.decoded = true;
+            self.at = 0;
+        }
+        if self.block.docs[self.at] < target {
+            self.at = self.block.find(target);
+        }
+        self.block.docs[self.at]
+    }
+
+    fn skip(&mut self, target: DocId) {
+        while self.last < target {
+            let entry = self.list.entry(self.number);
+            self.offset += entry.bytes();
+            self.positions += u64::from(entry.positions);
+            self.before = self.last;
+            self.number += 1;
+            self.last = self.list.last(self.number);
+        }
+        self.decoded = false;
+    }
+
+    /// How often the term stands in the current document.
+    #[inline]
+    pub(super) fn count(&mut self) -> u32 {
+        self.block.with_counts(&self.list, self.number).1[self.at]
+    }
+
+    /// Number of the term's positions in all documents before the current one.
+    pub(super) fn positions_before(&mut self) -> u64 {
+        let (_, counts) = self.block.with_counts(&self.list, self.number);
+        self.positions + counts[..self.at].iter().map(|count| u64::from(*count)).sum::<u64>()
+    }
+}

@@ -1,0 +1,250 @@
+//! Searches that read posting lists against tantivy's readers, and against scores of all documents.
+
+use proptest::prelude::*;
+use serde_json::json;
+use tantivy::postings::Postings;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocSet, TERMINATED, Term};
+
+use super::list::Cursor;
+use crate::Snapshot;
+use crate::query::compile::Compiler;
+use crate::query::tests::Fixture;
+use crate::query::{SearchOptions, TotalHits};
+use sparrow_query::{
+    BoolQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, RangeQuery, ZeroTerms,
+};
+
+/// Numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Documents of a few words, those of low numbers frequent; some have no text, and some are deleted.
+fn index(seed: u64, docs: usize, segments: usize, field: &serde_json::Value, deleted: usize) -> Fixture {
+    let mut numbers = Numbers(seed);
+    let mut fixture = Fixture::new(json!({"text": field, "n": {"type": "integer"}}));
+    let rows: Vec<(String, serde_json::Value)> = (0..docs)
+        .map(|id| {
+            let words: Vec<String> = (0..numbers.below(14))
+                .map(|_| format!("w{}", numbers.below(9) * numbers.below(9) / 4))
+                .collect();
+            let n = numbers.below(4);
+            let source = match numbers.below(10) {
+                0 => json!({ "n": n }),
+                _ => json!({ "n": n, "text": words.join(" ") }),
+            };
+            (id.to_string(), source)
+        })
+        .collect();
+    let rows: Vec<(&str, serde_json::Value)> = rows.iter().map(|(id, row)| (&**id, row.clone())).collect();
+    for rows in rows.chunks(docs.div_ceil(segments)) {
+        fixture.batch(rows);
+    }
+    for _ in 0..deleted {
+        fixture.delete(&numbers.below(docs as u64).to_string());
+    }
+    fixture
+}
+
+fn words(numbers: &[u8]) -> String {
+    numbers.iter().map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Sequence numbers and scores of the best live documents, from the score of each.
+fn best(
+    snapshot: &Snapshot,
+    size: usize,
+    least: Option<f32>,
+    mut score: impl FnMut(u32, u32) -> Option<f32>,
+) -> (Vec<(u64, u32)>, u64) {
+    let mut all = Vec::new();
+    for (ord, reader) in (0..).zip(snapshot.searcher().segment_readers()) {
+        let segment = snapshot.segment(ord);
+        for doc in (0..reader.max_doc()).filter(|doc| segment.is_live(*doc)) {
+            if let Some(score) = score(ord, doc)
+                && least.is_none_or(|least| score >= least)
+            {
+                all.push((score, segment.seq_no(doc)));
+            }
+        }
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let matched = all.len() as u64;
+    (all.iter().take(size).map(|(score, seq_no)| (*seq_no, score.to_bits())).collect(), matched)
+}
+
+fn text_fields() -> impl Strategy<Value = serde_json::Value> {
+    prop_oneof![
+        4 => Just(json!({"type": "text"})),
+        1 => Just(json!({"type": "text", "norms": false})),
+        1 => Just(json!({"type": "text", "index_options": "freqs"})),
+        1 => Just(json!({"type": "text", "index_options": "docs"})),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn lists_are_read_as_tantivy_reads_them(
+        seed in any::<u64>(),
+        docs in 1usize..900,
+        field in text_fields(),
+        steps in proptest::collection::vec(1u32..300, 1..40),
+    ) {
+        let fixture = index(seed, docs, 1, &field, 0);
+        let snapshot = fixture.snapshot();
+        let compiler = Compiler::new(&snapshot, None);
+        let terms = compiler.string_terms("text").unwrap();
+        let statistics = compiler.statistics(&terms, true).unwrap().unwrap();
+        let opened = compiler.text_field(&terms, statistics).unwrap().unwrap();
+        for number in 0..18 {
+            let term = Term::from_field_text(terms.field, &format!("w{number}"));
+            let (infos, doc_freq) = opened.term(&term).unwrap();
+            prop_assert_eq!(doc_freq, snapshot.searcher().doc_freq(&term).unwrap());
+            for (reader, info) in snapshot.searcher().segment_readers().iter().zip(&infos) {
+                let Some(info) = info else { continue };
+                let inverted = reader.inverted_index(terms.field).unwrap();
+                let read = || inverted.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
+                let segment = opened.segment(0).unwrap();
+                // Each document, and only some.
+                let every = std::iter::repeat(&1);
+                for steps in [Box::new(every) as Box<dyn Iterator<Item = &u32>>, Box::new(steps.iter().cycle())] {
+                    let mut known = read().unwrap();
+                    let mut cursor = Cursor::new(segment.list(info));
+                    let mut positions = segment.positions(info);
+                    let (mut expected, mut found) = (Vec::new(), Vec::new());
+                    let mut target = 0;
+                    for step in steps {
+                        let doc = if known.doc() < target { known.seek(target) } else { known.doc() };
+                        prop_assert_eq!(cursor.seek(target), doc);
+                        if doc == TERMINATED {
+                            break;
+                        }
+                        prop_assert_eq!(cursor.count(), known.term_freq());
+                        if field == json!({"type": "text"}) {
+                            known.positions(&mut expected);
+                            positions.read(cursor.positions_before(), cursor.count(), 0, &mut found);
+                            prop_assert_eq!(&found, &expected);
+                        }
+                        target = doc + step;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_best_of_any_words_are_those_of_all_scores(
+        seed in any::<u64>(),
+        docs in 1usize..900,
+        segments in 1usize..4,
+        field in text_fields(),
+        numbers in proptest::collection::vec(0u8..20, 1..7),
+        size in 1usize..40,
+        boost in 1u8..4,
+        filtered in any::<bool>(),
+        deleted in 0usize..40,
+    ) {
+        let fixture = index(seed, docs, segments, &field, deleted);
+        let snapshot = fixture.snapshot();
+        let text = MatchQuery { field: "text".to_owned(), text: words(&numbers), ..MatchQuery::default() };
+        let query = Query::from(QueryKind::Match(text)).with_boost(f32::from(boost));
+        let options = options(size, TotalHits::Exact, filtered, None);
+        let filter = filtered.then(|| snapshot.all_scores(&number_at_most(2), None).unwrap());
+        let mut compiler = Compiler::new(&snapshot, None);
+        let must = BoolQuery { must: vec![query.clone()], ..BoolQuery::default() };
+        let sums = compiler.dis_max_of_sums(&QueryKind::Bool(must).into()).unwrap().unwrap();
+        prop_assert!(sums.words().is_some());
+        let readers = snapshot.searcher().segment_readers();
+        let mut walks: Vec<_> = readers.iter().map(|reader| sums.look_up(reader, None).unwrap()).collect();
+        let (expected, matched) = best(&snapshot, size, None, |ord, doc| {
+            let (ord, at) = (ord as usize, doc as usize);
+            let passes = filter.as_ref().is_none_or(|scores| !scores[ord][at].is_nan());
+            walks[ord].score(doc).filter(|_| passes)
+        });
+        let found = snapshot.search(&query, &options).unwrap();
+        let hits: Vec<(u64, u32)> = found.hits.iter().map(|hit| (hit.seq_no, hit.score.to_bits())).collect();
+        prop_assert_eq!(hits, expected);
+        prop_assert_eq!(found.total, matched);
+        let unknown = snapshot.search(&query, &SearchOptions { track_total_hits: TotalHits::Off, ..options }).unwrap();
+        prop_assert_eq!(unknown.hits, found.hits);
+    }
+
+    #[test]
+    fn the_best_of_all_words_and_of_phrases_are_those_of_all_scores(
+        seed in any::<u64>(),
+        docs in 1usize..900,
+        segments in 1usize..4,
+        norms in any::<bool>(),
+        numbers in proptest::collection::vec(0u8..14, 2..5),
+        phrase in any::<bool>(),
+        size in 1usize..40,
+        boost in 1u8..4,
+        restricted in 0usize..4,
+        track in 0usize..3,
+        deleted in 0usize..40,
+        least in proptest::option::weighted(0.3, 0u8..60),
+    ) {
+        let fixture = index(seed, docs, segments, &json!({"type": "text", "norms": norms}), deleted);
+        let snapshot = fixture.snapshot();
+        let (field, text) = ("text".to_owned(), words(&numbers));
+        let kind = if phrase {
+            QueryKind::MatchPhrase(MatchPhraseQuery {
+                field, text, analyzer: None, slop: 0, zero_terms_query: ZeroTerms::None,
+            })
+        } else {
+            QueryKind::Match(MatchQuery { field, text, operator: Operator::And, ..MatchQuery::default() })
+        };
+        let mut query = Query::from(kind).with_boost(f32::from(boost));
+        if restricted > 1 {
+            let (filter, must_not) = match restricted {
+                2 => (vec![number_at_most(1)], vec![]),
+                _ => (vec![], vec![number_at_most(1)]),
+            };
+            let tree = BoolQuery { must: vec![query], filter, must_not, ..BoolQuery::default() };
+            query = Query::from(QueryKind::Bool(tree)).with_boost(1.5);
+        }
+        let least = least.map(|least| f32::from(least) / 4.0);
+        let track = [TotalHits::Off, TotalHits::UpTo(5), TotalHits::Exact][track];
+        let options = options(size, track, restricted == 1, least);
+        let filter = (restricted == 1).then(|| snapshot.all_scores(&number_at_most(2), None).unwrap());
+        let scores = snapshot.all_scores(&query, None).unwrap();
+        let (expected, matched) = best(&snapshot, size, least, |ord, doc| {
+            let (ord, at) = (ord as usize, doc as usize);
+            let passes = filter.as_ref().is_none_or(|scores| !scores[ord][at].is_nan());
+            Some(scores[ord][at]).filter(|score| !score.is_nan() && passes)
+        });
+        let mut compiler = Compiler::new(&snapshot, None);
+        prop_assert!(snapshot.search_words(&query, &mut compiler, &options).unwrap().is_some());
+        let found = snapshot.search(&query, &options).unwrap();
+        let hits: Vec<(u64, u32)> = found.hits.iter().map(|hit| (hit.seq_no, hit.score.to_bits())).collect();
+        prop_assert_eq!(hits, expected);
+        match track {
+            TotalHits::Off => {}
+            TotalHits::UpTo(limit) => prop_assert_eq!(found.total, matched.min(limit)),
+            TotalHits::Exact => prop_assert_eq!(found.total, matched),
+        }
+    }
+}
+
+fn options(
+    size: usize,
+    track_total_hits: TotalHits,
+    filtered: bool,
+    min_score: Option<f32>,
+) -> SearchOptions {
+    let post_filter = filtered.then(|| number_at_most(2));
+    SearchOptions { size, track_total_hits, post_filter, min_score, ..SearchOptions::default() }
+}
+
+fn number_at_most(most: u8) -> Query {
+    let lte = Some(json!(most));
+    QueryKind::Range(RangeQuery { field: "n".to_owned(), lte, ..RangeQuery::default() }).into()
+}

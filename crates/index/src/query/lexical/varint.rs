@@ -1,0 +1,16 @@
+//! tantivy's numbers of variable length: seven bits a byte, the lowest first; the highest bit marks the last byte.
+
+/// Takes a number off the start of some bytes.
+#[inline]
+pub(super) fn read(bytes: &mut &[u8]) -> u32 {
+    let (mut number, mut shift) = (0, 0);
+    while let [byte, rest @ ..] = *bytes {
+        *bytes = rest;
+        number |= u32::from(byte & 0x7f) << shift;
+        if byte & 0x80 != 0 {
+            break;
+        }
+        shift += 7;
+    }
+    number
+}
