@@ -4,14 +4,17 @@
 
 /** The share of its terms that a document has of its own passage, and of the other one. */
 const SHARES = [0.6, 0.4];
+const [OPEN, CLOSE, COMMA] = Buffer.from('{},');
 
 export class DerivedDocuments {
   #vectors;
-  /** The pair of each term and weight of the passages as JSON writes it. */
-  #pairs;
+  #weights;
+  /** The pairs of all passages as JSON writes them, each with a comma behind it, and where each begins: copying bytes is ten times as fast
+   * as adding up strings. */
+  #text;
+  #starts;
   /** For each passage, those with the same heaviest term. */
   #alike;
-  #weights;
   /** Documents drawn so far, and for each term the last of them that has it: none has a term twice. */
   #drawn = 0;
   #seen;
@@ -23,18 +26,42 @@ export class DerivedDocuments {
   constructor(vectors, tokens) {
     this.#vectors = vectors;
     this.#weights = Float64Array.from(vectors.val, shortest);
-    this.#pairs = Array.from(this.#weights, (weight, at) => `${JSON.stringify(tokens[vectors.idx[at]])}:${weight}`);
+    const names = tokens.map((token) => JSON.stringify(token));
+    this.#starts = new Uint32Array(vectors.idx.length + 1);
+    const parts = [];
+    for (let row = 0; row < vectors.rows; row += 1) {
+      let text = '';
+      for (let at = vectors.ptr[row]; at < vectors.ptr[row + 1]; at += 1) {
+        const pair = `${names[vectors.idx[at]]}:${this.#weights[at]},`;
+        this.#starts[at + 1] = this.#starts[at] + Buffer.byteLength(pair);
+        text += pair;
+      }
+      parts.push(Buffer.from(text));
+    }
+    this.#text = Buffer.concat(parts);
     this.#seen = new Uint32Array(tokens.length);
     this.#alike = alike(vectors);
   }
 
-  /** The tokens of a document as one JSON object. @param {number} number of the document, from 0 */
-  json(number) {
-    let text = '';
+  /**
+   * Writes the tokens of a document as one JSON object.
+   *
+   * @param {number} number of the document, from 0
+   * @param {Buffer} target
+   * @param {number} from where in it to begin
+   * @returns {number} where in it the object ends
+   */
+  write(number, target, from) {
+    const [text, starts] = [this.#text, this.#starts];
+    let end = from;
+    target[end++] = OPEN;
     this.#each(number, (at) => {
-      text += text === '' ? this.#pairs[at] : `,${this.#pairs[at]}`;
+      for (let byte = starts[at]; byte < starts[at + 1]; byte += 1) target[end++] = text[byte];
     });
-    return `{${text}}`;
+    // In place of the last comma.
+    if (target[end - 1] === COMMA) end -= 1;
+    target[end++] = CLOSE;
+    return end;
   }
 
   /** Calls back with each column and weight of a document. */
@@ -54,12 +81,12 @@ export class DerivedDocuments {
     const group = this.#alike[own];
     const other = group[Math.floor(random() * group.length)];
     this.#drawn += 1;
-    const mark = this.#drawn;
+    const [seen, mark] = [this.#seen, this.#drawn];
     for (const [at, passage] of [own, other].entries()) {
       const share = SHARES[at];
       for (let pair = ptr[passage]; pair < ptr[passage + 1]; pair += 1) {
-        if (random() >= share || this.#seen[idx[pair]] === mark) continue;
-        this.#seen[idx[pair]] = mark;
+        if (random() >= share || seen[idx[pair]] === mark) continue;
+        seen[idx[pair]] = mark;
         callback(pair);
       }
     }

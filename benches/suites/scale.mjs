@@ -57,22 +57,24 @@ export async function run(context) {
   const server = await startSparrow(data);
   try {
     const asked = questions.slice(size.checked);
-    const stages = [];
+    const stages = new Kept(context, `scale-${last}-stages`, data);
     for (const count of size.stages) {
       const loading = await load(context, size, server, documents, count, asked);
-      if (context.prepare) continue;
+      // A stage that an earlier run has passed cannot be measured any more, and one that it has measured need not be.
+      const { count: there } = await server.request('GET', `/${INDEX}/_count`);
+      if (context.prepare || there > count || (loading === undefined && stages.has(count))) continue;
       await settle(server);
-      stages.push({ count, loading, ...(await measure(context, size, server, asked)) });
+      stages.set(count, { count, loading, ...(await measure(context, size, server, asked)) });
     }
     if (context.prepare) return { rows: [] };
-    const truth = exactScores(context, data, documents, last, questions.slice(0, size.checked));
+    const truth = exactScores(context, documents, last, questions.slice(0, size.checked));
     const checked = await check(server, last, questions, truth);
     const memory = usage(server.pid);
     await server.request('POST', `/${INDEX}/_forcemerge?max_num_segments=1`);
     await settle(server);
     const merged = await measure(context, size, server, asked);
     await check(server, last, questions, truth);
-    return describe(context, size, { stages, merged, memory, checked, bytes: bytesOf(data) });
+    return describe(context, size, { stages: stages.all(), merged, memory, checked, bytes: bytesOf(data) });
   } finally {
     await server.stop();
     if (context.size === 'smoke') rmSync(data, { recursive: true, force: true });
@@ -107,7 +109,10 @@ const query = ({ tokens }) => ({ query: { sparse_vector: { field: FIELD, query_v
  * @returns what it took, or undefined if all were there
  */
 async function load({ log }, size, server, documents, count, questions) {
-  let { count: there } = await server.request('GET', `/${INDEX}/_count`).catch(() => ({ count: undefined }));
+  let { count: there } = await server.request('GET', `/${INDEX}/_count`).catch((error) => {
+    if (error.status !== 404) throw error;
+    return { count: undefined };
+  });
   if (there === undefined) {
     await server.request('PUT', `/${INDEX}`, {
       mappings: { dynamic: false, _source: { excludes: [FIELD] }, properties: { [FIELD]: { type: 'sparse_vector' } } },
@@ -150,12 +155,18 @@ async function load({ log }, size, server, documents, count, questions) {
   };
 }
 
+/** Bytes of a document at most: the longest that was seen has 7,412. */
+const LONGEST = 16_384;
+
 function bulkOf(documents, from, to) {
-  let lines = '';
+  const bytes = Buffer.allocUnsafe((to - from) * LONGEST);
+  let end = 0;
   for (let number = from; number < to; number += 1) {
-    lines += `{"index":{"_id":"${number}"}}\n{"${FIELD}":${documents.json(number)}}\n`;
+    end += bytes.write(`{"index":{"_id":"${number}"}}\n{"${FIELD}":`, end);
+    end = documents.write(number, bytes, end);
+    end += bytes.write('}\n', end);
   }
-  return Buffer.from(lines);
+  return bytes.subarray(0, end);
 }
 
 const spread = (values) => ({ p50: percentile(values, 0.5), p95: percentile(values, 0.95) });
@@ -228,9 +239,13 @@ async function measure(context, size, server, questions) {
 }
 
 /** The scores of the best hits of some questions, from all documents drawn once more; kept, as it takes minutes. */
-function exactScores({ log, size }, data, documents, count, questions) {
-  const file = join(data, '..', `scale-${count}-exact.json`);
-  if (size !== 'smoke' && existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'));
+function exactScores(context, documents, count, questions) {
+  const kept = new Kept(context, `scale-${count}-exact`, String(questions.length));
+  if (!kept.has(count)) kept.set(count, scoresOf(context, documents, count, questions));
+  return kept.get(count);
+}
+
+function scoresOf({ log }, documents, count, questions) {
   log(`scores of all ${count} documents for ${questions.length} questions`);
   const asking = new Map();
   questions.forEach(({ columns }, question) => {
@@ -251,8 +266,31 @@ function exactScores({ log, size }, data, documents, count, questions) {
       list.length = Math.min(list.length, HITS);
     });
   }
-  if (size !== 'smoke') writeFileSync(file, JSON.stringify(best));
   return best;
+}
+
+/** What a run found and the next one needs, by number, in a file of the work folder; forgotten when it was found about something else. */
+class Kept {
+  #file;
+  #of;
+  #found;
+
+  /** @param {string} of what it was found about */
+  constructor({ work, size }, name, of) {
+    this.#file = size === 'smoke' ? undefined : join(work, `${name}.json`);
+    this.#of = of;
+    const kept = this.#file !== undefined && existsSync(this.#file) ? JSON.parse(readFileSync(this.#file, 'utf8')) : {};
+    this.#found = new Map(kept.of === of ? kept.found : []);
+  }
+
+  has = (number) => this.#found.has(number);
+  get = (number) => this.#found.get(number);
+  all = () => [...this.#found.values()];
+
+  set(number, value) {
+    this.#found.set(number, value);
+    if (this.#file !== undefined) writeFileSync(this.#file, JSON.stringify({ of: this.#of, found: [...this.#found] }));
+  }
 }
 
 /** All documents are there, and the best hits have the scores of the best documents. */
