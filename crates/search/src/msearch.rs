@@ -109,7 +109,7 @@ pub fn msearch(
     let asker = origin::current();
     let current = work::current();
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers)
+        let beside: Vec<_> = (1..workers)
             .map(|_| {
                 scope.spawn(|| {
                     let _origin = origin::enter(asker.clone());
@@ -120,9 +120,9 @@ pub fn msearch(
             })
             .collect();
         search_all();
-        for other in others {
+        for worker in beside {
             // A panic there is one here.
-            deprecation::add(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            deprecation::add(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
     });
     if cancel.is_cancelled() {
@@ -226,8 +226,8 @@ fn inherited(request: &Request) -> BTreeMap<String, String> {
         "typed_keys",
         "max_concurrent_shard_requests",
     ];
-    let own = |name: &&str| request.query.get(*name).map(|value| ((*name).to_owned(), value.clone()));
-    INHERITED.iter().filter_map(own).collect()
+    let parameter = |name: &&str| request.query.get(*name).map(|value| ((*name).to_owned(), value.clone()));
+    INHERITED.iter().filter_map(parameter).collect()
 }
 
 fn read_header(header: &[u8], item: &mut Item<'_>) -> Result<(), EngineError> {
