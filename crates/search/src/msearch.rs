@@ -206,8 +206,8 @@ fn inherited(request: &Request) -> BTreeMap<String, String> {
         "typed_keys",
         "max_concurrent_shard_requests",
     ];
-    let own = |name: &&str| request.query.get(*name).map(|value| ((*name).to_owned(), value.clone()));
-    INHERITED.iter().filter_map(own).collect()
+    let parameter = |name: &&str| request.query.get(*name).map(|value| ((*name).to_owned(), value.clone()));
+    INHERITED.iter().filter_map(parameter).collect()
 }
 
 fn read_header(header: &[u8], item: &mut Item<'_>) -> Result<(), EngineError> {

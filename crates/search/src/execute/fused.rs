@@ -21,7 +21,8 @@ use crate::fusion::{Fused, Ranked, Ties, fuse};
 use crate::helpers::share;
 use crate::profile::timed;
 use crate::rescore::Rescore;
-use crate::retriever::{Form, Fusion, Knn, MAX_WINDOW, Retriever, Standard, Window};
+use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};
+use crate::window::windows;
 
 /// A list of the tree, best first.
 #[derive(Debug, Default)]
@@ -308,11 +309,11 @@ impl Run<'_> {
     fn passed(&mut self, filter: &Query) -> Vec<Vec<Vec<u64>>> {
         let mut passed = Vec::with_capacity(self.targets.len());
         for (number, target) in self.targets.iter().enumerate() {
-            let found = match self.failures[number] {
+            let matching = match self.failures[number] {
                 Some(_) => Ok(Vec::new()),
                 None => target.snapshot.matching_until(filter, Some(self.cancel)),
             };
-            passed.push(found.unwrap_or_else(|source| {
+            passed.push(matching.unwrap_or_else(|source| {
                 let shard = target.shard.clone();
                 self.failures[number] = Some(SearchError::Query { shard, source });
                 Vec::new()
@@ -360,35 +361,16 @@ fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<K
     fuse(fusion.method, ties, &lists)
 }
 
-/// The windows to read one after another, each a part of the next. A window that the request names is the only one.
-/// Otherwise the first page is what the usual window gives, and what lies behind it comes from wider ones, so that
-/// no page depends on which other pages are asked for.
-pub fn windows(window: Window, wanted: usize) -> Vec<usize> {
-    match window {
-        Window::Given(window) => vec![window],
-        Window::Default(first) => {
-            let mut windows = vec![first.min(MAX_WINDOW)];
-            while let Some(&last) = windows.last()
-                && last < wanted
-                && last < MAX_WINDOW
-            {
-                windows.push((last * 10).min(MAX_WINDOW));
-            }
-            windows
-        }
-    }
-}
-
 /// Adds what is not in the list yet, up to a length.
 fn extend(hits: &mut Vec<(Key, f32)>, fused: &[Fused<Key>], length: usize) {
     if hits.is_empty() {
         hits.extend(fused.iter().take(length).map(|hit| (hit.doc, hit.score)));
         return;
     }
-    let known: FxHashSet<Key> = hits.iter().map(|hit| hit.0).collect();
+    let listed: FxHashSet<Key> = hits.iter().map(|hit| hit.0).collect();
     // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
     let mut least = hits.last().map_or(f32::MAX, |hit| hit.1);
-    for hit in fused.iter().filter(|hit| !known.contains(&hit.doc)) {
+    for hit in fused.iter().filter(|hit| !listed.contains(&hit.doc)) {
         if hits.len() >= length {
             break;
         }
