@@ -239,7 +239,7 @@ describe('search', () => {
 
   it('shows what a document says where it has no passage', async () => {
     await server.request('PUT', '/flags/_doc/1?refresh=true', { name: 'a', isOpen: false, n: 7, list: [1] });
-    expect(await said('search', '--index', 'flags', '--body', '{}')).toContain('name: a  isOpen: false  n: 7\n');
+    expect(await said('search', '--index', 'flags', '--body', '{}')).toContain('name: a isOpen: false n: 7\n');
     await server.request('DELETE', '/flags');
   });
 
