@@ -152,7 +152,7 @@ fn lists_that_are_made_at_once_are_those_made_one_after_another() {
         let standard = |query: Value| json!({"standard": {"query": query}});
         json!([
             standard(json!({"match": {"t": format!("word{number} shared")}})),
-            standard(sparse("v", if number % 2 == 0 { "x" } else { "y" })),
+            standard(sparse("v", if number.is_multiple_of(2) { "x" } else { "y" })),
             {"knn": {"field": "d", "query_vector": [number, number], "k": 50, "num_candidates": 50}},
         ])
     };
