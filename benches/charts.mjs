@@ -132,11 +132,11 @@ function growth() {
 }
 
 const SEARCHES = [
-  ['lexical', 'words'],
-  ['semantic', 'sparse'],
+  ['words', 'words'],
+  ['sparse', 'sparse'],
   ['dense', 'dense'],
-  ['rrf', 'words and sparse'],
-  ['hybrid', 'hybrid: all three'],
+  ['words and sparse', 'words and sparse'],
+  ['rrf', 'hybrid: all three'],
 ];
 
 function quality() {
@@ -152,7 +152,7 @@ function quality() {
       const value = of(evaluated, search);
       return value === undefined
         ? []
-        : [{ name, value, unit: '', colour: search === 'hybrid' || search === 'rrf' ? 0 : 1 }];
+        : [{ name, value, unit: '', colour: search === 'words and sparse' || search === 'rrf' ? 0 : 1 }];
     }),
   }));
   return {

@@ -1,6 +1,6 @@
 // `npm run pack:all [-- FOLDER] [--addons DIR]`: packs every package as it would be published. Without --addons there is one
 // platform package, that of this machine; with it one for each DIR/<platform>/sparrow.node, as scripts/cross.mjs leaves them.
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -31,21 +31,24 @@ await main(async (args) => {
   });
   const folder = resolve(positionals[0] ?? at('dist'));
   await setUp();
-  const staging = join(folder, 'staging');
-  rmSync(staging, { recursive: true, force: true });
-  mkdirSync(staging, { recursive: true });
   const addons = values.addons === undefined ? [await ownAddon()] : builtAddons(resolve(values.addons));
-  const staged = [
-    ...addons.map((addon) => stagePlatform(staging, addon)),
-    ...RUNTIMES.filter((runtime) => addons.some(({ platform }) => fits(runtime, platform))).map((runtime) =>
-      stageRuntime(staging, runtime),
-    ),
-    stageAnyRuntime(staging),
-    ...PACKAGES.map((name) => stagePackage(staging, name)),
-  ];
-  const packed = npmOutput(['pack', '--json', '--ignore-scripts', '--pack-destination', folder, ...staged]);
-  rmSync(staging, { recursive: true, force: true });
-  for (const { filename } of JSON.parse(packed)) console.log(join(folder, filename));
+  mkdirSync(folder, { recursive: true });
+  // A new folder each time: whatever else is in the one that was named belongs to somebody.
+  const staging = mkdtempSync(join(folder, 'staging-'));
+  try {
+    const staged = [
+      ...addons.map((addon) => stagePlatform(staging, addon)),
+      ...RUNTIMES.filter((runtime) => addons.some(({ platform }) => fits(runtime, platform))).map((runtime) =>
+        stageRuntime(staging, runtime),
+      ),
+      stageAnyRuntime(staging),
+      ...PACKAGES.map((name) => stagePackage(staging, name)),
+    ];
+    const packed = npmOutput(['pack', '--json', '--ignore-scripts', '--pack-destination', folder, ...staged]);
+    for (const { filename } of JSON.parse(packed)) console.log(join(folder, filename));
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
 });
 
 /** The addon of this checkout, without debug lines and inner names: they are of use here and not in a package. */

@@ -1,6 +1,7 @@
 // Documents with the vectors that Sparrow's encoder made of them, as both servers are loaded with them.
 import { openSync, readFileSync, readSync } from 'node:fs';
 
+import { shortest } from '../lib/derived.mjs';
 import { readVocabulary } from '../lib/vocabulary.mjs';
 
 /** Rows of a sparse matrix in three files: `.ptr` (u32, rows + 1), `.idx` (u32, numbers of the vocabulary), `.val` (f32). */
@@ -39,15 +40,6 @@ export class Vectors {
 export async function vectorsOf(context, texts) {
   const { prefix } = await context.vectors('texts', texts.length);
   return new Vectors(prefix);
-}
-
-/** The shortest decimal that is the same f32. */
-function shortest(weight) {
-  for (let digits = 6; digits < 10; digits += 1) {
-    const short = Number(weight.toPrecision(digits));
-    if (Math.fround(short) === weight) return short;
-  }
-  return weight;
 }
 
 function whole(path) {

@@ -113,6 +113,14 @@ describe('--help', () => {
     expect((await sparrow(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
+  it.each([[], ['key'], ['key', 'new'], ['serve']])('is the same behind the word help: %j', async (...words) => {
+    const [behind, option] = [await sparrow(['help', ...words]), await sparrow([...words, '--help'])];
+    expect(behind).toEqual(option);
+    expect([behind.code, behind.stderr]).toEqual([0, '']);
+    const unknown = await sparrow(['help', 'serach']);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('did you mean search?')]);
+  });
+
   it.each([...COMMANDS, 'key new'])('is there for %s', async (words) => {
     const { code, stdout, stderr } = await sparrow([...words.split(' '), '--help']);
     expect([code, stderr]).toEqual([0, '']);
@@ -229,6 +237,12 @@ describe('search', () => {
     ]);
   });
 
+  it('shows what a document says where it has no passage', async () => {
+    await server.request('PUT', '/flags/_doc/1?refresh=true', { name: 'a', isOpen: false, n: 7, list: [1] });
+    expect(await said('search', '--index', 'flags', '--body', '{}')).toContain('name: a isOpen: false n: 7\n');
+    await server.request('DELETE', '/flags');
+  });
+
   it('takes a whole request', async () => {
     const body = '{"query":{"term":{"n":1}},"_source":false}';
     const file = join(folder, 'request.json');
@@ -263,7 +277,7 @@ describe('key', () => {
     expect((await server.request('GET', '/articles/_count', undefined, { apiKey })).status).toBe(200);
     expect((await server.request('DELETE', '/articles', undefined, { apiKey })).status).toBe(403);
     const [shop] = (await json('key', 'list')).filter((key: any) => key.name === 'shop');
-    expect(await said('key', 'list')).toMatch(/^\S+ +shop +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +holds$/m);
+    expect(await said('key', 'list')).toMatch(/^\S+ +shop +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +valid$/m);
     expect(await said('key', 'revoke', shop.id)).toBe(`${shop.id as string} is revoked\n`);
     expect((await server.request('GET', '/articles/_count', undefined, { apiKey })).status).toBe(401);
     expect(await said('key', 'list')).not.toContain('shop');
@@ -275,9 +289,16 @@ describe('key', () => {
     ]);
   });
 
+  it('shows how a time is written where one is not', async () => {
+    for (const time of ['soon', '-1', '1w', '90 d']) {
+      const { code, stderr } = await run('key', 'new', 'late', '--index', 'articles', `--expires=${time}`);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('a number with a unit, such as 90d, 12h or 30m')]);
+    }
+  });
+
   it('refuses to reset the owner key under a running server', async () => {
     const { code, stderr } = await sparrow(['key', 'reset-owner', '--data', server.data]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('in use')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('in use by another process: stop the server')]);
     const nowhere = await sparrow(['key', 'reset-owner', '--data', folder]);
     expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringContaining('there is no owner key in')]);
   });
@@ -308,6 +329,7 @@ it('models lists, starts and stops', async () => {
   const [dense] = (await json('models', 'list')).filter((model: any) => model.kind === 'dense');
   expect(dense.deployments).toMatchObject([{ state: 'started', number_of_allocations: 1 }]);
   expect(await said('models', 'stop', '.all-minilm-l6-v2')).toBe('.all-minilm-l6-v2 is stopped\n');
+  expect(await said('models', 'stop', '.all-minilm-l6-v2')).toBe('.all-minilm-l6-v2 was not started\n');
   const unknown = await run('models', 'start', 'no-such-model');
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('no-such-model')]);
 });
@@ -332,6 +354,10 @@ it('tasks shows jobs, waits for them, and cancels them', async () => {
 });
 
 it('snapshot makes backups and brings them back', async () => {
+  expect(await said('snapshot', 'list')).toBe('no snapshots yet: `sparrow snapshot create` makes one\n');
+  expect(await json('snapshot', 'list')).toEqual([]);
+  const nowhere = await run('snapshot', 'list', '--repository', 'nowhere');
+  expect([nowhere.code, nowhere.stderr]).toEqual([1, 'sparrow: there is no snapshot repository [nowhere]\n']);
   expect(await said('snapshot', 'create', 'monday', '--index', 'articles')).toMatch(/^monday: 1 index in \d/);
   const whole = await json('snapshot', 'create');
   expect(whole.snapshot).toMatch(/^\d{8}-\d{6}$/);
@@ -347,7 +373,17 @@ it('snapshot makes backups and brings them back', async () => {
 
 it('check and repair want a directory that nobody has open', async () => {
   const busy = await sparrow(['check', server.data]);
-  expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining('in use')]);
+  expect([busy.code, busy.stderr]).toEqual([
+    1,
+    expect.stringMatching(/in use by another process: stop the server that has it open, and run this again\.\n$/),
+  ]);
+  for (const args of [
+    ['check', folder],
+    ['repair', folder, '--into', join(folder, 'repaired')],
+  ]) {
+    const other = await sparrow(args);
+    expect([other.code, other.stderr]).toEqual([1, `sparrow: ${folder} is not the data directory of a server\n`]);
+  }
   const absent = join(folder, 'nothing');
   for (const args of [
     ['check', absent],
@@ -386,10 +422,11 @@ it('eval measures the ways to search', async () => {
   const report = JSON.parse(await readFile(file, 'utf8'));
   expect(report).toMatchObject({ documents: 2, queries: 2, judgements: 'qrels.test.tsv' });
   expect(report.table.map((row: any) => [row.search, row['nDCG@10'], row['recall@100']])).toEqual([
-    ['lexical', 1, 1],
-    ['semantic', 1, 1],
-    ['rrf', 1, 1],
+    ['words', 1, 1],
+    ['sparse', 1, 1],
+    ['words and sparse', 1, 1],
   ]);
+  expect(report.command).toBe('sparrow eval DIR --no-dense --json FILE --url URL --data FOLDER');
   expect((await server.request('GET', '/sparrow-eval')).status).toBe(404);
   const empty = await run('eval', folder);
   expect([empty.code, empty.stderr]).toEqual([1, `sparrow: ${folder} holds no qrels.<split>.tsv\n`]);
@@ -415,6 +452,8 @@ describe('completion', () => {
     expect(await complete('search', '--si')).toEqual(['--size']);
     expect(await complete('serve', '--slow')).toEqual(['--slow-request-seconds']);
     expect(await complete('--po')).toEqual(['--port']);
+    expect(await complete('search', '--by', '')).toEqual(['hybrid', 'meaning', 'words', 'sparse', 'dense']);
+    expect(await complete('import', 'a.txt', '--format', 'js')).toEqual(['jsonl']);
   });
 
   it.each(['zsh', 'fish'])('of %s names every command', async (shell) => {

@@ -1,6 +1,6 @@
 // `sparrow eval` over an index that is there, and its search for better weights.
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,6 +19,8 @@ let server: RunningServer;
 let folder: string;
 /** Words as queries, their definitions as documents. */
 let collection: string;
+/** The id of a document that is in the indices. */
+let known: string;
 
 const lines = (rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 
@@ -31,6 +33,7 @@ beforeAll(async () => {
   };
   const some = meanings.slice(100, 300);
   const asked = some.slice(0, QUERIES);
+  known = some[0]?._id ?? '';
   await writeFile(join(collection, 'corpus.jsonl'), lines(some.map(({ _id, gloss }) => ({ _id, text: gloss }))));
   await writeFile(
     join(collection, 'queries.jsonl'),
@@ -164,17 +167,21 @@ describe('says what to do', () => {
     await mkdir(other);
     await writeFile(join(other, 'queries.jsonl'), lines([{ _id: '1', text: 'animal' }]));
     await writeFile(join(other, 'qrels.dev.tsv'), 'query-id\tcorpus-id\tscore\n1\tunknown\t1\n');
-    const { code, stderr } = await run(other, '--index', 'glosses', '--tune');
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringContaining('no search finds a document that qrels.dev.tsv judges'),
-    ]);
+    await writeFile(join(other, 'corpus.jsonl'), lines([{ _id: 'a', text: 'animal' }]));
+    for (const options of [['--index', 'glosses'], ['--index', 'glosses', '--tune'], ['--no-dense']]) {
+      const { code, stdout, stderr } = await run(other, ...options);
+      expect([code, stdout, stderr]).toEqual([
+        1,
+        '',
+        expect.stringContaining('] holds no document that qrels.dev.tsv judges: the ids in qrels.dev.tsv have to be'),
+      ]);
+    }
   });
 
   it('where a line of the queries is none', async () => {
     const broken = join(folder, 'broken');
     await mkdir(broken);
-    await writeFile(join(broken, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n0\ta\t1\n1\ta\t1\n');
+    await writeFile(join(broken, 'qrels.test.tsv'), `query-id\tcorpus-id\tscore\n0\t${known}\t1\n1\t${known}\t1\n`);
     for (const line of ['{"_id": "1", "text"', 'null', '{"_id": 1, "text": "animal"}', '{"_id": "1"}']) {
       await writeFile(join(broken, 'queries.jsonl'), `${lines([{ _id: '0', text: 'animal' }])}${line}\n`);
       const { code, stderr } = await run(broken, '--index', 'glosses');
@@ -187,10 +194,23 @@ describe('says what to do', () => {
     }
   });
 
+  it('where a line or the judgements are longer than anybody writes', async () => {
+    const long = join(folder, 'long');
+    await mkdir(long);
+    await writeFile(join(long, 'qrels.test.tsv'), `query-id\tcorpus-id\tscore\n0\t${known}\t1\n`);
+    await writeFile(join(long, 'queries.jsonl'), `{"_id":"0","text":"animal"}\n{"_id":"1`);
+    await truncate(join(long, 'queries.jsonl'), 600 * 1024 * 1024);
+    const { code, stderr } = await run(long, '--index', 'glosses');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('line 2 of queries.jsonl is longer than 100 MB')]);
+    await truncate(join(long, 'qrels.test.tsv'), 600 * 1024 * 1024);
+    const judged = await run(long, '--index', 'glosses');
+    expect([judged.code, judged.stderr]).toEqual([1, expect.stringContaining('qrels.test.tsv is larger than 256 MB')]);
+  });
+
   it('where a query comes twice', async () => {
     const twice = join(folder, 'twice');
     await mkdir(twice);
-    await writeFile(join(twice, 'qrels.test.tsv'), 'query-id\tcorpus-id\tscore\n1\ta\t1\n');
+    await writeFile(join(twice, 'qrels.test.tsv'), `query-id\tcorpus-id\tscore\n1\t${known}\t1\n`);
     const [other, animal] = [
       { _id: '2', text: 'plant' },
       { _id: '1', text: 'animal' },

@@ -128,6 +128,51 @@ describe('a file of JSON lines', () => {
     expect((await server.request('HEAD', '/typo')).status).toBe(404);
   });
 
+  it.each([
+    ['ids.csv', 'sku,text\n1,Blue whales\n2,Yeast\n', 'there is no column [id] for --id; the columns are sku, text'],
+    [
+      'ids.jsonl',
+      '{"sku":1,"a":{"id":7}}\n{"sku":2}\n',
+      'no document has the field [id] for --id; the fields are sku, a',
+    ],
+  ])('is not loaded where nothing has the field of the ids: %s', async (name, text, sentence) => {
+    const path = await file(name, text);
+    const { code, stdout, stderr } = await run(path, '--id', 'id', '--index', 'no-ids');
+    expect([code, stdout, stderr]).toEqual([1, '', `sparrow: ${path}: ${sentence}\n`]);
+    expect((await server.request('HEAD', '/no-ids')).status).toBe(404);
+    const piped = ['import', '-', '--format', name.replace('ids.', ''), '--index', 'no-ids', '--id', 'id'];
+    const read = await sparrow([...piped, '--url', server.url, '--data', server.data], {}, text);
+    expect([read.code, read.stderr]).toEqual([1, `sparrow: ${sentence}\n`]);
+  });
+
+  it('is not passed over in silence where it was imported with other options', async () => {
+    const path = await file('options.jsonl', lines([{ sku: 7, text: 'Blue whales' }]));
+    await imported(path);
+    const again = await run(path, '--id', 'sku', '--semantic', 'text');
+    const now = 'and now is to be with --id sku --semantic text';
+    expect([again.code, again.stdout, again.stderr]).toEqual([
+      1,
+      '',
+      `sparrow: ${path}: it was imported without options, ${now}: --restart begins anew; documents that are there under other ids stay\n`,
+    ]);
+    // Nothing was changed for it either.
+    expect((await server.request('GET', '/options/_mapping')).text).not.toContain('text_semantic');
+    expect(await imported(path, '--id', 'sku', '--restart')).toMatchObject({ written: 1, skipped: 0 });
+    expect(await imported(path, '--id', 'sku', '--batch', '7')).toMatchObject({ written: 0, skipped: 1 });
+  });
+
+  it('is told where there is nothing in it', async () => {
+    for (const [name, text] of [
+      ['empty.jsonl', ''],
+      ['empty.csv', ''],
+      ['names-only.csv', 'a,b\n'],
+    ] as const) {
+      const path = await file(name, text);
+      const { code, stderr } = await run(path);
+      expect([code, stderr]).toEqual([0, `${path}: there is no document in it\n`]);
+    }
+  });
+
   it('is not loaded where none of its first documents has a field that meaning is searched in', async () => {
     const rows = lines([
       { _id: 1, title: 'Whales', meta: { note: 'large' } },
@@ -183,7 +228,8 @@ describe('a file of JSON lines', () => {
     ]);
     // What an index holds stays, unless another kind is asked for by its name.
     expect(await endpoints('kinds-sparse', '--restart')).toEqual(['.elser-2-elasticsearch', 'sparse_embedding']);
-    const other = await run(path, '--index', 'kinds-sparse', '--semantic', 'text', '--vectors', 'dense');
+    const dense = ['--semantic', 'text', '--vectors', 'dense', '--restart'];
+    const other = await run(path, '--index', 'kinds-sparse', ...dense);
     expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('inference_id')]);
     // Each kind is searched as it can be.
     const search = (index: string, by: string) =>
@@ -316,6 +362,17 @@ describe('a file of columns', () => {
     const path = await file('words.tsv', 'word\tmeaning\nfive"\ta size\n"b\tc\n');
     await imported(path, '--id', 'word');
     expect((await documents('words')).map(({ _id: id }) => id)).toEqual(['five"', '"b']);
+  });
+
+  it('may have semicolons between them, where the first line has no comma', async () => {
+    const path = await file('places.csv', 'name;"area; km²";note\r\nBern;51,62;"a; b"\r\nBasel;23;c,d\r\n');
+    await imported(path, '--id', 'name');
+    expect((await documents('places')).map(({ _source }) => _source)).toEqual([
+      { name: 'Bern', 'area; km²': '51,62', note: 'a; b' },
+      { name: 'Basel', 'area; km²': '23', note: 'c,d' },
+    ]);
+    await imported(await file('commas.csv', 'a,"b;c",d;e\n1,2,3\n'));
+    expect((await documents('commas')).map(({ _source }) => _source)).toEqual([{ a: 1, 'b;c': 2, 'd;e': 3 }]);
   });
 
   it('names what is wrong with it', async () => {
@@ -490,6 +547,7 @@ describe('an interrupted import', () => {
       { ...good, size: 0 },
       { ...good, tail: 7 },
       { ...good, done: 'yes' },
+      { ...good, options: undefined },
       { ...good, tail: undefined },
       { ...good, file: '/etc/hostname' },
       ...['text', 7, null, []],

@@ -1,13 +1,13 @@
 // `sparrow models test`: a model directory without a server. The models have random weights; what they make of texts is what
 // Transformers computes (crates/encoder/tests/fixtures).
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type Ended, sparrow } from './support.js';
+import { type Ended, begin, sparrow } from './support.js';
 
 const FIXTURES = fileURLToPath(new URL('../../crates/encoder/tests/fixtures', import.meta.url));
 const PACKAGES = fileURLToPath(new URL('../../packages', import.meta.url));
@@ -152,3 +152,13 @@ it('refuses what is no model, by name', async () => {
     expect([code, stderr], place).toEqual([1, expect.stringContaining(reason)]);
   }
 }, 60_000);
+
+it('removes its folder also where it is interrupted', async () => {
+  const temporary = mkdtempSync(join(folder, 'temporary-'));
+  const args = ['models', 'test', model('checkpoint-bert'), '--seconds', '60', '--words', '6', '--texts', '0'];
+  const { process: child, ended } = begin(args, { TMPDIR: temporary });
+  await expect.poll(() => readdirSync(temporary), { timeout: 20_000 }).toHaveLength(1);
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(130);
+  expect(readdirSync(temporary)).toEqual([]);
+});

@@ -2,9 +2,16 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { openapi } from '@sparrow-search/server';
 import { expect, it } from 'vitest';
 
 import { ROOT, read } from './pages.js';
+
+interface Operation {
+  readonly operationId: string;
+  readonly responses?: Readonly<Record<string, unknown>>;
+  readonly security?: readonly unknown[];
+}
 
 /** Where answers are written. */
 const CRATES = readdirSync(join(ROOT, 'crates')).map((name) => `crates/${name}/src`);
@@ -58,4 +65,22 @@ it('the statuses that the sources give are those of the page', () => {
 
 it('every row says when, and what to do', () => {
   expect([...documented].filter(([, { rest }]) => rest.length !== 2 || rest.some((cell) => cell === ''))).toEqual([]);
+});
+
+it('every status of the page is one that the OpenAPI document has for each operation', () => {
+  const table = /## By status\n([\s\S]*?)\n## /.exec(page)?.[1] ?? '';
+  // A method that a path does not have is no operation.
+  const statuses = [...table.matchAll(/^\| ([\d, ]+) \|/gm)]
+    .flatMap(([, cell = '']) => cell.split(', '))
+    .filter((status) => status !== '405');
+  expect(statuses.length).toBeGreaterThan(12);
+  const { paths } = JSON.parse(openapi()) as { paths: Record<string, Record<string, Operation>> };
+  const missing = Object.values(paths)
+    .flatMap((item) => Object.values(item))
+    // What is open to everybody can do without.
+    .filter(({ responses, security }) => responses !== undefined && security === undefined)
+    .flatMap(({ operationId, responses = {} }) =>
+      statuses.filter((status) => !(status in responses)).map((status) => `${operationId}: ${status}`),
+    );
+  expect(missing).toEqual([]);
 });

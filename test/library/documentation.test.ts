@@ -23,6 +23,7 @@ const PRINTED: readonly (string | RegExp)[] = [
   /^\d\.\d+ \d\.\d+\n384\n$/,
   '404 index_not_found_exception no such index [nowhere]\n',
   "200 { status: 'green' }\n",
+  '200 {"status":"green"}\n',
   'Emma\n',
   /^\[ '1' \] \d+\n$/,
 ];

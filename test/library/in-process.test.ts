@@ -1,11 +1,15 @@
 // The REST interface and the official client over an engine in this process: no server, no socket.
-import { Socket } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
+import { request as httpRequest } from 'node:http';
+import { once } from 'node:events';
 
 import { Client, errors } from '@elastic/elasticsearch';
+import { serve } from '@hono/node-server';
 import { Sparrow } from '@sparrow-search/engine';
 import { Rest } from '@sparrow-search/server';
 // eslint-disable-next-line no-restricted-imports -- the one entry beside the main one
 import { connectionTo } from '@sparrow-search/server/elasticsearch';
+import { Hono } from 'hono';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 let sparrow: Sparrow;
@@ -204,5 +208,67 @@ describe("Elastic's client", () => {
     await expect(reader.count({ index: 'typed' })).rejects.toMatchObject({ statusCode: 403 });
     await reader.close();
     expect((await client.count({ index: 'typed' })).count).toBe(1);
+  });
+});
+
+describe('a part of an application of somebody else', () => {
+  let server: ReturnType<typeof serve>;
+  let authorization: string;
+  beforeAll(async () => {
+    const rest = await Rest.over(sparrow);
+    const made = await rest.request({ method: 'POST', path: '/_security/api_key', body: { name: 'part' } });
+    authorization = `ApiKey ${(made.body as { encoded: string }).encoded}`;
+    const app = new Hono({ strict: false });
+    app.get('/books', (context) => context.text('ours'));
+    app.route('/search', rest.app());
+    app.route('/of/:index/search', rest.app({ maxBodyBytes: 10 }));
+    app.notFound((context) => context.text('nothing of ours', 404));
+    server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 });
+    await once(server, 'listening');
+  });
+  afterAll(() => {
+    server.close();
+  });
+
+  /** Over a socket, as Fetch sends no body with GET. */
+  async function ask(method: string, path: string, body?: object, headers: object = { authorization }) {
+    const { port } = server.address() as AddressInfo;
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const about = text === '' ? {} : { 'content-type': 'application/json', 'content-length': String(text.length) };
+    const asked = httpRequest({ port, host: '127.0.0.1', method, path, headers: { ...headers, ...about } });
+    asked.end(text);
+    const [answer] = (await once(asked, 'response')) as [AsyncIterable<Buffer> & { statusCode: number; headers: any }];
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer) chunks.push(chunk);
+    return { status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString() };
+  }
+
+  it('has every route below its path, and says where things are there', async () => {
+    const written = await ask('PUT', '/search/parts/_doc/a%2Fb?refresh=true', { title: 'Emma' });
+    expect([written.status, written.headers.location]).toEqual([201, '/search/parts/_doc/a%2Fb']);
+    const found = await ask('GET', '/search/parts/_search?filter_path=hits.hits._id', { size: 1 });
+    expect(found.text).toBe('{"hits":{"hits":[{"_id":"a/b"}]}}');
+    for (const path of ['/search', '/search/', '/search/parts/_count', '/search/parts/_count/'])
+      expect((await ask('GET', path)).status, path).toBe(200);
+    const head = await ask('HEAD', '/search/parts/_doc/a%2Fb');
+    expect([head.status, head.text]).toEqual([200, '']);
+  });
+
+  it('answers itself for paths and callers that it does not know', async () => {
+    const unknown = await ask('GET', '/search/no/such/thing/at/all?x=1');
+    expect([unknown.status, JSON.parse(unknown.text)]).toEqual([
+      400,
+      { error: 'no handler found for uri [/no/such/thing/at/all?x=1] and method [GET]' },
+    ]);
+    expect((await ask('GET', '/search/parts/_count', undefined, {})).status).toBe(401);
+    expect((await ask('PUT', '/search/_cluster/health')).status).toBe(405);
+  });
+
+  it('leaves the rest to the application, and takes nothing from the path before it', async () => {
+    expect((await ask('GET', '/books')).text).toBe('ours');
+    expect((await ask('GET', '/parts/_count')).text).toBe('nothing of ours');
+    const all = await ask('GET', '/of/nowhere/search/_cat/indices?h=index');
+    expect([all.status, all.text]).toEqual([200, expect.stringContaining('parts\n')]);
+    expect((await ask('POST', '/of/x/search/parts/_search', { size: 1, from: 0 })).status).toBe(413);
   });
 });

@@ -1,7 +1,7 @@
 // The engine as a library: no server, no socket.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -61,6 +61,17 @@ describe('an engine', () => {
     expect(await second.index<Article>('articles').get('1')).toMatchObject({ title: 'Article 0' });
     await second.close();
     await rm(data, { recursive: true });
+  });
+
+  it('says as the others do that a path is that of a file', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sparrow-library-'));
+    const file = join(folder, 'file');
+    await writeFile(file, '');
+    expect((await failure(Sparrow.open({ data: file }))).reason).toBe(
+      `${file} cannot be a data directory: it is not a folder`,
+    );
+    expect((await failure(Sparrow.open({ data: join(file, 'data') }))).reason).toContain('(ENOTDIR)');
+    await rm(folder, { recursive: true });
   });
 
   it('deletes a temporary directory when it is closed, and can be closed twice', async () => {

@@ -1,7 +1,7 @@
 // What somebody has who installs the packages from a registry: no checkout, no Rust, no compiler.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import process from 'node:process';
@@ -89,7 +89,13 @@ beforeAll(async () => {
   // A release has packed them on other machines.
   const packed = RELEASED ?? join(folder, 'tarballs');
   if (RELEASED === undefined) {
+    // Whatever is there already stays.
+    const own = join(packed, 'staging', 'own.txt');
+    await mkdir(dirname(own), { recursive: true });
+    await writeFile(own, 'mine');
     await run(process.execPath, [join(ROOT, 'scripts', 'pack.mjs'), packed], { cwd: ROOT });
+    expect(await readFile(own, 'utf8')).toBe('mine');
+    expect((await readdir(packed)).filter((name) => name.startsWith('staging-'))).toEqual([]);
   }
   const others = OTHERS.map((name) => join(ROOT, 'node_modules', name));
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder, ...others], { cwd: ROOT, shell });

@@ -82,7 +82,7 @@ export function undocumented({ method, path, request, status, answer }: Exchange
   // A path that others of its methods have.
   if (status === 405) return undefined;
   const response = operation.responses[status];
-  if (response === undefined) return status >= 500 ? undefined : `${at}: ${String(status)} is not documented`;
+  if (response === undefined) return `${at}: ${String(status)} is not documented`;
   const isBody = typeof request === 'object' && request !== null && !Buffer.isBuffer(request);
   if (status < 300 && isBody && operation.requestBody !== undefined) {
     // As it was sent: without members that are undefined.

@@ -10,46 +10,11 @@ use std::path::Path;
 /// Circles that there are: the crate and all modules of one. None may be added; whoever opens one takes it out of the list.
 const KNOWN: &[(&str, &[&str])] = &[
     ("index", &["filter_cache", "query", "snapshot"]),
-    // A processor may hold processors: `foreach`, and `pipeline`.
-    ("ingest", &["chain", "processors"]),
-    (
-        "mapping",
-        &[
-            "chunking",
-            "date",
-            "dense",
-            "document",
-            "dynamic",
-            "parse",
-            "semantic",
-            "slots",
-            "sparse_options",
-            "types",
-            "values",
-        ],
-    ),
-    // A search holds searches: `inner_hits` of a collapse, `top_hits` of an aggregation, each with a body of its own.
-    (
-        "search",
-        &[
-            "aggs",
-            "attribution",
-            "body",
-            "collapse",
-            "contexts",
-            "execute",
-            "explain",
-            "highlight",
-            "hits",
-            "limits",
-            "rank",
-            "response",
-            "retriever",
-            "service",
-            "term_suggest",
-            "uri",
-        ],
-    ),
+    // A dynamic template is a definition, which is parsed when a document brings its field.
+    ("mapping", &["dynamic", "parse"]),
+    ("mapping", &["semantic", "slots", "types"]),
+    // A search holds searches: `inner_hits` of a collapse, `top_hits` of an aggregation, the lists of a retriever.
+    ("search", &["aggs", "body", "collapse", "retriever"]),
 ];
 
 /// Which modules of a crate a module imports.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
@@ -149,7 +150,7 @@ impl Action {
             self.aliases.iter().map(String::as_str).filter(|alias| !(patterns && is_pattern(alias))),
         )?;
         let indices = names.index_names(&self.indices.join(","), &options, right)?;
-        let own: Vec<&String> =
+        let named: Vec<&String> =
             self.aliases.iter().filter(|alias| !(patterns && is_pattern(alias))).collect();
         let selected = if patterns { self.selected(names, right)? } else { HashMap::new() };
         let spec = Arc::new(self.spec.clone());
@@ -163,7 +164,7 @@ impl Action {
             }
             let selected = selected.get(index.as_str()).map(Vec::as_slice).unwrap_or_default();
             // An index in which there is nothing to change is told of as well.
-            let more = (own.len() + selected.len()).max(1);
+            let more = (named.len() + selected.len()).max(1);
             *count += more;
             if *count > MAX_CHANGES {
                 return Err(EngineError::illegal_argument(format!(
@@ -173,13 +174,13 @@ impl Action {
             steps.add(more as u64)?;
             match self.kind {
                 Kind::RemoveIndex => changes.push(AliasChange::RemoveIndex { index: index.clone() }),
-                Kind::Add => changes.extend(own.iter().map(|alias| AliasChange::Add {
+                Kind::Add => changes.extend(named.iter().map(|alias| AliasChange::Add {
                     index: index.clone(),
                     alias: (*alias).clone(),
                     spec: Arc::clone(&spec),
                 })),
                 Kind::Remove => {
-                    changes.extend(own.iter().chain(selected).map(|alias| AliasChange::Remove {
+                    changes.extend(named.iter().chain(selected).map(|alias| AliasChange::Remove {
                         index: index.clone(),
                         alias: (*alias).clone(),
                         must_exist: self.must_exist == Some(true),
@@ -197,17 +198,17 @@ impl Action {
         right: Right<'_>,
     ) -> Result<HashMap<&'n str, Vec<&'n String>>, EngineError> {
         let mut steps = NameSteps::default();
-        let mut found: BTreeSet<&String> = BTreeSet::new();
+        let mut aliases: BTreeSet<&String> = BTreeSet::new();
         for pattern in self.aliases.iter().filter(|alias| is_pattern(alias)) {
             let pattern = NamePattern::new(pattern);
             for alias in names.aliases.keys() {
                 if pattern.matches(alias, &mut steps)? && right.sees(alias) {
-                    found.insert(alias);
+                    aliases.insert(alias);
                 }
             }
         }
         let mut selected: HashMap<&str, Vec<&String>> = HashMap::new();
-        for alias in found {
+        for alias in aliases {
             for index in names.aliases.get(alias).into_iter().flat_map(|indices| indices.keys()) {
                 steps.add(1)?;
                 selected.entry(index).or_default().push(alias);
@@ -288,30 +289,46 @@ fn change(node: &Node, request: &Request, actions: &[Action]) -> Result<Reply, E
         }
         Ok((changes, results))
     })?;
-    let errors = results.iter().any(|result| result.get("error").is_some());
-    let mut reply = Map::new();
-    reply.insert("acknowledged".into(), true.into());
-    reply.insert("errors".into(), errors.into());
-    if errors {
-        reply.insert("action_results".into(), Value::Array(results));
-    }
-    Ok(Reply::ok(&Value::Object(reply)))
+    let errors = results.iter().any(|result| result.error.is_some());
+    let response = AliasResponse { acknowledged: true, errors, action_results: errors.then_some(results) };
+    Ok(Reply::ok(&json!(response)))
 }
 
-fn outcome(action: &Action, indices: Vec<String>, done: bool) -> Value {
-    let mut said = Map::new();
-    said.insert("type".into(), action.kind.name().into());
-    said.insert("indices".into(), indices.into());
-    if action.kind != Kind::RemoveIndex {
-        said.insert("aliases".into(), action.aliases.clone().into());
+/// The response of `POST /_aliases`, in the order of its members.
+#[derive(Serialize)]
+struct AliasResponse {
+    acknowledged: bool,
+    errors: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action_results: Option<Vec<ActionResult>>,
+}
+
+/// What became of an action, in the order of its members.
+#[derive(Serialize)]
+struct ActionResult {
+    action: ActionView,
+    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+}
+
+/// An action with the indices that its patterns stand for.
+#[derive(Serialize)]
+struct ActionView {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    indices: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aliases: Option<Vec<String>>,
+}
+
+fn outcome(action: &Action, indices: Vec<String>, done: bool) -> ActionResult {
+    let aliases = (action.kind != Kind::RemoveIndex).then(|| action.aliases.clone());
+    ActionResult {
+        action: ActionView { kind: action.kind.name(), indices, aliases },
+        status: if done { 200 } else { 404 },
+        error: (!done).then(|| aliases_not_found(&action.aliases).to_json()),
     }
-    let mut result = Map::new();
-    result.insert("action".into(), Value::Object(said));
-    result.insert("status".into(), if done { 200 } else { 404 }.into());
-    if !done {
-        result.insert("error".into(), aliases_not_found(&action.aliases).to_json());
-    }
-    Value::Object(result)
 }
 
 fn aliases_not_found(aliases: &[String]) -> Exception {

@@ -56,13 +56,13 @@ pub(super) struct Choice<'a> {
     /// The parts of the list taken apart, and whether they exclude.
     parts: Vec<(bool, NamePattern<'a>)>,
     right: Right<'a>,
-    known: BTreeMap<&'a str, Chosen>,
+    known: BTreeMap<&'a str, AliasChoice>,
     steps: NameSteps,
 }
 
 /// What a list says of an alias.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chosen {
+pub(super) struct AliasChoice {
     pub(super) chosen: bool,
     /// It stands in the list itself.
     pub(super) is_named: bool,
@@ -79,18 +79,18 @@ impl<'a> Choice<'a> {
     ///
     /// # Errors
     /// When the request is to stop, or its patterns have been held against too many names.
-    pub(super) fn of(&mut self, alias: &'a str) -> Result<Chosen, EngineError> {
+    pub(super) fn of(&mut self, alias: &'a str) -> Result<AliasChoice, EngineError> {
         self.steps.add(1)?;
-        if let Some(known) = self.known.get(alias) {
-            return Ok(*known);
+        if let Some(choice) = self.known.get(alias) {
+            return Ok(*choice);
         }
-        let found = Chosen {
+        let choice = AliasChoice {
             chosen: chosen(&self.parts, alias, &mut self.steps)?,
             is_named: self.wanted.contains(&alias),
             is_seen: self.right.sees(alias),
         };
-        self.known.insert(alias, found);
-        Ok(found)
+        self.known.insert(alias, choice);
+        Ok(choice)
     }
 }
 
@@ -109,13 +109,13 @@ fn chosen(
     alias: &str,
     steps: &mut NameSteps,
 ) -> Result<bool, EngineError> {
-    let mut found = parts.is_empty();
+    let mut chosen = parts.is_empty();
     for (excludes, pattern) in parts {
         if pattern.matches(alias, steps)? {
-            found = !excludes;
+            chosen = !excludes;
         }
     }
-    Ok(found)
+    Ok(chosen)
 }
 
 /// The names of a list that are an error where there is no such alias: those that are no pattern and that nothing behind

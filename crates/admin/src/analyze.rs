@@ -18,7 +18,7 @@ const GAP_WITHOUT_INDEX: usize = 0;
 
 /// What is asked for.
 #[derive(Debug, Default)]
-struct Wanted {
+struct AnalyzeRequest {
     texts: Vec<String>,
     analyzer: Option<String>,
     normalizer: Option<String>,
@@ -36,7 +36,7 @@ const MOST_STEPS_SHOWN: usize = 20;
 
 /// `GET|POST /_analyze`, `GET|POST /{index}/_analyze`
 pub fn analyze(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
-    let wanted = Wanted::parse(&parse_object(body)?)?;
+    let wanted = AnalyzeRequest::parse(&parse_object(body)?)?;
     let index = Some(request.part("index")).filter(|index| !index.is_empty());
     wanted.validate(index)?;
     let handle = index.map(|index| node.indices.get(index, request.right())).transpose()?;
@@ -54,7 +54,7 @@ fn parsing(reason: String) -> EngineError {
     EngineError::api(400, Exception::new("x_content_parse_exception", reason))
 }
 
-impl Wanted {
+impl AnalyzeRequest {
     fn parse(body: &Map<String, Value>) -> Result<Self, EngineError> {
         let mut wanted = Self::default();
         let text = |key: &str, value: &Value| match value {

@@ -57,9 +57,9 @@ fn find<'a>(definition: &'a Value, path: &'a str) -> Option<(&'a str, &'a Value)
             if name == path {
                 return Some((name, inner));
             }
-            let rest = path.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('.'));
-            if let Some(found) = rest.and_then(|rest| find(inner, rest)) {
-                return Some(found);
+            let below = path.strip_prefix(name.as_str()).and_then(|below| below.strip_prefix('.'));
+            if let Some(field) = below.and_then(|below| find(inner, below)) {
+                return Some(field);
             }
         }
     }

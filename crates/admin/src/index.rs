@@ -85,14 +85,14 @@ pub fn get_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
         for feature in &features {
             let value = match *feature {
                 "aliases" => {
-                    let mut known = Map::new();
+                    let mut aliases = Map::new();
                     for (alias, spec) in of_indices.get(handle.name.as_str()).into_iter().flatten() {
                         steps.add(1)?;
                         if request.caller.knows(alias) {
-                            known.insert((*alias).clone(), spec.to_json());
+                            aliases.insert((*alias).clone(), spec.to_json());
                         }
                     }
-                    Value::Object(known)
+                    Value::Object(aliases)
                 }
                 "mappings" => handle.mapping().to_json(),
                 _ => shown(dotted_settings(handle), flat),
@@ -122,14 +122,14 @@ fn features(params: &Params<'_>) -> Result<Vec<&'static str>, EngineError> {
 /// `HEAD /{index}`
 pub fn exists_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let options = ResolveOptions::metadata().with(&request.params())?;
-    let found = node.indices.names().index_names(request.part("index"), &options, request.right());
-    if let Err(error) = &found
+    let names = node.indices.names().index_names(request.part("index"), &options, request.right());
+    if let Err(error) = &names
         && error.status() == 403
     {
         return Ok(Reply::bytes(403, Vec::new()));
     }
-    let found = found.is_ok_and(|names| !names.is_empty());
-    Ok(Reply::bytes(if found { 200 } else { 404 }, Vec::new()))
+    let exist = names.is_ok_and(|names| !names.is_empty());
+    Ok(Reply::bytes(if exist { 200 } else { 404 }, Vec::new()))
 }
 
 /// `DELETE /{index}`
@@ -139,12 +139,12 @@ pub fn delete_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
     let options = ResolveOptions { forbid_aliases: true, ..ResolveOptions::open_and_closed() };
     let options = options.with(&request.params())?;
     let names = node.indices.names();
-    let found = names.index_names(expression, &options, request.right())?;
-    found
+    let indices = names.index_names(expression, &options, request.right())?;
+    indices
         .iter()
         .filter_map(|name| names.indices.get(name))
         .try_for_each(|handle| handle.check_access(Access::Delete))?;
-    for name in found {
+    for name in indices {
         node.indices.delete(&name)?;
     }
     Ok(Reply::acknowledged())

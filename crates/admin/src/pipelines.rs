@@ -32,14 +32,14 @@ pub fn get_pipeline(
     _body: &[u8],
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let mut found = node.pipelines.definitions(request.part("pipeline"));
+    let mut definitions = node.pipelines.definitions(request.part("pipeline"));
     if request.params().bool("summary", false)? {
-        for definition in found.values_mut() {
+        for definition in definitions.values_mut() {
             *definition = Value::Object(Map::new());
         }
     }
-    let status = if found.is_empty() { 404 } else { 200 };
-    Ok(Reply::json(status, &Value::Object(found)))
+    let status = if definitions.is_empty() { 404 } else { 200 };
+    Ok(Reply::json(status, &Value::Object(definitions)))
 }
 
 /// `DELETE /_ingest/pipeline/{pipeline}`

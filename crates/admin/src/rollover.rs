@@ -110,7 +110,7 @@ pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
             let spec = names.aliases.get(alias).and_then(|indices| indices.get(&old));
             let spec = spec.map(|spec| AliasSpec::clone(spec)).unwrap_or_default();
             let (index, alias) = (old.clone(), alias.to_owned());
-            let own = BTreeMap::from([(alias.clone(), spec.clone())]);
+            let aliases = BTreeMap::from([(alias.clone(), spec.clone())]);
             let change = match spec.is_write_index {
                 Some(true) => {
                     let spec = AliasSpec { is_write_index: Some(false), ..spec };
@@ -118,7 +118,7 @@ pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
                 }
                 _ => AliasChange::Remove { index, alias, must_exist: true },
             };
-            Ok((vec![change], own))
+            Ok((vec![change], aliases))
         })?;
     }
     let shown: Map<String, Value> = conditions.into_iter().map(|one| (one.text, one.holds.into())).collect();

@@ -55,8 +55,8 @@ pub fn collect_segment(
     for aggregation in aggregations {
         let is_global = matches!(aggregation.kind, AggregationKind::Global);
         let node = if is_global { global_nodes.next() } else { nodes.next() };
-        let found = node.map(|node| node.finish(1, context)).transpose()?.and_then(|mut list| list.pop());
-        partials.push(found.unwrap_or(Partial::Nothing));
+        let partial = node.map(|node| node.finish(1, context)).transpose()?.and_then(|mut list| list.pop());
+        partials.push(partial.unwrap_or(Partial::Nothing));
     }
     Ok(partials)
 }

@@ -203,11 +203,13 @@ impl<'a> CompositeGroups<'a> {
         for (place, source) in self.sources.iter().enumerate() {
             let of_source: Vec<Option<u64>> =
                 codes.iter().map(|&code| self.tuples[code as usize][place]).collect();
-            let known: Vec<u64> = of_source.iter().flatten().copied().collect();
+            let present: Vec<u64> = of_source.iter().flatten().copied().collect();
             let mut decoded = match source.group {
-                GroupOf::Value => source.values.keys(&known)?,
-                GroupOf::Interval(_) => known.iter().map(|&code| Key::double(f64::from_bits(code))).collect(),
-                GroupOf::Date(_) => known.iter().map(|&code| Key::Long(code as i64)).collect(),
+                GroupOf::Value => source.values.keys(&present)?,
+                GroupOf::Interval(_) => {
+                    present.iter().map(|&code| Key::double(f64::from_bits(code))).collect()
+                }
+                GroupOf::Date(_) => present.iter().map(|&code| Key::Long(code as i64)).collect(),
             }
             .into_iter();
             for (key, code) in keys.iter_mut().zip(&of_source) {
@@ -230,7 +232,7 @@ fn has_one_each(codes: &[(u32, u64)], docs: usize) -> bool {
 pub fn compare_tuples(sources: &[CompositeSource], a: &[Key], b: &[Key]) -> Ordering {
     for ((a, b), source) in a.iter().zip(b).zip(sources) {
         let first = source.missing_first.unwrap_or(source.ascending);
-        let found = match (a, b) {
+        let ordering = match (a, b) {
             (Key::Missing, Key::Missing) => Ordering::Equal,
             (Key::Missing, _) if first => Ordering::Less,
             (Key::Missing, _) => Ordering::Greater,
@@ -239,8 +241,8 @@ pub fn compare_tuples(sources: &[CompositeSource], a: &[Key], b: &[Key]) -> Orde
             (a, b) if source.ascending => a.cmp(b),
             (a, b) => b.cmp(a),
         };
-        if found != Ordering::Equal {
-            return found;
+        if ordering != Ordering::Equal {
+            return ordering;
         }
     }
     Ordering::Equal

@@ -103,7 +103,7 @@ impl Fields<'_> {
     ) -> Result<Resolved, AggregationError> {
         let path = source.field.as_str();
         let (mut kind, place, mut dates) = match self.place(path, aggregation)? {
-            Some(found) => found,
+            Some(field) => field,
             None => {
                 let kind = match (source.value_type, accepts) {
                     (Some(ValueType::String), _) => Kind::Text,

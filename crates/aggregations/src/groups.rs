@@ -211,12 +211,12 @@ impl<'a> Groups<'a> {
             return Ok(Some((0..column.num_terms() as u64).filter(|code| allowed(code)).collect()));
         }
         let mut codes = FxHashSet::default();
-        let mut found = Vec::new();
+        let mut pairs = Vec::new();
         let docs: Vec<u32> = (0..context.reader.max_doc()).collect();
         for docs in docs.chunks(4096) {
             context.budget.check_cancelled()?;
-            values.codes(docs, &mut self.scratch, &mut found);
-            codes.extend(found.iter().map(|(_, code)| *code).filter(allowed));
+            values.codes(docs, &mut self.scratch, &mut pairs);
+            codes.extend(pairs.iter().map(|(_, code)| *code).filter(allowed));
         }
         Ok(Some(codes.into_iter().collect()))
     }

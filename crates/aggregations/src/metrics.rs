@@ -269,9 +269,9 @@ impl<'a> Metric<'a> {
 }
 
 /// Hashes of all ordinals in some sets, by ordinal.
-fn ordinal_hashes(values: &Values, found: &[Codes]) -> Result<Vec<(u64, u64)>, AggregationError> {
+fn ordinal_hashes(values: &Values, collected: &[Codes]) -> Result<Vec<(u64, u64)>, AggregationError> {
     let mut ordinals: Vec<u64> = Vec::new();
-    for codes in found {
+    for codes in collected {
         if let Codes::Ordinals(set) = codes {
             ordinals.extend(set);
         }
@@ -357,9 +357,9 @@ fn compare(order: &[HitOrder], keys: &[Option<Values>], a: &HitCodes, b: &HitCod
     if order.is_empty() {
         return b.score.total_cmp(&a.score).then(last);
     }
-    let mut found = Ordering::Equal;
+    let mut ordering = Ordering::Equal;
     for (place, by) in order.iter().enumerate() {
-        found = match (&by.by, &keys[place]) {
+        ordering = match (&by.by, &keys[place]) {
             (HitOrderBy::Field(_), Some(values)) => match (a.sort[place], b.sort[place]) {
                 (None, None) => Ordering::Equal,
                 (None, Some(_)) if by.missing_first => Ordering::Less,
@@ -374,11 +374,11 @@ fn compare(order: &[HitOrder], keys: &[Option<Values>], a: &HitCodes, b: &HitCod
             (_, _) if by.ascending => a.score.total_cmp(&b.score),
             (_, _) => b.score.total_cmp(&a.score),
         };
-        if found != Ordering::Equal {
+        if ordering != Ordering::Equal {
             break;
         }
     }
-    found.then(last)
+    ordering.then(last)
 }
 
 fn decode(

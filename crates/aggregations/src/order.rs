@@ -41,25 +41,25 @@ pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), Agg
         };
         let mut level = aggregation;
         for (place, name) in path.names.iter().enumerate() {
-            let found = level
+            let sub = level
                 .subs
                 .iter()
                 .find(|sub| sub.name == *name && !matches!(sub.kind, AggregationKind::Pipeline(_)));
-            let Some(found) = found else {
+            let Some(sub) = sub else {
                 return Err(invalid(format!(
                     "The provided aggregation [{name}] either does not exist, or is a pipeline aggregation and cannot \
                      be used to sort the buckets."
                 )));
             };
             let last = place + 1 == path.names.len();
-            if !last && !found.is_single_bucket() {
+            if !last && !sub.is_single_bucket() {
                 return Err(invalid(format!(
                     "Buckets can only be sorted on a sub-aggregator path that is built out of zero or more \
                      single-bucket aggregations within the path and a final single-bucket or a metrics aggregation at \
                      the path end. [{name}] is not single-bucket."
                 )));
             }
-            level = found;
+            level = sub;
         }
         if level.is_single_bucket() {
             match path.property.as_deref() {
@@ -74,7 +74,7 @@ pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), Agg
                 }
             }
         }
-        let known = match &level.kind {
+        let properties = match &level.kind {
             AggregationKind::Stats(StatsKind::Stats, _) => Some(&EXTENDED[..5]),
             AggregationKind::Stats(StatsKind::Extended(_), _) => Some(&EXTENDED[..]),
             AggregationKind::Percentiles(_) | AggregationKind::PercentileRanks(_) => None,
@@ -115,15 +115,15 @@ pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), Agg
                 }
             },
         };
-        match (&path.property, known) {
+        match (&path.property, properties) {
             (None, _) => {
                 return Err(invalid(
                     "When ordering on a multi-value metrics aggregation a metric name must be specified."
                         .to_owned(),
                 ));
             }
-            (Some(property), Some(known))
-                if !known.contains(&property.as_str()) && property != "std_lower" =>
+            (Some(property), Some(properties))
+                if !properties.contains(&property.as_str()) && property != "std_lower" =>
             {
                 return Err(invalid(format!(
                     "Unknown metric name [{property}] on multi-value metrics aggregation [{}]",
@@ -168,7 +168,7 @@ pub fn sort_buckets(
         .collect();
     let compare = |a: &(Vec<f64>, (Key, Bucket)), b: &(Vec<f64>, (Key, Bucket))| {
         for (place, key) in order.iter().enumerate() {
-            let found = match &key.by {
+            let ordering = match &key.by {
                 OrderBy::Count => direct(a.1.1.docs.cmp(&b.1.1.docs), key.ascending),
                 OrderBy::Key => direct(a.1.0.cmp(&b.1.0), key.ascending),
                 // What has no number is last, whatever the direction.
@@ -177,8 +177,8 @@ pub fn sort_buckets(
                     (x, y) => direct(x.total_cmp(&y), key.ascending),
                 },
             };
-            if found != Ordering::Equal {
-                return found;
+            if ordering != Ordering::Equal {
+                return ordering;
             }
         }
         a.1.0.cmp(&b.1.0)
@@ -219,8 +219,8 @@ fn metric_below(
         return Some(docs as f64);
     }
     let place = aggregations.iter().position(|sub| sub.name == *name)?;
-    let (found, result) = (&aggregations[place], results.get_mut(place)?);
-    if found.is_single_bucket() {
+    let (metric, result) = (&aggregations[place], results.get_mut(place)?);
+    if metric.is_single_bucket() {
         let (docs, mut none) = (0, Vec::new());
         let (docs, subs) = match result {
             Partial::Buckets(list) | Partial::Ordered(list, _) => match list.first_mut() {
@@ -229,12 +229,12 @@ fn metric_below(
             },
             _ => (docs, &mut none),
         };
-        return metric_below(&found.subs, subs, rest, property, docs);
+        return metric_below(&metric.subs, subs, rest, property, docs);
     }
     if !rest.is_empty() {
         return None;
     }
-    number(found, result, property)
+    number(metric, result, property)
 }
 
 /// The point that a path names; the only one if it names none.
@@ -326,7 +326,7 @@ fn stats_number(kind: StatsKind, stats: &Stats, property: Option<&str>) -> Optio
         (StatsKind::Stats | StatsKind::Extended(_), property) => property?,
     };
     let sigma = if let StatsKind::Extended(sigma) = kind { sigma } else { 2.0 };
-    let found = match name {
+    let value = match name {
         "count" => return Some(stats.count as f64),
         "sum" => return Some(stats.sum.value()),
         _ if stats.count == 0 => return None,
@@ -342,7 +342,7 @@ fn stats_number(kind: StatsKind, stats: &Stats, property: Option<&str>) -> Optio
         "std_lower" => stats.mean() - stats.variance().sqrt() * sigma,
         _ => return None,
     };
-    (!found.is_nan()).then_some(found)
+    (!value.is_nan()).then_some(value)
 }
 
 impl Stats {

@@ -169,9 +169,9 @@ pub fn compare_hits(order: &[HitOrder], a: &TopHit, b: &TopHit) -> Ordering {
     if order.is_empty() {
         return b.score.total_cmp(&a.score).then(last);
     }
-    let mut found = Ordering::Equal;
+    let mut ordering = Ordering::Equal;
     for (place, by) in order.iter().enumerate() {
-        found = match by.by {
+        ordering = match by.by {
             HitOrderBy::Score if by.ascending => a.score.total_cmp(&b.score),
             HitOrderBy::Score => b.score.total_cmp(&a.score),
             HitOrderBy::Doc if by.ascending => last,
@@ -186,11 +186,11 @@ pub fn compare_hits(order: &[HitOrder], a: &TopHit, b: &TopHit) -> Ordering {
                 (a, b) => b.cmp(a),
             },
         };
-        if found != Ordering::Equal {
+        if ordering != Ordering::Equal {
             break;
         }
     }
-    found.then(last)
+    ordering.then(last)
 }
 
 /// Numbers of the aggregations and sources whose keys are doubles in some index and whole numbers in another.

@@ -27,7 +27,7 @@ pub fn siblings(
         if !pipeline.kind.is_sibling() {
             continue;
         }
-        let mut found = Vec::new();
+        let mut values = Vec::new();
         let Some((first, rest)) = pipeline.path.names.split_first() else { continue };
         let Some(read) = aggregations.iter().position(|other| other.name == *first) else {
             return Err(AggregationError::IllegalArgument(format!(
@@ -45,9 +45,9 @@ pub fn siblings(
             below.names.extend(below.property.take());
         }
         check_path(&aggregations[read], &below, is_text)?;
-        gather(&aggregations[read], &mut results[read], &below, pipeline, &mut found)?;
+        gather(&aggregations[read], &mut results[read], &below, pipeline, &mut values)?;
         if let Some(slot) = results.get_mut(place) {
-            *slot = Partial::Computed(summary(&pipeline.kind, &found));
+            *slot = Partial::Computed(summary(&pipeline.kind, &values));
         }
     }
     Ok(())
@@ -70,16 +70,16 @@ fn check_path(
         if last && matches!(name.as_str(), "_count" | "_key" | "_bucket_count") {
             return Ok(());
         }
-        let Some(found) = level.subs.iter().find(|sub| sub.name == *name) else {
+        let Some(sub) = level.subs.iter().find(|sub| sub.name == *name) else {
             return Err(AggregationError::InvalidPath(format!(
                 "Cannot find an aggregation named [{name}] in [{}]",
                 level.name
             )));
         };
-        if found.is_multi_bucket() {
-            let class = match &found.kind {
+        if sub.is_multi_bucket() {
+            let class = match &sub.kind {
                 _ if !last || path.property.is_some() => "Object[]",
-                AggregationKind::Terms(_) if is_text(found.id) => "StringTerms",
+                AggregationKind::Terms(_) if is_text(sub.id) => "StringTerms",
                 AggregationKind::Terms(_) => "LongTerms",
                 AggregationKind::Histogram(_) => "InternalHistogram",
                 AggregationKind::DateHistogram(_) => "InternalDateHistogram",
@@ -92,7 +92,7 @@ fn check_path(
             };
             return refused(format!("got: [{class}] at aggregation [{name}]"));
         }
-        level = found;
+        level = sub;
     }
     let several = match &level.kind {
         AggregationKind::Stats(StatsKind::Stats | StatsKind::Extended(_), _)
@@ -118,7 +118,7 @@ fn gather(
     result: &mut Partial,
     path: &MetricPath,
     pipeline: &Pipeline,
-    found: &mut Vec<(Key, f64)>,
+    values: &mut Vec<(Key, f64)>,
 ) -> Result<(), AggregationError> {
     if !aggregation.is_multi_bucket() && !aggregation.is_single_bucket() {
         return Err(AggregationError::IllegalArgument(format!(
@@ -132,7 +132,7 @@ fn gather(
     let Partial::Ordered(list, _) = result else { return Ok(()) };
     for (key, bucket) in list {
         if let Some(value) = value_of(aggregation, bucket, path, pipeline) {
-            found.push((key.clone(), value));
+            values.push((key.clone(), value));
         }
     }
     Ok(())
@@ -155,11 +155,11 @@ fn value_of(
     }
 }
 
-fn summary(kind: &PipelineKind, found: &[(Key, f64)]) -> Computed {
+fn summary(kind: &PipelineKind, values: &[(Key, f64)]) -> Computed {
     let mut stats = Stats::default();
-    found.iter().for_each(|(_, value)| stats.add(*value));
+    values.iter().for_each(|(_, value)| stats.add(*value));
     let extreme = |value: f64| {
-        let keys = found.iter().filter(|(_, other)| *other == value).map(|(key, _)| key.clone());
+        let keys = values.iter().filter(|(_, other)| *other == value).map(|(key, _)| key.clone());
         Computed::Extreme(value, keys.collect())
     };
     match kind {
@@ -168,7 +168,7 @@ fn summary(kind: &PipelineKind, found: &[(Key, f64)]) -> Computed {
         PipelineKind::Max => extreme(stats.max),
         PipelineKind::Min => extreme(stats.min),
         PipelineKind::Percentiles { percents, .. } => {
-            let mut sorted: Vec<f64> = found.iter().map(|(_, value)| *value).collect();
+            let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
             sorted.sort_by(f64::total_cmp);
             // The value of the nearest rank; between two ranks the upper one.
             let at = |percent: &f64| {
@@ -281,7 +281,7 @@ fn compare_ranked(
     (numbers, (key, bucket)): &Ranked,
     (other_numbers, (other_key, other)): &Ranked,
 ) -> Ordering {
-    let directed = |found: Ordering, by: &Order| if by.ascending { found } else { found.reverse() };
+    let directed = |ordering: Ordering, by: &Order| if by.ascending { ordering } else { ordering.reverse() };
     order
         .iter()
         .enumerate()
@@ -293,7 +293,7 @@ fn compare_ranked(
                 (one, two) => one.is_none().cmp(&two.is_none()),
             },
         })
-        .find(|found| found.is_ne())
+        .find(|ordering| ordering.is_ne())
         .unwrap_or(Ordering::Equal)
 }
 

@@ -340,7 +340,7 @@ fn empty(aggregation: &Aggregation) -> Bucket {
 
 /// Brings buckets into the order of `slots`, those that no document was in included.
 fn fill(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, slots: impl Iterator<Item = usize>) {
-    let mut known: FxHashMap<usize, Bucket> = std::mem::take(list)
+    let mut buckets: FxHashMap<usize, Bucket> = std::mem::take(list)
         .into_iter()
         .filter_map(|(key, bucket)| match key {
             Key::Slot(slot) => Some((slot, bucket)),
@@ -348,13 +348,13 @@ fn fill(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, slots: impl It
         })
         .collect();
     for slot in slots {
-        list.push((Key::Slot(slot), known.remove(&slot).unwrap_or_else(|| empty(aggregation))));
+        list.push((Key::Slot(slot), buckets.remove(&slot).unwrap_or_else(|| empty(aggregation))));
     }
 }
 
 /// Puts empty buckets between those of a sorted list. Keys of intervals may differ in their last digits.
 fn fill_gaps(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, keys: impl Iterator<Item = Key>) {
-    let mut known = std::mem::take(list).into_iter().peekable();
+    let mut buckets = std::mem::take(list).into_iter().peekable();
     for key in keys {
         let near = |other: &Key| match (&key, other) {
             (Key::Double(_), Key::Double(_)) => {
@@ -363,16 +363,16 @@ fn fill_gaps(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, keys: imp
             }
             (a, b) => a == b,
         };
-        match known.peek().is_some_and(|(next, _)| near(next)) {
-            true => list.extend(known.next()),
+        match buckets.peek().is_some_and(|(next, _)| near(next)) {
+            true => list.extend(buckets.next()),
             false => {
                 // A bucket that is off the grid keeps its place.
-                while known.peek().is_some_and(|(next, _)| *next < key) {
-                    list.extend(known.next());
+                while buckets.peek().is_some_and(|(next, _)| *next < key) {
+                    list.extend(buckets.next());
                 }
                 list.push((key, empty(aggregation)));
             }
         }
     }
-    list.extend(known);
+    list.extend(buckets);
 }

@@ -22,17 +22,17 @@ impl Resolved {
                 None => ColumnValues::Nothing,
             },
             Place::Numbers(name) => {
-                let mut found = ColumnValues::Nothing;
+                let mut column_values = ColumnValues::Nothing;
                 for handle in columns.dynamic_column_handles(name).map_err(QueryError::from)? {
                     match handle.open().map_err(|error| QueryError::from(TantivyError::from(error)))? {
-                        DynamicColumn::I64(column) => found = ColumnValues::I64(column),
-                        DynamicColumn::U64(column) => found = ColumnValues::U64(column),
-                        DynamicColumn::F64(column) => found = ColumnValues::F64(column),
-                        DynamicColumn::Bool(column) => found = ColumnValues::Bool(column),
+                        DynamicColumn::I64(column) => column_values = ColumnValues::I64(column),
+                        DynamicColumn::U64(column) => column_values = ColumnValues::U64(column),
+                        DynamicColumn::F64(column) => column_values = ColumnValues::F64(column),
+                        DynamicColumn::Bool(column) => column_values = ColumnValues::Bool(column),
                         _ => {}
                     }
                 }
-                found
+                column_values
             }
         };
         let missing = match &self.missing {

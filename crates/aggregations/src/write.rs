@@ -127,14 +127,14 @@ impl Writer<'_> {
                 out.insert("value".to_owned(), count.into());
             }
             (AggregationKind::MedianAbsoluteDeviation(_), result) => {
-                let found = match result {
+                let value = match result {
                     Partial::Distribution(mut distribution) => distribution.median_absolute_deviation(),
                     _ => None,
                 };
-                single(found, self.format(id), &mut out);
+                single(value, self.format(id), &mut out);
             }
             (AggregationKind::WeightedAvg { format, .. }, result) => {
-                let found = match result {
+                let value = match result {
                     Partial::Weighted(sum, weights) if weights.value() != 0.0 => {
                         Some(sum.value() / weights.value())
                     }
@@ -143,7 +143,7 @@ impl Writer<'_> {
                 let format = format
                     .as_ref()
                     .map_or(ValueFormat::Raw, |format| ValueFormat::Decimal(Decimal::new(format)));
-                single(found, &format, &mut out);
+                single(value, &format, &mut out);
             }
             (AggregationKind::Percentiles(asked), result) => {
                 let of = |distribution: &mut Distribution, percent: f64| match asked.hdr {
@@ -165,12 +165,13 @@ impl Writer<'_> {
                 self.percentiles(aggregation, asked, result, of, &mut out);
             }
             (AggregationKind::Boxplot(_), result) => {
-                let found =
-                    if let Partial::Distribution(found) = result { found } else { Default::default() };
-                write_summaries::boxplot(found, self.format(id), &mut out);
+                let summary =
+                    if let Partial::Distribution(summary) = result { summary } else { Default::default() };
+                write_summaries::boxplot(summary, self.format(id), &mut out);
             }
             (AggregationKind::StringStats { distribution, .. }, result) => {
-                let strings = if let Partial::Strings(found) = result { found } else { Default::default() };
+                let strings =
+                    if let Partial::Strings(summary) = result { summary } else { Default::default() };
                 write_summaries::strings(&strings, *distribution, &mut out);
             }
             (AggregationKind::TopHits(top), result) if !top.metrics.is_empty() => {
@@ -198,25 +199,25 @@ impl Writer<'_> {
         out: &mut Map<String, Value>,
     ) {
         let mut distribution =
-            if let Partial::Distribution(found) = result { found } else { Distribution::default() };
+            if let Partial::Distribution(value) = result { value } else { Distribution::default() };
         let format = self.format(aggregation.id);
         let mut keyed = Map::new();
         let mut listed = Vec::with_capacity(asked.points.len());
         for &point in &asked.points {
-            let found = of(&mut distribution, point).filter(|found| !found.is_nan());
-            let text = found.and_then(|found| format.text(found));
+            let value = of(&mut distribution, point).filter(|value| !value.is_nan());
+            let text = value.and_then(|value| format.text(value));
             if asked.keyed {
                 let key = java_double(point);
                 if let Some(text) = text {
-                    keyed.insert(key.clone(), optional(found));
+                    keyed.insert(key.clone(), optional(value));
                     keyed.insert(format!("{key}_as_string"), text.into());
                 } else {
-                    keyed.insert(key, optional(found));
+                    keyed.insert(key, optional(value));
                 }
             } else {
                 let mut entry = Map::new();
                 entry.insert("key".to_owned(), number(point));
-                entry.insert("value".to_owned(), optional(found));
+                entry.insert("value".to_owned(), optional(value));
                 if let Some(text) = text {
                     entry.insert("value_as_string".to_owned(), text.into());
                 }

@@ -16,8 +16,8 @@ use super::write_values::{any_number, key_value, number, optional};
 use sparrow_mapping::java_double;
 
 /// The members of a `boxplot`. Without values the ends are infinite, as Elasticsearch writes them.
-pub fn boxplot(mut found: Distribution, format: &ValueFormat, out: &mut Map<String, Value>) {
-    let Some(values) = found.boxplot() else {
+pub fn boxplot(mut distribution: Distribution, format: &ValueFormat, out: &mut Map<String, Value>) {
+    let Some(values) = distribution.boxplot() else {
         for (place, name) in BOXPLOT.iter().enumerate() {
             let text = ["Infinity", "-Infinity", "NaN", "NaN", "NaN", "Infinity", "-Infinity"][place];
             out.insert((*name).to_owned(), text.into());
@@ -35,14 +35,14 @@ pub fn boxplot(mut found: Distribution, format: &ValueFormat, out: &mut Map<Stri
 }
 
 /// The members of `string_stats`.
-pub fn strings(found: &StringStats, distribution: bool, out: &mut Map<String, Value>) {
-    out.insert("count".to_owned(), found.count.into());
-    out.insert("min_length".to_owned(), json!(found.shortest));
-    out.insert("max_length".to_owned(), json!(found.shortest.map(|_| found.longest)));
-    out.insert("avg_length".to_owned(), optional(found.average()));
-    out.insert("entropy".to_owned(), number(found.entropy()));
+pub fn strings(strings: &StringStats, distribution: bool, out: &mut Map<String, Value>) {
+    out.insert("count".to_owned(), strings.count.into());
+    out.insert("min_length".to_owned(), json!(strings.shortest));
+    out.insert("max_length".to_owned(), json!(strings.shortest.map(|_| strings.longest)));
+    out.insert("avg_length".to_owned(), optional(strings.average()));
+    out.insert("entropy".to_owned(), number(strings.entropy()));
     if distribution {
-        let shares = found.shares();
+        let shares = strings.shares();
         let letters: Map<String, Value> =
             shares.into_iter().map(|(letter, share)| (letter.to_string(), number(share))).collect();
         out.insert("distribution".to_owned(), Value::Object(letters));
@@ -108,16 +108,16 @@ pub fn percentiles(percents: &[f64], values: &[f64], keyed: bool, format: &Value
     let mut named = Map::new();
     let mut listed = Vec::new();
     for (&percent, &value) in percents.iter().zip(values) {
-        let found = Some(value).filter(|value| value.is_finite());
-        let text = found.and_then(|value| format.text(value));
+        let finite = Some(value).filter(|value| value.is_finite());
+        let text = finite.and_then(|value| format.text(value));
         let name = java_double(percent);
         if keyed {
-            named.insert(name.clone(), optional(found));
+            named.insert(name.clone(), optional(finite));
             named.extend(text.map(|text| (format!("{name}_as_string"), text.into())));
         } else {
             let mut entry = Map::new();
             entry.insert("key".to_owned(), number(percent));
-            entry.insert("value".to_owned(), optional(found));
+            entry.insert("value".to_owned(), optional(finite));
             entry.extend(text.map(|text| (format!("{name}_as_string"), text.into())));
             listed.push(Value::Object(entry));
         }

@@ -71,7 +71,7 @@ const DUTCH_EXCEPTIONS: [(&str, &str); 4] =
 
 /// Whether there is an analyzer of this language.
 pub(super) fn is_language(name: &str) -> bool {
-    STEMMERS.iter().any(|(known, _)| *known == name)
+    STEMMERS.iter().any(|(language, _)| *language == name)
 }
 
 fn named(name: &str, filter: Arc<dyn Filter>) -> (String, Arc<dyn Filter>) {

@@ -20,7 +20,7 @@ pub fn add(directory: &Path, role: &'static str) {
     for path in forms.into_iter().flatten() {
         let Some(text) = path.to_str().map(|text| text.trim_end_matches(['/', '\\'])) else { continue };
         // The root of everything is in every path.
-        if !text.is_empty() && !hidden.iter().any(|(known, _)| known == text) {
+        if !text.is_empty() && !hidden.iter().any(|(other, _)| other == text) {
             hidden.push((text.to_owned(), role));
         }
     }
@@ -29,21 +29,21 @@ pub fn add(directory: &Path, role: &'static str) {
 
 /// Takes the directories out of an exception and its causes; says whether there was one.
 pub fn hide(exception: &mut Exception) -> bool {
-    let mut found = false;
+    let mut any = false;
     {
         let hidden = HIDDEN.read();
         for (path, role) in hidden.iter() {
             if exception.reason.contains(path.as_str()) {
                 let shown = format!("[{role}]");
                 exception.reason = exception.reason.replace(path.as_str(), &shown);
-                found = true;
+                any = true;
             }
         }
     }
     if let Some(cause) = &mut exception.caused_by {
-        found |= hide(cause);
+        any |= hide(cause);
     }
-    found
+    any
 }
 
 #[cfg(test)]

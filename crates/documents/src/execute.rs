@@ -84,8 +84,8 @@ impl<'e> Execution<'e> {
         // All of it at once: who is told that a request was refused sends it again, and must find nothing of it written.
         work::take("<bulk>", actions.iter().map(ItemResult::bytes_for).sum())?;
         let mut results = Vec::with_capacity(actions.len());
-        let mut rest = actions;
-        while !rest.is_empty() {
+        let mut remaining = actions;
+        while !remaining.is_empty() {
             if self.cancel.is_cancelled() {
                 return Err(EngineError::Cancelled);
             }
@@ -94,13 +94,13 @@ impl<'e> Execution<'e> {
                 bytes += action.body.len();
                 bytes <= WINDOW_BYTES
             };
-            let length = rest.iter().take(WINDOW_ACTIONS).take_while(fits).count().max(1);
-            let (window, later) = rest.split_at(length);
+            let length = remaining.iter().take(WINDOW_ACTIONS).take_while(fits).count().max(1);
+            let (window, later) = remaining.split_at(length);
             let kept = results.len();
             results.extend(self.run_window(window)?);
             let refused = results[kept..].iter().filter(|item| item.result.is_err()).count();
             work::count(refused * REFUSAL_BYTES);
-            rest = later;
+            remaining = later;
         }
         Ok(results)
     }
@@ -156,7 +156,7 @@ impl<'e> Execution<'e> {
             match target(self.service, action, &document.index, right) {
                 Ok(handle) => {
                     document.index.clone_from(&handle.name);
-                    match groups.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &handle)) {
+                    match groups.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &handle)) {
                         Some((_, members)) => members.push(at),
                         None => groups.push((handle, vec![at])),
                     }
@@ -184,7 +184,7 @@ impl<'e> Execution<'e> {
             }
             sequence.send();
             self.truncated_texts += sequence.truncated;
-            if !self.touched.iter().any(|known| Arc::ptr_eq(known, &handle)) {
+            if !self.touched.iter().any(|other| Arc::ptr_eq(other, &handle)) {
                 self.touched.push(handle);
             }
         }

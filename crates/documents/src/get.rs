@@ -24,11 +24,11 @@ pub fn get_doc(
     _body: &[u8],
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let (handle, found) = find(service, request)?;
+    let (handle, document) = find(service, request)?;
     let view = View::of_params(&request.params());
     let mut out = Vec::new();
-    write_document(&handle, request.part("id"), found.as_ref(), &view, &mut out)?;
-    Ok(Reply::bytes(if found.is_some() { 200 } else { 404 }, out))
+    write_document(&handle, request.part("id"), document.as_ref(), &view, &mut out)?;
+    Ok(Reply::bytes(if document.is_some() { 200 } else { 404 }, out))
 }
 
 /// `HEAD /{index}/_doc/{id}` and `HEAD /{index}/_source/{id}`
@@ -54,15 +54,15 @@ pub fn get_source(
     _body: &[u8],
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let (handle, found) = find(service, request)?;
+    let (handle, document) = find(service, request)?;
     let id = request.part("id");
-    let Some(found) = found else {
+    let Some(document) = document else {
         let reason = format!("Document not found [{}]/[{id}]", handle.name);
         return Err(EngineError::resource_not_found(reason));
     };
     let mut out = Vec::new();
     let selection = source_of_params(request.params()).unwrap_or_default();
-    if !selection.write(&found.source, &mut out) {
+    if !selection.write(&document.source, &mut out) {
         return Err(EngineError::resource_not_found(format!("Source not found [{}]/[{id}]", handle.name)));
     }
     Ok(Reply::bytes(200, out))
@@ -89,9 +89,9 @@ pub fn mget(
         }
         let start = out.len();
         let written = service.indices.get(&want.index, request.right()).and_then(|handle| {
-            let found = read(&handle, &params, &want.id)?;
-            check_version(&handle, &want.id, found.as_ref(), want.version)?;
-            write_document(&handle, &want.id, found.as_ref(), &want.view, &mut out)
+            let document = read(&handle, &params, &want.id)?;
+            check_version(&handle, &want.id, document.as_ref(), want.version)?;
+            write_document(&handle, &want.id, document.as_ref(), &want.view, &mut out)
         });
         match written {
             Ok(()) => {}
@@ -113,9 +113,9 @@ fn find(
     let params = request.params();
     let handle = service.indices.get(request.part("index"), request.right())?;
     let id = request.part("id");
-    let found = read(&handle, &params, id)?;
-    check_version(&handle, id, found.as_ref(), params.integer("version")?)?;
-    Ok((handle, found))
+    let document = read(&handle, &params, id)?;
+    check_version(&handle, id, document.as_ref(), params.integer("version")?)?;
+    Ok((handle, document))
 }
 
 /// # Errors
@@ -123,18 +123,18 @@ fn find(
 pub(super) fn check_version(
     handle: &IndexHandle,
     id: &str,
-    found: Option<&StoredDocument>,
+    document: Option<&StoredDocument>,
     wanted: Option<i64>,
 ) -> Result<(), EngineError> {
-    match (found, wanted) {
-        (Some(found), Some(version)) if found.version as i64 != version => {
+    match (document, wanted) {
+        (Some(document), Some(version)) if document.version as i64 != version => {
             Err(EngineError::VersionConflict {
                 index: handle.name.clone(),
                 uuid: handle.uuid.clone(),
                 id: id.to_owned(),
                 problem: format!(
                     "current version [{}] is different than the one provided [{version}]",
-                    found.version
+                    document.version
                 ),
             })
         }
@@ -147,9 +147,10 @@ fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<St
         handle.refresh()?;
     }
     let began = Instant::now();
-    let found = if params.bool("realtime", true)? { handle.get(id)? } else { handle.get_searchable(id)? };
-    handle.counters.got(found.is_some(), began.elapsed());
-    Ok(found)
+    let document =
+        if params.bool("realtime", true)? { handle.get(id)? } else { handle.get_searchable(id)? };
+    handle.counters.got(document.is_some(), began.elapsed());
+    Ok(document)
 }
 
 /// What of a document is shown.
@@ -184,7 +185,7 @@ impl View {
     fn fields(
         &self,
         handle: &IndexHandle,
-        found: &StoredDocument,
+        document: &StoredDocument,
     ) -> Result<Map<String, Value>, EngineError> {
         if self.stored.is_empty() {
             return Ok(Map::new());
@@ -193,7 +194,7 @@ impl View {
         if let Some(object) = self.stored.iter().find(|name| is_object(&mapping, name)) {
             return Err(EngineError::illegal_argument(format!("field [{object}] isn't a leaf field")));
         }
-        let source = serde_json::from_slice(&found.source).unwrap_or_default();
+        let source = serde_json::from_slice(&document.source).unwrap_or_default();
         Ok(stored_values(&mapping, &source, &self.stored))
     }
 }
@@ -205,28 +206,28 @@ fn is_object(mapping: &Mapping, path: &str) -> bool {
 fn write_document(
     handle: &IndexHandle,
     id: &str,
-    found: Option<&StoredDocument>,
+    document: Option<&StoredDocument>,
     view: &View,
     out: &mut Vec<u8>,
 ) -> Result<(), EngineError> {
     let head = Head {
         index: &handle.name,
         id,
-        version: found.map(|found| found.version),
-        seq_no: found.map(|found| found.seq_no),
-        primary_term: found.map(|_| PRIMARY_TERM),
-        found: found.is_some(),
+        version: document.map(|document| document.version),
+        seq_no: document.map(|document| document.seq_no),
+        primary_term: document.map(|_| PRIMARY_TERM),
+        found: document.is_some(),
     };
     write_json(&head, out);
-    let Some(found) = found else { return Ok(()) };
+    let Some(document) = document else { return Ok(()) };
     // The source goes in as it is stored, byte for byte: `}` of the head moves behind it.
     out.pop();
     let end = out.len();
     out.extend_from_slice(b",\"_source\":");
-    if !view.source().write(&found.source, out) {
+    if !view.source().write(&document.source, out) {
         out.truncate(end);
     }
-    let fields = view.fields(handle, found)?;
+    let fields = view.fields(handle, document)?;
     if !fields.is_empty() {
         out.extend_from_slice(b",\"fields\":");
         write_json(&fields, out);
@@ -239,7 +240,7 @@ const VERSION_TYPES: [&str; 3] = ["internal", "external", "external_gte"];
 
 /// A document that is wanted.
 #[derive(Debug)]
-struct Wanted {
+struct RequestedDocument {
     index: String,
     id: String,
     view: View,
@@ -249,7 +250,7 @@ struct Wanted {
 /// Bytes of a sentence about a document that cannot be got: as it is, twice in an answer, and in that as text.
 const PROBLEM_BYTES: usize = 256;
 
-fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError> {
+fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, EngineError> {
     let Value::Object(object) = parse_json(body)? else {
         return Err(EngineError::parse(
             "unexpected token [START_ARRAY], expected [FIELD_NAME] or [START_ARRAY]",
@@ -260,7 +261,7 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError
     let mut wanted = Vec::new();
     // Half a dozen bytes of a body are one of these.
     let mut memory = Growing::new("<mget>");
-    let each = size_of::<Wanted>() + index.len();
+    let each = size_of::<RequestedDocument>() + index.len();
     for (key, value) in object {
         match (key.as_str(), value) {
             ("docs", Value::Array(docs)) => {
@@ -275,7 +276,12 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError
                     let id = text_of(&id).ok_or_else(|| {
                         EngineError::illegal_argument("ids array element should only contain ids")
                     })?;
-                    wanted.push(Wanted { index: index.to_owned(), id, view: default.clone(), version: None });
+                    wanted.push(RequestedDocument {
+                        index: index.to_owned(),
+                        id,
+                        view: default.clone(),
+                        version: None,
+                    });
                 }
             }
             ("docs" | "ids", _) => {
@@ -306,12 +312,16 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<Wanted>, EngineError
     if problems.is_empty() { Ok(wanted) } else { Err(EngineError::Validation { problems }) }
 }
 
-fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<Wanted, EngineError> {
+fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocument, EngineError> {
     let Value::Object(doc) = doc else {
         return Err(EngineError::illegal_argument("docs array element should include an object"));
     };
-    let mut wanted =
-        Wanted { index: index.to_owned(), id: String::new(), view: default.clone(), version: None };
+    let mut wanted = RequestedDocument {
+        index: index.to_owned(),
+        id: String::new(),
+        view: default.clone(),
+        version: None,
+    };
     for (key, value) in doc {
         match (key.as_str(), text_of(&value)) {
             ("_index", Some(text)) => wanted.index = text,

@@ -62,7 +62,7 @@ impl Pending<'_> {
 
 /// What pipelines did beside changing documents.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct PipelineEffects {
     /// Fields that models filled, by index: to be remembered once the index is there.
     pub(super) filled: Vec<(String, Vec<(String, String)>)>,
     /// Texts of which models have read only the first tokens.
@@ -76,22 +76,22 @@ pub(super) fn run(
     pending: &mut [Pending<'_>],
     caller: &Caller,
     cancel: &CancelFlag,
-) -> Option<Done> {
-    let mut known = Known::default();
+) -> Option<PipelineEffects> {
+    let mut pipelines = IndexPipelines::default();
     let mut done = None;
     let first: Vec<Option<String>> =
-        pending.iter().map(|document| first_pipeline(service, &mut known, document)).collect();
+        pending.iter().map(|document| first_pipeline(service, &mut pipelines, document)).collect();
     run_stage(service, pending, &first, caller, cancel, &mut done);
     // A pipeline may have sent the document to another index, whose final pipeline then counts.
     let last: Vec<Option<String>> =
-        pending.iter().map(|document| known.of(service, &document.index).last.clone()).collect();
+        pending.iter().map(|document| pipelines.of(service, &document.index).last.clone()).collect();
     run_stage(service, pending, &last, caller, cancel, &mut done);
     done
 }
 
 /// The pipelines that indices ask for; a window has few indices.
 #[derive(Default)]
-struct Known(Vec<(String, OfIndex)>);
+struct IndexPipelines(Vec<(String, OfIndex)>);
 
 #[derive(Default)]
 struct OfIndex {
@@ -99,7 +99,7 @@ struct OfIndex {
     last: Option<String>,
 }
 
-impl Known {
+impl IndexPipelines {
     fn of(&mut self, service: &SearchService, index: &str) -> &OfIndex {
         let at = self.0.iter().position(|(name, _)| name == index).unwrap_or_else(|| {
             let settings = service.indices.write_settings(index);
@@ -114,11 +114,15 @@ impl Known {
     }
 }
 
-fn first_pipeline(service: &SearchService, known: &mut Known, document: &Pending<'_>) -> Option<String> {
+fn first_pipeline(
+    service: &SearchService,
+    pipelines: &mut IndexPipelines,
+    document: &Pending<'_>,
+) -> Option<String> {
     match document.pipeline.as_deref() {
         Some(NONE) => None,
         Some(name) => Some(name.to_owned()),
-        None => known.of(service, &document.index).default.clone(),
+        None => pipelines.of(service, &document.index).default.clone(),
     }
 }
 
@@ -128,7 +132,7 @@ fn run_stage(
     pipelines: &[Option<String>],
     caller: &Caller,
     cancel: &CancelFlag,
-    done: &mut Option<Done>,
+    done: &mut Option<PipelineEffects>,
 ) {
     let mut groups: Vec<((&str, String), Vec<usize>)> = Vec::new();
     for (at, (document, pipeline)) in pending.iter().zip(pipelines).enumerate() {

@@ -81,7 +81,7 @@ impl Success {
             shards: ShardCounts::new(self.copies, self.copies.min(1)),
             seq_no: self.seq_no,
             primary_term: self.seq_no.map(|_| PRIMARY_TERM),
-            get: self.source.as_deref().map(|source| Got {
+            get: self.source.as_deref().map(|source| UpdatedSource {
                 seq_no: self.seq_no,
                 primary_term: PRIMARY_TERM,
                 found: true,
@@ -134,13 +134,13 @@ struct Body<'a> {
     #[serde(rename = "_primary_term", skip_serializing_if = "Option::is_none")]
     primary_term: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    get: Option<Got<'a>>,
+    get: Option<UpdatedSource<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
 }
 
 #[derive(Serialize)]
-struct Got<'a> {
+struct UpdatedSource<'a> {
     #[serde(rename = "_seq_no", skip_serializing_if = "Option::is_none")]
     seq_no: Option<u64>,
     #[serde(rename = "_primary_term")]

@@ -1,18 +1,19 @@
 //! `_termvectors` and `_mtermvectors`: the terms of documents, made from their texts. Without `fields` those fields are
 //! shown whose mapping has a `term_vector`, and of a document that the request brings along all.
 
-mod asked;
+mod request;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_index::Snapshot;
 use sparrow_index::query::{TermPlace, TermVector};
 use sparrow_mapping::{FieldType, Mapping, values_at};
 
-use self::asked::{Asked, Filter};
+use self::request::{Filter, TermVectorsRequest};
 use super::get::check_version;
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
@@ -33,7 +34,7 @@ pub fn term_vectors(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
-    let mut asked = Asked::of_params(&request.params())?;
+    let mut asked = TermVectorsRequest::of_params(&request.params())?;
     if let Some(id) = request.path.get("id") {
         asked.id = Some(id.clone());
     }
@@ -54,12 +55,12 @@ pub fn multi_term_vectors(
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
     let params = request.params();
-    let common = Asked::of_params(&params)?;
+    let common = TermVectorsRequest::of_params(&params)?;
     let mut wanted = Vec::new();
     let ids = params.get("ids").into_iter().flat_map(|list| list.split(',')).map(str::to_owned);
-    wanted.extend(ids.map(|id| Asked { id: Some(id), ..common.clone() }));
+    wanted.extend(ids.map(|id| TermVectorsRequest { id: Some(id), ..common.clone() }));
     if !blank(body) {
-        wanted.extend(asked::of_body(&parse_json(body)?, &common)?);
+        wanted.extend(request::of_body(&parse_json(body)?, &common)?);
     }
     if wanted.is_empty() {
         return Err(EngineError::invalid("multi term vectors: no documents requested"));
@@ -74,11 +75,11 @@ pub fn multi_term_vectors(
     for asked in &wanted {
         let index = asked.index.as_deref().unwrap_or(request.part("index"));
         asked.check()?;
-        let found = service
+        let resolved = service
             .indices
             .get(index, request.right())
             .and_then(|handle| vectors(service, &handle, asked, start, cancel.flag()));
-        docs.push(match found {
+        docs.push(match resolved {
             Err(EngineError::Cancelled) => return Err(EngineError::Cancelled),
             Err(error) => {
                 let error = error.body();
@@ -97,7 +98,7 @@ fn blank(body: &[u8]) -> bool {
 fn vectors(
     service: &SearchService,
     handle: &IndexHandle,
-    asked: &Asked,
+    asked: &TermVectorsRequest,
     start: Instant,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Value, EngineError> {
@@ -110,10 +111,10 @@ fn vectors(
         }
         (None, id) => {
             let id = id.as_deref().unwrap_or_default();
-            let found = if asked.realtime { handle.get(id)? } else { handle.get_searchable(id)? };
-            check_version(handle, id, found.as_ref(), asked.version)?;
+            let document = if asked.realtime { handle.get(id)? } else { handle.get_searchable(id)? };
+            check_version(handle, id, document.as_ref(), asked.version)?;
             answer["_id"] = id.into();
-            let Some(StoredDocument { version, source, .. }) = found else {
+            let Some(StoredDocument { version, source, .. }) = document else {
                 answer["_version"] = json!(0);
                 answer["found"] = json!(false);
                 answer["took"] = took().into();
@@ -147,7 +148,7 @@ fn vectors(
 }
 
 /// The fields with terms that are asked for, by name.
-fn fields(mapping: &Mapping, asked: &Asked) -> Vec<String> {
+fn fields(mapping: &Mapping, asked: &TermVectorsRequest) -> Vec<String> {
     let wanted = |path: &str| match &asked.fields {
         Some(patterns) => patterns.iter().any(|wanted| glob::matches(wanted, path)),
         None if asked.doc.is_some() => true,
@@ -190,7 +191,7 @@ fn texts(mapping: &Mapping, source: &Value, path: &str) -> Vec<String> {
 struct Field<'a> {
     snapshot: &'a Snapshot,
     path: &'a str,
-    asked: &'a Asked,
+    asked: &'a TermVectorsRequest,
     cancel: &'a AtomicBool,
 }
 
@@ -230,24 +231,21 @@ impl Field<'_> {
                     None => continue,
                 },
             };
-            let mut entry = Map::new();
-            if asked.term_statistics {
-                let frequency = self.snapshot.term_frequency(self.path, &term)?;
-                // A document that no search sees yet has terms that are in no other.
-                if frequency.docs > 0 {
-                    entry.insert("doc_freq".to_owned(), frequency.docs.into());
-                    entry.insert("ttf".to_owned(), frequency.total.into());
-                }
-            }
-            entry.insert("term_freq".to_owned(), places.len().into());
-            if positions || offsets {
-                let tokens = places.iter().map(|place| token(place, positions, offsets)).collect();
-                entry.insert("tokens".to_owned(), Value::Array(tokens));
-            }
-            if let Some(score) = score {
-                entry.insert("score".to_owned(), score.into());
-            }
-            terms.insert(term, Value::Object(entry));
+            let frequency = match asked.term_statistics {
+                true => Some(self.snapshot.term_frequency(self.path, &term)?),
+                false => None,
+            };
+            // A document that no search sees yet has terms that are in no other.
+            let frequency = frequency.filter(|frequency| frequency.docs > 0);
+            let tokens = || places.iter().map(|place| TokenView::of(place, positions, offsets)).collect();
+            let shown = TermView {
+                doc_freq: frequency.as_ref().map(|frequency| frequency.docs),
+                ttf: frequency.as_ref().map(|frequency| frequency.total),
+                term_freq: places.len(),
+                tokens: (positions || offsets).then(tokens),
+                score,
+            };
+            terms.insert(term, json!(shown));
         }
         shown.insert("terms".to_owned(), Value::Object(terms));
         Ok(Value::Object(shown))
@@ -260,7 +258,7 @@ impl Field<'_> {
         filter: &Filter,
         docs: u64,
     ) -> Result<std::collections::BTreeMap<String, f32>, sparrow_index::query::QueryError> {
-        let mut found = Vec::new();
+        let mut terms = Vec::new();
         for (term, places) in vector {
             if !filter.takes(term, places.len() as u64) {
                 continue;
@@ -270,22 +268,46 @@ impl Field<'_> {
                 continue;
             }
             let idf = ((docs + 1) as f64 / (doc_freq + 1) as f64).ln() + 1.0;
-            found.push((term.clone(), places.len() as f32 * idf as f32));
+            terms.push((term.clone(), places.len() as f32 * idf as f32));
         }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        found.truncate(filter.max_num_terms);
-        Ok(found.into_iter().collect())
+        terms.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        terms.truncate(filter.max_num_terms);
+        Ok(terms.into_iter().collect())
     }
 }
 
-fn token(place: &TermPlace, positions: bool, offsets: bool) -> Value {
-    let mut token = Map::new();
-    if positions {
-        token.insert("position".to_owned(), place.position.into());
+/// A term of a document, in the order of its members.
+#[derive(Serialize)]
+struct TermView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doc_freq: Option<u64>,
+    /// How often the term stands in all documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttf: Option<u64>,
+    term_freq: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Vec<TokenView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
+}
+
+/// A place of a term in a document, in the order of its members.
+#[derive(Serialize)]
+struct TokenView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_offset: Option<usize>,
+}
+
+impl TokenView {
+    fn of(place: &TermPlace, positions: bool, offsets: bool) -> Self {
+        Self {
+            position: positions.then_some(place.position),
+            start_offset: offsets.then_some(place.start),
+            end_offset: offsets.then_some(place.end),
+        }
     }
-    if offsets {
-        token.insert("start_offset".to_owned(), place.start.into());
-        token.insert("end_offset".to_owned(), place.end.into());
-    }
-    Value::Object(token)
 }

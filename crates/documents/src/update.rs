@@ -143,7 +143,7 @@ impl UpdateBody {
     /// # Errors
     /// When there is no document and nothing to put in its place, or its source is not kept.
     pub(super) fn plan(&self, handle: &IndexHandle, id: &str) -> Result<Plan, EngineError> {
-        let Some(found) = handle.get(id)? else {
+        let Some(document) = handle.get(id)? else {
             let new = if self.doc_as_upsert { &self.doc } else { &self.upsert };
             // A number that is asked for means a document that is expected.
             let Some(new) = new.clone().filter(|_| self.conditions.if_seq_no.is_none()) else {
@@ -157,7 +157,7 @@ impl UpdateBody {
             let returned = self.returned(&source.raw);
             return Ok(Plan::Write(WriteOp::create(Some(id.to_owned()), source), returned));
         };
-        if found.source.is_empty() {
+        if document.source.is_empty() {
             let exception = Exception::new(
                 "document_source_missing_exception",
                 format!("[{id}]: document source missing"),
@@ -167,7 +167,7 @@ impl UpdateBody {
             .with("index", handle.name.as_str());
             return Err(EngineError::api(400, exception));
         }
-        let Value::Object(mut source) = serde_json::from_slice(&found.source).map_err(|error| {
+        let Value::Object(mut source) = serde_json::from_slice(&document.source).map_err(|error| {
             EngineError::internal(format!("the stored source of [{id}] cannot be read: {error}"))
         })?
         else {
@@ -175,17 +175,17 @@ impl UpdateBody {
         };
         let changed = self.doc.as_ref().is_some_and(|doc| merge(&mut source, doc));
         let required = self.conditions.if_seq_no;
-        let stale = required.is_some_and(|required| required != found.seq_no);
+        let stale = required.is_some_and(|required| required != document.seq_no);
         if !changed && self.detect_noop && !stale {
-            let mut success = Success::noop(id.to_owned(), found.version, found.seq_no);
-            success.source = self.returned(&found.source);
+            let mut success = Success::noop(id.to_owned(), document.version, document.seq_no);
+            success.source = self.returned(&document.source);
             return Ok(Plan::Noop(success));
         }
         let source = Source::from_value(Value::Object(source));
         let returned = self.returned(&source.raw);
         let mut op = WriteOp::index(Some(id.to_owned()), source);
-        op.previous = found.passages.map(|passages| (found.source.to_vec(), passages));
-        op.if_seq_no = Some(required.unwrap_or(found.seq_no));
+        op.previous = document.passages.map(|passages| (document.source.to_vec(), passages));
+        op.if_seq_no = Some(required.unwrap_or(document.seq_no));
         op.if_primary_term = Some(self.conditions.term().unwrap_or(sparrow_indices::PRIMARY_TERM));
         Ok(Plan::Write(op, returned))
     }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sparrow_types::TokenWeights;
 
-use self::shared::{Begun, CallOptions, Shared};
+pub use self::shared::LoneText;
+use self::shared::{CallOptions, PendingCall, Shared};
 use crate::attribution::{Attribution, attribute};
 use crate::cache::Cache;
 use crate::error::EncoderError;
@@ -167,29 +168,27 @@ impl Deployment {
         }
     }
 
-    /// Begins to encode search texts as [`Deployment::encode_queries`] does, and leaves waiting to [`BegunQueries::finish`], so that a
-    /// caller with texts for several models has them encoded at the same time. With `here`, a lone text is encoded on this thread
-    /// before this returns, if a worker is idle: for the last of several models. With `timed`, the result says where the time went.
+    /// Begins to encode search texts as [`Deployment::encode_queries`] does, and leaves waiting to [`PendingQueries::finish`], so that a
+    /// caller with texts for several models has them encoded at the same time.
     ///
     /// # Errors
     /// As [`Deployment::encode`].
     pub fn begin_queries<'a>(
         &'a self,
         texts: &[&str],
-        cancel: Option<&'a AtomicBool>,
-        timed: bool,
-        here: bool,
-    ) -> Result<BegunQueries<'a>, EncoderError> {
+        options: QueryOptions<'a>,
+    ) -> Result<PendingQueries<'a>, EncoderError> {
+        let QueryOptions { cancel, timed, lone_text } = options;
         if self.shared.model.query_weights.is_some() {
             let started = Instant::now();
             let encoded = self.encode_queries(texts, cancel, None)?;
             // A table lookup for each token: all of it is tokenization.
             let tokenize = started.elapsed();
             let timings = Timings { texts: texts.len(), tokenize, ..Timings::default() };
-            return Ok(BegunQueries(Progress::Done(encoded, timings)));
+            return Ok(PendingQueries(Progress::Done(encoded, timings)));
         }
-        let options = CallOptions { cancel, timed, elsewhere: !here, ..CallOptions::default() };
-        Ok(BegunQueries(Progress::Begun(self, self.begin(texts, options)?)))
+        let options = CallOptions { cancel, timed, lone_text, ..CallOptions::default() };
+        Ok(PendingQueries(Progress::Pending(self, self.begin(texts, options)?)))
     }
 
     /// Encodes texts at the pace of the queue: waits for room instead of failing, and leaves half of the queue to those
@@ -304,11 +303,15 @@ impl Deployment {
         self.finish(self.begin(texts, options)?)
     }
 
-    fn begin<'a>(&'a self, texts: &[&str], options: CallOptions<'a>) -> Result<Begun<'a>, EncoderError> {
+    fn begin<'a>(
+        &'a self,
+        texts: &[&str],
+        options: CallOptions<'a>,
+    ) -> Result<PendingCall<'a>, EncoderError> {
         self.shared.begin(texts, options).inspect_err(|error| self.note(error, texts.len()))
     }
 
-    fn finish(&self, begun: Begun<'_>) -> Result<(Vec<Encoded>, Timings), EncoderError> {
+    fn finish(&self, begun: PendingCall<'_>) -> Result<(Vec<Encoded>, Timings), EncoderError> {
         let texts = begun.texts;
         let (encodings, timings) = begun.finish().inspect_err(|error| self.note(error, texts))?;
         Ok((encodings.into_iter().map(|encoding| self.shared.readable(encoding)).collect(), timings))
@@ -324,17 +327,28 @@ impl Deployment {
     }
 }
 
+/// How search texts are encoded that a caller begins and waits for later.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QueryOptions<'a> {
+    /// Ends the call when it is set.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Whether the result says where the time went.
+    pub timed: bool,
+    /// Who encodes a text that comes alone; by the caller for the last of several models.
+    pub lone_text: LoneText,
+}
+
 /// Search texts that a model is encoding. Dropped, it takes those that wait out of the queue.
 #[derive(Debug)]
-pub struct BegunQueries<'a>(Progress<'a>);
+pub struct PendingQueries<'a>(Progress<'a>);
 
 #[derive(Debug)]
 enum Progress<'a> {
     Done(Vec<Encoded>, Timings),
-    Begun(&'a Deployment, Begun<'a>),
+    Pending(&'a Deployment, PendingCall<'a>),
 }
 
-impl BegunQueries<'_> {
+impl PendingQueries<'_> {
     /// Waits for the vectors of all texts, in the order in which the texts were given.
     ///
     /// # Errors
@@ -342,7 +356,7 @@ impl BegunQueries<'_> {
     pub fn finish(self) -> Result<(Vec<Encoded>, Timings), EncoderError> {
         match self.0 {
             Progress::Done(encoded, timings) => Ok((encoded, timings)),
-            Progress::Begun(deployment, begun) => deployment.finish(begun),
+            Progress::Pending(deployment, begun) => deployment.finish(begun),
         }
     }
 }

@@ -33,7 +33,9 @@ mod vocabulary;
 mod word_piece;
 
 pub use attribution::Attribution;
-pub use deployment::{BegunQueries, Deployment, DeploymentOptions, Encoded, Output, Scored};
+pub use deployment::{
+    Deployment, DeploymentOptions, Encoded, LoneText, Output, PendingQueries, QueryOptions, Scored,
+};
 pub use error::EncoderError;
 pub use model::{Calibration, Model, ModelInfo, ModelKind, Recognised};
 pub use queue::Priority;

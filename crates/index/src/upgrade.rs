@@ -84,7 +84,7 @@ impl SparrowIndex {
 
     /// Takes the newest commit over into `target`, but for the containers, which are opened. While this
     /// runs no file is removed and the schema stays; afterwards nothing depends on the old directory.
-    fn take(&self, target: &Path) -> Result<Taken, IndexError> {
+    fn take(&self, target: &Path) -> Result<TakenCommit, IndexError> {
         let writer = self.lock_writer();
         let _files = writer.directory.hold_files();
         // Tracked by the index while it lives, so a merge that ends now leaves these segments alone.
@@ -115,12 +115,12 @@ impl SparrowIndex {
             }
         }
         let (schema, vectors) = (writer.index.schema(), writer.vector_settings().clone());
-        Ok(Taken { payload: writer.payload, meta, sums, segments, schema, vectors })
+        Ok(TakenCommit { payload: writer.payload, meta, sums, segments, schema, vectors })
     }
 }
 
 /// A commit taken over, its containers still to be written.
-struct Taken {
+struct TakenCommit {
     payload: Payload,
     meta: serde_json::Value,
     /// Checksums of the files that were taken over unchanged.

@@ -102,11 +102,11 @@ impl IndexNames {
                     self.add_alias(alias, index, spec);
                 }
                 AliasChange::Remove { index, alias, must_exist } => {
-                    let found = self.aliases.get(&alias).is_some_and(|indices| indices.contains_key(&index));
-                    if found && let Some(indices) = Arc::make_mut(&mut self.aliases).get_mut(&alias) {
+                    let exists = self.aliases.get(&alias).is_some_and(|indices| indices.contains_key(&index));
+                    if exists && let Some(indices) = Arc::make_mut(&mut self.aliases).get_mut(&alias) {
                         Arc::make_mut(indices).remove(&index);
                     }
-                    if !found && must_exist {
+                    if !exists && must_exist {
                         return Err(EngineError::resource_not_found(format!(
                             "required alias [{alias}] does not exist"
                         )));

@@ -260,9 +260,9 @@ impl Stored {
     /// When it cannot be written; the old one is then still there.
     pub(super) fn save(&self, data: &DataDir) -> Result<(), EngineError> {
         let mut members = json!({"by_index": indices_json(&self.by_index), "removed": self.removed});
-        let with = self.with.iter().filter(|(_, others)| !others.is_empty());
+        let with = self.with.iter().filter(|(_, changes)| !changes.is_empty());
         let with: Map<String, Value> =
-            with.map(|(uuid, others)| (uuid.clone(), indices_json(others))).collect();
+            with.map(|(uuid, changes)| (uuid.clone(), indices_json(changes))).collect();
         if !with.is_empty() {
             members["with"] = with.into();
         }
@@ -270,10 +270,10 @@ impl Stored {
     }
 
     /// The aliases of each index by its uuid, where these indices exist.
-    pub(super) fn in_force(self, known: &[String]) -> BTreeMap<String, OfIndex> {
+    pub(super) fn in_force(self, uuids: &[String]) -> BTreeMap<String, OfIndex> {
         let mut by_index = self.by_index;
-        let with = self.with.into_iter().filter(|(uuid, _)| known.contains(uuid));
-        by_index.extend(with.flat_map(|(_, others)| others));
+        let with = self.with.into_iter().filter(|(uuid, _)| uuids.contains(uuid));
+        by_index.extend(with.flat_map(|(_, changes)| changes));
         by_index
     }
 }
@@ -284,12 +284,12 @@ fn parse_indices(value: Value) -> Result<BTreeMap<String, OfIndex>, String> {
     let mut by_index = BTreeMap::new();
     for (uuid, aliases) in indices {
         let Value::Object(aliases) = aliases else { return Err(uuid) };
-        let mut own = OfIndex::new();
+        let mut of_index = OfIndex::new();
         for (name, spec) in aliases {
             let Some(spec) = AliasSpec::from_json(&spec) else { return Err(name) };
-            own.insert(name, Arc::new(spec));
+            of_index.insert(name, Arc::new(spec));
         }
-        by_index.insert(uuid, own);
+        by_index.insert(uuid, of_index);
     }
     Ok(by_index)
 }

@@ -74,14 +74,14 @@ pub fn check(index: &str, settings: &Settings, access: Access) -> Result<(), Eng
     if !settings.has_blocks() {
         return Ok(());
     }
-    let found: Vec<_> = BLOCKS
+    let blocks: Vec<_> = BLOCKS
         .iter()
         .filter(|(name, _, _, kept)| kept.contains(&access) && settings.is_blocked(name))
         .collect();
-    if found.is_empty() {
+    if blocks.is_empty() {
         return Ok(());
     }
-    Err(refusal(index, &found))
+    Err(refusal(index, &blocks))
 }
 
 /// What a request is told that blocks keep out: 429 where only a full disk does, which passes, and 403 otherwise.

@@ -182,7 +182,7 @@ impl ClusterSettings {
             return None;
         }
         let default = |name: &str| {
-            KNOWN.iter().find(|(known, ..)| *known == name).map_or("", |(_, _, default)| *default)
+            KNOWN.iter().find(|(setting, ..)| *setting == name).map_or("", |(_, _, default)| *default)
         };
         let mark = |name: &str| {
             let name = format!("{DISK}.watermark.{name}");
@@ -313,7 +313,7 @@ fn apply(scope: &str, value: &Value, target: &mut Flat, changed: &mut Flat) -> R
             if !wild {
                 known(scope, &name)?;
             }
-            target.retain(|known, _| !glob::matches(&name, known));
+            target.retain(|setting, _| !glob::matches(&name, setting));
             continue;
         };
         let kind = known(scope, &name)?;
@@ -325,7 +325,7 @@ fn apply(scope: &str, value: &Value, target: &mut Flat, changed: &mut Flat) -> R
 }
 
 fn known(scope: &str, name: &str) -> Result<Kind, EngineError> {
-    match KNOWN.iter().find(|(known, ..)| *known == name) {
+    match KNOWN.iter().find(|(setting, ..)| *setting == name) {
         Some((_, kind, _)) => Ok(*kind),
         None if matches!(name, "cluster.name" | "node.name" | "path.data" | "http.port" | "network.host") => {
             Err(EngineError::illegal_argument(format!(

@@ -116,8 +116,8 @@ impl Counters {
     }
 
     /// Notes that a document was looked up.
-    pub fn got(&self, found: bool, time: Duration) {
-        if found { self.get_exists.add(1, time) } else { self.get_missing.add(1, time) }
+    pub fn got(&self, exists: bool, time: Duration) {
+        if exists { self.get_exists.add(1, time) } else { self.get_missing.add(1, time) }
     }
 }
 

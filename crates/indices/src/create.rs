@@ -84,17 +84,17 @@ impl Indices {
             replaces: None,
         };
         let mut after = IndexNames::clone(&before);
-        let (changes, own) = plan(&before)?;
+        let (changes, aliases) = plan(&before)?;
         let changed = after.change(changes)?;
-        for (alias, spec) in wanted.aliases.into_iter().chain(own) {
+        for (alias, spec) in wanted.aliases.into_iter().chain(aliases) {
             let alias = date_math::resolve(&alias)?;
             after.add_alias(alias, name.clone(), Arc::new(spec));
         }
-        let own = match Arc::ptr_eq(&after.aliases, &before.aliases) {
+        let of_index = match Arc::ptr_eq(&after.aliases, &before.aliases) {
             true => OfIndex::new(),
             false => after.aliases_of(&name),
         };
-        for alias in own.keys().chain(&changed) {
+        for alias in of_index.keys().chain(&changed) {
             if *alias == name {
                 let problem = "an index or data stream exists with the same name as the alias";
                 return Err(names::invalid_alias(alias, problem));
@@ -105,12 +105,12 @@ impl Indices {
         let root = self.data.index_dir(&uuid);
         let metadata: SharedMetadata = Arc::new(RwLock::new(Arc::new(metadata)));
         let shard = made(&root, options, &metadata).inspect_err(|_| handle::remove_folder(&root))?;
-        let others = after.changed_since(&before, &uuid);
-        if !own.is_empty() || !others.is_empty() {
+        let changes_elsewhere = after.changed_since(&before, &uuid);
+        if !of_index.is_empty() || !changes_elsewhere.is_empty() {
             // Aliases of an index that is not there count for nothing, and neither does what comes with it, so they can come first.
             let mut stored = self.aliases.of(&before);
-            stored.by_index.insert(uuid.clone(), own);
-            stored.with.insert(uuid.clone(), others.clone());
+            stored.by_index.insert(uuid.clone(), of_index);
+            stored.with.insert(uuid.clone(), changes_elsewhere.clone());
             if let Err(error) = self.aliases.save(&stored) {
                 shard.close();
                 drop(shard);
@@ -131,7 +131,7 @@ impl Indices {
             names.indices.insert(name, handle.clone());
             names.aliases = after.aliases;
         });
-        if !others.is_empty() {
+        if !changes_elsewhere.is_empty() {
             self.aliases.resolve(&self.names(), std::iter::once(uuid));
         }
         Ok(handle)

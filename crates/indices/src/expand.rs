@@ -44,7 +44,7 @@ struct Part<'e> {
 }
 
 /// What an expression came to so far.
-struct Found<'n, 'r> {
+struct ExpandedNames<'n, 'r> {
     names: &'n IndexNames,
     right: Right<'r>,
     indices: BTreeMap<String, Via>,
@@ -63,7 +63,7 @@ impl IndexNames {
         right: Right<'_>,
     ) -> Result<Vec<String>, EngineError> {
         let mut steps = NameSteps::default();
-        let mut found: BTreeSet<&str> = BTreeSet::new();
+        let mut aliases: BTreeSet<&str> = BTreeSet::new();
         let mut pattern_seen = false;
         for part in expression.split(',').map(str::trim) {
             steps.add(1)?;
@@ -71,7 +71,7 @@ impl IndexNames {
                 let excluded = NamePattern::new(excluded);
                 for (alias, _) in with_beginning(&self.aliases, excluded) {
                     if excluded.matches(alias, &mut steps)? {
-                        found.remove(alias.as_str());
+                        aliases.remove(alias.as_str());
                     }
                 }
             } else if is_pattern(part) {
@@ -81,16 +81,16 @@ impl IndexNames {
                     let hidden =
                         || indices.values().any(|spec| spec.is_hidden == Some(true)) && !options.hidden;
                     if wanted.matches(alias, &mut steps)? && right.sees(alias) && !hidden() {
-                        found.insert(alias);
+                        aliases.insert(alias);
                     }
                 }
             } else if let Some((alias, _)) = self.aliases.get_key_value(part)
                 && right.sees(alias)
             {
-                found.insert(alias);
+                aliases.insert(alias);
             }
         }
-        Ok(found.into_iter().map(str::to_owned).collect())
+        Ok(aliases.into_iter().map(str::to_owned).collect())
     }
 
     /// The indices of an expression, and how it came to them.
@@ -112,23 +112,24 @@ impl IndexNames {
         for part in wanted.iter().filter(|part| !part.excludes && is_pattern(&part.name)) {
             right.check_pattern(if part.written == "_all" { "*" } else { part.written })?;
         }
-        let mut found = Found { names: self, right, indices: BTreeMap::new(), steps: NameSteps::default() };
+        let mut expanded =
+            ExpandedNames { names: self, right, indices: BTreeMap::new(), steps: NameSteps::default() };
         for Part { excludes, written, name } in wanted {
-            found.steps.add(1)?;
+            expanded.steps.add(1)?;
             if excludes {
-                found.exclude(&name)?;
+                expanded.exclude(&name)?;
             } else if is_pattern(&name) {
-                if !found.include(&name, options)? && !options.allow_no_indices {
+                if !expanded.include(&name, options)? && !options.allow_no_indices {
                     return Err(EngineError::IndexNotFound { name: written.to_owned() });
                 }
             } else {
-                found.add(&name, options)?;
+                expanded.add(&name, options)?;
             }
         }
-        if found.indices.is_empty() && !options.allow_no_indices {
+        if expanded.indices.is_empty() && !options.allow_no_indices {
             return Err(EngineError::IndexNotFound { name: expression.to_owned() });
         }
-        Ok(found.indices)
+        Ok(expanded.indices)
     }
 }
 
@@ -158,7 +159,7 @@ fn parts(expression: &str) -> Result<Vec<Part<'_>>, EngineError> {
     Ok(wanted)
 }
 
-impl Found<'_, '_> {
+impl ExpandedNames<'_, '_> {
     /// Adds an index, and how it was come to.
     fn index(&mut self, name: &str, come: impl FnOnce(&mut Via)) {
         match self.indices.get_mut(name) {

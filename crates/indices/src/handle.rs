@@ -193,8 +193,8 @@ impl IndexHandle {
     /// When the index cannot be read.
     pub fn get_searchable(&self, id: &str) -> Result<Option<StoredDocument>, EngineError> {
         let snapshot = self.snapshot();
-        let Some(found) = snapshot.lookup(id)? else { return Ok(None) };
-        let stored = snapshot.fetch(found.addr)?;
+        let Some(visible) = snapshot.lookup(id)? else { return Ok(None) };
+        let stored = snapshot.fetch(visible.addr)?;
         Ok(Some(StoredDocument {
             seq_no: stored.seq_no,
             version: stored.version,
@@ -298,11 +298,11 @@ impl IndexHandle {
 
     /// Remembers which models filled which fields.
     pub fn note_models(&self, filled: &[(String, String)]) -> Result<(), EngineError> {
-        let known = {
+        let has_all = {
             let metadata = self.metadata.read();
             filled.iter().all(|(field, model)| metadata.field_models.get(field) == Some(model))
         };
-        if known {
+        if has_all {
             return self.settle_metadata();
         }
         self.replace_metadata(&self.changer()?, |metadata| {

@@ -21,7 +21,7 @@ pub(super) enum Kind {
 
 /// A setting.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownSetting {
     /// Without `index.`.
     name: &'static str,
     kind: Kind,
@@ -31,11 +31,11 @@ pub(super) struct Known {
     default: &'static str,
 }
 
-const fn known(name: &'static str, kind: Kind, dynamic: bool, default: &'static str) -> Known {
-    Known { name, kind, dynamic, default }
+const fn known(name: &'static str, kind: Kind, dynamic: bool, default: &'static str) -> KnownSetting {
+    KnownSetting { name, kind, dynamic, default }
 }
 
-const KNOWN: &[Known] = &[
+const KNOWN: &[KnownSetting] = &[
     known("number_of_shards", Kind::Integer { min: 1 }, false, "1"),
     known("number_of_replicas", Kind::Integer { min: 0 }, true, "1"),
     known("auto_expand_replicas", Kind::Text, true, "false"),
@@ -125,7 +125,7 @@ const MOST: &[(&str, i64)] = &[("max_terms_count", 65_536), ("max_regex_length",
 /// Prefix of the settings that say on which node shards lie. There is one node; any names may follow.
 const ALLOCATION: &str = "routing.allocation.";
 /// What they hold.
-static ALLOCATED: Known = known("routing.allocation.*", Kind::Text, true, "");
+static ALLOCATED: KnownSetting = known("routing.allocation.*", Kind::Text, true, "");
 
 /// Settings that are not dynamic and may change while the index is closed.
 pub(super) const CLOSED: &[&str] = &["query_string.lenient", "codec"];
@@ -150,19 +150,19 @@ const ELSEWHERE: &[&str] = &[
 ];
 
 /// The setting of a name without `index.`.
-pub(super) fn find(name: &str) -> Option<&'static Known> {
-    let found = KNOWN.iter().find(|known| known.name == name);
-    found.or_else(|| name.starts_with(ALLOCATION).then_some(&ALLOCATED))
+pub(super) fn find(name: &str) -> Option<&'static KnownSetting> {
+    let setting = KNOWN.iter().find(|setting| setting.name == name);
+    setting.or_else(|| name.starts_with(ALLOCATION).then_some(&ALLOCATED))
 }
 
 /// Whether a setting may change while the index is open.
 pub(super) fn is_dynamic(name: &str) -> bool {
-    find(name).is_some_and(|known| known.dynamic)
+    find(name).is_some_and(|setting| setting.dynamic)
 }
 
 /// What is said about a setting that [`find`] does not find.
 pub(super) fn unknown(name: &str) -> EngineError {
-    let elsewhere = |known: &&str| name == *known || (known.ends_with('.') && name.starts_with(*known));
+    let elsewhere = |other: &&str| name == *other || (other.ends_with('.') && name.starts_with(*other));
     EngineError::illegal_argument(if ELSEWHERE.iter().any(elsewhere) {
         format!("setting [index.{name}] is not supported by this server")
     } else {
@@ -175,14 +175,14 @@ pub(super) fn unknown(name: &str) -> EngineError {
 
 /// The settings with a default, and that.
 pub(super) fn defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KNOWN.iter().filter(|known| !known.default.is_empty()).map(|known| (known.name, known.default))
+    KNOWN.iter().filter(|setting| !setting.default.is_empty()).map(|setting| (setting.name, setting.default))
 }
 
 /// Checks the value of a setting.
 ///
 /// # Errors
 /// Illegal argument that names the setting.
-pub(super) fn check(name: &str, setting: &Known, text: &str) -> Result<(), EngineError> {
+pub(super) fn check(name: &str, setting: &KnownSetting, text: &str) -> Result<(), EngineError> {
     let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
     match setting.kind {
         Kind::Integer { min } => match text.parse::<i64>() {

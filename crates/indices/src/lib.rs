@@ -196,7 +196,7 @@ impl Indices {
             claim::withdraw(&data.index_dir(uuid))?;
             data.remove(&metadata::store_name(uuid))?;
         }
-        let (mut known, mut broken) = (Vec::new(), Vec::new());
+        let (mut uuids, mut broken) = (Vec::new(), Vec::new());
         let mut replaced: HashSet<String> = HashSet::new();
         for (store, replaces) in metadata::stores(&data)? {
             let uuid = &store[metadata::STORE_PREFIX.len()..];
@@ -207,11 +207,11 @@ impl Indices {
                 data.remove(&store)?;
                 continue;
             }
-            known.push(uuid.to_owned());
+            uuids.push(uuid.to_owned());
             match opened(|| {
-                let Some(found) = Metadata::load(&data, &store)? else { return Ok(None) };
-                check_log(&data.index_dir(&found.uuid))?;
-                indices.open_one(found).map(Some)
+                let Some(metadata) = Metadata::load(&data, &store)? else { return Ok(None) };
+                check_log(&data.index_dir(&metadata.uuid))?;
+                indices.open_one(metadata).map(Some)
             }) {
                 // Only one that opened takes the place of another.
                 Ok(Some(handle)) => {
@@ -231,18 +231,18 @@ impl Indices {
         }
         // One that took another's place may have been opened before the one that took its own.
         for uuid in &replaced {
-            if known.contains(uuid) {
+            if uuids.contains(uuid) {
                 claim::withdraw(&data.index_dir(uuid))?;
                 data.remove(&metadata::store_name(uuid))?;
-                known.retain(|other| other != uuid);
+                uuids.retain(|other| other != uuid);
                 names.indices.retain(|_, handle| handle.uuid != *uuid);
                 broken.retain(|(other, ..)| other != uuid);
             }
         }
         for (uuid, store, reason, may_open_later) in broken {
-            let known = Metadata::names_in_damaged(&data, &store);
+            let claimed = Metadata::names_in_damaged(&data, &store);
             let mut free: Vec<String> =
-                known.into_iter().filter(|name| !names.indices.contains_key(name)).collect();
+                claimed.into_iter().filter(|name| !names.indices.contains_key(name)).collect();
             if free.is_empty() {
                 free.push(uuid.clone());
             }
@@ -253,7 +253,7 @@ impl Indices {
             }
         }
         let with: Vec<String> = stored.with.keys().cloned().collect();
-        for (uuid, aliases) in stored.in_force(&known) {
+        for (uuid, aliases) in stored.in_force(&uuids) {
             let of = |name: &&String| names.uuid(name) == Some(uuid.as_str());
             let Some(index) = names.indices.keys().chain(names.broken.keys()).find(of).cloned() else {
                 continue;
@@ -266,8 +266,8 @@ impl Indices {
         if !with.is_empty() {
             indices.aliases.resolve(&indices.names(), with.into_iter());
         }
-        known.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
-        let orphans = claim::orphans(&data, &|uuid| known.iter().any(|other| other == uuid))?;
+        uuids.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
+        let orphans = claim::orphans(&data, &|uuid| uuids.iter().any(|other| other == uuid))?;
         for uuid in &orphans {
             if !claim::is_marked(&data, uuid) {
                 tracing::warn!(
@@ -285,7 +285,7 @@ impl Indices {
         }
         // Other folders without metadata are of an index whose creation or deletion was cut short.
         for uuid in durable::list_dir(&data.path().join("indices"))? {
-            if !known.contains(&uuid) && !orphans.contains(&uuid) {
+            if !uuids.contains(&uuid) && !orphans.contains(&uuid) {
                 handle::remove_folder(&data.index_dir(&uuid));
             }
         }
@@ -359,8 +359,8 @@ impl Indices {
         self.leftovers.clear(&self.data)
     }
 
-    /// Starts the background work; `others` is done now and then with it.
-    pub fn start_maintenance(&self, others: impl Fn() + Send + 'static) {
+    /// Starts the background work; `on_tick` is called now and then with it.
+    pub fn start_maintenance(&self, on_tick: impl Fn() + Send + 'static) {
         let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
         disk.look();
         let (leftovers, data) = (self.leftovers.clone(), self.data.clone());
@@ -371,7 +371,7 @@ impl Indices {
             data.settle();
             leftovers.retry(&data);
             aliases.settle(&admin, &registry);
-            others();
+            on_tick();
             if registry.names().broken.values().any(|broken| broken.may_open_later)
                 && let Some(indices) = shared.get().and_then(Weak::upgrade)
             {

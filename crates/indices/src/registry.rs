@@ -57,13 +57,13 @@ impl IndexNames {
 
     /// The aliases of each index that has any, in their order: for whoever asks for many indices.
     pub fn aliases_by_index(&self) -> HashMap<&str, Vec<(&String, &AliasSpec)>> {
-        let mut found: HashMap<&str, Vec<(&String, &AliasSpec)>> = HashMap::new();
+        let mut by_index: HashMap<&str, Vec<(&String, &AliasSpec)>> = HashMap::new();
         for (alias, indices) in &*self.aliases {
             for (index, spec) in &**indices {
-                found.entry(index).or_default().push((alias, spec));
+                by_index.entry(index).or_default().push((alias, spec));
             }
         }
-        found
+        by_index
     }
 
     /// Lets an alias stand for an index too.

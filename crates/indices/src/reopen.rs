@@ -113,14 +113,14 @@ impl Indices {
         let uuids: BTreeSet<&String> =
             names.broken.values().filter(|broken| broken.may_open_later).map(|broken| &broken.uuid).collect();
         for uuid in uuids {
-            let found = opened(|| {
-                let Some(found) = Metadata::load(&self.data, &metadata::store_name(uuid))? else {
+            let reopened = opened(|| {
+                let Some(metadata) = Metadata::load(&self.data, &metadata::store_name(uuid))? else {
                     return Ok(None);
                 };
                 check_log(&self.data.index_dir(uuid))?;
-                self.open_one(found).map(Some)
+                self.open_one(metadata).map(Some)
             });
-            match found {
+            match reopened {
                 Ok(Some(handle)) => self.put_in_place(uuid, handle),
                 Ok(None) => {}
                 Err(error) => tracing::warn!(uuid, %error, "the index still cannot be opened"),

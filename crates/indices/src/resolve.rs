@@ -36,9 +36,9 @@ impl IndexNames {
         options: &ResolveOptions,
         right: Right<'_>,
     ) -> Result<Vec<Resolved>, EngineError> {
-        let found = self.expand(expression, options, right)?;
-        let mut resolved = Vec::with_capacity(found.len());
-        for (name, via) in found {
+        let names = self.expand(expression, options, right)?;
+        let mut resolved = Vec::with_capacity(names.len());
+        for (name, via) in names {
             if let Some(broken) = self.broken.get(&name) {
                 match options.ignore_unavailable {
                     true => continue,
@@ -181,8 +181,8 @@ impl Indices {
         options: ResolveOptions,
         right: Right<'_>,
     ) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
-        let found = self.names().resolve(expression, &options, right)?;
-        Ok(found.into_iter().map(|resolved| resolved.handle).collect())
+        let resolved = self.names().resolve(expression, &options, right)?;
+        Ok(resolved.into_iter().map(|resolved| resolved.handle).collect())
     }
 
     /// The indices of an expression with the filters of the aliases that lead to them: for whatever shows documents,

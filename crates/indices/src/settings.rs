@@ -59,12 +59,12 @@ impl Settings {
                 }
                 continue;
             }
-            let Some(known) = known::find(&short) else {
+            let Some(setting) = known::find(&short) else {
                 return Err(known::unknown(&short));
             };
             if let Some(value) = value {
                 let text = one_text(&value);
-                known::check(&short, known, &text)?;
+                known::check(&short, setting, &text)?;
                 settings.insert(short, text.into());
             }
         }
@@ -452,10 +452,10 @@ pub fn insert_nested(object: &mut Map<String, Value>, name: &str, value: &Value)
         None => {
             object.insert(name.to_owned(), value.clone());
         }
-        Some((head, rest)) => {
+        Some((head, tail)) => {
             let entry = object.entry(head.to_owned()).or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(inner) = entry {
-                insert_nested(inner, rest, value);
+                insert_nested(inner, tail, value);
             }
         }
     }

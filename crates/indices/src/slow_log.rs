@@ -26,15 +26,15 @@ struct Thresholds([Option<Duration>; LEVELS.len()]);
 impl Thresholds {
     /// The thresholds below a prefix; `None` without any.
     fn read(settings: &Settings, prefix: &str) -> Option<Self> {
-        let mut found = Self::default();
+        let mut thresholds = Self::default();
         for (name, text) in settings.under(prefix) {
             let level = &name[prefix.len()..];
-            if let Some(place) = LEVELS.iter().position(|(known, _)| *known == level) {
+            if let Some(place) = LEVELS.iter().position(|(name, _)| *name == level) {
                 // −1 is none. What cannot be read was refused when it was set.
-                found.0[place] = parse_duration(name, text).ok().flatten();
+                thresholds.0[place] = parse_duration(name, text).ok().flatten();
             }
         }
-        found.0.iter().any(Option::is_some).then_some(found)
+        thresholds.0.iter().any(Option::is_some).then_some(thresholds)
     }
 
     /// The level at which something is logged that took so long.

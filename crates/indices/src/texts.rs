@@ -5,25 +5,25 @@ use serde_json::Value;
 /// Texts at a path: through objects and lists of objects, and keys that hold dots themselves; numbers and booleans as
 /// they are written.
 pub fn texts_at<'s>(source: &'s Value, path: &str) -> Vec<&'s str> {
-    let mut found = Vec::new();
+    let mut texts = Vec::new();
     collect(source, path, &mut |value| {
         if let Value::String(text) = value {
-            found.push(text.as_str());
+            texts.push(text.as_str());
         }
     });
-    found
+    texts
 }
 
 /// The values at a path, with other scalars written as text.
 pub fn values_at(source: &Value, path: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     collect(source, path, &mut |value| match value {
-        Value::String(text) => found.push(text.clone()),
-        Value::Number(number) => found.push(number.to_string()),
-        Value::Bool(flag) => found.push(flag.to_string()),
+        Value::String(text) => values.push(text.clone()),
+        Value::Number(number) => values.push(number.to_string()),
+        Value::Bool(flag) => values.push(flag.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => {}
     });
-    found
+    values
 }
 
 /// What stands at a path where a list of scalars may stand, if it is something else: as Java names it.

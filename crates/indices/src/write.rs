@@ -77,7 +77,7 @@ impl FirstDocument {
 
 /// What was logged of a batch without waiting for the disk.
 #[derive(Default)]
-struct Written {
+struct LoggedWrites {
     /// Places in the batch.
     places: Vec<usize>,
     /// The last of them in the log.
@@ -127,7 +127,7 @@ impl IndexHandle {
                     document.looked_up = self.shard.look_up(&document.id).ok().flatten();
                 }
             }
-            let mut written = Written::default();
+            let mut written = LoggedWrites::default();
             (places, ops) = self.apply_all(prepared, &mut results, &mut written);
             logged |= written.last.is_some();
             // Before texts are encoded again, which takes its time: a failure meanwhile could take what is not durable.
@@ -150,7 +150,11 @@ impl IndexHandle {
     }
 
     /// Waits until what was logged is durable, unless the index acknowledges before that. What cannot be made durable is refused.
-    fn make_durable(&self, written: &Written, results: &mut [Option<Result<WriteOutcome, EngineError>>]) {
+    fn make_durable(
+        &self,
+        written: &LoggedWrites,
+        results: &mut [Option<Result<WriteOutcome, EngineError>>],
+    ) {
         let Some(last) = written.last.filter(|_| !self.settings().is_async()) else { return };
         let Err(error) = self.shard.sync(last) else { return };
         for place in &written.places {
@@ -187,7 +191,7 @@ impl IndexHandle {
         &self,
         prepared: Vec<(usize, Result<Prepared, EngineError>)>,
         results: &mut [Option<Result<WriteOutcome, EngineError>>],
-        written: &mut Written,
+        written: &mut LoggedWrites,
     ) -> (Vec<usize>, Vec<WriteOp>) {
         let mut again = (Vec::new(), Vec::new());
         let mut writer = match self.shard.writer() {

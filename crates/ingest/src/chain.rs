@@ -1,5 +1,10 @@
 //! Running processors over a batch of documents: one processor at a time over all documents that are still under way,
-//! so that an inference sees the texts of the whole batch at once.
+//! so that an inference sees the texts of the whole batch at once. Beside it the processors that need the run itself: those that
+//! see the whole batch, and those that run other processors or pipelines.
+
+mod call;
+mod foreach;
+mod inference;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +13,15 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Map, Value, json};
 use sparrow_types::work;
 
+pub(crate) use self::call::PipelineCall;
+pub(crate) use self::foreach::ForEach;
+pub(crate) use self::inference::Inference;
+pub use self::inference::check_tokenization;
 use super::IngestSummary;
 use super::counters::Counters;
 use super::document::Document;
 use super::effort::{MOST_PIPELINES, Steps, Together, weight};
 use super::error::ProcessorError;
-use super::processors::{ForEach, Inference, PipelineCall};
 use sparrow_inference::{ModelError, Purpose, TextEncoder};
 
 /// A processor that looks at one document at a time.
@@ -224,7 +232,7 @@ fn run_nodes(
     }
 }
 
-pub(super) fn run_node(
+fn run_node(
     runtime: &Runtime<'_>,
     node: &Node,
     items: &mut [Item],
@@ -325,7 +333,7 @@ fn run_call(
             fail(&mut items[at], node, ProcessorError::Cycle { id: name });
             continue;
         }
-        match by_name.iter_mut().find(|(known, _)| *known == name) {
+        match by_name.iter_mut().find(|(other, _)| *other == name) {
             Some((_, group)) => group.push(at),
             None => by_name.push((name, vec![at])),
         }
@@ -402,7 +410,7 @@ fn handle_failures(
 }
 
 /// Ends a document with an error of a processor.
-pub(super) fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
+fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
     item.state = State::Failed(Failure {
         error,
         kind: node.kind.clone(),

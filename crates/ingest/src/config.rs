@@ -205,8 +205,8 @@ impl Config {
     }
 
     /// The error for a value of a wrong type.
-    pub fn wrong_type(&self, name: &str, expected: &'static str, found: &Value) -> ConfigError {
-        self.problem(name, PropertyProblem::WrongType { expected, found: java_type(found) })
+    pub fn wrong_type(&self, name: &str, expected: &'static str, value: &Value) -> ConfigError {
+        self.problem(name, PropertyProblem::WrongType { expected, found: java_type(value) })
     }
 
     fn problem(&self, name: &str, problem: PropertyProblem) -> ConfigError {

@@ -31,9 +31,9 @@ impl Counters {
 
     /// Adds documents, failures, documents on their way and nanoseconds to those of others.
     pub(super) fn add_to(&self, sum: &mut [u64; 4]) {
-        let own = [&self.count, &self.failed, &self.current, &self.nanos];
-        for (sum, own) in sum.iter_mut().zip(own) {
-            *sum += own.load(Relaxed);
+        let counters = [&self.count, &self.failed, &self.current, &self.nanos];
+        for (sum, counter) in sum.iter_mut().zip(counters) {
+            *sum += counter.load(Relaxed);
         }
     }
 

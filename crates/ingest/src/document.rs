@@ -166,14 +166,14 @@ impl Document {
     fn take(&mut self, path: &str) -> Result<Value, ProcessorError> {
         let (root, keys) = self.locate_mut(path)?;
         let (last, parents) = keys.split_last().expect("a path has at least one step");
-        let Some((first, rest)) = parents.split_first() else {
+        let Some((first, inner)) = parents.split_first() else {
             if matches!(*last, "_index" | "_version") && !path.starts_with("_ingest.") {
                 return Err(ProcessorError::Metadata { reason: format!("{last} cannot be removed") });
             }
             return root.shift_remove(*last).ok_or_else(|| not_present(last, path));
         };
         let mut context = root.get_mut(*first).ok_or_else(|| not_present(first, path))?;
-        for key in rest {
+        for key in inner {
             context = step_mut(context, key, path)?;
         }
         match context {
@@ -212,9 +212,9 @@ impl Document {
         };
         let mut list = list;
         let before = list.len();
-        let mut known: Option<HashSet<Value>> = (!allow_duplicates).then(|| list.iter().cloned().collect());
+        let mut seen: Option<HashSet<Value>> = (!allow_duplicates).then(|| list.iter().cloned().collect());
         for value in values {
-            if known.as_mut().is_none_or(|known| known.insert(value.clone())) {
+            if seen.as_mut().is_none_or(|seen| seen.insert(value.clone())) {
                 list.push(value);
             }
         }
@@ -245,9 +245,9 @@ impl Document {
     /// The value at a path, if there is one.
     pub fn get_mut(&mut self, path: &str) -> Option<&mut Value> {
         let (root, keys) = self.locate_mut(path).ok()?;
-        let (first, rest) = keys.split_first()?;
+        let (first, inner) = keys.split_first()?;
         let mut value = root.get_mut(*first)?;
-        for key in rest {
+        for key in inner {
             value = step_mut(value, key, path).ok()?;
         }
         Some(value)
@@ -333,11 +333,11 @@ fn split(path: &str) -> Result<(Root, Vec<&str>), ProcessorError> {
     if path.is_empty() {
         return Err(ProcessorError::EmptyPath);
     }
-    let (mut root, rest) = match path.strip_prefix("_ingest.") {
-        Some(rest) => (Root::Ingest, rest),
+    let (mut root, path_below) = match path.strip_prefix("_ingest.") {
+        Some(path_below) => (Root::Ingest, path_below),
         None => (Root::Source, path.strip_prefix("_source.").unwrap_or(path)),
     };
-    let mut keys: Vec<&str> = rest.split('.').collect();
+    let mut keys: Vec<&str> = path_below.split('.').collect();
     // Trailing dots name nothing.
     while keys.len() > 1 && keys.last().is_some_and(|key| key.is_empty()) {
         keys.pop();

@@ -169,13 +169,13 @@ pub(crate) fn replace_all(
     let references = replacement.matches('$').count();
     let mut out = String::new();
     let mut last = 0;
-    for (number, found) in regex.captures_iter(text).enumerate() {
+    for (number, captures) in regex.captures_iter(text).enumerate() {
         check_time(number, end)?;
-        let Some(whole) = found.get(0) else { continue };
+        let Some(whole) = captures.get(0) else { continue };
         out.push_str(&text[last..whole.start()]);
         // No group is longer than the whole match.
         room(out.len(), references.saturating_mul(whole.len()).saturating_add(replacement.len()))?;
-        found.expand(replacement, &mut out);
+        captures.expand(replacement, &mut out);
         last = whole.end();
     }
     room(out.len(), text.len() - last)?;

@@ -26,12 +26,12 @@ use sparrow_storage::{DataDir, StorageError};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
+pub use self::chain::check_tokenization;
 use self::chain::{Item, Pipeline, Runtime, State};
 use self::counters::Counters;
 use self::document::Document;
 use self::effort::Together;
 pub use self::error::{ConfigError, IngestError, ProcessorError, PropertyProblem};
-pub use self::processors::check_tokenization;
 
 /// Name of the store in the data directory.
 const STORE: &str = "pipelines";
@@ -198,15 +198,15 @@ impl Pipelines {
     pub fn inputs_of(&self, usual: &[&str], field: &str) -> Vec<(String, String)> {
         let pipelines = Arc::clone(&self.current.read());
         let first = usual.iter().filter_map(|id| pipelines.get(*id));
-        let mut found: Vec<(String, String)> = Vec::new();
+        let mut inputs: Vec<(String, String)> = Vec::new();
         for pipeline in first.chain(pipelines.values()) {
             for (model, input) in processors::inputs_of(&pipeline.processors, field) {
-                if !found.contains(&(model.clone(), input.clone())) {
-                    found.push((model, input));
+                if !inputs.contains(&(model.clone(), input.clone())) {
+                    inputs.push((model, input));
                 }
             }
         }
-        found
+        inputs
     }
 
     /// The definitions of pipelines by id, patterns with `*`, separated by commas; all for an empty expression.
@@ -283,11 +283,11 @@ impl Pipelines {
         let mut pipelines = BTreeMap::clone(&self.current.read());
         let before = pipelines.len();
         pipelines.retain(|id, _| !is_named(expression, id));
-        let found = pipelines.len() < before;
-        if found {
+        let existed = pipelines.len() < before;
+        if existed {
             self.replace(pipelines)?;
         }
-        Ok(found)
+        Ok(existed)
     }
 
     fn replace(&self, pipelines: BTreeMap<String, Arc<Pipeline>>) -> Result<(), StorageError> {

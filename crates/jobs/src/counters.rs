@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::spec::Kind;
 use sparrow_tasks::Progress;
@@ -31,7 +31,7 @@ pub(super) struct Progressed {
     pub after: Option<(String, u64)>,
     /// Documents up to that one.
     pub done: u64,
-    /// Sequence number that the next write into the destination had when this was set down: a document of the next
+    /// Sequence number that the next write into the destination had at this checkpoint: a document of the next
     /// chunk that has this or a later one was written just before a crash.
     pub destination_seq_no: Option<u64>,
     /// Documents of the unfinished batch that are done.
@@ -92,43 +92,89 @@ impl Figures {
         sum
     }
 
-    /// Writes the counters between `timed_out` and `failures`, which are also the status of the task.
-    pub fn write(&self, into: &mut Map<String, Value>, form: Form) {
-        if let Some(slice) = self.slice {
-            into.insert("slice_id".into(), slice.into());
+    /// The counters as a status or a response has them.
+    fn shown(&self, form: Form) -> ShownCounters {
+        let Progressed {
+            total,
+            updated,
+            created,
+            deleted,
+            batches,
+            version_conflicts,
+            noops,
+            truncated_texts,
+            ..
+        } = self.progressed;
+        ShownCounters {
+            slice_id: self.slice,
+            total: total.unwrap_or_default(),
+            updated: (form.stored || form.kind != Kind::DeleteByQuery).then_some(updated),
+            created: (form.stored || form.kind == Kind::Reindex).then_some(created),
+            deleted,
+            batches,
+            version_conflicts,
+            noops,
+            truncated_texts: (truncated_texts > 0).then_some(truncated_texts),
+            retries: Retries::default(),
+            throttled: form.stored.then(|| time_in_words(self.throttled)),
+            throttled_millis: whole(self.throttled),
+            requests_per_second: if self.pace.is_finite() { self.pace } else { -1.0 },
+            canceled: form.cancelled.then_some("by user request"),
+            throttled_until: form.stored.then(|| time_in_words(self.until)),
+            throttled_until_millis: whole(self.until),
+            slices: None,
         }
-        let progressed = &self.progressed;
-        for (name, count, shown) in [
-            ("total", progressed.total.unwrap_or_default(), true),
-            ("updated", progressed.updated, form.stored || form.kind != Kind::DeleteByQuery),
-            ("created", progressed.created, form.stored || form.kind == Kind::Reindex),
-            ("deleted", progressed.deleted, true),
-            ("batches", progressed.batches, true),
-            ("version_conflicts", progressed.version_conflicts, true),
-            ("noops", progressed.noops, true),
-            // Not a counter of Elasticsearch: there only when there is something to say.
-            ("truncated_texts", progressed.truncated_texts, progressed.truncated_texts > 0),
-        ] {
-            if shown {
-                into.insert(name.into(), count.into());
-            }
-        }
-        // Nothing is retried: encoding waits for its turn, and reading and writing happen in this process.
-        into.insert("retries".into(), json!({"bulk": 0, "search": 0}));
-        if form.stored {
-            into.insert("throttled".into(), time_in_words(self.throttled).into());
-        }
-        into.insert("throttled_millis".into(), whole(self.throttled).into());
-        let pace = if self.pace.is_finite() { self.pace } else { -1.0 };
-        into.insert("requests_per_second".into(), json!(pace));
-        if form.cancelled {
-            into.insert("canceled".into(), "by user request".into());
-        }
-        if form.stored {
-            into.insert("throttled_until".into(), time_in_words(self.until).into());
-        }
-        into.insert("throttled_until_millis".into(), whole(self.until).into());
     }
+}
+
+/// The counters between `timed_out` and `failures` of a response, which are also the status of a task, in the order of their
+/// members.
+#[derive(Serialize)]
+struct ShownCounters {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slice_id: Option<u32>,
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<u64>,
+    deleted: u64,
+    batches: u64,
+    version_conflicts: u64,
+    noops: u64,
+    /// Not a counter of Elasticsearch: there only when there is something to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated_texts: Option<u64>,
+    retries: Retries,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    throttled: Option<String>,
+    throttled_millis: u64,
+    requests_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canceled: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    throttled_until: Option<String>,
+    throttled_until_millis: u64,
+    /// Those of each slice, in a job that is divided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slices: Option<Vec<Self>>,
+}
+
+/// Nothing is retried: encoding waits for its turn, and reading and writing happen in this process.
+#[derive(Serialize, Default)]
+struct Retries {
+    bulk: u64,
+    search: u64,
+}
+
+/// The response of a whole job, in the order of its members.
+#[derive(Serialize)]
+struct JobResponse {
+    took: u64,
+    timed_out: bool,
+    #[serde(flatten)]
+    counters: Option<ShownCounters>,
+    failures: Vec<Value>,
 }
 
 /// Counters and pace of a running job, or of one slice of it.
@@ -182,10 +228,8 @@ impl JobCounters {
 
 impl Progress for JobCounters {
     fn status(&self, cancelled: bool) -> Value {
-        let mut status = Map::new();
         // The status of a running task has all counters, and no words.
-        self.figures().write(&mut status, Form { kind: Kind::Reindex, stored: false, cancelled });
-        Value::Object(status)
+        json!(self.figures().shown(Form { kind: Kind::Reindex, stored: false, cancelled }))
     }
 
     fn rethrottle(&self, requests_per_second: f64) -> bool {
@@ -242,44 +286,31 @@ impl Slices {
         self.divided.load(Ordering::Relaxed)
     }
 
-    fn write(&self, into: &mut Map<String, Value>, form: Form) {
+    /// The counters of the whole job; none before it has any.
+    fn shown(&self, form: Form) -> Option<ShownCounters> {
         let counters_of_slices = self.counters_of_slices();
         if !self.is_divided() {
-            if let Some(only) = counters_of_slices.first() {
-                only.figures().write(into, form);
-            }
-            return;
+            return counters_of_slices.first().map(|only| only.figures().shown(form));
         }
         let figures: Vec<Figures> = counters_of_slices.iter().map(|counters| counters.figures()).collect();
-        Figures::sum(&figures).write(into, form);
-        let slices = figures.iter().map(|slice| {
-            let mut shown = Map::new();
-            slice.write(&mut shown, form);
-            Value::Object(shown)
-        });
-        into.insert("slices".into(), slices.collect());
+        let slices = figures.iter().map(|slice| slice.shown(form)).collect();
+        Some(ShownCounters { slices: Some(slices), ..Figures::sum(&figures).shown(form) })
     }
 
     /// The response of the whole job.
     pub fn response(&self, form: Form) -> Value {
         let counters_of_slices = self.counters_of_slices();
         let took = counters_of_slices.iter().map(|counters| counters.took()).max().unwrap_or_default();
-        let mut response = Map::new();
-        response.insert("took".into(), millis(took).into());
-        response.insert("timed_out".into(), false.into());
-        self.write(&mut response, form);
         let failures =
             counters_of_slices.iter().flat_map(|counters| counters.progressed().failures).collect();
-        response.insert("failures".into(), Value::Array(failures));
-        Value::Object(response)
+        json!(JobResponse { took: millis(took), timed_out: false, counters: self.shown(form), failures })
     }
 }
 
 impl Progress for Slices {
     fn status(&self, cancelled: bool) -> Value {
-        let mut status = Map::new();
-        self.write(&mut status, Form { kind: Kind::Reindex, stored: false, cancelled });
-        Value::Object(status)
+        self.shown(Form { kind: Kind::Reindex, stored: false, cancelled })
+            .map_or_else(|| json!({}), |shown| json!(shown))
     }
 
     /// Each slice that still runs gets its part of the pace.

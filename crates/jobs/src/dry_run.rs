@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sparrow_encoder::Encoded;
 use sparrow_mapping::passages;
 use sparrow_mapping::{Limits, Mapping, ParsedDocument};
@@ -272,47 +272,29 @@ impl Sample {
         let (mut exact, mut estimated) = (vec!["documents.total"], vec!["time", "disk"]);
         let counted = ["documents.to_write", "documents.dropped", "documents.failed", "texts", "tokens"];
         (if is_everything { &mut exact } else { &mut estimated }).extend(counted);
-        let mut shown = Map::new();
-        shown.insert("took".into(), (began.elapsed().as_millis() as u64).into());
-        shown.insert("dry_run".into(), true.into());
-        shown.insert(
-            "documents".into(),
-            json!({
+        json!({
+            "took": began.elapsed().as_millis() as u64,
+            "dry_run": true,
+            "documents": {
                 "total": total,
                 "to_write": (total as u64).saturating_sub(failed + dropped),
                 "dropped": dropped,
                 "failed": failed,
-            }),
-        );
-        shown.insert(
-            "texts".into(),
-            json!({"total": all(self.encoding.texts), "truncated": all(self.encoding.truncated)}),
-        );
-        shown.insert(
-            "tokens".into(),
-            json!({
-                "total": all(self.encoding.tokens),
-                "truncated": all(self.encoding.truncated_tokens),
-            }),
-        );
-        shown.insert(
-            "time".into(),
-            json!({"estimate": time_in_words(millis), "millis": millis.round() as u64}),
-        );
-        shown.insert("disk".into(), json!({"estimate": human_bytes(disk), "bytes": disk}));
-        shown.insert("exact".into(), exact.into());
-        shown.insert("estimated".into(), estimated.into());
-        shown.insert(
-            "sample".into(),
-            json!({
+            },
+            "texts": {"total": all(self.encoding.texts), "truncated": all(self.encoding.truncated)},
+            "tokens": {"total": all(self.encoding.tokens), "truncated": all(self.encoding.truncated_tokens)},
+            "time": {"estimate": time_in_words(millis), "millis": millis.round() as u64},
+            "disk": {"estimate": human_bytes(disk), "bytes": disk},
+            "exact": exact,
+            "estimated": estimated,
+            "sample": {
                 "documents": self.documents,
                 "texts": self.encoding.texts,
                 "tokens": self.encoding.tokens,
                 "took_millis": self.took.as_millis() as u64,
-            }),
-        );
-        shown.insert("failures".into(), self.failures.clone().into());
-        Value::Object(shown)
+            },
+            "failures": self.failures,
+        })
     }
 
     /// The time of the sample if no vector had been remembered from before: texts of a whole index are new ones.

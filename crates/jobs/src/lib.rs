@@ -88,10 +88,10 @@ fn start(
     if !wait && spec.order.is_none() {
         task = task.resumable(run::checkpoint(&spec, &[], None, spec.requests_per_second));
     }
-    let own = Arc::clone(service);
+    let job_service = Arc::clone(service);
     let handle = service
         .tasks
-        .spawn(task, move |context| Run::new(&own, context, spec, slices).run(Earlier::default()))?;
+        .spawn(task, move |context| Run::new(&job_service, context, spec, slices).run(Earlier::default()))?;
     if !wait {
         return Ok(Reply::ok(&json!({"task": handle.id()})));
     }
@@ -107,7 +107,7 @@ fn undivided(spec: &Spec, progressed: Progressed) -> Arc<Slices> {
     ))))
 }
 
-/// Goes on with what ran when the server ended; jobs that cannot go on are set down as interrupted.
+/// Goes on with what ran when the server ended; jobs that cannot go on are recorded as interrupted.
 pub fn resume(service: &Arc<SearchService>) {
     for (number, record) in service.tasks.unfinished() {
         let resumed = record
@@ -143,9 +143,11 @@ fn restart(
         .persistent()
         .progress(slices.clone())
         .recorded(record);
-    let own = Arc::clone(service);
+    let job_service = Arc::clone(service);
     tracing::info!(number, description = spec.description(), "a job goes on where it stopped");
-    service.tasks.restart(number, task, move |context| Run::new(&own, context, spec, slices).run(earlier))?;
+    service
+        .tasks
+        .restart(number, task, move |context| Run::new(&job_service, context, spec, slices).run(earlier))?;
     Ok(())
 }
 

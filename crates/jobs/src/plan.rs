@@ -7,7 +7,7 @@ use sparrow_index::{DocAddress, Snapshot};
 use sparrow_call::error::EngineError;
 use sparrow_indices::{IndexHandle, WriteOp};
 
-/// Most documents of a chunk: the unit that is encoded, written and set down in a checkpoint.
+/// Most documents of a chunk: the unit that is encoded, written and counted in a checkpoint.
 const MOST_PER_CHUNK: usize = 250;
 
 /// An index that is read, as it was when the reindex began.

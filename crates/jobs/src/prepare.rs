@@ -78,8 +78,8 @@ impl Slice<'_> {
 
     /// An index that documents are written to, if it is there.
     fn target(&self, name: &str) -> Option<Arc<IndexHandle>> {
-        let known = self.targets.iter().find(|target| target.name == name).cloned();
-        known.or_else(|| self.service.indices.write_target(name, self.spec.right_to_write()).ok())
+        let open = self.targets.iter().find(|target| target.name == name).cloned();
+        open.or_else(|| self.service.indices.write_target(name, self.spec.right_to_write()).ok())
     }
 
     fn prepare_deletions(&self, positions: &[Position]) -> Result<Batch, EngineError> {

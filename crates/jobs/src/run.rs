@@ -1,4 +1,4 @@
-//! Running a job: which documents it is about, who handles them, and what is set down for a restart.
+//! Running a job: which documents it is about, who handles them, and what its checkpoints hold for a restart.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use sparrow_types::work::{self, Work};
 use super::counters::{Form, Progressed, Slices};
 use super::plan::{Position, Source};
 use super::slice::{Semaphore, Slice};
-use super::spec::{Slices as Wanted, Spec};
+use super::spec::{Slices as RequestedSlices, Spec};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 use sparrow_indices::{IndexHandle, Resolved};
@@ -31,7 +31,7 @@ const MOST_ORDERED: usize = 100_000;
 /// Highest sequence numbers of the documents of a job, by index: what was written later is not part of it.
 pub(super) type Until = BTreeMap<String, u64>;
 
-/// What is set down from time to time.
+/// What is written from time to time, to go on from after a crash.
 #[derive(Serialize, Deserialize)]
 struct Checkpoint {
     request: Value,
@@ -152,13 +152,13 @@ impl<'a> Run<'a> {
     }
 
     /// What is written by a job that writes where it reads must not be taken for a document that is still to be
-    /// handled, so the highest numbers are set down. A copy reads what it can: a document that was changed since is
+    /// handled, so a checkpoint has the highest numbers. A copy reads what it can: a document that was changed since is
     /// rather copied as it is now than left out.
-    fn until(&self, sources: &[Source], positions: &[Position], known: Option<Until>) -> Option<Until> {
+    fn until(&self, sources: &[Source], positions: &[Position], resumed: Option<Until>) -> Option<Until> {
         if self.spec.destination().is_some() {
             return None;
         }
-        known.or_else(|| {
+        resumed.or_else(|| {
             let mut until = Until::new();
             for (source, seq_no, _) in positions {
                 until.insert(sources[*source as usize].handle.name.clone(), *seq_no);
@@ -169,8 +169,8 @@ impl<'a> Run<'a> {
 
     fn number_of_slices(&self, sources: &[Source]) -> usize {
         match self.spec.slices {
-            Wanted::Number(number) => number as usize,
-            Wanted::Auto => {
+            RequestedSlices::Number(number) => number as usize,
+            RequestedSlices::Auto => {
                 let shards = sources.iter().map(|source| source.handle.settings().shards()).min();
                 shards.unwrap_or(1).min(MOST_AUTOMATIC)
             }
@@ -316,12 +316,12 @@ fn gone_is_refreshed(handle: &IndexHandle) -> Result<(), EngineError> {
 /// what a search sees, so that what was written since is a conflict.
 pub(super) fn sources(service: &SearchService, spec: &Spec) -> Result<Vec<Source>, EngineError> {
     let mut sources: Vec<Source> = Vec::new();
-    let mut known = HashSet::new();
+    let mut seen = HashSet::new();
     for expression in &spec.sources {
         for Resolved { handle, filter, .. } in
             service.indices.resolve_filtered(expression, &spec.resolve, spec.right_to_read())?
         {
-            if !known.insert(handle.uuid.clone()) {
+            if !seen.insert(handle.uuid.clone()) {
                 continue;
             }
             if spec.destination().is_some() {
@@ -351,7 +351,7 @@ pub(super) fn positions(
     }
     let mut positions = Vec::new();
     for (number, source) in sources.iter().enumerate() {
-        let mut found = match &spec.query {
+        let mut documents = match &spec.query {
             None => source.snapshot.scan_all(None),
             Some(query) => {
                 let query = sparrow_search::query_of_index(service, &source.handle, query)?;
@@ -364,23 +364,23 @@ pub(super) fn positions(
         };
         if let Some(until) = until {
             let last = until.get(&source.handle.name);
-            found.retain(|(seq_no, _)| last.is_some_and(|last| seq_no <= last));
+            documents.retain(|(seq_no, _)| last.is_some_and(|last| seq_no <= last));
         }
         if let Some((part, parts)) = spec.part {
-            let mut kept = Vec::with_capacity(found.len() / parts as usize + 1);
-            for (seq_no, addr) in found {
+            let mut kept = Vec::with_capacity(documents.len() / parts as usize + 1);
+            for (seq_no, addr) in documents {
                 // Not by the sequence number: the other parts, which may run at the same time, change it.
                 if hash(&source.snapshot.fetch(addr)?.id) % u64::from(parts) == u64::from(part) {
                     kept.push((seq_no, addr));
                 }
             }
-            found = kept;
+            documents = kept;
         }
         if let Some(most) = spec.terminate_after {
-            found.truncate(most);
+            documents.truncate(most);
         }
         let number = u32::try_from(number).unwrap_or(u32::MAX);
-        positions.extend(found.into_iter().map(|(seq_no, addr)| (number, seq_no, addr)));
+        positions.extend(documents.into_iter().map(|(seq_no, addr)| (number, seq_no, addr)));
     }
     match &spec.order {
         None => Ok(positions),

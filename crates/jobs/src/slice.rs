@@ -63,12 +63,12 @@ pub(super) struct Slice<'a> {
     pub max_docs: Option<u64>,
     /// Given to one of several slices, which reads and writes in turn on its own thread.
     pub semaphore: Option<&'a Semaphore>,
-    /// Sets down how far the whole job is.
+    /// Writes a checkpoint of the whole job.
     pub checkpoint: &'a (dyn Fn() -> Result<(), EngineError> + Sync),
 }
 
 impl Slice<'_> {
-    /// Handles its documents; what goes wrong with one is counted and set down.
+    /// Handles its documents; what goes wrong with one is counted and recorded.
     ///
     /// # Errors
     /// What keeps it from going on.
@@ -77,7 +77,7 @@ impl Slice<'_> {
         let result = self.handle(&positions);
         if result.is_ok() && !self.context.is_cancelled() {
             self.counters.update(|progressed| progressed.ended = true);
-            self.set_down()?;
+            self.save_checkpoint()?;
         }
         result
     }
@@ -136,7 +136,7 @@ impl Slice<'_> {
             return Ok(());
         }
         let mut waiting = plan::chunks(positions.len(), self.spec.batch, in_batch);
-        self.set_down()?;
+        self.save_checkpoint()?;
         std::thread::scope(|scope| {
             let mut ahead = VecDeque::with_capacity(AHEAD);
             let mut batch_began = Instant::now();
@@ -175,7 +175,7 @@ impl Slice<'_> {
                 self.write(batch.documents, floor.take())?;
                 let enough = enough(self);
                 self.note(&chunk, positions, enough);
-                self.set_down()?;
+                self.save_checkpoint()?;
                 drop(turn);
                 let failed = self.counters.update(|counters| !counters.failures.is_empty());
                 if enough || (chunk.ends_batch && failed) {
@@ -258,7 +258,7 @@ impl Slice<'_> {
         Ok(())
     }
 
-    /// After a crash the next chunk may have been copied without having been set down. Such a document is counted and
+    /// After a crash the next chunk may have been copied and not be in the checkpoint. Such a document is counted and
     /// not written again: with `op_type: create` it would be a conflict.
     fn was_written(&self, index: &str, id: Option<&str>, floor: Option<u64>) -> Result<bool, EngineError> {
         let (Some(floor), Some(id), Some(target)) = (floor, id, self.targets.first()) else {
@@ -314,7 +314,7 @@ impl Slice<'_> {
         });
     }
 
-    fn set_down(&self) -> Result<(), EngineError> {
+    fn save_checkpoint(&self) -> Result<(), EngineError> {
         if let (Some(_), Some(target)) = (self.spec.destination(), self.targets.first()) {
             let next = target.shard.next_seq_no();
             self.counters.update(|counters| counters.destination_seq_no = Some(next));

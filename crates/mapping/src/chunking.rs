@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::MappingError;
-use super::values::java_string;
+use super::java::java_string;
 use sparrow_analysis::JavaPattern;
 
 /// Fewest words of a passage of whole sentences.
@@ -294,12 +294,12 @@ impl<'g> Reader<'g> {
         ));
     }
 
-    fn only(&mut self, known: &[&str], strategy: &str) {
+    fn only(&mut self, allowed: &[&str], strategy: &str) {
         let foreign: Vec<&str> = self
             .given
             .keys()
             .map(String::as_str)
-            .filter(|name| *name != "strategy" && !known.contains(name))
+            .filter(|name| *name != "strategy" && !allowed.contains(name))
             .collect();
         if !foreign.is_empty() {
             self.problems.push(format!(

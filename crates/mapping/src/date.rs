@@ -2,12 +2,35 @@
 
 use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
 
-use super::types::DateFormat;
-
 /// The format of a date field that names none.
 pub const DEFAULT_FORMAT: &str = "strict_date_optional_time||epoch_millis";
 /// The format dynamic date detection gives to dates with slashes.
 pub const SLASH_FORMAT: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
+
+/// One alternative of a date format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DateFormat {
+    /// ISO 8601 with optional time, strict digit counts (`strict_date_optional_time`).
+    StrictDateOptionalTime,
+    /// Milliseconds since the epoch.
+    EpochMillis,
+    /// Seconds since the epoch.
+    EpochSecond,
+    /// A pattern of date letters such as `yyyy/MM/dd HH:mm:ss`.
+    Pattern(String),
+}
+
+impl DateFormat {
+    /// The format's name in mappings.
+    pub fn name(&self) -> &str {
+        match self {
+            DateFormat::StrictDateOptionalTime => "strict_date_optional_time",
+            DateFormat::EpochMillis => "epoch_millis",
+            DateFormat::EpochSecond => "epoch_second",
+            DateFormat::Pattern(pattern) => pattern,
+        }
+    }
+}
 
 /// Parses a format string with alternatives (`a||b`); the error is Elasticsearch's sentence.
 pub fn parse_formats(formats: &str) -> Result<Vec<DateFormat>, String> {

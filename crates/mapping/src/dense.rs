@@ -1,10 +1,13 @@
 //! Parameters of `dense_vector` fields: reading, printing and changing them.
 
+mod problems;
+
 use serde_json::{Map, Value, json};
 use sparrow_vectors::{Element, GraphOptions, Int8, Metric, Similarity};
 
+pub use self::problems::{component_problem, magnitude_problem, preview};
 use super::error::MappingError;
-use super::values::java_string;
+use super::java::java_string;
 
 /// Most dimensions of a vector; eight times as many bits.
 pub(crate) const MAX_DIMS: usize = 4096;
@@ -164,7 +167,7 @@ pub(super) fn parse(name: &str, map: &Map<String, Value>) -> Result<DenseVector,
         field.dims = Some(dims(value, field.element)?);
     }
     if let Some(value) = given("index") {
-        field.index = super::parse::boolean("index", value)?;
+        field.index = super::parameters::boolean("index", value)?;
     }
     if field.element == Element::Bit {
         field.similarity = Similarity::L2Norm;
@@ -405,7 +408,7 @@ pub(super) fn update(old: &DenseVector, update: &mut DenseVector) -> Result<(), 
     match (old.dims, update.dims) {
         (Some(from), Some(to)) if from != to => return refused("dims", from.into(), to.into()),
         // A definition without dimensions keeps those the first document gave.
-        (Some(known), None) => update.dims = Some(known),
+        (Some(dims), None) => update.dims = Some(dims),
         _ => {}
     }
     if old.element != update.element {

@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::error::MappingError;
-use super::values::java_string;
+use super::java::java_string;
 use super::{Node, parse};
 use sparrow_wire::glob;
 
@@ -166,8 +166,8 @@ pub(super) fn templated(
     kind: MatchType,
     format: Option<&str>,
 ) -> Result<Option<Node>, MappingError> {
-    let found = templates.iter().find(|template| template.applies(name, path, kind));
-    found.map(|template| template.field(name, kind, format)).transpose()
+    let template = templates.iter().find(|template| template.applies(name, path, kind));
+    template.map(|template| template.field(name, kind, format)).transpose()
 }
 
 /// Reads `dynamic_templates`.
@@ -182,7 +182,7 @@ pub(super) fn parse_templates(value: &Value) -> Result<Arc<[DynamicTemplate]>, M
             return Err(malformed("A dynamic template must be defined with a name"));
         };
         let template = parse_template(name, definition)?;
-        if templates.iter().any(|known| known.name == *name) {
+        if templates.iter().any(|other| other.name == *name) {
             return Err(bad(format!("A dynamic template with name [{name}] already exists")));
         }
         templates.push(template);

@@ -7,7 +7,9 @@ mod document;
 mod dynamic;
 mod error;
 pub mod ip;
+mod java;
 mod location;
+mod parameters;
 mod parse;
 pub mod passages;
 mod print;
@@ -31,21 +33,22 @@ use self::dynamic::DynamicTemplate;
 use sparrow_analysis::Analysis;
 
 pub use chunking::{Chunking, ChunkingError, Separator};
+pub use date::DateFormat;
 pub use dense::{DenseVector, VectorOptions};
+pub use dense::{component_problem, magnitude_problem, preview};
 pub use document::dense::hex;
-pub use document::dense::{component_problem, magnitude_problem, preview};
 pub use document::read::ReadDocument;
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
+pub use java::{java_double, java_string, json_token};
 pub use semantic::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
 pub use slots::{Slot, Slots, field_of};
 pub use source::{SourceFilter, values_at};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{
-    DEFAULT_ANALYZER, DateFormat, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue,
-    ParsedDocument, TextIndexOptions, TextOptions, feature_value,
+    DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue, ParsedDocument,
+    TextIndexOptions, TextOptions, feature_value,
 };
-pub use values::{java_double, java_string};
-pub use values::{json_token, normalize_float};
+pub use values::normalize_float;
 
 /// Reserved path among the keywords: fields of a document with values that `ignore_malformed` or `ignore_above` leave out.
 pub const IGNORED: &str = "_ignored";

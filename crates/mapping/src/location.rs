@@ -67,7 +67,7 @@ impl Cursor<'_> {
 
     /// Where name and value of an object's **last** entry called `key` are: the one that counts.
     fn find_key(&mut self, key: &str) -> Option<(usize, usize)> {
-        let mut found = None;
+        let mut place = None;
         self.expect(b'{')?;
         self.blank();
         while self.peek()? != b'}' {
@@ -77,7 +77,7 @@ impl Cursor<'_> {
             self.expect(b':')?;
             self.blank();
             if name.as_deref() == Some(key) {
-                found = Some((start, self.at));
+                place = Some((start, self.at));
             }
             self.skip_value()?;
             self.blank();
@@ -86,7 +86,7 @@ impl Cursor<'_> {
                 self.blank();
             }
         }
-        found
+        place
     }
 
     fn enter_index(&mut self, index: usize) -> Option<()> {

@@ -3,14 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::chunking::Chunking;
-use super::dense::{self, DenseVector, similarity_name};
-use super::document::dense::magnitude_problem;
+use super::dense::{self, DenseVector, magnitude_problem, similarity_name};
 use super::error::MappingError;
-use super::parse::leaf::Params;
+use super::java::java_string;
+use super::parameters::Params;
 use super::slots::Slots;
 use super::sparse_options::SparseIndexOptions;
 use super::types::{FieldType, ParsedDocument};
-use super::values::java_string;
 use super::{LeafNode, Mapping, Node, ObjectNode, Slot, slots};
 use crate::passages::{FieldPassages, PassageVector};
 
@@ -385,11 +384,11 @@ impl Mapping {
         let mut wider: Option<Mapping> = None;
         for field in fields {
             let path = slots::field_of(&field.path).to_owned();
-            let Some(known) = self.slot(&field.path) else { continue };
+            let Some(settings_before) = self.slot(&field.path) else { continue };
             let Some(first) = field.chunks.first() else { continue };
             let made = SemanticModel::of(&first.vector);
             if field.chunks.iter().any(|chunk| SemanticModel::of(&chunk.vector) != made)
-                || known.model.is_some_and(|model| model != made)
+                || settings_before.model.is_some_and(|model| model != made)
             {
                 return Err(format!(
                     "Incompatible model settings for field [{}]. Check that the inference_id is not using different \
@@ -397,12 +396,12 @@ impl Mapping {
                     path
                 ));
             }
-            if known.model.is_none() {
+            if settings_before.model.is_none() {
                 let mapping = wider.get_or_insert_with(|| self.clone());
                 if let Some(leaf) = leaf_mut(&mut mapping.root, &path)
                     && let Some((settings, params)) = leaf.slot_mut(&field.path)
                 {
-                    let model = made.to_json(similarity(&known.inference_id));
+                    let model = made.to_json(similarity(&settings_before.inference_id));
                     params.insert("model_settings".to_owned(), model);
                     settings.model = Some(made);
                     finish(settings, &path, params).map_err(|error| error.to_string())?;
@@ -410,7 +409,7 @@ impl Mapping {
             }
             let leaf = wider.as_mut().and_then(|wider| leaf_mut(&mut wider.root, &path));
             let widened = leaf.and_then(|leaf| leaf.slot_mut(&field.path)).map(|(settings, _)| &*settings);
-            if let Some(dense) = &widened.unwrap_or(known).dense {
+            if let Some(dense) = &widened.unwrap_or(settings_before).dense {
                 for chunk in &field.chunks {
                     if let Some(vector) = chunk.vector.dense()
                         && let Some(problem) = magnitude_problem(dense, vector)
@@ -438,12 +437,12 @@ pub(super) fn leaf_mut<'m>(object: &'m mut ObjectNode, path: &str) -> Option<&'m
     }
 }
 
-fn copied_to(object: &ObjectNode, prefix: &str, target: &str, found: &mut Vec<String>) {
+fn copied_to(object: &ObjectNode, prefix: &str, target: &str, sources: &mut Vec<String>) {
     for (name, node) in &object.properties {
         let path = super::join(prefix, name);
         match node {
-            Node::Object(inner) => copied_to(inner, &path, target, found),
-            Node::Leaf(leaf) if leaf.options.copy_to.iter().any(|to| to == target) => found.push(path),
+            Node::Object(inner) => copied_to(inner, &path, target, sources),
+            Node::Leaf(leaf) if leaf.options.copy_to.iter().any(|to| to == target) => sources.push(path),
             Node::Leaf(_) => {}
         }
     }

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::error::{Cause, ILLEGAL_ARGUMENT, MappingError, NUMBER_FORMAT};
-use super::values::{java_string, json_token};
+use super::java::{java_string, json_token};
 
 const X_CONTENT: &str = "x_content_parse_exception";
 const PRUNE: &str = "prune";

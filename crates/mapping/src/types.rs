@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sparrow_types::PackedTokens;
 
+use super::date::DateFormat;
 use super::dense::DenseVector;
 use super::semantic::SemanticText;
 use crate::passages::Passage;
@@ -237,31 +238,6 @@ impl FieldType {
 pub fn feature_value(value: f32, positive_score_impact: bool) -> f32 {
     let feature = if positive_score_impact { value } else { 1.0 / value };
     f32::from_bits(feature.to_bits() >> 15 << 15)
-}
-
-/// One alternative of a date format.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DateFormat {
-    /// ISO 8601 with optional time, strict digit counts (`strict_date_optional_time`).
-    StrictDateOptionalTime,
-    /// Milliseconds since the epoch.
-    EpochMillis,
-    /// Seconds since the epoch.
-    EpochSecond,
-    /// A pattern of date letters such as `yyyy/MM/dd HH:mm:ss`.
-    Pattern(String),
-}
-
-impl DateFormat {
-    /// The format's name in mappings.
-    pub fn name(&self) -> &str {
-        match self {
-            DateFormat::StrictDateOptionalTime => "strict_date_optional_time",
-            DateFormat::EpochMillis => "epoch_millis",
-            DateFormat::EpochSecond => "epoch_second",
-            DateFormat::Pattern(pattern) => pattern,
-        }
-    }
 }
 
 /// A number, boolean or date as it is indexed in `_num`.

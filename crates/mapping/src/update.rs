@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::error::MappingError;
+use super::java::java_string;
 use super::types::FieldType;
-use super::values::java_string;
 use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse, semantic};
 
 /// Parameters that an update may change.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::date;
 use super::error::{Cause, ILLEGAL_ARGUMENT, NUMBER_FORMAT};
+use super::java::{java_double, java_float, java_string, token_name};
 use super::types::{FieldType, NumberValue, feature_value};
 
 /// Smallest positive normal `f32`, the least weight a feature may have.
@@ -16,55 +17,6 @@ pub fn normalize_float(field_type: &FieldType, value: f64) -> f64 {
         FieldType::HalfFloat => half::f16::from_f64(value).to_f64(),
         FieldType::ScaledFloat { factor } => (value * factor).round() / factor,
         _ => value,
-    }
-}
-
-/// A JSON value as Java prints the equivalent collection: `{a=1, b=[x, y]}`.
-pub fn java_string(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() => java_double(float),
-            _ => number.to_string(),
-        },
-        Value::String(text) => text.clone(),
-        Value::Array(values) => {
-            let inner: Vec<String> = values.iter().map(java_string).collect();
-            format!("[{}]", inner.join(", "))
-        }
-        Value::Object(map) => {
-            let inner: Vec<String> =
-                map.iter().map(|(key, value)| format!("{key}={}", java_string(value))).collect();
-            format!("{{{}}}", inner.join(", "))
-        }
-    }
-}
-
-/// `Double.toString`: plain between 1e-3 and 1e7, otherwise with an exponent; always a fraction.
-pub fn java_double(value: f64) -> String {
-    java_decimal(value, format!("{value:?}"), format!("{value:e}"))
-}
-
-/// `Float.toString`.
-pub(crate) fn java_float(value: f32) -> String {
-    java_decimal(f64::from(value), format!("{value:?}"), format!("{value:e}"))
-}
-
-fn java_decimal(value: f64, plain: String, scientific: String) -> String {
-    if value.is_nan() {
-        return "NaN".to_owned();
-    }
-    if value.is_infinite() {
-        return if value > 0.0 { "Infinity".to_owned() } else { "-Infinity".to_owned() };
-    }
-    if value == 0.0 || (1e-3..1e7).contains(&value.abs()) {
-        return plain;
-    }
-    match scientific.split_once('e') {
-        Some((digits, exponent)) if digits.contains('.') => format!("{digits}E{exponent}"),
-        Some((digits, exponent)) => format!("{digits}.0E{exponent}"),
-        None => scientific,
     }
 }
 
@@ -244,20 +196,6 @@ pub(super) fn parse_double(text: &str) -> Option<f64> {
     }
 }
 
-/// Name of a JSON token in Elasticsearch's messages.
-pub(super) fn token_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "VALUE_NULL",
-        Value::Bool(true) => "VALUE_TRUE",
-        Value::Bool(false) => "VALUE_FALSE",
-        Value::Number(number) if number.is_f64() => "VALUE_NUMBER_FLOAT",
-        Value::Number(_) => "VALUE_NUMBER",
-        Value::String(_) => "VALUE_STRING",
-        Value::Array(_) => "START_ARRAY",
-        Value::Object(_) => "START_OBJECT",
-    }
-}
-
 /// A weight of a `sparse_vector` or `rank_features` field: `None` for null.
 pub(super) fn weight(path: &str, feature: &str, value: &Value) -> Result<Option<f32>, Vec<Cause>> {
     let Some(weight) = single(value, || format!("unexpected token {}", token_name(value)))? else {
@@ -320,18 +258,6 @@ fn check_feature(path: &str, feature: &str, weight: f32) -> Result<(), Vec<Cause
         )));
     }
     Ok(())
-}
-
-/// Name of the token that starts a value, as Elasticsearch's parsers write it.
-pub fn json_token(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "VALUE_NULL",
-        Value::Bool(_) => "VALUE_BOOLEAN",
-        Value::Number(_) => "VALUE_NUMBER",
-        Value::String(_) => "VALUE_STRING",
-        Value::Array(_) => "START_ARRAY",
-        Value::Object(_) => "START_OBJECT",
-    }
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ pub fn get_trained_models(
     }
     let tags: Vec<&str> =
         params.get("tags").unwrap_or_default().split(',').filter(|tag| !tag.is_empty()).collect();
-    models.retain(|model| tags.iter().all(|tag| model.config.tags.iter().any(|own| own == tag)));
+    models.retain(|model| tags.iter().all(|tag| model.config.tags.iter().any(|other| other == tag)));
     let count = models.len();
     let registry = &service.models.registry;
     let configs: Vec<Value> = page(request, models)?

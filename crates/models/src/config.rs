@@ -67,7 +67,7 @@ pub struct ModelConfig {
 
 /// A body, and what only the request needs of it.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct ParsedConfig {
     pub config: ModelConfig,
     /// A model directory under the configured folder.
     pub directory: Option<String>,
@@ -119,7 +119,7 @@ pub(super) fn is_built_in_form(body: &Map<String, Value>) -> bool {
 ///
 /// # Errors
 /// Status 400 that names what is wrong, missing, or not done here.
-pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<Given, EngineError> {
+pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<ParsedConfig, EngineError> {
     let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
     for name in ["definition", "compressed_definition"] {
         if body.contains_key(name) {
@@ -129,8 +129,9 @@ pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<Given, 
             ));
         }
     }
-    let known = |name: &String| FIELDS.contains(&name.as_str()) || name == "model_id" || name == "location";
-    if let Some(unknown) = body.keys().find(|name| !known(name)) {
+    let is_field =
+        |name: &String| FIELDS.contains(&name.as_str()) || name == "model_id" || name == "location";
+    if let Some(unknown) = body.keys().find(|name| !is_field(name)) {
         return Err(parser_error(format!("[trained_model_config] unknown field [{unknown}]")));
     }
     if let Some(id) = body.get("model_id").filter(|id| id.as_str() != Some(model_id)) {
@@ -175,7 +176,7 @@ pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<Given, 
             return Err(EngineError::invalid("[inference_config] must not be null"));
         }
     };
-    Ok(Given { config, directory })
+    Ok(ParsedConfig { config, directory })
 }
 
 /// `{"text_expansion": {…}}`, or one of another task, with the defaults filled in.

@@ -187,8 +187,8 @@ impl Deployments {
     /// The deployment of this id, or one of the model of this id or alias.
     pub fn find(&self, id: &str, registry: &Registry) -> Option<Arc<Running>> {
         let running = self.running.read();
-        if let Some(found) = running.get(id) {
-            return Some(Arc::clone(found));
+        if let Some(deployment) = running.get(id) {
+            return Some(Arc::clone(deployment));
         }
         let model = registry.find(id)?;
         running.values().find(|running| running.model.id == model.id).cloned()

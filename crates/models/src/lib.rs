@@ -30,7 +30,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use sparrow_encoder::{
-    Attribution, BegunQueries, Calibration, DeploymentStats, Encoded, ModelKind, Priority, Timings,
+    Attribution, Calibration, DeploymentStats, Encoded, LoneText, ModelKind, PendingQueries, Priority,
+    QueryOptions, Timings,
 };
 pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
 use sparrow_query::VectorKind;
@@ -131,8 +132,8 @@ impl Models {
         models.deployments.restart(&models.registry, &models.options)?;
         // Those that a crash kept from getting their deployment.
         for endpoint in models.endpoints.all() {
-            let own = !endpoint.preconfigured && endpoint.owns_deployment();
-            if own
+            let owns_deployment = !endpoint.preconfigured && endpoint.owns_deployment();
+            if owns_deployment
                 && models.deployments.get(&endpoint.inference_id).is_none()
                 && let Err(error) = models.start_endpoint(&endpoint)
             {
@@ -456,7 +457,7 @@ impl TextEncoder for Models {
         let failed = |at: usize| move |error| ModelError::from_encoder(queries[at].0, error);
         waiting(|| {
             let mut results = Vec::with_capacity(queries.len());
-            let mut begun: VecDeque<BegunQueries<'_>> = VecDeque::new();
+            let mut begun: VecDeque<PendingQueries<'_>> = VecDeque::new();
             for (at, ((_, texts), of_list)) in queries.iter().zip(&running).enumerate() {
                 // Names of one deployment wait for each other: their texts would take each other's places in its queue, and those that
                 // are the same would not be found in its cache.
@@ -469,9 +470,11 @@ impl TextEncoder for Models {
                     prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
                 let texts = prefixed.as_deref().unwrap_or(texts);
                 // With a single core, a worker would only take it from this thread.
-                let here = at + 1 == queries.len() || self.cores() == 1;
+                let by_caller = at + 1 == queries.len() || self.cores() == 1;
+                let lone_text = if by_caller { LoneText::ByCaller } else { LoneText::ByWorker };
+                let options = QueryOptions { cancel, timed, lone_text };
                 let deployment = &of_list.deployment;
-                begun.push_back(deployment.begin_queries(texts, cancel, timed, here).map_err(failed(at))?);
+                begun.push_back(deployment.begin_queries(texts, options).map_err(failed(at))?);
             }
             for last in begun {
                 results.push(last.finish().map_err(failed(results.len()))?);

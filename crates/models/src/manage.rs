@@ -64,10 +64,10 @@ pub fn put_trained_model(
     }
     if let Some(name) = &given.directory {
         let directory = under_folder(models.options.folder.as_deref(), name)?;
-        let found = sparrow_encoder::Model::inspect(&directory).map_err(|error| {
+        let inspected = sparrow_encoder::Model::inspect(&directory).map_err(|error| {
             EngineError::illegal_argument(format!("the model directory [{name}] cannot be used: {error}"))
         })?;
-        let made = config::task_of(found.kind);
+        let made = config::task_of(inspected.kind);
         if let Some((task, _)) = given.config.task().filter(|(task, _)| *task != made) {
             return Err(EngineError::illegal_argument(format!(
                 "the model directory [{name}] holds a model for [{made}], not for [{task}]"

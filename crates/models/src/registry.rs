@@ -74,23 +74,23 @@ impl RegisteredModel {
     /// The model of a directory that is there at the start.
     fn new(directory: &Path, packed: &PackedFolder) -> Self {
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("model").to_owned();
-        let known = EMBEDDED.iter().find(|(folder, _, _)| *folder == name);
+        let embedded = EMBEDDED.iter().find(|(folder, _, _)| *folder == name);
         let created_ms = sparrow_files::metadata(directory)
             .and_then(|metadata| metadata.modified())
             .ok()
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
             .and_then(|duration| u64::try_from(duration.as_millis()).ok())
             .unwrap_or_default();
-        let origin = if known.is_some() { Origin::Embedded } else { Origin::Directory };
+        let origin = if embedded.is_some() { Origin::Embedded } else { Origin::Directory };
         let model = Self::of(
-            known.map_or(name, |(_, id, _)| (*id).to_owned()),
+            embedded.map_or(name, |(_, id, _)| (*id).to_owned()),
             origin,
             directory.to_path_buf(),
             packed,
             ModelConfig::plain(),
             created_ms,
         );
-        Self { aliases: known.map_or(&[], |(_, _, aliases)| aliases), ..model }
+        Self { aliases: embedded.map_or(&[], |(_, _, aliases)| aliases), ..model }
     }
 
     /// The model of a directory, whatever is in it.
@@ -211,7 +211,7 @@ impl RegisteredModel {
 
 /// What there is.
 #[derive(Debug, Default, Clone)]
-struct Known {
+struct RegisteredModels {
     /// In the order of their ids.
     models: Vec<Arc<RegisteredModel>>,
     /// Names that requests gave, with the ids that they stand for.
@@ -223,7 +223,7 @@ struct Known {
 /// All models.
 #[derive(Debug, Default)]
 pub struct Registry {
-    known: RwLock<Known>,
+    registered: RwLock<RegisteredModels>,
 }
 
 impl Registry {
@@ -232,87 +232,87 @@ impl Registry {
         let mut models: Vec<Arc<RegisteredModel>> = Vec::with_capacity(directories.len());
         for directory in directories {
             let model = RegisteredModel::new(directory, packed);
-            if models.iter().any(|known| known.id == model.id) {
+            if models.iter().any(|other| other.id == model.id) {
                 tracing::warn!(id = model.id, directory = %directory.display(), "a model of this id exists already");
                 continue;
             }
             models.push(Arc::new(model));
         }
         models.sort_by(|a, b| a.id.cmp(&b.id));
-        Self { known: RwLock::new(Known { models, ..Known::default() }) }
+        Self { registered: RwLock::new(RegisteredModels { models, ..RegisteredModels::default() }) }
     }
 
     /// The model of an id or alias.
     pub fn find(&self, id: &str) -> Option<Arc<RegisteredModel>> {
-        self.known.read().find(id).cloned()
+        self.registered.read().find(id).cloned()
     }
 
     /// The id of a model that a request deleted and whose files are still there.
     pub fn hidden(&self, id: &str) -> Option<String> {
-        let known = self.known.read();
-        let model = known.models.iter().find(|model| model.id == id || model.aliases.contains(&id))?;
-        known.hidden.contains(&model.id).then(|| model.id.clone())
+        let registered = self.registered.read();
+        let model = registered.models.iter().find(|model| model.id == id || model.aliases.contains(&id))?;
+        registered.hidden.contains(&model.id).then(|| model.id.clone())
     }
 
     /// Adds a model, or takes it in place of that of the same id.
     pub fn put(&self, model: Arc<RegisteredModel>) {
-        let mut known = self.known.write();
-        known.hidden.remove(&model.id);
-        known.models.retain(|other| other.id != model.id);
-        known.models.push(model);
-        known.models.sort_by(|a, b| a.id.cmp(&b.id));
+        let mut registered = self.registered.write();
+        registered.hidden.remove(&model.id);
+        registered.models.retain(|other| other.id != model.id);
+        registered.models.push(model);
+        registered.models.sort_by(|a, b| a.id.cmp(&b.id));
     }
 
     /// Forgets a model that a request had made.
     pub fn remove(&self, id: &str) {
-        self.known.write().models.retain(|model| model.id != id);
+        self.registered.write().models.retain(|model| model.id != id);
     }
 
     /// Says which models are hidden, and which aliases there are.
     pub fn name(&self, hidden: BTreeSet<String>, aliases: BTreeMap<String, String>) {
-        let mut known = self.known.write();
-        known.hidden = hidden;
-        known.aliases = aliases;
+        let mut registered = self.registered.write();
+        registered.hidden = hidden;
+        registered.aliases = aliases;
     }
 
     /// The aliases that requests gave to a model.
     pub fn given_aliases(&self, id: &str) -> Vec<String> {
-        let known = self.known.read();
-        known.aliases.iter().filter(|(_, model)| *model == id).map(|(alias, _)| alias.clone()).collect()
+        let registered = self.registered.read();
+        registered.aliases.iter().filter(|(_, model)| *model == id).map(|(alias, _)| alias.clone()).collect()
     }
 
     /// The models that an expression names: ids, aliases and patterns with `*`, separated by commas; `_all` or
     /// nothing for all. A pattern may match none; a plain name that is not there comes back as the error.
     pub fn matching(&self, expression: &str) -> Result<Vec<Arc<RegisteredModel>>, String> {
-        let known = self.known.read();
-        let visible = || known.models.iter().filter(|model| !known.hidden.contains(&model.id));
+        let registered = self.registered.read();
+        let visible = || registered.models.iter().filter(|model| !registered.hidden.contains(&model.id));
         if expression.is_empty() || expression == "_all" {
             return Ok(visible().cloned().collect());
         }
-        let mut found: Vec<Arc<RegisteredModel>> = Vec::new();
+        let mut matching: Vec<Arc<RegisteredModel>> = Vec::new();
         for part in expression.split(',').filter(|part| !part.is_empty()) {
             let matches: Vec<_> = if part.contains('*') {
                 visible().filter(|model| sparrow_wire::glob::matches(part, &model.id)).cloned().collect()
             } else {
-                vec![Arc::clone(known.find(part).ok_or_else(|| part.to_owned())?)]
+                vec![Arc::clone(registered.find(part).ok_or_else(|| part.to_owned())?)]
             };
             for model in matches {
-                if !found.iter().any(|known| known.id == model.id) {
-                    found.push(model);
+                if !matching.iter().any(|other| other.id == model.id) {
+                    matching.push(model);
                 }
             }
         }
-        found.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(found)
+        matching.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(matching)
     }
 
     /// The id of a model whose vectors have this fingerprint.
     pub fn of_fingerprint(&self, fingerprint: &str) -> Option<String> {
-        let known = self.known.read();
+        let registered = self.registered.read();
         let of_it = |model: &&Arc<RegisteredModel>| {
             model.info.as_ref().is_ok_and(|info| info.fingerprint == fingerprint)
         };
-        known.models.iter().find(of_it).map(|model| model.id.clone())
+        registered.models.iter().find(of_it).map(|model| model.id.clone())
     }
 
     /// The embedded model that is deployed at the first start.
@@ -321,7 +321,7 @@ impl Registry {
     }
 }
 
-impl Known {
+impl RegisteredModels {
     fn find(&self, id: &str) -> Option<&Arc<RegisteredModel>> {
         let model = self
             .models

@@ -28,12 +28,12 @@ const START_FIELDS: [&str; 8] = [
 const ADAPTIVE: &str = "adaptive_allocations";
 
 /// The body of a request before its parameters: the body wins.
-struct Asked<'a> {
+struct StartRequest<'a> {
     body: Map<String, Value>,
     params: Params<'a>,
 }
 
-impl Asked<'_> {
+impl StartRequest<'_> {
     /// A text, or a number as text.
     fn text(&self, name: &str) -> Result<Option<String>, EngineError> {
         match self.body.get(name) {
@@ -85,7 +85,7 @@ pub fn start_deployment(
 ) -> Result<Reply, EngineError> {
     let models = &service.models;
     let model = existing(service, request.part("model"))?;
-    let asked = Asked { body: optional_object(body)?, params: request.params() };
+    let asked = StartRequest { body: optional_object(body)?, params: request.params() };
     if let Some(unknown) =
         asked.body.keys().find(|name| *name != ADAPTIVE && !START_FIELDS.contains(&name.as_str()))
     {
@@ -201,7 +201,7 @@ pub fn update_deployment(
 ) -> Result<Reply, EngineError> {
     let id = request.part("model");
     let models = &service.models;
-    let asked = Asked { body: optional_object(body)?, params: request.params() };
+    let asked = StartRequest { body: optional_object(body)?, params: request.params() };
     if let Some(unknown) =
         asked.body.keys().find(|name| !["number_of_allocations", ADAPTIVE].contains(&name.as_str()))
     {

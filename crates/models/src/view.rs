@@ -1,5 +1,6 @@
 //! Models and deployments as the API shows them.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{DeploymentStats, ModelInfo, ModelKind};
 
@@ -42,7 +43,7 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
             config.insert("fully_defined".into(), true.into());
             metadata.insert("fingerprint".into(), info.fingerprint.clone().into());
             metadata.insert("vocabulary_size".into(), info.vocabulary_size.into());
-            metadata.insert("recognised".into(), recognised(info));
+            metadata.insert("recognised".into(), json!(RecognisedView::of(info)));
         }
         Err(error) => {
             if let Some(inference) = &said.inference_config {
@@ -76,34 +77,62 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
     Value::Object(config)
 }
 
-/// The member `metadata.recognised` of a model's configuration: the facts found in its directory, as JSON.
-fn recognised(info: &ModelInfo) -> Value {
-    let found = &info.recognised;
-    let mut shown = Map::new();
-    shown.insert("weights".into(), found.weights.into());
-    if let Some((architecture, [layers, width, heads])) = &found.architecture {
-        shown.insert("architecture".into(), architecture.clone().into());
-        shown.insert("layers".into(), (*layers).into());
-        shown.insert("width".into(), (*width).into());
-        shown.insert("heads".into(), (*heads).into());
-    }
-    shown.insert("pooling".into(), found.pooling.into());
-    if let Some(dims) = info.dims {
-        shown.insert("dimensions".into(), dims.into());
-        shown.insert("normalized".into(), found.normalized.into());
-    }
-    if found.int8 {
-        shown.insert("arithmetic".into(), "int8".into());
-    }
-    shown.insert("max_tokens".into(), info.max_tokens.into());
-    for (name, prompt) in
-        [("query_prompt", &info.prefixes.search), ("document_prompt", &info.prefixes.ingest)]
-    {
-        if let Some(prompt) = prompt {
-            shown.insert(name.into(), prompt.clone().into());
+/// The member `metadata.recognised` of a model's configuration: the facts found in its directory, in the order of its members.
+#[derive(Serialize)]
+struct RecognisedView<'m> {
+    weights: &'m str,
+    #[serde(flatten)]
+    shape: Option<ShapeView<'m>>,
+    pooling: &'m str,
+    #[serde(flatten)]
+    vectors: Option<VectorsView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arithmetic: Option<&'static str>,
+    max_tokens: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_prompt: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document_prompt: Option<&'m str>,
+}
+
+/// The architecture of a checkpoint.
+#[derive(Serialize)]
+struct ShapeView<'m> {
+    architecture: &'m str,
+    layers: usize,
+    width: usize,
+    heads: usize,
+}
+
+/// The vectors of a dense model.
+#[derive(Serialize)]
+struct VectorsView {
+    dimensions: usize,
+    normalized: bool,
+}
+
+impl<'m> RecognisedView<'m> {
+    fn of(info: &'m ModelInfo) -> Self {
+        let recognised = &info.recognised;
+        let shape = recognised.architecture.as_ref();
+        Self {
+            weights: recognised.weights,
+            shape: shape.map(|(architecture, [layers, width, heads])| ShapeView {
+                architecture,
+                layers: *layers,
+                width: *width,
+                heads: *heads,
+            }),
+            pooling: recognised.pooling,
+            vectors: info
+                .dims
+                .map(|dimensions| VectorsView { dimensions, normalized: recognised.normalized }),
+            arithmetic: recognised.int8.then_some("int8"),
+            max_tokens: info.max_tokens,
+            query_prompt: info.prefixes.search.as_deref(),
+            document_prompt: info.prefixes.ingest.as_deref(),
         }
     }
-    Value::Object(shown)
 }
 
 /// What was said about the task, or what the model directory says.
@@ -176,28 +205,23 @@ pub(super) fn stats(
     node: &str,
 ) -> Value {
     let bytes = model.info().map(|info| info.size_bytes).unwrap_or_default();
-    let mut shown = Map::new();
-    shown.insert("model_id".into(), model.id.clone().into());
-    shown.insert(
-        "model_size_stats".into(),
-        json!({"model_size_bytes": bytes, "required_native_memory_bytes": bytes}),
-    );
-    shown.insert("pipeline_count".into(), pipelines.into());
+    let mut shown = json!({
+        "model_id": model.id,
+        "model_size_stats": {"model_size_bytes": bytes, "required_native_memory_bytes": bytes},
+        "pipeline_count": pipelines,
+    });
     if let Some(running) = running {
         let figures = running.deployment.stats();
-        shown.insert(
-            "inference_stats".into(),
-            json!({
-                "failure_count": figures.error_count,
-                "inference_count": figures.inference_count,
-                "cache_miss_count": figures.inference_count.saturating_sub(figures.cache_hit_count),
-                "missing_all_fields_count": 0,
-                "timestamp": super::deployments::now_ms(),
-            }),
-        );
-        shown.insert("deployment_stats".into(), deployment_stats(running, &figures, node));
+        shown["inference_stats"] = json!({
+            "failure_count": figures.error_count,
+            "inference_count": figures.inference_count,
+            "cache_miss_count": figures.inference_count.saturating_sub(figures.cache_hit_count),
+            "missing_all_fields_count": 0,
+            "timestamp": super::deployments::now_ms(),
+        });
+        shown["deployment_stats"] = deployment_stats(running, &figures, node);
     }
-    Value::Object(shown)
+    shown
 }
 
 fn deployment_stats(running: &Running, figures: &DeploymentStats, node: &str) -> Value {
@@ -228,8 +252,8 @@ fn deployment_stats(running: &Running, figures: &DeploymentStats, node: &str) ->
         "timeout_count": figures.timeout_count,
         "truncated_count": figures.truncated_texts,
     });
-    if let (Some(last), Value::Object(entry)) = (figures.last_access_ms, &mut entry) {
-        entry.insert("last_access".into(), last.into());
+    if let Some(last) = figures.last_access_ms {
+        entry["last_access"] = last.into();
     }
     let mut shown = json!({
         "deployment_id": settings.deployment_id,

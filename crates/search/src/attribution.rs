@@ -14,11 +14,11 @@ use sparrow_index::DocAddress;
 use sparrow_index::query::Explanation;
 use sparrow_mapping::FieldType;
 
-use super::execute::Target;
-use crate::service::SearchService;
+use super::target::Target;
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::Right;
 use sparrow_indices::IndexHandle;
+use sparrow_indices::Node;
 use sparrow_indices::texts::texts_at;
 
 /// Text fields that are tried where no pipeline says which one was encoded.
@@ -40,7 +40,7 @@ pub struct Traced {
 
 /// Traces the tokens of one document.
 pub struct Attributor<'a> {
-    service: &'a SearchService,
+    node: &'a Node,
     /// The index as it is now, unless it was deleted since.
     handle: Option<Arc<IndexHandle>>,
     target: &'a Target,
@@ -50,9 +50,9 @@ pub struct Attributor<'a> {
 }
 
 impl<'a> Attributor<'a> {
-    pub fn new(service: &'a SearchService, target: &'a Target, addr: DocAddress) -> Self {
-        let handle = service.indices.get(&target.shard.index, Right::unlimited()).ok();
-        Self { service, handle, target, addr, source: None, traced: FxHashMap::default() }
+    pub fn new(node: &'a Node, target: &'a Target, addr: DocAddress) -> Self {
+        let handle = node.indices.get(&target.shard.index, Right::unlimited()).ok();
+        Self { node, handle, target, addr, source: None, traced: FxHashMap::default() }
     }
 
     /// Adds to each stored weight of an explanation the word it comes from.
@@ -79,12 +79,12 @@ impl<'a> Attributor<'a> {
         stored: &[(String, f32)],
         cancel: &AtomicBool,
     ) -> Result<Option<Arc<Traced>>, EngineError> {
-        if let Some(known) = self.traced.get(field) {
-            return Ok(known.clone());
+        if let Some(traced) = self.traced.get(field) {
+            return Ok(traced.clone());
         }
-        let found = self.find(field, stored, cancel)?.map(Arc::new);
-        self.traced.insert(field.to_owned(), found.clone());
-        Ok(found)
+        let traced = self.find(field, stored, cancel)?.map(Arc::new);
+        self.traced.insert(field.to_owned(), traced.clone());
+        Ok(traced)
     }
 
     fn find(
@@ -108,7 +108,7 @@ impl<'a> Attributor<'a> {
                 return Err(EngineError::Cancelled);
             }
             // A model that is not deployed any more explains nothing, and that is no error.
-            let Some(tokens) = self.service.models.attribute(&model, text) else { continue };
+            let Some(tokens) = self.node.models.attribute(&model, text) else { continue };
             if agrees(&tokens, stored) {
                 return Ok(Some(Traced { text: text.to_owned(), input, tokens }));
             }
@@ -122,7 +122,7 @@ impl<'a> Attributor<'a> {
         let settings = handle.settings();
         let usual: Vec<&str> =
             [settings.default_pipeline(), settings.final_pipeline()].into_iter().flatten().collect();
-        let mut candidates = self.service.pipelines.inputs_of(&usual, field);
+        let mut candidates = self.node.pipelines.inputs_of(&usual, field);
         let mapping = self.target.snapshot.mapping();
         let mut texts: Vec<&str> = mapping
             .leaf_fields()
@@ -130,7 +130,7 @@ impl<'a> Attributor<'a> {
             .map(|(path, _)| path)
             .collect();
         texts.sort_unstable();
-        for model in self.service.models.running_with_attribution(handle.field_model(field).as_deref()) {
+        for model in self.node.models.running_with_attribution(handle.field_model(field).as_deref()) {
             for text in texts.iter().take(MAX_GUESSES) {
                 let candidate = (model.clone(), (*text).to_owned());
                 if !candidates.contains(&candidate) {
@@ -144,9 +144,10 @@ impl<'a> Attributor<'a> {
     fn annotate(&self, step: &mut Explanation) {
         if let Some((field, token)) = &step.token
             && let Some(Some(traced)) = self.traced.get(field)
-            && let Some(found) = traced.tokens.iter().find(|found| *found.token == **token)
+            && let Some(traced_token) =
+                traced.tokens.iter().find(|traced_token| *traced_token.token == **token)
         {
-            let from = match &found.word {
+            let from = match &traced_token.word {
                 Some(word) => {
                     let before = &traced.text[..word.start];
                     let word = &traced.text[word.clone()];
@@ -159,7 +160,7 @@ impl<'a> Attributor<'a> {
                 }
                 None => format!("encoded from field [{}] as a whole", traced.input),
             };
-            step.details.push(Explanation::new(found.weight, from));
+            step.details.push(Explanation::new(traced_token.weight, from));
         }
         step.details.iter_mut().for_each(|detail| self.annotate(detail));
     }
@@ -176,9 +177,8 @@ fn collect(step: &Explanation, into: &mut FxHashMap<String, Vec<(String, f32)>>)
 /// Whether a text gives the stored weights.
 fn agrees(tokens: &[Attribution], stored: &[(String, f32)]) -> bool {
     stored.iter().all(|(token, weight)| {
-        tokens
-            .iter()
-            .find(|found| *found.token == **token)
-            .is_some_and(|found| (found.weight - weight).abs() <= TOLERANCE * weight.abs().max(0.1))
+        tokens.iter().find(|attribution| *attribution.token == **token).is_some_and(|attribution| {
+            (attribution.weight - weight).abs() <= TOLERANCE * weight.abs().max(0.1)
+        })
     })
 }

@@ -319,19 +319,31 @@ impl SearchBody {
     /// All queries, wherever the request states them.
     pub fn queries(&self) -> impl Iterator<Item = &Query> {
         let fused = self.fusion.iter().flat_map(Fusion::queries);
-        let own = self.query.iter().chain(&self.sub_searches).chain(&self.post_filter);
+        let queries = self.query.iter().chain(&self.sub_searches).chain(&self.post_filter);
         let rescored = self.rescore.iter().map(|rescore| &rescore.query);
-        own.chain(self.knn.iter().map(|knn| &knn.query)).chain(fused).chain(rescored)
+        queries.chain(self.knn.iter().map(|knn| &knn.query)).chain(fused).chain(rescored)
+    }
+
+    /// The queries that a hit of the first list matches, without those that only filter or rescore.
+    pub fn matching_queries(&self) -> Vec<&Query> {
+        match &self.fusion {
+            Some(fusion) => fusion.queries(),
+            None => {
+                let queries = self.query.iter().chain(&self.sub_searches);
+                queries.chain(self.knn.iter().map(|knn| &knn.query)).collect()
+            }
+        }
     }
 
     /// All queries of the body, for changing them.
     pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
         let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
-        let own = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
+        let queries = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
         let rescored = self.rescore.iter_mut().map(|rescore| &mut rescore.query);
         let highlight = self.highlight.iter_mut().flat_map(Highlight::queries_mut);
         let aggregated = self.aggs.iter_mut().flat_map(Aggregations::queries_mut);
-        own.chain(self.knn.iter_mut().map(|knn| &mut knn.query))
+        queries
+            .chain(self.knn.iter_mut().map(|knn| &mut knn.query))
             .chain(fused)
             .chain(rescored)
             .chain(highlight)
@@ -358,12 +370,12 @@ fn beside_retriever(members: &[Member]) -> Result<(), BodyError> {
         ("rank", "rank"),
     ];
     let given = |name| members.iter().any(|member| &*member.name == name);
-    let found: Vec<&str> =
+    let forbidden: Vec<&str> =
         SECTIONS.iter().filter(|(name, _)| given(*name)).map(|(_, shown)| *shown).collect();
-    match found.is_empty() {
+    match forbidden.is_empty() {
         true => Ok(()),
         false => {
-            let message = format!("cannot specify [retriever] and [{}]", found.join(", "));
+            let message = format!("cannot specify [retriever] and [{}]", forbidden.join(", "));
             Err(BodyError::Validation { messages: vec![message] })
         }
     }

@@ -10,10 +10,10 @@ use sparrow_query::{Query, QueryKind, SemanticQuery, VectorKind};
 use super::body::SearchBody;
 use super::calibration::{Map, WORDS};
 use super::error::SearchError;
-use super::execute::Target;
 use super::fusion::Normalizer;
 use super::resolve::set_default_fields;
 use super::retriever::{Fusion, Retriever};
+use super::target::Target;
 use crate::service::SearchService;
 
 /// Notes which models the clauses with a text name, before the texts become vectors.
@@ -142,7 +142,7 @@ fn of_passages(
         };
     };
     let id = field.search_id();
-    let Some((_, vector)) = clause.vectors.iter().find(|(known, _)| known == id) else { return Ok(None) };
+    let Some((_, vector)) = clause.vectors.iter().find(|(model, _)| model == id) else { return Ok(None) };
     let wants = |kind: VectorKind| clause.part.is_none_or(|part| part == kind);
     let sparse = vector.sparse().filter(|_| wants(VectorKind::Sparse));
     let dense = vector.dense().filter(|_| wants(VectorKind::Dense));

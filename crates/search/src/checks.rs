@@ -4,9 +4,10 @@ use sparrow_index::query::TotalHits;
 
 use super::body::SearchBody;
 use super::fields::StoredFields;
-use super::retriever::{MAX_LISTS, Window};
+use super::retriever::MAX_LISTS;
 use super::sort::{Sort, SortField};
 use super::source_filter::SourceSelection;
+use super::window::Window;
 use sparrow_wire::BodyError;
 
 impl SearchBody {
@@ -47,9 +48,9 @@ impl SearchBody {
             if lists > MAX_LISTS {
                 messages.push(format!("[rank] takes at most [{MAX_LISTS}] result sets, but was [{lists}]"));
             }
-            let others = [("collapse", self.collapse.is_some()), ("suggest", self.suggest.is_some())];
-            let others = others.into_iter().filter_map(|(name, used)| used.then_some(name));
-            for name in self.unfusable().into_iter().chain(others) {
+            let unsupported = [("collapse", self.collapse.is_some()), ("suggest", self.suggest.is_some())];
+            let unsupported = unsupported.into_iter().filter_map(|(name, used)| used.then_some(name));
+            for name in self.unfusable().into_iter().chain(unsupported) {
                 messages.push(format!("[rank] cannot be used with [{name}]"));
             }
         }

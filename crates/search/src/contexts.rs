@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::body::SearchBody;
 use super::error::SearchError;
-use super::execute::Target;
+use super::target::Target;
 use super::uri::Presentation;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::rights::Holder;
@@ -86,15 +86,15 @@ impl Contexts {
     ) -> Result<String, EngineError> {
         let mut open = self.open.lock();
         let kind = kind_of(&content);
-        let (mut own, mut others) = (0, 0);
+        let (mut caller_contexts, mut other_contexts) = (0, 0);
         for context in open.contexts.values().filter(|context| kind_of(&context.content) == kind) {
             let same = owner.zip(context.owner.as_ref()).is_some_and(|(one, other)| one.is_key_of(other));
-            *(if same { &mut own } else { &mut others }) += 1;
+            *(if same { &mut caller_contexts } else { &mut other_contexts }) += 1;
         }
-        let room = most.saturating_sub(others);
+        let room = most.saturating_sub(other_contexts);
         let (is_full, most) = match owner {
             None => (room == 0, most),
-            Some(_) => (own >= room.div_ceil(2), room.div_ceil(2)),
+            Some(_) => (caller_contexts >= room.div_ceil(2), room.div_ceil(2)),
         };
         if is_full {
             let what = if kind == SCROLL { "scroll" } else { "point in time" };
@@ -147,8 +147,8 @@ impl Contexts {
     ) -> Result<Content, EngineError> {
         let number = number_of(id)?;
         let mut open = self.open.lock();
-        let found = open.contexts.get_mut(id).filter(|context| context.is_open_to(owner));
-        let context = found.ok_or(SearchError::ContextMissing { id: number })?;
+        let context = open.contexts.get_mut(id).filter(|context| context.is_open_to(owner));
+        let context = context.ok_or(SearchError::ContextMissing { id: number })?;
         if let Some(keep_alive) = keep_alive {
             context.keep_alive = keep_alive;
         }

@@ -6,8 +6,9 @@ use sparrow_index::query::TotalHits;
 use sparrow_query::Query;
 
 use crate::body::{self, SearchBody};
-use crate::execute::{Target, execute, mappings};
+use crate::execute::execute;
 use crate::service::SearchService;
+use crate::target::{Target, mappings};
 use crate::{encode, is_cancelled, resolve_indices, response, target, uri};
 
 /// `_count`.

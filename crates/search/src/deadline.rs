@@ -32,15 +32,15 @@ impl Deadline {
         let (sender, ended) = bounded::<()>(0);
         let end = Instant::now() + timeout;
         let of_caller = Arc::clone(caller.flag());
-        let (own, own_timed_out, caller) = (Arc::clone(&flag), Arc::clone(&timed_out), caller.clone());
+        let (stop, ran_out, caller) = (Arc::clone(&flag), Arc::clone(&timed_out), caller.clone());
         let watch = move || {
             loop {
                 let left = end.saturating_duration_since(Instant::now());
                 if left.is_zero() {
-                    own_timed_out.store(true, Relaxed);
+                    ran_out.store(true, Relaxed);
                 }
                 if left.is_zero() || caller.is_cancelled() {
-                    own.store(true, Relaxed);
+                    stop.store(true, Relaxed);
                     return;
                 }
                 match ended.recv_timeout(left.min(POLL)) {

@@ -10,7 +10,7 @@ use sparrow_indices::IndexHandle;
 use sparrow_query::Query;
 
 use super::body::SearchBody;
-use super::execute::{Target, mappings};
+use super::target::{Target, mappings};
 use super::{calibrate, encode, retriever, semantic};
 use crate::service::SearchService;
 

@@ -10,8 +10,8 @@ use sparrow_query::Query;
 
 use super::body::{self, read_object};
 use super::error::SearchError;
-use super::execute::{Target, mappings};
 use super::point_in_time::keep_matching;
+use super::target::{Target, mappings};
 use super::{encode, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
@@ -42,7 +42,7 @@ const METADATA: [(&str, &str, bool, bool); 14] = [
 
 /// What is asked for.
 #[derive(Default)]
-struct Asked {
+struct FieldCapsRequest {
     fields: Vec<String>,
     include_unmapped: bool,
     include_empty: bool,
@@ -88,12 +88,12 @@ pub fn field_caps(
         let names: BTreeSet<&str> = kept.iter().map(|target| target.shard.index.as_str()).collect();
         handles.retain(|handle| names.contains(handle.handle.name.as_str()));
     }
-    let mut found = ByField::new();
+    let mut by_field = ByField::new();
     for (number, handle) in handles.iter().enumerate() {
-        collect(number, &handle.handle, &asked, &mut found)?;
+        collect(number, &handle.handle, &asked, &mut by_field)?;
     }
     let names: Vec<&str> = handles.iter().map(|handle| handle.handle.name.as_str()).collect();
-    let fields: Map<String, Value> = found
+    let fields: Map<String, Value> = by_field
         .into_iter()
         .map(|(field, mut types)| {
             if asked.include_unmapped {
@@ -105,13 +105,13 @@ pub fn field_caps(
     Ok(Reply::ok(&json!({"indices": names, "fields": fields})))
 }
 
-fn read(request: &Request, bytes: &[u8]) -> Result<Asked, EngineError> {
+fn read(request: &Request, bytes: &[u8]) -> Result<FieldCapsRequest, EngineError> {
     let params = request.params();
     let list = |name: &str| -> Vec<String> {
         let text = params.get(name).unwrap_or_default();
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };
-    let mut asked = Asked {
+    let mut asked = FieldCapsRequest {
         fields: list("fields"),
         include_unmapped: params.bool("include_unmapped", false)?,
         include_empty: params.bool("include_empty_fields", true)?,
@@ -165,7 +165,7 @@ fn read(request: &Request, bytes: &[u8]) -> Result<Asked, EngineError> {
     Ok(asked)
 }
 
-impl Asked {
+impl FieldCapsRequest {
     fn wants(&self, path: &str) -> bool {
         self.fields.iter().any(|wanted| glob::matches(wanted, path))
     }
@@ -182,13 +182,13 @@ impl Asked {
 fn collect(
     index: usize,
     handle: &Arc<IndexHandle>,
-    asked: &Asked,
-    found: &mut ByField,
+    asked: &FieldCapsRequest,
+    by_field: &mut ByField,
 ) -> Result<(), EngineError> {
     let mapping = handle.mapping();
     let mut add = |path: &str, type_name: &str, capability: Capability| {
         if asked.wants_type(type_name) {
-            found
+            by_field
                 .entry(path.to_owned())
                 .or_default()
                 .entry(type_name.to_owned())
@@ -238,17 +238,17 @@ fn collect(
 }
 
 /// Objects that are asked for.
-fn parents(mapping: &Mapping, asked: &Asked) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+fn parents(mapping: &Mapping, asked: &FieldCapsRequest) -> BTreeSet<String> {
+    let mut parents = BTreeSet::new();
     for (path, _) in mapping.leaf_fields() {
         for (end, _) in path.match_indices('.') {
             let parent = &path[..end];
             if matches!(mapping.field(parent), Some(FieldType::Object { .. })) && asked.wants(parent) {
-                found.insert(parent.to_owned());
+                parents.insert(parent.to_owned());
             }
         }
     }
-    found
+    parents
 }
 
 fn is_multi_field(mapping: &Mapping, path: &str) -> bool {

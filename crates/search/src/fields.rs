@@ -91,8 +91,8 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Bo
         requests.push(request);
     }
     // What is asked for a thousand times is found once; of several formats the last counts, as they come.
-    let mut known = FxHashSet::default();
-    let keep: Vec<bool> = requests.iter().rev().map(|request| known.insert(request)).collect();
+    let mut seen = FxHashSet::default();
+    let keep: Vec<bool> = requests.iter().rev().map(|request| seen.insert(request)).collect();
     let mut keep = keep.into_iter().rev();
     let distinct: Vec<FieldRequest> =
         requests.iter().filter(|_| keep.next().unwrap_or(true)).cloned().collect();
@@ -212,9 +212,9 @@ impl FieldSource<'_> {
                 insert(&mut out, path, values);
             }
             if request.include_unmapped {
-                let mut found = Vec::new();
-                leaves(&source, "", &mut found);
-                for (path, value) in found {
+                let mut unmapped = Vec::new();
+                leaves(&source, "", &mut unmapped);
+                for (path, value) in unmapped {
                     let mapped = !matches!(mapping.field(&path), None | Some(FieldType::Object { .. }));
                     if !mapped && glob::matches(&request.pattern, &path) {
                         match out.get_mut(&path) {
@@ -369,9 +369,9 @@ fn insert(out: &mut Map<String, Value>, path: &str, values: Vec<Value>) {
 
 /// Mapped fields that a pattern names, by name.
 fn matching<'a>(mapping: &'a Mapping, wanted: &str) -> Vec<(&'a str, &'a FieldType)> {
-    let mut found: Vec<_> = mapping.leaf_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
-    found.sort_by_key(|(path, _)| *path);
-    found
+    let mut fields: Vec<_> = mapping.leaf_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
+    fields.sort_by_key(|(path, _)| *path);
+    fields
 }
 
 /// Paths and values of everything in a source that is no object.

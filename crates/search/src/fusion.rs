@@ -53,16 +53,18 @@ impl Normalizer {
         }
     }
 
+    /// All normalizers.
+    pub const ALL: [Normalizer; 5] = [
+        Normalizer::None,
+        Normalizer::MinMax,
+        Normalizer::L2Norm,
+        Normalizer::ZScore,
+        Normalizer::Calibrated,
+    ];
+
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {
-        const ALL: [Normalizer; 5] = [
-            Normalizer::None,
-            Normalizer::MinMax,
-            Normalizer::L2Norm,
-            Normalizer::ZScore,
-            Normalizer::Calibrated,
-        ];
-        ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(name))
+        Self::ALL.into_iter().find(|normalizer| normalizer.name().eq_ignore_ascii_case(name))
     }
 
     /// Scale and offset by which the scores of a list are normalized: `score * scale - offset`.

@@ -9,13 +9,14 @@ use sparrow_types::work;
 use super::body::SearchBody;
 use super::collapse::Collapse;
 use super::error::SearchError;
-use super::execute::{self, Outcome, Target};
+use super::execute::{self, Outcome};
 use super::explain;
 use super::fields::FieldSource;
 use super::highlight::Highlighter;
 use super::profile::{self, Profile};
 use super::response::{self, ShownHit};
 use super::retriever::Fusion;
+use super::target::Target;
 use super::uri::Presentation;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
@@ -42,7 +43,9 @@ pub fn read<'a>(
     let mut highlighter = match &body.highlight {
         Some(highlight) => {
             let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
-            Some(profile::timed(clock, || Highlighter::new(service, targets, body, highlight, cancel))?)
+            Some(profile::timed(clock, || {
+                Highlighter::new(service, targets, body.matching_queries(), highlight, cancel)
+            })?)
         }
         None => None,
     };
@@ -185,7 +188,7 @@ fn name(targets: &[Target], body: &SearchBody, hits: &mut [ShownHit<'_>]) -> Res
             for (place, score) in of_target.into_iter().zip(scores) {
                 let matched = &mut hits[place].matched;
                 if let Some(score) = score
-                    && !matched.iter().any(|(known, _)| known == name)
+                    && !matched.iter().any(|(other, _)| other == name)
                 {
                     matched.push((name.to_owned(), score));
                 }

@@ -31,11 +31,11 @@ fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
     let mut search = Map::new();
     let mut filter = None;
     for member in read_object(bytes)?.as_object().unwrap_or_default() {
-        let unknown = |parser, name: &str, known: &[&'static str], at| {
+        let unknown = |parser, name: &str, names: &[&'static str], at| {
             SearchError::Body(sparrow_wire::BodyError::UnknownField {
                 parser,
                 field: name.to_owned(),
-                suggestions: suggestions(name, known),
+                suggestions: suggestions(name, names),
                 at,
             })
         };

@@ -22,6 +22,7 @@ mod explain;
 pub mod field_caps;
 mod fields;
 mod fusion;
+mod helpers;
 mod highlight;
 mod hits;
 pub mod knn_search;
@@ -43,10 +44,13 @@ mod semantic;
 mod service;
 mod sort;
 mod source_filter;
+mod target;
 mod term_suggest;
 pub mod terms_enum;
+mod top_hits;
 mod uri;
 pub mod validate;
+mod window;
 
 #[cfg(test)]
 mod body_tests;
@@ -73,13 +77,14 @@ pub use self::count::count;
 use self::deadline::Deadline;
 use self::encoding::{ModelTimings, encode_body};
 pub use self::error::{SearchError, Shard};
-use self::execute::{Outcome, Target};
+use self::execute::Outcome;
 pub use self::explain::explain_document;
 pub use self::fields::stored_values;
 pub use self::ordered::{Order, query_of_index};
 use self::response::OpenIds;
 use self::sort::plan::Position;
 pub use self::source_filter::SourceSelection;
+use self::target::Target;
 use self::uri::Presentation;
 pub use self::uri::{query_string as query_of_params, source as source_of_params};
 pub use crate::service::SearchService;
@@ -277,7 +282,7 @@ fn answer(
     outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
         (Some(asked), Some(collected)) => {
-            Some(asked.reduce(service, collected, targets, body, shown, deadline.caller())?)
+            Some(top_hits::reduce(asked, service, collected, targets, body, shown, deadline.caller())?)
         }
         _ => None,
     };

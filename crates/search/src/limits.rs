@@ -6,8 +6,8 @@ use sparrow_indices::SearchLimits;
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
-use super::execute::Target;
 use super::retriever::{Fusion, Retriever};
+use super::target::Target;
 use sparrow_query::walk::visit;
 
 /// Most searches for the further hits of groups that one search may ask for: one for each hit of the largest window.
@@ -42,7 +42,7 @@ pub(super) trait Bounds {
 
 impl Bounds for SearchLimits {
     fn check(&self, body: &SearchBody, shard: &Shard) -> Result<(), SearchError> {
-        let over = |found: usize, limit: usize, reason: &dyn Fn() -> String| match found > limit {
+        let over = |actual: usize, limit: usize, reason: &dyn Fn() -> String| match actual > limit {
             true => Err(refused(shard, reason())),
             false => Ok(()),
         };
@@ -117,7 +117,7 @@ impl Bounds for SearchLimits {
     }
 
     fn check_query(&self, query: &Query, shard: &Shard) -> Result<(), SearchError> {
-        let mut found = Ok(());
+        let mut outcome = Ok(());
         visit(query, &mut |clause| {
             let reason = match &clause.kind {
                 QueryKind::Terms { values, .. } if values.len() > self.terms => format!(
@@ -134,11 +134,11 @@ impl Bounds for SearchLimits {
                 ),
                 _ => return,
             };
-            if found.is_ok() {
-                found = Err(refused(shard, reason));
+            if outcome.is_ok() {
+                outcome = Err(refused(shard, reason));
             }
         });
-        found
+        outcome
     }
 }
 

@@ -78,8 +78,10 @@ fn read_examples(
 
 /// The source of a document; none where there is no document, or its index keeps no sources.
 fn source(handle: &IndexHandle, id: &str) -> Result<Option<Value>, EngineError> {
-    let Some(found) = handle.get(id)?.filter(|found| !found.source.is_empty()) else { return Ok(None) };
-    serde_json::from_slice(&found.source)
+    let Some(document) = handle.get(id)?.filter(|document| !document.source.is_empty()) else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&document.source)
         .map(Some)
         .map_err(|error| EngineError::internal(format!("stored document is not JSON: {error}")))
 }
@@ -91,9 +93,9 @@ fn values(
 ) -> Result<Vec<Value>, EngineError> {
     let handle = service.indices.get(&lookup.index, right)?;
     let Some(source) = source(&handle, &lookup.id)? else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
-    values_at(&source, &lookup.path, &mut found);
-    let values: Vec<Value> = found.into_iter().filter(|value| !value.is_null()).cloned().collect();
+    let mut at_path = Vec::new();
+    values_at(&source, &lookup.path, &mut at_path);
+    let values: Vec<Value> = at_path.into_iter().filter(|value| !value.is_null()).cloned().collect();
     if values.len() > MAX_VALUES {
         return Err(SearchError::illegal(format!(
             "The number of terms [{}] of the document [{}] is over the limit of [{MAX_VALUES}]",

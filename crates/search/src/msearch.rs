@@ -8,15 +8,13 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_types::work::{self, Growing};
 
-use super::{SearchError, search};
+use super::{SearchError, helpers, search};
 use crate::service::SearchService;
 use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::origin;
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::value;
-use sparrow_wire::deprecation;
 use sparrow_wire::json::{self, Json};
 
 /// Bytes of all answers together, from which on further searches are refused.
@@ -106,25 +104,7 @@ pub fn msearch(
             *answers[place].lock() = answer;
         }
     };
-    let asker = origin::current();
-    let current = work::current();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers)
-            .map(|_| {
-                scope.spawn(|| {
-                    let _origin = origin::enter(asker.clone());
-                    let _entered = work::enter(current.clone());
-                    search_all();
-                    deprecation::take()
-                })
-            })
-            .collect();
-        search_all();
-        for other in others {
-            // A panic there is one here.
-            deprecation::add(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-    });
+    helpers::share(workers.saturating_sub(1), search_all);
     if cancel.is_cancelled() {
         return Err(EngineError::Cancelled);
     }
@@ -226,8 +206,8 @@ fn inherited(request: &Request) -> BTreeMap<String, String> {
         "typed_keys",
         "max_concurrent_shard_requests",
     ];
-    let own = |name: &&str| request.query.get(*name).map(|value| ((*name).to_owned(), value.clone()));
-    INHERITED.iter().filter_map(own).collect()
+    let parameter = |name: &&str| request.query.get(*name).map(|value| ((*name).to_owned(), value.clone()));
+    INHERITED.iter().filter_map(parameter).collect()
 }
 
 fn read_header(header: &[u8], item: &mut Item<'_>) -> Result<(), EngineError> {

@@ -9,10 +9,11 @@ use sparrow_query::Query;
 
 use super::body::SearchBody;
 use super::error::SearchError;
-use super::execute::{self, Target};
+use super::execute;
 use super::limits::Bounds;
 use super::resolve::set_default_fields;
 use super::sort::{self, Sort};
+use super::target::Target;
 use super::{SearchLimits, default_fields, shard};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;

@@ -1,7 +1,7 @@
 //! `rank`: how several result lists become one.
 
 use super::fusion::Method;
-use super::retriever::{MAX_WINDOW, Window};
+use super::window::{MAX_WINDOW, Window};
 use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;

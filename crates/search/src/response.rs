@@ -8,10 +8,11 @@ use sparrow_index::query::Explanation;
 
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
-use super::execute::{Hit, Outcome};
+use super::execute::Outcome;
 use super::explain;
 use super::fields::StoredFields;
 use super::highlight::Highlighted;
+use super::target::Hit;
 use super::uri::Presentation;
 use sparrow_wire::java_float::write_f32;
 
@@ -278,8 +279,9 @@ mod tests {
 
     use super::{OpenIds, ShownHit, write, write_count};
     use crate::body::SearchBody;
-    use crate::execute::{Hit, Outcome};
+    use crate::execute::Outcome;
     use crate::source_filter::SourceSelection;
+    use crate::target::Hit;
     use crate::uri::Presentation;
 
     const PLAIN: Presentation =

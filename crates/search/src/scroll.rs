@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What a request to a scroll says.
 #[derive(Default)]
-struct Asked {
+struct ScrollRequest {
     ids: Vec<String>,
     keep_alive: Option<Duration>,
 }
@@ -89,9 +89,9 @@ pub fn clear(
 }
 
 /// Ids in the path, the query string and the body; the body wins.
-fn read(request: &Request, bytes: &[u8], several: bool) -> Result<Asked, EngineError> {
+fn read(request: &Request, bytes: &[u8], several: bool) -> Result<ScrollRequest, EngineError> {
     let params = request.params();
-    let mut asked = Asked::default();
+    let mut asked = ScrollRequest::default();
     let listed = match request.part("scroll_id") {
         "" => params.get("scroll_id").unwrap_or_default(),
         id => id,

@@ -39,8 +39,8 @@ pub fn bind(
 ) -> Result<(), EngineError> {
     let plain = mappings.iter().all(|mapping| mapping.semantic_fields().is_empty());
     let endpoints = |field: &str| -> IndexSet<String> {
-        let found = mappings.iter().filter_map(|mapping| mapping.semantic_field(field));
-        found.map(|field| field.search_id().to_owned()).collect()
+        let fields = mappings.iter().filter_map(|mapping| mapping.semantic_field(field));
+        fields.map(|field| field.search_id().to_owned()).collect()
     };
     let mut texts: FxHashMap<String, IndexSet<String>> = FxHashMap::default();
     for query in queries.iter_mut() {
@@ -73,7 +73,7 @@ pub fn bind(
             let blank = clause.text.trim().is_empty();
             // A search may come here twice; what is encoded stays.
             for id in endpoints(&clause.field) {
-                if clause.vectors.iter().any(|(known, _)| *known == id) {
+                if clause.vectors.iter().any(|(model, _)| *model == id) {
                     continue;
                 }
                 if blank {
@@ -100,7 +100,7 @@ pub fn bind(
         for query in queries.iter_mut() {
             walk::change::<EngineError>(query, &mut |kind| {
                 if let QueryKind::Semantic(clause) = kind
-                    && !clause.vectors.iter().any(|(known, _)| *known == id)
+                    && !clause.vectors.iter().any(|(model, _)| *model == id)
                     && endpoints(&clause.field).contains(&id)
                     && let Some(vector) = texts.get_index_of(&clause.text).and_then(|at| vectors.get(at))
                 {
@@ -115,8 +115,8 @@ pub fn bind(
 
 /// The one endpoint of a field.
 fn only(endpoints: &IndexSet<String>, field: &str, missing: &str) -> Result<String, EngineError> {
-    let mut found = endpoints.iter();
-    match (found.next(), found.next()) {
+    let mut ids = endpoints.iter();
+    match (ids.next(), ids.next()) {
         (Some(id), None) => Ok(id.clone()),
         (None, _) => Err(SearchError::illegal(missing).into()),
         (Some(first), Some(second)) => Err(SearchError::illegal(format!(

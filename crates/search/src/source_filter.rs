@@ -62,7 +62,7 @@ impl SourceFilter {
         };
         let exclude = self.excludes.start();
         let start = out.len();
-        let mut walk = Walk { filter: self, source, offset: 0, out };
+        let mut walk = FilteredCopy { filter: self, source, offset: 0, out };
         walk.skip_whitespace();
         if walk.object(&include, &exclude).is_none() {
             // The stored source is not the JSON object it was checked to be; show nothing of it.
@@ -105,8 +105,8 @@ impl PathSet {
     fn add(&self, positions: &mut Vec<(u32, u32)>, pattern: u32, mut position: u32) {
         loop {
             // Those of one pattern stand together.
-            let own = positions.iter().rev().take_while(|(other, _)| *other == pattern);
-            if !own.into_iter().any(|(_, known)| *known == position) {
+            let same = positions.iter().rev().take_while(|(other, _)| *other == pattern);
+            if !same.into_iter().any(|(_, other)| *other == position) {
                 positions.push((pattern, position));
             }
             // A star may stand for nothing.
@@ -163,14 +163,14 @@ impl State {
     }
 }
 
-struct Walk<'a, 'b> {
+struct FilteredCopy<'a, 'b> {
     filter: &'a SourceFilter,
     source: &'a [u8],
     offset: usize,
     out: &'b mut Vec<u8>,
 }
 
-impl Walk<'_, '_> {
+impl FilteredCopy<'_, '_> {
     fn peek(&self) -> Option<u8> {
         self.source.get(self.offset).copied()
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use sparrow_index::query::{StringDistance, SuggestMode, SuggestedWord, TermSuggest};
 
 use super::error::SearchError;
-use super::execute::Target;
+use super::target::Target;
 use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
@@ -235,12 +235,12 @@ pub fn run(
         let mut words: Vec<SuggestedWord> = Vec::new();
         let mut mapped = targets.is_empty();
         for target in targets {
-            let found = target
+            let suggested = target
                 .snapshot
                 .suggest_terms(request, cancel)
                 .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
-            mapped |= found.is_some();
-            found.into_iter().flatten().for_each(|word| merge(&mut words, word));
+            mapped |= suggested.is_some();
+            suggested.into_iter().flatten().for_each(|word| merge(&mut words, word));
         }
         if !mapped {
             return Err(SearchError::illegal(format!("no mapping found for field [{}]", request.field)));
@@ -264,17 +264,17 @@ pub fn run(
 /// Adds what one index suggests for a word: frequencies add up.
 fn merge(words: &mut Vec<SuggestedWord>, word: SuggestedWord) {
     let same = |other: &&mut SuggestedWord| other.range == word.range && other.word == word.word;
-    let Some(known) = words.iter_mut().find(same) else {
+    let Some(merged) = words.iter_mut().find(same) else {
         words.push(word);
         return;
     };
     for option in word.options {
-        match known.options.iter_mut().find(|other| other.term == option.term) {
+        match merged.options.iter_mut().find(|other| other.term == option.term) {
             Some(other) => {
                 other.score = other.score.max(option.score);
                 other.doc_freq += option.doc_freq;
             }
-            None => known.options.push(option),
+            None => merged.options.push(option),
         }
     }
 }

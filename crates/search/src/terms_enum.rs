@@ -11,8 +11,8 @@ use sparrow_wire::BodyError;
 use super::body::{self, read_object};
 use super::deadline::Deadline;
 use super::error::SearchError;
-use super::execute::mappings;
 use super::point_in_time::keep_matching;
+use super::target::mappings;
 use super::{encode, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::answers::ShardCounts;
@@ -29,7 +29,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is asked for.
-struct Asked {
+struct TermsEnumRequest {
     field: String,
     string: String,
     size: usize,
@@ -63,7 +63,7 @@ pub fn terms_enum(
     }
     let mut terms = BTreeSet::new();
     for target in &targets {
-        let found = target.snapshot.first_keywords(
+        let keywords = target.snapshot.first_keywords(
             &asked.field,
             &asked.string,
             asked.case_insensitive,
@@ -71,10 +71,10 @@ pub fn terms_enum(
             asked.size,
             deadline.flag(),
         );
-        let is_over = match found {
+        let is_over = match keywords {
             Ok((_, false)) if !deadline.is_over() => return Err(EngineError::Cancelled),
-            Ok((found, whole)) => {
-                terms.extend(found);
+            Ok((keywords, whole)) => {
+                terms.extend(keywords);
                 !whole
             }
             Err(source) => return Err(SearchError::Query { shard: target.shard.clone(), source }.into()),
@@ -89,7 +89,7 @@ pub fn terms_enum(
     }
     let shards = ShardCounts::all(total);
     let bytes = terms.iter().map(|term| term.len() + BETWEEN).sum::<usize>() + AROUND;
-    Reply::written(&Found { shards, terms, complete }, bytes)
+    Reply::written(&TermsEnumResponse { shards, terms, complete }, bytes)
 }
 
 /// Bytes of an answer that are no term: around each, and around all.
@@ -98,16 +98,16 @@ const AROUND: usize = 128;
 
 /// An answer of `_terms_enum`, in the order of its members.
 #[derive(serde::Serialize)]
-struct Found {
+struct TermsEnumResponse {
     #[serde(rename = "_shards")]
     shards: ShardCounts,
     terms: BTreeSet<String>,
     complete: bool,
 }
 
-fn read(bytes: &[u8]) -> Result<Asked, EngineError> {
+fn read(bytes: &[u8]) -> Result<TermsEnumRequest, EngineError> {
     let mut field = None;
-    let mut asked = Asked {
+    let mut asked = TermsEnumRequest {
         field: String::new(),
         string: String::new(),
         size: DEFAULT_SIZE,
@@ -148,7 +148,7 @@ fn read(bytes: &[u8]) -> Result<Asked, EngineError> {
     let Some(field) = field.filter(|field| !field.is_empty()) else {
         return Err(EngineError::invalid("field cannot be null"));
     };
-    Ok(Asked { field, ..asked })
+    Ok(TermsEnumRequest { field, ..asked })
 }
 
 fn size(size: i32) -> Result<usize, BodyError> {

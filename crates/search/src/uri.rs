@@ -116,7 +116,7 @@ fn check_execution(params: Params<'_>) -> Result<(), EngineError> {
     match params.get("preference") {
         Some(preference)
             if preference.starts_with('_')
-                && !PREFERENCES.iter().any(|known| preference.starts_with(known)) =>
+                && !PREFERENCES.iter().any(|prefix| preference.starts_with(prefix)) =>
         {
             Err(EngineError::illegal_argument(format!("no Preference for [{preference}]")))
         }

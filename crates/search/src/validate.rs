@@ -9,8 +9,8 @@ use sparrow_query::Query;
 
 use super::body::{self, read_object};
 use super::error::SearchError;
-use super::execute::{Target, mappings};
 use super::resolve::set_default_fields;
+use super::target::{Target, mappings};
 use super::{encode, profile, resolve_indices, target, uri};
 use crate::service::SearchService;
 use sparrow_call::NODE_ROLES;
@@ -163,11 +163,11 @@ pub fn search_shards(
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let options = ResolveOptions::from_params(&request.params())?;
-    let found = service.indices.resolve_filtered(request.part("index"), &options, request.right())?;
+    let resolved = service.indices.resolve_filtered(request.part("index"), &options, request.right())?;
     let node = service.node.id();
     let mut indices = Map::new();
     let mut shards = Vec::new();
-    for Resolved { handle, filter, aliases } in found {
+    for Resolved { handle, filter, aliases } in resolved {
         indices.insert(handle.name.clone(), json!(SearchedIndex { aliases, filter }));
         shards.push([handle.primary_shard(node)]);
     }

@@ -339,7 +339,7 @@ impl LazyDirectory {
     }
 
     /// Gives the commit point and its list of files, if it was written.
-    fn sync(&self, taken: &Taken) -> io::Result<Option<(Manifest, Vec<u8>)>> {
+    fn sync(&self, taken: &FlushedState) -> io::Result<Option<(Manifest, Vec<u8>)>> {
         for path in taken.unsynced.difference(&taken.deleted) {
             fs::sync_data(self.shared.root.join(path))?;
         }
@@ -399,7 +399,7 @@ impl LazyDirectory {
 }
 
 /// What a flush takes with it, all of one moment.
-struct Taken {
+struct FlushedState {
     unsynced: HashSet<PathBuf>,
     deleted: HashSet<PathBuf>,
     /// The meta files, if they changed since the last flush.
@@ -429,14 +429,14 @@ impl State {
         self.sums = sums;
     }
 
-    fn take(&mut self) -> Taken {
+    fn take(&mut self) -> FlushedState {
         let changed = std::mem::take(&mut self.changed);
         let content = |name: &str| {
             let name = Path::new(name);
             changed.contains(name).then(|| self.meta_files.get(name).cloned()).flatten()
         };
         let (managed, meta) = (content(MANAGED), content(META));
-        Taken {
+        FlushedState {
             sums: meta.as_ref().map(|_| self.sums.clone()).unwrap_or_default(),
             managed,
             meta,

@@ -59,13 +59,13 @@ impl Manifest {
             let sums = sums.iter().map(|sum| Value::from(vec![sum.bytes, u64::from(sum.crc32)]));
             (name.clone(), Value::Array(sums.collect()))
         });
-        let own = Map::from_iter([
+        let list = Map::from_iter([
             ("format".to_owned(), FORMAT.into()),
             ("files".to_owned(), Value::Object(files.collect())),
         ]);
         // Whatever was there under the name has to make room: ours comes last.
         members.shift_remove(MEMBER);
-        members.insert(MEMBER.to_owned(), Value::Object(own));
+        members.insert(MEMBER.to_owned(), Value::Object(list));
         let mut bytes = serde_json::to_vec(&members)?;
         bytes.truncate(bytes.len() - 2);
         let checksum = crc32fast::hash(&bytes);
@@ -127,8 +127,8 @@ impl Meta {
     }
 }
 
-fn read_own(own: &Value) -> Result<Manifest, MetaProblem> {
-    let found = own["format"].as_u64().unwrap_or_default();
+fn read_own(member: &Value) -> Result<Manifest, MetaProblem> {
+    let found = member["format"].as_u64().unwrap_or_default();
     if found != FORMAT {
         return Err(MetaProblem::Newer { found });
     }
@@ -136,7 +136,7 @@ fn read_own(own: &Value) -> Result<Manifest, MetaProblem> {
         Some(Checksum { bytes: value[0].as_u64()?, crc32: u32::try_from(value[1].as_u64()?).ok()? })
     };
     let sums = |value: &Value| value.as_array()?.iter().map(sum).collect::<Option<Vec<Checksum>>>();
-    let files = own["files"].as_object().and_then(|files| {
+    let files = member["files"].as_object().and_then(|files| {
         files.iter().map(|(name, value)| Some((name.clone(), sums(value)?))).collect::<Option<_>>()
     });
     match files {

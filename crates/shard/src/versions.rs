@@ -30,13 +30,13 @@ type Logged = (Lsn, LiveVersion);
 
 /// The newest version of a document, and those that count if the log loses it.
 #[derive(Debug)]
-struct Held {
+struct VersionHistory {
     newest: Logged,
     /// Those before it that the log may be cut back to, oldest first: the newest durable one, where it was held, and all behind that.
     older: Vec<Logged>,
 }
 
-impl Held {
+impl VersionHistory {
     fn new(lsn: Lsn, version: LiveVersion) -> Self {
         Self { newest: (lsn, version), older: Vec::new() }
     }
@@ -74,13 +74,13 @@ struct Tombstone {
 
 /// Bytes that a document takes besides its id and sources: a place of the hash table, and one in the list of deletions or the
 /// reference count of its source.
-const ENTRY_BYTES: usize = 2 * (size_of::<(String, Held)>() + 16);
+const ENTRY_BYTES: usize = 2 * (size_of::<(String, VersionHistory)>() + 16);
 
 /// Versions since the last refresh, those that a refresh is just making visible, and recent deletions.
 #[derive(Debug, Default)]
 pub struct LiveVersions {
-    current: FxHashMap<String, Held>,
-    refreshing: FxHashMap<String, Held>,
+    current: FxHashMap<String, VersionHistory>,
+    refreshing: FxHashMap<String, VersionHistory>,
     tombstones: FxHashMap<String, Tombstone>,
     /// What lies behind this position of the log is shown to nobody; all is shown without one.
     shown_up_to: Option<Lsn>,
@@ -142,7 +142,7 @@ impl LiveVersions {
                 self.forget_older_deletions();
             }
         }
-        let new = Held::new(lsn, version);
+        let new = VersionHistory::new(lsn, version);
         match self.current.entry(id) {
             Entry::Vacant(place) => {
                 self.current_bytes += place.key().len() + ENTRY_BYTES + new.bytes();

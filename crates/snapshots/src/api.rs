@@ -84,12 +84,12 @@ pub fn delete_repository(
     let expression = request.part("repository");
     let snapshots = &service.snapshots;
     let _one = snapshots.changing.lock();
-    let found = snapshots.select(expression)?;
-    if found.is_empty() && !matches!(expression, "*" | "_all") {
+    let repositories = snapshots.select(expression)?;
+    if repositories.is_empty() && !matches!(expression, "*" | "_all") {
         return Err(errors::missing_repository(expression));
     }
     let mut next = snapshots.registered().as_ref().clone();
-    for name in found {
+    for name in repositories {
         if let Some(settings) = next.remove(&name)
             && let Ok(repository) = snapshots.open_repository(&name, settings)
             && let Some(by) = snapshots.running.use_of(&repository.path)

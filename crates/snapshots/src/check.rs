@@ -120,7 +120,7 @@ impl Check<'_> {
     /// Reads the file of a snapshot, and notes which blobs it needs.
     fn snapshot(&mut self, uuid: &str, users: &mut BTreeMap<String, Users>) {
         let (file, info, content) = self.layout.read_snapshot(uuid);
-        let own = Users { snapshots: BTreeSet::from([uuid.to_owned()]), ..Users::default() };
+        let owner = Users { snapshots: BTreeSet::from([uuid.to_owned()]), ..Users::default() };
         if let Some(info) = info {
             self.snapshots.push((info, false));
         }
@@ -128,10 +128,10 @@ impl Check<'_> {
             Ok(content) => content,
             // Deleted since it was listed.
             Err(None) => return,
-            Err(Some(reason)) => return self.found(file, reason, &own),
+            Err(Some(reason)) => return self.found(file, reason, &owner),
         };
         for reason in unusable(&content) {
-            self.found(file.clone(), reason, &own);
+            self.found(file.clone(), reason, &owner);
         }
         let indices = content.indices.iter().map(|index| (format!("index [{}]", index.name), &index.files));
         let models = content.models.iter().map(|model| (format!("model [{}]", model.id), &model.files));

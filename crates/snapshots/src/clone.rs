@@ -52,9 +52,11 @@ pub fn clone_snapshot(
         .find(|info| info.snapshot == source)
         .ok_or_else(|| errors::missing_snapshot(name, source))?;
     let mut content = repository.layout.content(&source.uuid)?;
-    let known: Vec<&str> = source.indices.keys().map(String::as_str).collect();
-    let wanted: Vec<String> =
-        names::select(&indices, &known, errors::not_in_snapshot)?.into_iter().map(str::to_owned).collect();
+    let indices_there: Vec<&str> = source.indices.keys().map(String::as_str).collect();
+    let wanted: Vec<String> = names::select(&indices, &indices_there, errors::not_in_snapshot)?
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
     content.indices.retain(|index| wanted.contains(&index.name));
     let now = now_millis();
     let mut info = Info {

@@ -33,7 +33,7 @@ use sparrow_tasks::{TaskContext, TaskSpec};
 const MOST_METADATA: usize = 1024;
 
 /// What a request wants of a snapshot.
-struct Wanted {
+struct SnapshotRequest {
     indices: String,
     options: ResolveOptions,
     include_global_state: bool,
@@ -43,7 +43,7 @@ struct Wanted {
     partial: bool,
 }
 
-impl Wanted {
+impl SnapshotRequest {
     fn parse(body: &Map<String, Value>) -> Result<Self, EngineError> {
         let mut wanted = Self {
             indices: String::new(),
@@ -118,7 +118,7 @@ pub fn create_snapshot(
     let name = concrete_name(request.part("snapshot"))?;
     names::check_snapshot(repository_name, &name)?;
     let repository = service.snapshots.repository(repository_name)?;
-    let wanted = Wanted::parse(&parse_object(body)?)?;
+    let wanted = SnapshotRequest::parse(&parse_object(body)?)?;
     if wanted.include_keys {
         features::check(request, "cluster:admin/snapshot/create")?;
     }
@@ -137,11 +137,11 @@ pub fn create_snapshot(
     let uuid = new_uuid();
     let label = format!("{name}/{uuid}");
     let (mut handles, mut failures) = (Vec::new(), BTreeMap::new());
-    let known = service.indices.names();
-    for index in known.index_names(&wanted.indices, &wanted.options, Right::unlimited())? {
-        if let Some(handle) = known.indices.get(&index) {
+    let names = service.indices.names();
+    for index in names.index_names(&wanted.indices, &wanted.options, Right::unlimited())? {
+        if let Some(handle) = names.indices.get(&index) {
             handles.push(handle.clone());
-        } else if let Some(broken) = known.broken.get(&index) {
+        } else if let Some(broken) = names.broken.get(&index) {
             failures.insert(index, broken.error().reason());
         }
     }
@@ -241,7 +241,7 @@ struct Job<'a> {
     service: &'a SnapshotService,
     repository: &'a Repository,
     guard: &'a CreationGuard,
-    wanted: &'a Wanted,
+    wanted: &'a SnapshotRequest,
     context: &'a TaskContext,
 }
 
@@ -301,10 +301,16 @@ impl Job<'_> {
             return Err(errors::name_in_use(&self.repository.name, &creation.snapshot, how));
         }
         let held = layout.begin()?;
-        let known = self.known_files(&staged)?;
+        let stored_files = self.known_files(&staged)?;
         let mut pace = Pace::new(self.repository.settings.snapshot_rate(), &stop);
-        let mut copy =
-            Copy { job: self, held: &held, known: &known, pace: &mut pace, number: 0, new: Vec::new() };
+        let mut copy = Copy {
+            job: self,
+            held: &held,
+            known: &stored_files,
+            pace: &mut pace,
+            number: 0,
+            new: Vec::new(),
+        };
         let mut content = Content { global, keys, ..Content::default() };
         let mut figures = BTreeMap::new();
         for (number, index) in staged {
@@ -378,9 +384,9 @@ impl Job<'_> {
     }
 
     /// Blobs of files that earlier snapshots took from the same folders of the same indices.
-    fn known_files(&self, staged: &[(usize, Staged)]) -> Result<Known, EngineError> {
+    fn known_files(&self, staged: &[(usize, Staged)]) -> Result<StoredFiles, EngineError> {
         let layout = &self.repository.layout;
-        let mut known = Known::new();
+        let mut stored = StoredFiles::new();
         let mut missing: Vec<&str> = staged.iter().map(|(_, index)| index.content.uuid.as_str()).collect();
         for info in layout.list()?.infos.iter().rev() {
             if missing.is_empty() {
@@ -395,14 +401,14 @@ impl Job<'_> {
                 if let Some(at) = missing.iter().position(|uuid| *uuid == index.uuid) {
                     missing.swap_remove(at);
                     let files = index.files.into_iter();
-                    known.insert(
+                    stored.insert(
                         (index.uuid, index.folder),
                         files.map(|file| (file.name.clone(), file)).collect(),
                     );
                 }
             }
         }
-        Ok(known)
+        Ok(stored)
     }
 
     /// After a crash, removes what it left; what this snapshot could use of it is used.
@@ -416,7 +422,7 @@ impl Job<'_> {
 }
 
 /// Uuid and folder of an index → its files by name.
-type Known = HashMap<(String, String), HashMap<String, FileEntry>>;
+type StoredFiles = HashMap<(String, String), HashMap<String, FileEntry>>;
 
 /// Whether the content of a file with this name can never be another one. Field norms are replaced under their name when a
 /// mapping is widened; the numbers of files of deletions come again after a rollback; meta files are written anew.
@@ -429,7 +435,7 @@ fn never_changes(name: &str) -> bool {
 struct Copy<'a, 'b> {
     job: &'a Job<'a>,
     held: &'a Exclusive,
-    known: &'a Known,
+    known: &'a StoredFiles,
     pace: &'a mut Pace<'b>,
     number: u64,
     /// Blobs that were written.
@@ -439,14 +445,14 @@ struct Copy<'a, 'b> {
 impl Copy<'_, '_> {
     fn index(&mut self, staged: Staged, folder: &Path) -> Result<(IndexContent, Figures), EngineError> {
         let Staged { mut content, files, start } = staged;
-        let known = self.known.get(&(content.uuid.clone(), content.folder.clone()));
+        let stored = self.known.get(&(content.uuid.clone(), content.folder.clone()));
         let began = now_millis();
         let mut figures = Figures { start, ..Figures::default() };
         let mut segments = std::collections::HashSet::new();
         for (name, bytes) in &files {
             let before = self.new.len();
-            let known = known.and_then(|files| files.get(name)).filter(|file| file.length == *bytes);
-            content.files.push(self.file(folder, name, known)?);
+            let stored = stored.and_then(|files| files.get(name)).filter(|file| file.length == *bytes);
+            content.files.push(self.file(folder, name, stored)?);
             figures.files += 1;
             figures.bytes += bytes;
             if self.new.len() > before {
@@ -465,14 +471,14 @@ impl Copy<'_, '_> {
         &mut self,
         folder: &Path,
         name: &str,
-        known: Option<&FileEntry>,
+        stored: Option<&FileEntry>,
     ) -> Result<FileEntry, EngineError> {
         let layout = &self.job.repository.layout;
         self.pace.check()?;
-        if let Some(known) = known.filter(|_| never_changes(name))
-            && layout.has_blob(&known.sha256, known.length)
+        if let Some(stored) = stored.filter(|_| never_changes(name))
+            && layout.has_blob(&stored.sha256, stored.length)
         {
-            return Ok(known.clone());
+            return Ok(stored.clone());
         }
         let path = folder.join(name);
         self.number += 1;

@@ -197,11 +197,11 @@ impl Layout {
     /// # Errors
     /// As [`Layout::check_places`].
     fn check_place(&self, name: &str) -> Result<(), EngineError> {
-        let Ok(found) = self.root.join(name).symlink_metadata() else { return Ok(()) };
+        let Ok(metadata) = self.root.join(name).symlink_metadata() else { return Ok(()) };
         let problem = match () {
-            () if found.is_symlink() => "is a symbolic link, which a repository may not have",
-            () if FILES.contains(&name) && !found.is_file() => "is no regular file",
-            () if FOLDERS.contains(&name) && !found.is_dir() => "is no folder",
+            () if metadata.is_symlink() => "is a symbolic link, which a repository may not have",
+            () if FILES.contains(&name) && !metadata.is_file() => "is no regular file",
+            () if FOLDERS.contains(&name) && !metadata.is_dir() => "is no folder",
             () => return Ok(()),
         };
         Err(errors::repository(&self.name, &format!("[{name}] {problem}")))

@@ -184,9 +184,9 @@ impl Snapshots {
     /// Names of the repositories of an expression.
     fn select(&self, expression: &str) -> Result<Vec<String>, EngineError> {
         let registered = self.registered();
-        let known: Vec<&str> = registered.keys().map(String::as_str).collect();
-        let found = names::select(expression, &known, errors::missing_repository)?;
-        Ok(found.into_iter().map(str::to_owned).collect())
+        let repositories: Vec<&str> = registered.keys().map(String::as_str).collect();
+        let selected = names::select(expression, &repositories, errors::missing_repository)?;
+        Ok(selected.into_iter().map(str::to_owned).collect())
     }
 
     /// Replaces the repositories, durably. Only under `changing`.

@@ -255,13 +255,13 @@ fn find(
     expression: &str,
     ignore_unavailable: bool,
 ) -> Result<Vec<ListedSnapshot>, EngineError> {
-    let mut found = Vec::new();
+    let mut listed = Vec::new();
     for name in service.snapshots.select(repositories)? {
         // Before the list, so that one that ends in between is not missed.
         let creations = service.snapshots.running.creations(Some(&name));
         let current: Vec<&str> = expression.split(',').map(str::trim).collect();
         if current == ["_current"] {
-            found.extend(creations.iter().map(|creation| ListedSnapshot::running(creation)));
+            listed.extend(creations.iter().map(|creation| ListedSnapshot::running(creation)));
             continue;
         }
         let repository = service.snapshots.repository(&name)?;
@@ -278,17 +278,17 @@ fn find(
             }
         }
         let wants_current = current.contains(&"_current");
-        let rest: Vec<&str> = current.into_iter().filter(|part| *part != "_current").collect();
-        let known: Vec<String> = all.iter().map(|it| it.info.snapshot.clone()).collect();
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let parts: Vec<&str> = current.into_iter().filter(|part| *part != "_current").collect();
+        let snapshots: Vec<String> = all.iter().map(|it| it.info.snapshot.clone()).collect();
+        let snapshots: Vec<&str> = snapshots.iter().map(String::as_str).collect();
         let mut missing = None;
-        let kept: Vec<&str> = rest
+        let kept: Vec<&str> = parts
             .iter()
             .copied()
             .filter(|part| {
                 let plain =
                     !part.contains('*') && *part != "_all" && !part.is_empty() && !part.starts_with('-');
-                let there = !plain || known.contains(part);
+                let there = !plain || snapshots.contains(part);
                 if !there && missing.is_none() {
                     missing = Some((*part).to_owned());
                 }
@@ -298,7 +298,7 @@ fn find(
         if let Some(unreadable) = listing.unreadable.first()
             && !ignore_unavailable
             && (missing.is_some()
-                || rest.iter().any(|part| part.contains('*') || matches!(*part, "" | "_all")))
+                || parts.iter().any(|part| part.contains('*') || matches!(*part, "" | "_all")))
         {
             return Err(errors::repository(&name, &format!("a snapshot cannot be read: {unreadable}")));
         }
@@ -308,14 +308,14 @@ fn find(
             _ => {}
         }
         let absent = |missing: &str| errors::missing_snapshot(&name, missing);
-        let chosen = names::select(&kept.join(","), &known, absent)?;
-        found.extend(
+        let chosen = names::select(&kept.join(","), &snapshots, absent)?;
+        listed.extend(
             all.into_iter().filter(|it| {
                 chosen.contains(&it.info.snapshot.as_str()) || (wants_current && it.in_progress)
             }),
         );
     }
-    Ok(found)
+    Ok(listed)
 }
 
 /// `GET /_snapshot/{repository}/{snapshot}`
@@ -333,17 +333,17 @@ pub fn get_snapshot(
     }
     let verbose = params.bool("verbose", true)?;
     let ignore_unavailable = params.bool("ignore_unavailable", false)?;
-    let shown = Shown {
+    let shown = SnapshotView {
         verbose,
         repository: params.bool("include_repository", true)?,
         index_names: params.bool("index_names", true)?,
         index_details: params.bool("index_details", false)?,
     };
     let page = Page::parse(&params)?;
-    let found = find(service, request.part("repository"), request.part("snapshot"), ignore_unavailable)?;
-    let (found, next, total, remaining) = page.cut(found);
+    let snapshots = find(service, request.part("repository"), request.part("snapshot"), ignore_unavailable)?;
+    let (snapshots, next, total, remaining) = page.cut(snapshots);
     let mut body = Map::new();
-    body.insert("snapshots".into(), found.iter().map(|it| shown.view(it)).collect());
+    body.insert("snapshots".into(), snapshots.iter().map(|it| shown.view(it)).collect());
     body.extend(next.map(|next| ("next".to_owned(), next.into())));
     body.insert("total".into(), total.into());
     body.insert("remaining".into(), remaining.into());
@@ -356,8 +356,8 @@ pub fn rows(
     repositories: &str,
     ignore_unavailable: bool,
 ) -> Result<Vec<SnapshotRow>, EngineError> {
-    let mut found = find(service, repositories, "_all", ignore_unavailable)?;
-    found.sort_by_key(|it| it.place(Sort::StartTime));
+    let mut snapshots = find(service, repositories, "_all", ignore_unavailable)?;
+    snapshots.sort_by_key(|it| it.place(Sort::StartTime));
     let row = |it: ListedSnapshot| SnapshotRow {
         status: it.state(),
         start: it.info.start,
@@ -367,11 +367,11 @@ pub fn rows(
         snapshot: it.info.snapshot,
         repository: it.repository,
     };
-    Ok(found.into_iter().map(row).collect())
+    Ok(snapshots.into_iter().map(row).collect())
 }
 
 /// What is shown of a snapshot.
-struct Shown {
+struct SnapshotView {
     verbose: bool,
     repository: bool,
     index_names: bool,
@@ -380,11 +380,11 @@ struct Shown {
 
 /// A snapshot as the answer to its creation shows it.
 pub(super) fn view(repository: &str, info: &Info) -> Value {
-    let all = Shown { verbose: true, repository: true, index_names: true, index_details: false };
+    let all = SnapshotView { verbose: true, repository: true, index_names: true, index_details: false };
     all.view(&ListedSnapshot::made(repository, info.clone()))
 }
 
-impl Shown {
+impl SnapshotView {
     fn view(&self, it: &ListedSnapshot) -> Value {
         let info = &it.info;
         let mut out = Map::new();

@@ -85,15 +85,15 @@ pub(super) fn check_snapshot(repository: &str, name: &str) -> Result<(), EngineE
 /// What `missing` makes of a plain name that is not there; when the list is too long, or the request is to stop.
 pub(super) fn select<'a>(
     expression: &str,
-    known: &[&'a str],
+    names: &[&'a str],
     missing: impl Fn(&str) -> EngineError,
 ) -> Result<Vec<&'a str>, EngineError> {
     let mut steps = NameSteps::default();
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (at, name) in known.iter().enumerate() {
+    for (at, name) in names.iter().enumerate() {
         places.entry(*name).or_default().push(at);
     }
-    let mut chosen = vec![false; known.len()];
+    let mut chosen = vec![false; names.len()];
     let mut pattern_seen = false;
     let parts: Vec<&str> = expression.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
     let parts = if parts.is_empty() { vec!["_all"] } else { parts };
@@ -106,8 +106,8 @@ pub(super) fn select<'a>(
         if is_pattern(name) {
             pattern_seen = true;
             let pattern = NamePattern::new(name);
-            for (known, chosen) in known.iter().zip(&mut chosen) {
-                if pattern.matches(known, &mut steps)? {
+            for (name, chosen) in names.iter().zip(&mut chosen) {
+                if pattern.matches(name, &mut steps)? {
                     *chosen = wanted;
                 }
             }
@@ -117,7 +117,7 @@ pub(super) fn select<'a>(
             return Err(missing(name));
         }
     }
-    Ok(known.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(name, _)| *name).collect())
+    Ok(names.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(name, _)| *name).collect())
 }
 
 #[cfg(test)]

@@ -46,13 +46,13 @@ fn select(
 ) -> Result<Vec<String>, EngineError> {
     let listing = repository.layout.list()?;
     let creations = service.snapshots.running.creations_in(&repository.path);
-    let mut known: Vec<&str> = listing.infos.iter().map(|info| info.snapshot.as_str()).collect();
-    known.extend(creations.iter().map(|creation| creation.snapshot.as_str()));
+    let mut snapshots: Vec<&str> = listing.infos.iter().map(|info| info.snapshot.as_str()).collect();
+    snapshots.extend(creations.iter().map(|creation| creation.snapshot.as_str()));
     let failed = service.snapshots.failed.of(&repository.name, &repository.path, &listing.infos);
-    known.extend(failed.iter().map(|failed| failed.snapshot.as_str()));
+    snapshots.extend(failed.iter().map(|failed| failed.snapshot.as_str()));
     let missing = |name: &str| errors::missing_snapshot(&repository.name, name);
-    let found = names::select(expression, &known, missing)?;
-    Ok(found.into_iter().map(str::to_owned).collect())
+    let selected = names::select(expression, &snapshots, missing)?;
+    Ok(selected.into_iter().map(str::to_owned).collect())
 }
 
 fn delete(service: &SnapshotService, repository: &Repository, wanted: &[String]) -> Result<(), EngineError> {
@@ -71,9 +71,9 @@ fn delete(service: &SnapshotService, repository: &Repository, wanted: &[String])
     let turn = running.turn(&repository.path);
     let _turn = take(&turn, &|| false)?;
     let listing = repository.layout.list()?;
-    let found: Vec<_> = listing.infos.iter().filter(|info| wanted.contains(&info.snapshot)).collect();
+    let infos: Vec<_> = listing.infos.iter().filter(|info| wanted.contains(&info.snapshot)).collect();
     let is_missing =
-        |name: &&String| !unmade.contains(name) && found.iter().all(|info| info.snapshot != **name);
+        |name: &&String| !unmade.contains(name) && infos.iter().all(|info| info.snapshot != **name);
     if wanted.iter().any(|name| is_missing(&name))
         && let Some(unreadable) = listing.unreadable.first()
     {
@@ -83,18 +83,18 @@ fn delete(service: &SnapshotService, repository: &Repository, wanted: &[String])
             &format!("a snapshot cannot be read: {unreadable}"),
         ));
     }
-    if let Some(read) = found.iter().find(|info| running.is_read(&repository.path, &info.uuid)) {
+    if let Some(read) = infos.iter().find(|info| running.is_read(&repository.path, &info.uuid)) {
         return Err(errors::concurrent(
             &repository.name,
             &read.label(),
             "cannot delete snapshot during a restore in progress",
         ));
     }
-    if found.is_empty() {
+    if infos.is_empty() {
         return Ok(());
     }
     let held = repository.layout.begin()?;
-    for info in &found {
+    for info in &infos {
         repository.layout.remove_snapshot(&held, &info.uuid)?;
     }
     match repository.layout.sweep(&held) {

@@ -115,8 +115,8 @@ impl RestoreRequest {
     /// An index that the snapshot does not have, or not whole; two that would get one name; a name that none may have.
     pub fn plan(&self, repository: &str, info: &Info) -> Result<Vec<(String, String)>, EngineError> {
         let refuse = |problem: &str| errors::restore(repository, &info.label(), problem);
-        let known: Vec<&str> = info.names().into_iter().map(String::as_str).collect();
-        let there: HashSet<&str> = known.iter().copied().collect();
+        let names: Vec<&str> = info.names().into_iter().map(String::as_str).collect();
+        let there: HashSet<&str> = names.iter().copied().collect();
         let expression: Vec<&str> = self
             .indices
             .split(',')
@@ -128,7 +128,7 @@ impl RestoreRequest {
         // All that was asked for may be unavailable, which is not the same as asking for everything.
         let chosen = match expression.is_empty() && !self.indices.trim().is_empty() {
             true => Vec::new(),
-            false => names::select(&expression.join(","), &known, errors::not_in_snapshot)?,
+            false => names::select(&expression.join(","), &names, errors::not_in_snapshot)?,
         };
         let mut targets: BTreeMap<String, &str> = BTreeMap::new();
         let mut plan = Vec::with_capacity(chosen.len());
@@ -184,8 +184,8 @@ impl Rename {
             |detail: &str| EngineError::illegal_argument(format!("malformed rename_replacement: {detail}"));
         let mut out = String::new();
         let mut end = 0;
-        for found in self.pattern.captures_iter(name) {
-            let Some(whole) = found.get(0) else { continue };
+        for captures in self.pattern.captures_iter(name) {
+            let Some(whole) = captures.get(0) else { continue };
             out.push_str(&name[end..whole.start()]);
             end = whole.end();
             let mut rest = self.replacement.chars().peekable();
@@ -196,10 +196,10 @@ impl Rename {
                     }
                     '$' if rest.peek() == Some(&'{') => {
                         let group: String = rest.by_ref().skip(1).take_while(|c| *c != '}').collect();
-                        if !self.pattern.capture_names().flatten().any(|known| known == group) {
+                        if !self.pattern.capture_names().flatten().any(|named| named == group) {
                             return Err(refuse(&format!("No group with name {{{group}}}")));
                         }
-                        out.push_str(found.name(&group).map_or("", |group| group.as_str()));
+                        out.push_str(captures.name(&group).map_or("", |group| group.as_str()));
                     }
                     '$' => {
                         let digit =
@@ -207,17 +207,17 @@ impl Rename {
                         let mut group =
                             digit(rest.peek()).ok_or_else(|| refuse("Illegal group reference"))?;
                         rest.next();
-                        if group >= found.len() {
+                        if group >= captures.len() {
                             return Err(refuse(&format!("No group {group}")));
                         }
                         // Further digits belong to it as long as there is such a group.
                         while let Some(longer) =
-                            digit(rest.peek()).map(|d| group * 10 + d).filter(|it| *it < found.len())
+                            digit(rest.peek()).map(|d| group * 10 + d).filter(|it| *it < captures.len())
                         {
                             group = longer;
                             rest.next();
                         }
-                        out.push_str(found.get(group).map_or("", |group| group.as_str()));
+                        out.push_str(captures.get(group).map_or("", |group| group.as_str()));
                     }
                     other => out.push(other),
                 }

@@ -3,20 +3,34 @@
 //! `task-<number>` holds `{"state": "running", "task": …, "resume": …}` while the task runs, with `"cancelled_by_user": true` once that
 //! is so, and `{"state": "completed", "task": …, "response" | "error": …}` afterwards.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::spec::CANCELLED;
 use crate::task::{Outcome, Task};
 
+/// What is kept of a task, in the order of its members.
+#[derive(Serialize)]
+struct Record {
+    state: &'static str,
+    task: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+}
+
+impl Record {
+    fn of(state: &'static str, task: Value) -> Self {
+        Self { state, task, resume: None, response: None, error: None }
+    }
+}
+
 /// A task that runs.
 pub(crate) fn running(task: &Task, resume: Option<Value>) -> Value {
-    let mut record = Map::new();
-    record.insert("state".into(), "running".into());
-    record.insert("task".into(), task.view(true));
-    if let Some(resume) = resume {
-        record.insert("resume".into(), resume);
-    }
-    let mut record = Value::Object(record);
+    let mut record = json!(Record { resume, ..Record::of("running", task.view(true)) });
     if task.is_cancelled_by_user() {
         mark_cancelled(&mut record);
     }
@@ -30,43 +44,29 @@ pub(crate) fn mark_cancelled(record: &mut Value) {
 
 /// A task that ended.
 pub(crate) fn completed(outcome: &Outcome) -> Value {
-    let mut record = Map::new();
-    record.insert("state".into(), "completed".into());
-    record.insert("task".into(), outcome.task.clone());
-    if let Some(response) = &outcome.response {
-        record.insert("response".into(), response.clone());
-    }
-    if let Some(error) = &outcome.error {
-        record.insert("error".into(), error.clone());
-    }
-    Value::Object(record)
+    let Outcome { task, response, error } = outcome.clone();
+    json!(Record { response, error, ..Record::of("completed", task) })
 }
 
 /// A task that ran when the server ended and cannot go on.
 pub(crate) fn interrupted(record: &Value) -> Value {
-    json!({
-        "state": "completed",
-        "task": record.get("task").cloned().unwrap_or_default(),
-        "error": {
-            "type": "node_closed_exception",
-            "reason": "the server was stopped while the task was running",
-        },
-    })
+    let error = json!({
+        "type": "node_closed_exception",
+        "reason": "the server was stopped while the task was running",
+    });
+    let task = record.get("task").cloned().unwrap_or_default();
+    json!(Record { error: Some(error), ..Record::of("completed", task) })
 }
 
 /// A record as `GET _tasks/{id}` shows it.
 pub(crate) fn view(record: &Value) -> Value {
-    let mut shown = Map::new();
-    shown.insert(
-        "completed".into(),
-        (record.get("state").and_then(Value::as_str) == Some("completed")).into(),
-    );
+    let mut shown = json!({"completed": record.get("state").and_then(Value::as_str) == Some("completed")});
     for name in ["task", "response", "error"] {
         if let Some(value) = record.get(name) {
-            shown.insert(name.into(), value.clone());
+            shown[name] = value.clone();
         }
     }
-    Value::Object(shown)
+    shown
 }
 
 /// Whether a record is of a task that has not ended.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::progress::Progress;
 use crate::spec::TaskSpec;
@@ -112,33 +113,22 @@ impl Task {
 
     /// The task as the API shows it.
     pub fn view(&self, detailed: bool) -> Value {
-        let mut view = Map::new();
-        view.insert("node".into(), self.node.clone().into());
-        view.insert("id".into(), self.number.into());
-        view.insert("type".into(), "transport".into());
-        view.insert("action".into(), self.spec.action.clone().into());
-        if detailed {
-            if let Some(progress) = self.progress.lock().clone() {
-                view.insert("status".into(), progress.status(self.is_cancelled()));
-            }
-            view.insert("description".into(), self.spec.description.clone().into());
-        }
-        view.insert("start_time_in_millis".into(), self.start_ms.into());
-        let nanos = u64::try_from((self.before + self.started.elapsed()).as_nanos()).unwrap_or(u64::MAX);
-        view.insert("running_time_in_nanos".into(), nanos.into());
-        view.insert("cancellable".into(), self.spec.cancellable.into());
-        if self.spec.cancellable {
-            view.insert("cancelled".into(), self.is_cancelled().into());
-        }
-        if let Some(parent) = self.parent_id() {
-            view.insert("parent_task_id".into(), parent.into());
-        }
-        let headers = match &self.spec.opaque_id {
-            Some(id) => json!({"X-Opaque-Id": id}),
-            None => json!({}),
-        };
-        view.insert("headers".into(), headers);
-        Value::Object(view)
+        let progress = if detailed { self.progress.lock().clone() } else { None };
+        json!(TaskView {
+            node: &self.node,
+            id: self.number,
+            channel: "transport",
+            action: &self.spec.action,
+            status: progress.map(|progress| progress.status(self.is_cancelled())),
+            description: detailed.then_some(self.spec.description.as_str()),
+            start_time_in_millis: self.start_ms,
+            running_time_in_nanos: u64::try_from((self.before + self.started.elapsed()).as_nanos())
+                .unwrap_or(u64::MAX),
+            cancellable: self.spec.cancellable,
+            cancelled: self.spec.cancellable.then(|| self.is_cancelled()),
+            parent_task_id: self.parent_id(),
+            headers: TaskHeaders { opaque_id: self.spec.opaque_id.as_deref() },
+        })
     }
 
     /// What a result means for those who ask for the task.
@@ -174,6 +164,35 @@ impl Task {
         }
         outcome.clone()
     }
+}
+
+/// A task as the API shows it, in the order of its members.
+#[derive(Serialize)]
+struct TaskView<'t> {
+    node: &'t str,
+    id: u64,
+    #[serde(rename = "type")]
+    channel: &'static str,
+    action: &'t str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'t str>,
+    start_time_in_millis: u64,
+    running_time_in_nanos: u64,
+    cancellable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancelled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_task_id: Option<String>,
+    headers: TaskHeaders<'t>,
+}
+
+/// The headers of the request that began a task, as far as tasks keep them.
+#[derive(Serialize)]
+struct TaskHeaders<'t> {
+    #[serde(rename = "X-Opaque-Id", skip_serializing_if = "Option::is_none")]
+    opaque_id: Option<&'t str>,
 }
 
 /// Milliseconds since the epoch.

@@ -1,6 +1,7 @@
 //! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights. No I/O.
 
 mod packed_tokens;
+pub mod processors;
 pub mod work;
 
 pub use packed_tokens::{PackedTokens, TokenIter};

@@ -8,6 +8,7 @@ use crate::builder::check_vector;
 use crate::error::VectorsError;
 use crate::graph::BeamSearch;
 use crate::graph::GraphReader;
+use crate::kernels::ReadOrder;
 use crate::reader::VectorsReader;
 use crate::rough::BATCH;
 use crate::scorer::Query;
@@ -126,8 +127,8 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     fn scan_codes(&self, request: &TopKRequest<'_>, candidates: usize) -> Vec<(DocId, Score)> {
         let query = Query::new(self.metric(), request.query, true);
         let mut best = Best::new(request, candidates, self.len());
-        let near = |ords: &[u32], out: &mut [f32]| query.by_codes(self, ords, out);
-        self.scan(request, near, |doc, near| best.offer(doc, near));
+        let near = |order, ords: &[u32], out: &mut [f32]| query.by_codes(self, order, ords, out);
+        self.scan(request, ReadOrder::Scattered, near, |doc, near| best.offer(doc, near));
         let found = best.finish().into_iter().filter_map(|(doc, nearness)| Some((self.ord(doc)?, nearness)));
         self.rescore(request, &query, found.collect(), true)
     }
@@ -145,7 +146,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
             for found in found.chunks_mut(BATCH) {
                 let count = found.len();
                 ords.iter_mut().zip(&*found).for_each(|(ord, found)| *ord = found.0 as u32);
-                query.exact_many(self, &ords[..count], &mut near[..count]);
+                query.exact_many(self, ReadOrder::Scattered, &ords[..count], &mut near[..count]);
                 found.iter_mut().zip(near).for_each(|(found, near)| found.1 = near);
             }
         }

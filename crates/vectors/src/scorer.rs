@@ -5,7 +5,7 @@ use std::ops::Deref;
 use crate::builder::{encode, inverse_length};
 use crate::element::{Element, Metric};
 use crate::graph::Compared;
-use crate::kernels;
+use crate::kernels::{self, ReadOrder};
 use crate::quantise::Int8;
 use crate::reader::VectorsReader;
 use crate::rough::{BATCH, Factor, Rough};
@@ -46,7 +46,7 @@ impl<'a> Query<'a> {
     /// Exact nearness of a stored vector.
     pub(crate) fn exact<B: Deref<Target = [u8]>>(&self, reader: &VectorsReader<B>, ord: usize) -> f32 {
         let mut near = [0.0];
-        self.exact_many(reader, &[ord as u32], &mut near);
+        self.exact_many(reader, ReadOrder::Scattered, &[ord as u32], &mut near);
         near[0]
     }
 
@@ -54,10 +54,11 @@ impl<'a> Query<'a> {
     pub(crate) fn exact_many<B: Deref<Target = [u8]>>(
         &self,
         reader: &VectorsReader<B>,
+        order: ReadOrder,
         ords: &[u32],
         out: &mut [f32],
     ) {
-        let rows = reader.rows();
+        let rows = reader.rows().read(order);
         let similarity = self.metric.similarity;
         if self.metric.element == Element::Float {
             match similarity {
@@ -128,9 +129,9 @@ impl<'a> Query<'a> {
             let mut ords = [0; BATCH];
             ords.iter_mut().zip(vectors).for_each(|(ord, vector)| *ord = first as u32 + vector);
             if reader.has_codes() {
-                self.by_codes(reader, &ords[..vectors.len()], out);
+                self.by_codes(reader, ReadOrder::Scattered, &ords[..vectors.len()], out);
             } else {
-                self.exact_many(reader, &ords[..vectors.len()], out);
+                self.exact_many(reader, ReadOrder::Scattered, &ords[..vectors.len()], out);
             }
         }
     }
@@ -139,6 +140,7 @@ impl<'a> Query<'a> {
     pub(crate) fn by_codes<B: Deref<Target = [u8]>>(
         &self,
         reader: &VectorsReader<B>,
+        order: ReadOrder,
         ords: &[u32],
         out: &mut [f32],
     ) {
@@ -146,6 +148,6 @@ impl<'a> Query<'a> {
             let ord = ord as usize;
             Factor::of_codes(self.metric.similarity, reader.scale(ord), reader.inverse_length(ord))
         };
-        self.rough().near(reader.code_rows(), ords, factor, out);
+        self.rough().near(reader.code_rows().read(order), ords, factor, out);
     }
 }

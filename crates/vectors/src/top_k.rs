@@ -2,19 +2,25 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use sparrow_types::{DocId, Score};
 
 use crate::builder::check_vector;
+use crate::element::Element;
 use crate::error::VectorsError;
+use crate::kernels::ReadOrder;
 use crate::reader::VectorsReader;
 use crate::rough::BATCH;
 use crate::scorer::Query;
 
-/// Vectors scored between two looks at the cancel flag: about a millisecond's work.
-pub(crate) const CANCEL_INTERVAL: usize = 4096;
+/// Neighbouring vectors that are looked through at a time, a fraction of a millisecond's work: between two windows a scan can be cancelled.
+const WINDOW: usize = 1024;
+/// Places of a window from which vectors are read in turn: one stream of reads does not keep memory busy.
+const STREAMS: usize = 4;
+/// The share of allowed vectors from which on reading all of a window takes less time than picking them out.
+const DENSE_PERCENT: usize = 60;
 
 /// What to look for. Bitsets hold one bit per document of the segment, lowest bit first; documents past their
 /// end count as absent.
@@ -106,8 +112,12 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         check_vector(self.metric(), request.query)?;
         let query = Query::new(self.metric(), request.query, false);
         let mut best = Best::new(request, request.k, self.len());
-        let near = |ords: &[u32], out: &mut [f32]| query.exact_many(self, ords, out);
-        self.scan(request, near, |doc, near| {
+        let near = |order, ords: &[u32], out: &mut [f32]| query.exact_many(self, order, ords, out);
+        let dense = match self.metric().element {
+            Element::Float => ReadOrder::Streams,
+            Element::Byte | Element::Bit => ReadOrder::Scattered,
+        };
+        self.scan(request, dense, near, |doc, near| {
             let score = self.metric().score_of_nearness(near);
             if request.min_score.is_none_or(|floor| score >= floor) {
                 best.offer(doc, score);
@@ -117,29 +127,42 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     }
 
     /// Visits each allowed document that has a vector with its nearness, which `near` gives for many vectors at a time.
+    /// `dense` is how vectors are read where most are allowed: in streams if memory is what takes the time, as with floats.
     pub(crate) fn scan(
         &self,
         request: &TopKRequest<'_>,
-        near: impl Fn(&[u32], &mut [f32]),
+        dense: ReadOrder,
+        near: impl Fn(ReadOrder, &[u32], &mut [f32]),
         mut visit: impl FnMut(DocId, f32),
     ) {
-        let (mut ords, mut nearness) = ([0; BATCH], [0.0; BATCH]);
+        let (mut numbers, mut nearness) = ([0; WINDOW], [0.0; BATCH]);
         let mut next = 0;
         while next < self.len() {
             if request.is_cancelled() {
                 break;
             }
-            let end = self.len().min(next + CANCEL_INTERVAL);
-            while next < end {
-                let mut count = 0;
-                while next < end && count < BATCH {
-                    ords[count] = next as u32;
-                    count += usize::from(request.allows(self.doc(next)));
-                    next += 1;
-                }
-                near(&ords[..count], &mut nearness[..count]);
-                for (ord, near) in ords[..count].iter().zip(&nearness) {
-                    visit(self.doc(*ord as usize), *near);
+            let window = next..self.len().min(next + WINDOW);
+            next = window.end;
+            let mut count = 0;
+            for ord in window.clone() {
+                numbers[count] = ord as u32;
+                count += usize::from(request.allows(self.doc(ord)));
+            }
+            let mut order = ReadOrder::Scattered;
+            let others = window.len() - count;
+            if dense == ReadOrder::Streams && count * 100 >= window.len() * DENSE_PERCENT {
+                count = window.len();
+                order = dense;
+                in_turns(window, &mut numbers);
+            }
+            for numbers in numbers[..count].chunks(BATCH) {
+                let nearness = &mut nearness[..numbers.len()];
+                near(order, numbers, nearness);
+                for (ord, near) in numbers.iter().zip(nearness) {
+                    let doc = self.doc(*ord as usize);
+                    if order == ReadOrder::Scattered || others == 0 || request.allows(doc) {
+                        visit(doc, *near);
+                    }
                 }
             }
         }
@@ -153,6 +176,16 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         check_vector(self.metric(), query)?;
         let query = Query::new(self.metric(), query, false);
         Ok(self.ord(doc).map(|ord| self.metric().score_of_nearness(query.exact(self, ord))))
+    }
+}
+
+/// Numbers the vectors of a window in the order in which they are read fastest.
+fn in_turns(window: Range<usize>, numbers: &mut [u32]) {
+    let each = window.len() / STREAMS;
+    let in_streams = (0..each * STREAMS).map(|at| at % STREAMS * each + at / STREAMS);
+    let order = in_streams.chain(each * STREAMS..window.len());
+    for (number, at) in numbers.iter_mut().zip(order) {
+        *number = (window.start + at) as u32;
     }
 }
 

@@ -9,6 +9,7 @@ import { CommandError, UsageError } from './cli/errors.js';
 import { inLine, terminal } from './cli/terminal.js';
 import { ConfigError, readConfig, usage } from './config.js';
 import { StoredFileError } from './durable-file.js';
+import { UnusablePathError } from './errors.js';
 import { VERSION } from './identity.js';
 import { createLogger } from './log.js';
 import { KeyStore } from './security/key-store.js';
@@ -16,16 +17,17 @@ import { type RunningServer, startServer } from './server.js';
 
 /** The whole command line. Whatever goes wrong ends the process: with 2 where the command line itself is wrong, else with 1. */
 export async function runCli(args: readonly string[]): Promise<void> {
+  const [word] = args;
+  if (word === 'help') return runCli([...args.slice(1), '--help']);
+  const isServing = word === undefined || word.startsWith('-') || word === 'serve';
   try {
     // Whatever this process makes is for this user alone, also what the engine makes.
     process.umask(0o077);
-    const [word] = args;
-    const isServing = word === undefined || word.startsWith('-') || word === 'serve';
     if (isServing) await serve(word === 'serve' ? args.slice(1) : args, word === 'serve');
     else await (await import('./cli/program.js')).runCommand(args);
   } catch (error) {
     // Errors repeat what a server and its documents say.
-    terminal().err.write(`sparrow: ${explain(error)}\n`);
+    terminal().err.write(`sparrow: ${explain(error, isServing)}\n`);
     // The listening socket would keep a server alive whose engine did not open.
     process.exit(isUsage(error) ? 2 : 1);
   }
@@ -67,7 +69,7 @@ function stopOnSignals(server: RunningServer): void {
     server.close().then(
       () => process.exit(0),
       (error: unknown) => {
-        process.stderr.write(`sparrow: ${explain(error)}\n`);
+        process.stderr.write(`sparrow: ${explain(error, true)}\n`);
         process.exit(1);
       },
     );
@@ -77,14 +79,17 @@ function stopOnSignals(server: RunningServer): void {
 }
 
 /** One line for what a person can mend, a stack for what only we can. */
-function explain(error: unknown): string {
+function explain(error: unknown, isServing: boolean): string {
   if (error instanceof EngineError) {
-    const isTaken = error.reason.endsWith('is in use by another process');
-    return isTaken ? `${error.reason}: is another server running? Pass --data to use another one.` : error.reason;
+    if (!error.reason.endsWith('is in use by another process')) return error.reason;
+    const remedy = isServing
+      ? 'is another server running? Pass --data to use another one.'
+      : 'stop the server that has it open, and run this again.';
+    return `${error.reason}: ${remedy}`;
   }
   // What a server and its documents say stays within the line.
   if (error instanceof CommandError || error instanceof SparrowError) return inLine(error.message);
-  const known = [ConfigError, BindingError, StoredFileError, UsageError];
+  const known = [ConfigError, BindingError, StoredFileError, UnusablePathError, UsageError];
   if (error instanceof Error && known.some((kind) => error instanceof kind)) return error.message;
   // The package for clusters is loaded only where there is one, so its errors are known by name.
   if (error instanceof Error && /^(?:UnsupportedCluster|ClusterSettings)Error$/.test(error.name)) return error.message;

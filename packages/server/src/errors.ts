@@ -86,3 +86,8 @@ export class RoutingError extends Error {
     return { error: this.sentence, ...(this.statusInBody ? { status: this.status } : {}) };
   }
 }
+
+/** A file or folder that a setting of the server names cannot be used. */
+export class UnusablePathError extends Error {
+  override readonly name = 'UnusablePathError';
+}

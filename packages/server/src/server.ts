@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { NativeSearchEngine, type SearchEngine, embeddedModels } from '@sparrow-search/engine';
 
 import { type AppOptions, Application, type Services } from './application.js';
-import { CommandError } from './cli/errors.js';
 import { type Config, withoutSecrets } from './config.js';
+import { UnusablePathError } from './errors.js';
 import { direct } from './http/direct.js';
 import { Drain } from './http/drain.js';
 import { boundedReaders } from './http/slow-readers.js';
@@ -141,7 +141,7 @@ function unusable(option: string, path: string): (error: unknown) => never {
   return (cause) => {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === undefined) throw cause;
-    throw new CommandError(`${option}: ${path} cannot be used (${code})`, { cause });
+    throw new UnusablePathError(`${option}: ${path} cannot be used (${code})`, { cause });
   };
 }
 

@@ -52,13 +52,13 @@ pub fn cat_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
         ),
     };
     let names = node.indices.names();
-    let found = names.index_names(
+    let indices = names.index_names(
         request.part("index"),
         &ResolveOptions::everything().with(&params)?,
         request.right(),
     )?;
     let mut table = Table::new(INDICES);
-    for name in found {
+    for name in indices {
         let Some(handle) = names.indices.get(&name) else {
             let uuid = names.broken.get(&name).map(|broken| broken.uuid.clone());
             if wanted_health.is_none_or(|wanted| wanted == "red") {
@@ -123,8 +123,8 @@ pub fn cat_aliases(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
     let mut choice = Choice::new(&wanted, right);
     for index in names.index_names("", &options, right)? {
         for (alias, spec) in of_indices.get(index.as_str()).into_iter().flatten() {
-            let found = choice.of(alias)?;
-            if !found.chosen || !found.is_seen {
+            let choice = choice.of(alias)?;
+            if !choice.chosen || !choice.is_seen {
                 continue;
             }
             let or_dash = |text: Option<String>| Cell::Text(text.unwrap_or_else(|| "-".to_owned()));

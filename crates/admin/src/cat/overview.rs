@@ -122,9 +122,10 @@ pub fn cat_count(
 ) -> Result<Reply, EngineError> {
     let options = ResolveOptions::default().with(&request.params())?;
     let mut count = 0;
-    for found in service.indices.resolve_filtered(request.part("index"), &options, request.right())? {
-        let handle = &found.handle;
-        let snapshot = sparrow_search::restrict(service, handle, &handle.snapshot(), found.filter.as_ref())?;
+    for resolved in service.indices.resolve_filtered(request.part("index"), &options, request.right())? {
+        let handle = &resolved.handle;
+        let snapshot =
+            sparrow_search::restrict(service, handle, &handle.snapshot(), resolved.filter.as_ref())?;
         count += snapshot.num_docs();
     }
     let (epoch, timestamp) = now();

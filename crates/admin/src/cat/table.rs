@@ -223,7 +223,7 @@ impl Table {
                 chosen.push((at, name));
             } else if name.contains('*') {
                 for (at, column) in self.columns.iter().enumerate() {
-                    if glob::matches(name, column.name) && !chosen.iter().any(|(known, _)| *known == at) {
+                    if glob::matches(name, column.name) && !chosen.iter().any(|(other, _)| *other == at) {
                         chosen.push((at, column.name));
                     }
                 }

@@ -101,10 +101,10 @@ impl Health {
     fn of(node: &Node, expression: &str, options: &ResolveOptions) -> Self {
         let names = node.indices.names();
         let mut health = Self::default();
-        let Ok(found) = names.index_names(expression, options, Right::unlimited()) else {
+        let Ok(indices) = names.index_names(expression, options, Right::unlimited()) else {
             return Self { missing: true, ..health };
         };
-        for name in found {
+        for name in indices {
             let (replicas, shards) = match names.indices.get(&name) {
                 Some(handle) => {
                     let replicas = handle.settings().replicas();

@@ -39,12 +39,12 @@ pub fn cluster_figures(node: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Re
     for handle in names.indices.values() {
         replicas += handle.settings().replicas();
         let mapping = handle.mapping();
-        let mut own: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for (_, field_type) in mapping.leaf_fields() {
-            *own.entry(field_type.name()).or_default() += 1;
+            *counts.entry(field_type.name()).or_default() += 1;
         }
         fields += mapping.field_count();
-        for (name, count) in own {
+        for (name, count) in counts {
             let figures = types.entry(name.to_owned()).or_default();
             name.clone_into(&mut figures.name);
             figures.count += count;

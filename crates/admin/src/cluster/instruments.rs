@@ -195,4 +195,19 @@ mod tests {
         assert_eq!(sums.add_up(now(&[("a", 2), ("c", 1)]), 1), [16]);
         assert_eq!(sums.add_up(now(&[]), 1), [16]);
     }
+
+    #[test]
+    fn names_are_figures_of_the_statistics_and_end_in_their_unit() {
+        let sections = stats::no_figures().unwrap();
+        let names: Vec<&str> = COUNTED.split(' ').chain(MEASURED.split(' ')).collect();
+        let distinct: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(distinct.len(), names.len(), "each name is there once");
+        for place in names {
+            let (section, name) = place.split_once('.').unwrap();
+            assert!(sections[section][name].is_u64(), "[{place}] is no figure of `_stats`");
+            for (what, unit) in [("time", "_in_millis"), ("size", "_in_bytes"), ("memory", "_in_bytes")] {
+                assert!(!name.contains(what) || name.ends_with(unit), "[{place}] does not end in [{unit}]");
+            }
+        }
+    }
 }

@@ -59,9 +59,9 @@ pub fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
 
 /// The cluster's identity, as `GET /` shows it. The HTTP layer keeps it beside the data.
 pub fn cluster_uuid(node: &Node) -> String {
-    let known = sparrow_files::read(node.data.path().join("identity.json")).ok();
-    let known = known.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    known
+    let identity = sparrow_files::read(node.data.path().join("identity.json")).ok();
+    let identity = identity.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    identity
         .and_then(|value| value["clusterUuid"].as_str().map(str::to_owned))
         .unwrap_or_else(|| node.id().to_owned())
 }

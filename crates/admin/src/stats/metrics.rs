@@ -79,27 +79,31 @@ figures! {
 }
 
 impl Sections {
-    fn by_name(mut self) -> Map<String, Value> {
+    fn by_name(mut self) -> Result<Map<String, Value>, EngineError> {
         self.segments.max_unsafe_auto_id_timestamp = -1;
         match serde_json::to_value(self) {
-            Ok(Value::Object(sections)) => sections,
-            _ => Map::new(),
+            Ok(Value::Object(sections)) => Ok(sections),
+            Ok(other) => Err(EngineError::internal(format!("statistics are no object: {other}"))),
+            Err(error) => Err(EngineError::internal(format!("statistics are not JSON: {error}"))),
         }
     }
 }
 
 /// The sections of a node without an index that could be asked.
-pub(super) fn no_figures() -> Map<String, Value> {
-    let mut sections = Sections::default().by_name();
+///
+/// # Errors
+/// When they cannot be written as JSON.
+pub(crate) fn no_figures() -> Result<Map<String, Value>, EngineError> {
+    let mut sections = Sections::default().by_name()?;
     // No index, no load: a whole number, unlike the loads that are measured.
     sections["indexing"]["write_load"] = 0.into();
-    sections
+    Ok(sections)
 }
 
 /// The sections of an index.
 ///
 /// # Errors
-/// When its directory cannot be listed.
+/// When its directory cannot be listed, or the sections cannot be written as JSON.
 pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError> {
     let index = handle.index();
     let stats = index.stats()?;
@@ -219,25 +223,25 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
         sparse_vector: Vectors { value_count: segments.iter().map(|one| one.sparse_values).sum() },
         ..Sections::default()
     };
-    Ok(sections.by_name())
+    sections.by_name()
 }
 
 /// Adds the figures of another index: counts add up, ages and time stamps take the largest, averages are made anew.
 pub fn add(total: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, value) in more {
-        let Some(known) = total.get_mut(key) else {
+        let Some(sum) = total.get_mut(key) else {
             total.insert(key.clone(), value.clone());
             continue;
         };
-        match (known, value) {
-            (Value::Object(known), Value::Object(value)) => add(known, value),
-            (known @ Value::Number(_), Value::Number(value)) => {
+        match (sum, value) {
+            (Value::Object(sum), Value::Object(value)) => add(sum, value),
+            (sum @ Value::Number(_), Value::Number(value)) => {
                 let largest =
                     matches!(key.as_str(), "max_unsafe_auto_id_timestamp" | "earliest_last_modified_age");
-                *known = match (known.as_i64(), value.as_i64()) {
+                *sum = match (sum.as_i64(), value.as_i64()) {
                     (Some(a), Some(b)) if largest => a.max(b).into(),
                     (Some(a), Some(b)) => (a + b).into(),
-                    _ => (known.as_f64().unwrap_or_default() + value.as_f64().unwrap_or_default()).into(),
+                    _ => (sum.as_f64().unwrap_or_default() + value.as_f64().unwrap_or_default()).into(),
                 };
             }
             _ => {}

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_types::work;
 
+pub(crate) use self::metrics::no_figures;
 pub use self::metrics::{add, sections};
 pub use self::segments::{LUCENE, index_segments, recovery};
 use sparrow_call::answers::ShardCounts;
@@ -19,17 +20,17 @@ use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
 
 /// Which sections a request asks for.
-pub struct Wanted(Option<Vec<String>>);
+pub struct RequestedSections(Option<Vec<String>>);
 
-impl Wanted {
+impl RequestedSections {
     /// Reads a list of metrics; an empty one means all.
     ///
     /// # Errors
     /// Illegal argument for one that there is none of, or all beside single ones.
     pub fn parse(list: &str, path: &str) -> Result<Self, EngineError> {
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let known: Vec<&'static str> = metrics::METRICS.split(' ').collect();
-        if !check_metrics(&names, &known, path)? {
+        let metrics: Vec<&'static str> = metrics::METRICS.split(' ').collect();
+        if !check_metrics(&names, &metrics, path)? {
             return Ok(Self(None));
         }
         let section = |name: &str| if name == "merge" { "merges" } else { name }.to_owned();
@@ -49,7 +50,7 @@ impl Wanted {
 ///
 /// # Errors
 /// Illegal argument that names the one that is unknown, and the one that it looks like.
-pub fn check_metrics(names: &[&str], known: &[&'static str], path: &str) -> Result<bool, EngineError> {
+pub fn check_metrics(names: &[&str], metrics: &[&'static str], path: &str) -> Result<bool, EngineError> {
     if names.is_empty() || names == ["_all"] {
         return Ok(false);
     }
@@ -59,13 +60,13 @@ pub fn check_metrics(names: &[&str], known: &[&'static str], path: &str) -> Resu
             "request [{path}/{list}] contains _all and individual metrics [{list}]"
         )));
     }
-    let unknown: Vec<&str> = names.iter().copied().filter(|name| !known.contains(name)).collect();
+    let unknown: Vec<&str> = names.iter().copied().filter(|name| !metrics.contains(name)).collect();
     if unknown.is_empty() {
         return Ok(true);
     }
     let words: Vec<String> = unknown
         .iter()
-        .map(|name| match sparrow_wire::suggest::suggestions(name, known).as_slice() {
+        .map(|name| match sparrow_wire::suggest::suggestions(name, metrics).as_slice() {
             [] => format!("[{name}]"),
             [one] => format!("[{name}] -> did you mean [{one}]?"),
             several => format!("[{name}] -> did you mean any of [{}]?", several.join(", ")),
@@ -123,7 +124,7 @@ pub fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
         "" => "/_stats".to_owned(),
         index => format!("/{index}/_stats"),
     };
-    let wanted = Wanted::parse(request.part("metric"), &path)?;
+    let wanted = RequestedSections::parse(request.part("metric"), &path)?;
     let level = Level::parse(&params, Level::Indices, "cluster")?;
     let forbid_closed = params.bool("forbid_closed_indices", true)?;
     params.bool("include_unloaded_segments", false)?;
@@ -167,8 +168,8 @@ pub fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
 
 /// Fields that field data or completions are asked for: none has any.
 fn with_fields(mut figures: Map<String, Value>, params: &Params<'_>) -> Map<String, Value> {
-    for (section, own) in [("fielddata", "fielddata_fields"), ("completion", "completion_fields")] {
-        if (params.get("fields").is_some() || params.get(own).is_some())
+    for (section, parameter) in [("fielddata", "fielddata_fields"), ("completion", "completion_fields")] {
+        if (params.get("fields").is_some() || params.get(parameter).is_some())
             && let Some(Value::Object(section)) = figures.get_mut(section)
         {
             section.insert("fields".to_owned(), json!({}));
@@ -209,7 +210,7 @@ fn shard(node: &Node, handle: &IndexHandle, figures: &Map<String, Value>) -> Val
 ///
 /// `metric` and `level` in the path say what of it.
 pub fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
-    let wanted = Wanted::parse(request.part("metric"), "/_nodes/stats/indices")?;
+    let wanted = RequestedSections::parse(request.part("metric"), "/_nodes/stats/indices")?;
     let level = Level::parse(&request.params(), Level::Cluster, "node")?;
     let mut total = Map::new();
     let mut indices = Map::new();
@@ -229,7 +230,7 @@ pub fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
         }
     }
     if total.is_empty() {
-        total = wanted.of(metrics::no_figures());
+        total = wanted.of(no_figures()?);
     }
     if level != Level::Cluster {
         total.insert(if level == Level::Indices { "indices" } else { "shards" }.to_owned(), indices.into());

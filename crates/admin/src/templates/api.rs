@@ -145,11 +145,11 @@ pub fn get_index_template(
 ) -> Result<Reply, EngineError> {
     let flat = request.params().bool("flat_settings", false)?;
     let set = node.indices.templates.set();
-    let found: Vec<Value> = wanted(request.part("name"), &set.index, "index template matching")?
+    let templates: Vec<Value> = wanted(request.part("name"), &set.index, "index template matching")?
         .into_iter()
         .map(|(name, template)| json!({"name": name, "index_template": template.to_json(flat)}))
         .collect();
-    Ok(Reply::ok(&json!({"index_templates": found})))
+    Ok(Reply::ok(&json!({"index_templates": templates})))
 }
 
 /// `DELETE /_index_template/{name}`
@@ -161,8 +161,8 @@ pub fn delete_index_template(
 ) -> Result<Reply, EngineError> {
     let names = request.part("name");
     node.indices.templates.change(|set| {
-        let found: Vec<String> = chosen(names, &set.index).map_err(|missing| missing_template(&missing))?;
-        for name in found {
+        let deleted: Vec<String> = chosen(names, &set.index).map_err(|missing| missing_template(&missing))?;
+        for name in deleted {
             set.index.remove(&name);
         }
         Ok(())
@@ -214,11 +214,11 @@ pub fn put_component(
 pub fn get_component(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let flat = request.params().bool("flat_settings", false)?;
     let set = node.indices.templates.set();
-    let found: Vec<Value> = wanted(request.part("name"), &set.component, "component template matching")?
+    let components: Vec<Value> = wanted(request.part("name"), &set.component, "component template matching")?
         .into_iter()
         .map(|(name, component)| json!({"name": name, "component_template": component.to_json(flat)}))
         .collect();
-    Ok(Reply::ok(&json!({"component_templates": found})))
+    Ok(Reply::ok(&json!({"component_templates": components})))
 }
 
 /// `DELETE /_component_template/{name}`
@@ -230,13 +230,13 @@ pub fn delete_component(
 ) -> Result<Reply, EngineError> {
     let names = request.part("name");
     node.indices.templates.change(|set| {
-        let found = chosen(names, &set.component)
+        let deleted = chosen(names, &set.component)
             .map_err(|missing| EngineError::resource_not_found(missing.join(",")))?;
         let users: Vec<&str> = set
             .index
             .iter()
             .filter(|(_, template)| {
-                let needed = |it: &String| found.contains(it) && !template.ignore_missing.contains(it);
+                let needed = |it: &String| deleted.contains(it) && !template.ignore_missing.contains(it);
                 template.composed_of.iter().any(needed)
             })
             .map(|(name, _)| name.as_str())
@@ -244,11 +244,11 @@ pub fn delete_component(
         if !users.is_empty() {
             return Err(EngineError::illegal_argument(format!(
                 "component templates [{}] cannot be removed as they are still in use by index templates [{}]",
-                found.join(", "),
+                deleted.join(", "),
                 users.join(", ")
             )));
         }
-        for name in found {
+        for name in deleted {
             set.component.remove(&name);
         }
         Ok(())
@@ -263,12 +263,12 @@ pub fn simulate(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
     let (index, name) = (request.part("index"), request.part("name"));
     let body = parse_object(body)?;
     if !body.is_empty() {
-        let own = if name.is_empty() { SIMULATED } else { name };
-        let template = IndexTemplate::parse(own, &Value::Object(body))?;
-        check(&set, own, &template)?;
-        set.index.insert(own.to_owned(), Arc::new(template));
+        let template_name = if name.is_empty() { SIMULATED } else { name };
+        let template = IndexTemplate::parse(template_name, &Value::Object(body))?;
+        check(&set, template_name, &template)?;
+        set.index.insert(template_name.to_owned(), Arc::new(template));
     }
-    let found = if index.is_empty() {
+    let applied = if index.is_empty() {
         let name = if name.is_empty() { SIMULATED } else { name };
         if !set.index.contains_key(name) {
             return Err(EngineError::illegal_argument(format!(
@@ -279,15 +279,15 @@ pub fn simulate(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
     } else {
         set.matching(index)
     };
-    let Some((name, template)) = found else { return Ok(Reply::ok(&json!({}))) };
+    let Some((name, template)) = applied else { return Ok(Reply::ok(&json!({}))) };
     let matches = |patterns: &[String]| match index.is_empty() {
         true => overlap(patterns, &template.patterns),
         false => patterns.iter().any(|one| glob::matches(one, index)),
     };
     let legacy = set.legacy.iter().map(|(name, it)| (name, &it.patterns));
-    let others = set.index.iter().filter(|(other, _)| *other != name).map(|(name, it)| (name, &it.patterns));
+    let beside = set.index.iter().filter(|(other, _)| *other != name).map(|(name, it)| (name, &it.patterns));
     let overlapping: Vec<Value> = legacy
-        .chain(others)
+        .chain(beside)
         .filter(|(_, patterns)| matches(patterns))
         .map(|(name, patterns)| json!({"name": name, "index_patterns": patterns}))
         .collect();
@@ -309,29 +309,29 @@ fn wanted<'a, T>(
     all: &'a Named<T>,
     what: &str,
 ) -> Result<Vec<(&'a String, &'a Arc<T>)>, EngineError> {
-    let found = match names.is_empty() {
+    let selected = match names.is_empty() {
         true => Ok(all.keys().cloned().collect()),
         false => chosen(names, all),
     };
-    let found = found.map_err(|missing| {
+    let selected = selected.map_err(|missing| {
         EngineError::resource_not_found(format!("{what} [{}] not found", missing.join(",")))
     })?;
-    Ok(found.iter().filter_map(|name| all.get_key_value(name)).collect())
+    Ok(selected.iter().filter_map(|name| all.get_key_value(name)).collect())
 }
 
 /// Names of those that a list of names and patterns chooses, or the names that are missing.
 pub(super) fn chosen<T>(names: &str, all: &Named<T>) -> Result<Vec<String>, Vec<String>> {
-    let (mut found, mut missing) = (BTreeSet::new(), Vec::new());
+    let (mut selected, mut missing) = (BTreeSet::new(), Vec::new());
     for one in names.split(',').map(str::trim) {
         if one.contains('*') {
-            found.extend(all.keys().filter(|name| glob::matches(one, name)));
+            selected.extend(all.keys().filter(|name| glob::matches(one, name)));
         } else if let Some((name, _)) = all.get_key_value(one) {
-            found.insert(name);
+            selected.insert(name);
         } else {
             missing.push(one.to_owned());
         }
     }
-    if missing.is_empty() { Ok(found.into_iter().cloned().collect()) } else { Err(missing) }
+    if missing.is_empty() { Ok(selected.into_iter().cloned().collect()) } else { Err(missing) }
 }
 
 #[cfg(test)]

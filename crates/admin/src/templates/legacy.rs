@@ -43,8 +43,8 @@ pub fn get_template(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
     let flat = request.params().bool("flat_settings", false)?;
     let set = node.indices.templates.set();
     let names = request.part("name");
-    let found = chosen(if names.is_empty() { "*" } else { names }, &set.legacy).unwrap_or_default();
-    let shown: Map<String, Value> = found
+    let selected = chosen(if names.is_empty() { "*" } else { names }, &set.legacy).unwrap_or_default();
+    let shown: Map<String, Value> = selected
         .into_iter()
         .filter_map(|name| {
             let shown = set.legacy.get(&name)?.to_json(flat);
@@ -64,11 +64,11 @@ pub fn delete_template(
 ) -> Result<Reply, EngineError> {
     let names = request.part("name");
     node.indices.templates.change(|set| {
-        let found = chosen(names, &set.legacy).map_err(|missing| missing_template(&missing))?;
-        if found.is_empty() && names != "*" {
+        let deleted = chosen(names, &set.legacy).map_err(|missing| missing_template(&missing))?;
+        if deleted.is_empty() && names != "*" {
             return Err(missing_template(&[names.to_owned()]));
         }
-        for name in found {
+        for name in deleted {
             set.legacy.remove(&name);
         }
         Ok(())

@@ -54,12 +54,12 @@ impl Eq for Rights {}
 
 /// Rights in the hands of a request or a job.
 #[derive(Debug)]
-struct Held {
+struct HeldRights {
     rights: Arc<Rights>,
     remembered: Remembered,
 }
 
-impl Held {
+impl HeldRights {
     fn new(rights: Arc<Rights>) -> Self {
         Self { rights, remembered: Remembered::default() }
     }
@@ -70,13 +70,13 @@ impl Held {
     }
 }
 
-impl PartialEq for Held {
+impl PartialEq for HeldRights {
     fn eq(&self, other: &Self) -> bool {
         self.rights == other.rights
     }
 }
 
-impl Eq for Held {}
+impl Eq for HeldRights {}
 
 /// A restricted key with the rights that it had at one time: whom something belongs to that is open between requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Grant {
 
 /// Who a request or a job acts for: a restricted key, or someone who may do everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caller(Option<Arc<Held>>);
+pub struct Caller(Option<Arc<HeldRights>>);
 
 impl Caller {
     /// Whom something belongs to that a restricted key leaves open between requests: that key alone, as long as it has
@@ -161,7 +161,7 @@ impl Caller {
     }
 
     fn of(rights: Arc<Rights>) -> Self {
-        Self(Some(Arc::new(Held::new(rights))))
+        Self(Some(Arc::new(HeldRights::new(rights))))
     }
 
     /// For what is kept of a job; none for someone who may do everything.
@@ -185,17 +185,17 @@ impl Caller {
 }
 
 /// Rights that were read, by their text, the latest last: a key sends the same with each request.
-static READ: Mutex<Kept> = Mutex::new(Kept { read: VecDeque::new(), bytes: 0 });
+static READ: Mutex<RightsCache> = Mutex::new(RightsCache { read: VecDeque::new(), bytes: 0 });
 
-struct Kept {
+struct RightsCache {
     read: VecDeque<(Box<str>, Arc<Rights>)>,
     /// Length of the texts.
     bytes: usize,
 }
 
-impl Kept {
+impl RightsCache {
     fn find(&self, text: &str) -> Option<Arc<Rights>> {
-        self.read.iter().find(|(known, _)| **known == *text).map(|(_, rights)| Arc::clone(rights))
+        self.read.iter().find(|(key, _)| **key == *text).map(|(_, rights)| Arc::clone(rights))
     }
 
     /// Keeps rights unless they are kept, in place of those that came first.
@@ -234,7 +234,7 @@ impl<'de> Deserialize<'de> for Caller {
 #[derive(Debug, Clone, Copy)]
 pub struct Right<'a> {
     /// None for one who may do everything.
-    held: Option<&'a Held>,
+    held: Option<&'a HeldRights>,
     actions: [Option<Action>; 2],
     /// Whether it is a caller's, and not one for work of the server itself.
     is_asked: bool,
@@ -350,7 +350,7 @@ mod tests {
 
     use std::sync::Arc;
 
-    use super::{Action, Caller, KEPT, KEPT_BYTES, Kept};
+    use super::{Action, Caller, KEPT, KEPT_BYTES, RightsCache};
 
     fn caller(grants: serde_json::Value) -> Caller {
         let text = json!({"key": "k", "user": "owner", "grants": grants}).to_string();
@@ -390,7 +390,7 @@ mod tests {
         let rights = Arc::clone(&held.rights);
         let texts = |bytes: usize| (0..100).map(move |n| format!("{n:02}{}", " ".repeat(bytes - 2)));
         for (bytes, kept) in [(10, KEPT), (KEPT_BYTES / 8, 8), (KEPT_BYTES / 8 + 1, 7), (KEPT_BYTES + 1, 0)] {
-            let mut all = Kept { read: Default::default(), bytes: 0 };
+            let mut all = RightsCache { read: Default::default(), bytes: 0 };
             for text in texts(bytes) {
                 all.keep(&text, &rights);
                 all.keep(&text, &rights);

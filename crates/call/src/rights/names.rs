@@ -123,8 +123,8 @@ impl Remembered {
             return list.fits(name);
         }
         let place = Arc::as_ptr(list).addr();
-        if let Some(known) = self.0.lock().of_lists.get(&place).and_then(|of| of.get(name)) {
-            return *known;
+        if let Some(covered) = self.0.lock().of_lists.get(&place).and_then(|of| of.get(name)) {
+            return *covered;
         }
         name_steps::count(list.others.len() as u64);
         let fits = list.fits(name);

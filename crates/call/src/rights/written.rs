@@ -41,14 +41,14 @@ impl TryFrom<Written> for Rights {
     fn try_from(written: Written) -> Result<Self, String> {
         let read = |texts| Arc::new(PatternList::new(texts));
         let lists: Vec<Patterns> = written.lists.into_iter().map(read).collect();
-        let found = |names| match names {
+        let list = |names| match names {
             WrittenList::At(place) => {
                 lists.get(place).cloned().ok_or_else(|| format!("there is no list of patterns [{place}]"))
             }
             WrittenList::These(names) => Ok(read(names)),
         };
         let grants = written.grants.into_iter().map(|(action, WrittenGrant { names, by })| {
-            Ok((action, Grant { names: names.into_iter().map(found).collect::<Result<_, String>>()?, by }))
+            Ok((action, Grant { names: names.into_iter().map(list).collect::<Result<_, String>>()?, by }))
         });
         let grants = grants.collect::<Result<BTreeMap<Action, Grant>, String>>()?;
         let known = distinct(&grants);

@@ -49,6 +49,16 @@ pub(super) struct Shared {
 /// Says why a call should not go on, if it should not.
 type GoesOn<'a> = &'a dyn Fn() -> Result<(), EncoderError>;
 
+/// Which thread encodes the only text of a call, if a worker is idle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LoneText {
+    /// The calling one, which would only wait, before the call returns.
+    #[default]
+    ByCaller,
+    /// A worker: the caller has something else to do meanwhile.
+    ByWorker,
+}
+
 /// How a call wants its texts treated.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CallOptions<'a> {
@@ -57,8 +67,7 @@ pub(super) struct CallOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
     pub timeout: Option<Duration>,
     pub timed: bool,
-    /// The caller has something else to do meanwhile: workers encode a lone text too, and not its own thread.
-    pub elsewhere: bool,
+    pub lone_text: LoneText,
     /// What a cross-encoder reads together with each text.
     pub question: Option<&'a str>,
 }
@@ -72,7 +81,7 @@ struct Common {
 
 /// A call whose texts are known, encoded, or wait for a worker. Dropped unfinished, it takes those that wait out of the queue.
 #[derive(Debug)]
-pub(super) struct Begun<'a> {
+pub(super) struct PendingCall<'a> {
     shared: &'a Shared,
     call: Arc<Call>,
     pub texts: usize,
@@ -82,7 +91,7 @@ pub(super) struct Begun<'a> {
     finished: bool,
 }
 
-impl Begun<'_> {
+impl PendingCall<'_> {
     /// Waits until workers have encoded the texts that were in no cache; returns all, in the order of the texts.
     pub fn finish(mut self) -> Result<(Vec<Encoding>, Timings), EncoderError> {
         let encodings = wait(&self.call, self.cancel, self.deadline)?;
@@ -95,7 +104,7 @@ impl Begun<'_> {
     }
 }
 
-impl Drop for Begun<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         if !self.finished {
             self.shared.queue.withdraw(&self.call);
@@ -105,7 +114,11 @@ impl Drop for Begun<'_> {
 
 impl Shared {
     /// The caller's side until it has to wait: cache, places, tokens.
-    pub fn begin<'a>(&'a self, texts: &[&str], options: CallOptions<'a>) -> Result<Begun<'a>, EncoderError> {
+    pub fn begin<'a>(
+        &'a self,
+        texts: &[&str],
+        options: CallOptions<'a>,
+    ) -> Result<PendingCall<'a>, EncoderError> {
         // A timeout beyond the reach of the clock is none.
         let deadline =
             options.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
@@ -113,7 +126,7 @@ impl Shared {
         let known = self.look_up(texts.len(), &keys);
         let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
         let call = Call::new(known, options.timed);
-        let begun = Begun {
+        let begun = PendingCall {
             shared: self,
             call: Arc::clone(&call),
             texts: texts.len(),
@@ -128,8 +141,8 @@ impl Shared {
             None => None,
         };
         let common = Common { call: Arc::clone(&call), keys, question };
-        if let ([text], [_], Priority::Search, false) =
-            (texts, &missing[..], options.priority, options.elsewhere)
+        if let ([text], [_], Priority::Search, LoneText::ByCaller) =
+            (texts, &missing[..], options.priority, options.lone_text)
         {
             goes_on()?;
             if self.run_here(text, &common, &goes_on)? {

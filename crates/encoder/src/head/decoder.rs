@@ -201,19 +201,19 @@ impl Decoder {
         panel: usize,
         looks: &Looks,
         masks: &mut Vec<u32>,
-        found: &mut Vec<Pair>,
+        pairs: &mut Vec<Pair>,
     ) {
         let PanelAt { start, look } = self.panels[panel];
         let weights = &self.weights[start..][..self.looks[look] * PANEL];
         let panel_of = Panel::new(weights, &self.bounds[panel]);
-        let before = found.len();
-        kernels.screen(&panel_of, &looks.first[look].view(), (panel * PANEL) as u32, masks, found);
+        let before = pairs.len();
+        kernels.screen(&panel_of, &looks.first[look].view(), (panel * PANEL) as u32, masks, pairs);
         // Beyond the vocabulary a pair is left only if nothing can be told of the document.
         if (panel + 1) * PANEL > self.order.len() {
-            found.retain(|pair| (pair.term as usize) < self.order.len());
+            pairs.retain(|pair| (pair.term as usize) < self.order.len());
         }
         if let Some(second) = &self.second {
-            second.rows().prefetch::<false>(&found[before.min(found.len())..]);
+            second.rows().prefetch::<false>(&pairs[before.min(pairs.len())..]);
         }
     }
 

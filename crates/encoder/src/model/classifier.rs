@@ -6,7 +6,7 @@ use crate::scorer::{Activation, Scale, Scorer, States};
 use super::checkpoint::Checkpoint;
 
 /// Names of the parts of a head.
-struct Names {
+struct HeadLayers {
     /// A layer before the last, as a name and whether it is one of the encoder's own.
     dense: &'static str,
     of_encoder: bool,
@@ -14,20 +14,24 @@ struct Names {
     activation: Activation,
 }
 
-const BERT: Names =
-    Names { dense: "pooler.dense", of_encoder: true, last: "classifier", activation: Activation::Tanh };
-const ROBERTA: Names = Names {
+const BERT: HeadLayers =
+    HeadLayers { dense: "pooler.dense", of_encoder: true, last: "classifier", activation: Activation::Tanh };
+const ROBERTA: HeadLayers = HeadLayers {
     dense: "classifier.dense",
     of_encoder: false,
     last: "classifier.out_proj",
     activation: Activation::Tanh,
 };
-const DISTILBERT: Names =
-    Names { dense: "pre_classifier", of_encoder: false, last: "classifier", activation: Activation::Relu };
+const DISTILBERT: HeadLayers = HeadLayers {
+    dense: "pre_classifier",
+    of_encoder: false,
+    last: "classifier",
+    activation: Activation::Relu,
+};
 
 /// Names of a ModernBERT classifier, whose first layer has no summands and is followed by a normalisation.
-const MODERN_BERT: Names =
-    Names { dense: "head.dense", of_encoder: false, last: "classifier", activation: Activation::Gelu };
+const MODERN_BERT: HeadLayers =
+    HeadLayers { dense: "head.dense", of_encoder: false, last: "classifier", activation: Activation::Gelu };
 
 impl Checkpoint {
     /// The head that makes a score of the hidden states.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sparrow_encoder::{
-    Deployment, DeploymentOptions, Encoded, EncoderError, Model, ModelKind, Output, Priority,
+    Deployment, DeploymentOptions, Encoded, EncoderError, LoneText, Model, ModelKind, Output, Priority,
+    QueryOptions,
 };
 
 use crate::common::{deploy, model_dir, runtime};
@@ -145,7 +146,8 @@ fn a_late_call_times_out() {
 fn a_worker_encodes_what_was_begun_while_its_caller_goes_on() {
     let deployment = deploy(SPLADE, |_| {});
     let text = ["who collects stamps"];
-    let begun = deployment.begin_queries(&text, None, true, false).unwrap();
+    let by_worker = QueryOptions { lone_text: LoneText::ByWorker, ..QueryOptions::default() };
+    let begun = deployment.begin_queries(&text, QueryOptions { timed: true, ..by_worker }).unwrap();
     let end = Instant::now() + Duration::from_secs(20);
     while deployment.stats().inference_count == 0 {
         assert!(Instant::now() < end, "no worker took it");
@@ -153,10 +155,10 @@ fn a_worker_encodes_what_was_begun_while_its_caller_goes_on() {
     }
     let (encoded, timings) = begun.finish().unwrap();
     assert_eq!((timings.texts, timings.infer > Duration::ZERO), (1, true));
-    let (here, _) = deployment.begin_queries(&text, None, false, true).unwrap().finish().unwrap();
+    let (here, _) = deployment.begin_queries(&text, QueryOptions::default()).unwrap().finish().unwrap();
     assert_eq!(encoded, here);
     let texts = long_texts(200);
-    drop(deployment.begin_queries(&as_strs(&texts), None, false, false).unwrap());
+    drop(deployment.begin_queries(&as_strs(&texts), by_worker).unwrap());
     assert_eq!(deployment.stats().pending, 0, "nobody waits for these");
 }
 

@@ -57,12 +57,12 @@ pub fn repair(data: &Path, into: &Path, unusable: &[String]) -> Result<Repair, E
     if places::real(into).starts_with(places::real(source.path())) {
         return Err(EngineError::illegal_argument("the new directory must not be in the damaged one"));
     }
-    let found = inspect(&source)?;
+    let report = inspect(&source)?;
     durable::create_dir_all(into)?;
     // Before a secret lies in it.
     close_to_others(into);
     let damaged = |file: &str| {
-        found.problems.iter().any(|problem| problem.file == file)
+        report.problems.iter().any(|problem| problem.file == file)
             || unusable.iter().any(|other| other == file)
     };
     let (mut left_out, mut skipped) = (Vec::new(), Vec::new());
@@ -81,12 +81,12 @@ pub fn repair(data: &Path, into: &Path, unusable: &[String]) -> Result<Repair, E
     copy_tree(source.path(), into, Path::new(""), &mut wanted, &mut skipped)?;
     durable::create_dir_all(&into.join("indices"))?;
     let mut indices = Vec::new();
-    for index in &found.indices {
+    for index in &report.indices {
         indices.push(of_index(&source, into, index, &mut skipped)?);
     }
     left_out.extend(skipped.iter().map(|path| below(source.path(), path)));
     close_all_to_others(into)?;
-    Ok(Repair { into: into.display().to_string(), indices, left_out, found })
+    Ok(Repair { into: into.display().to_string(), indices, left_out, found: report })
 }
 
 fn of_index(

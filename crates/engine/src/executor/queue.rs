@@ -13,6 +13,7 @@ use sparrow_admin::lanes::LaneStats;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 use sparrow_call::waits::{Worker, work_for};
+use sparrow_types::processors::Busy;
 
 /// Waiting operations above which a lane refuses more.
 const LANE_CAPACITY: usize = 2000;
@@ -157,7 +158,9 @@ impl Queue {
                 work_for(Arc::new(LaneWorker { queue: Arc::clone(&of_worker), number }));
                 while let Some(job) = of_worker.next(number) {
                     let begun = Instant::now();
+                    let busy = Busy::begin();
                     job();
+                    drop(busy);
                     of_worker.note(begun.elapsed());
                 }
             };

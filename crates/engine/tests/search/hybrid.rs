@@ -130,3 +130,65 @@ fn a_standard_retriever_is_a_query() {
         node.search("example", &json!({"retriever": {"standard": {"query": sparse("v", "x")}}, "size": 1}));
     assert_eq!(ids(&answer), ["4"]);
 }
+
+/// A profile makes the lists of a fusion one after another; without it, idle processors make some of them.
+#[test]
+fn lists_that_are_made_at_once_are_those_made_one_after_another() {
+    let node = Node::start();
+    node.create(
+        "large",
+        &json!({"t": {"type": "text"}, "v": {"type": "sparse_vector"},
+            "d": {"type": "dense_vector", "dims": 2, "similarity": "l2_norm"}}),
+    );
+    let documents: Vec<Value> = (0..20_500_u32)
+        .map(|number| {
+            let weight = 1.0 + f64::from(number % 997) / 100.0;
+            json!({"t": format!("word{} shared", number % 389), "v": {"x": weight, "y": f64::from(number % 83 + 1)},
+                "d": [f64::from(number % 311), f64::from(number % 173)]})
+        })
+        .collect();
+    node.load("large", &documents);
+    let lists = |number: u32| {
+        let standard = |query: Value| json!({"standard": {"query": query}});
+        json!([
+            standard(json!({"match": {"t": format!("word{number} shared")}})),
+            standard(sparse("v", if number.is_multiple_of(2) { "x" } else { "y" })),
+            {"knn": {"field": "d", "query_vector": [number, number], "k": 50, "num_candidates": 50}},
+        ])
+    };
+    let answer = |body: &Value, profile: bool| {
+        let mut body = body.clone();
+        body["profile"] = json!(profile);
+        let reply = node.run("search", &[("index", "large")], &[], body.to_string().as_bytes());
+        let mut answer = match reply {
+            Ok(reply) => serde_json::from_slice::<Value>(&reply.body).expect("JSON"),
+            Err(error) => error.body(),
+        };
+        for member in ["took", "profile"] {
+            answer.as_object_mut().expect("an object").remove(member);
+        }
+        answer
+    };
+    std::thread::scope(|scope| {
+        for part in 0..3_u32 {
+            let (lists, answer) = (&lists, &answer);
+            scope.spawn(move || {
+                for number in (part..60).step_by(3) {
+                    let body = json!({"retriever": {"rrf": {"retrievers": lists(number), "rank_window_size": 60}}, "size": 60});
+                    let at_once = answer(&body, false);
+                    assert_eq!(at_once["hits"]["hits"].as_array().map(Vec::len), Some(60));
+                    assert_eq!(at_once, answer(&body, true), "question {number}");
+                }
+            });
+        }
+    });
+    // All that fail are named, whoever made them.
+    let negative = json!({"standard": {"query": {"script_score": {"query": {"match_all": {}},
+        "script": {"source": "dotProduct(params.v, 'd') - 1.0", "params": {"v": [-1.0, -1.0]}}}}}});
+    let mut inputs = lists(1);
+    inputs.as_array_mut().expect("lists").extend([negative.clone(), negative]);
+    let body = json!({"retriever": {"rrf": {"retrievers": inputs}}});
+    let refused = answer(&body, false);
+    assert_eq!(refused["error"]["suppressed"].as_array().map(Vec::len), Some(2), "{refused}");
+    assert_eq!(refused, answer(&body, true));
+}

@@ -39,7 +39,7 @@ fn by_separators(
         out.push(range);
         return;
     }
-    let Some((separator, rest)) = separators.split_first() else {
+    let Some((separator, finer)) = separators.split_first() else {
         let pieces = by_sentences(part, size, false);
         out.extend(pieces.into_iter().map(|piece| range.start + piece.start..range.start + piece.end));
         return;
@@ -50,13 +50,13 @@ fn by_separators(
     for end in cuts {
         let count = words(&text[open.end..end]);
         if held > 0 && held + count > size {
-            by_separators(text, open.clone(), size, rest, out);
+            by_separators(text, open.clone(), size, finer, out);
             (open, held) = (open.end..open.end, 0);
         }
         open.end = end;
         held += count;
     }
-    by_separators(text, open, size, rest, out);
+    by_separators(text, open, size, finer, out);
 }
 
 /// Two halves of a passage at the end of a word, near the middle; `None` for one that cannot be cut.

@@ -81,14 +81,14 @@ pub fn embed(
     let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(ops.len());
     let mut jobs: Vec<(usize, Job)> = Vec::new();
     for (at, op) in ops.iter_mut().enumerate() {
-        let known = op.passages.take_if(|known| known.key != key);
+        let outdated = op.passages.take_if(|outdated| outdated.key != key);
         if op.kind == WriteKind::Delete || op.passages.is_some() {
             drafts.push(None);
             continue;
         }
-        if let Some(known) = known.filter(|known| !known.payload.is_empty()) {
+        if let Some(outdated) = outdated.filter(|outdated| !outdated.payload.is_empty()) {
             // The mapping has changed since: what is still right stays.
-            op.previous = Some((op.source.raw.clone(), known.payload));
+            op.previous = Some((op.source.raw.clone(), outdated.payload));
         }
         if op.source.value.is_none() {
             // Writing reads it as well, and says what is wrong with it.
@@ -104,13 +104,15 @@ pub fn embed(
         let mut draft = Draft { fields: Vec::new(), waiting: 0, truncated: 0 };
         for (number, field) in fields.iter().enumerate() {
             let place = draft.fields.len();
-            if let Some(known) = previous.as_ref().and_then(|(old, known)| field.carried(value, old, known)) {
-                draft.fields.push(known);
+            if let Some(earlier) =
+                previous.as_ref().and_then(|(old, earlier)| field.carried(value, old, earlier))
+            {
+                draft.fields.push(earlier);
                 continue;
             }
-            if let Some(found) = no_scalar_at(value, field.path) {
+            if let Some(type_name) = no_scalar_at(value, field.path) {
                 let reason = format!(
-                    "Invalid format for field [{}], expected [String|Number|Boolean] got [{found}]",
+                    "Invalid format for field [{}], expected [String|Number|Boolean] got [{type_name}]",
                     field.path
                 );
                 out.refused[at] = Some(EngineError::api(400, Exception::new("status_exception", reason)));
@@ -146,9 +148,9 @@ pub fn embed(
     }
     for (model_ids, jobs) in by_model {
         let step = if purpose == Purpose::PacedIngest { jobs.len() } else { CALL };
-        let mut rest = jobs.into_iter().peekable();
-        while rest.peek().is_some() {
-            let mut call: Vec<(usize, Job)> = rest.by_ref().take(step.max(1)).collect();
+        let mut waiting = jobs.into_iter().peekable();
+        while waiting.peek().is_some() {
+            let mut call: Vec<(usize, Job)> = waiting.by_ref().take(step.max(1)).collect();
             // A document that is refused already needs no vectors.
             call.retain(|(_, job)| out.refused[job.op].is_none());
             let encoder = Call { encoder, model_ids, purpose, cancel, fields: &fields };
@@ -224,18 +226,18 @@ impl<'m> Field<'m> {
     }
 
     /// The passages of a document's earlier form, if they would come out the same.
-    fn carried(&self, new: &Value, old: &Value, known: &[FieldPassages]) -> Option<FieldPassages> {
-        let same = |known: &&FieldPassages| {
+    fn carried(&self, new: &Value, old: &Value, earlier: &[FieldPassages]) -> Option<FieldPassages> {
+        let same = |earlier: &&FieldPassages| {
             // In whichever slot they were: a copy of the document may go to an index whose field has others.
-            field_of(&known.path) == self.path
-                && known.inference_id == self.settings.inference_id
-                && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == known.fingerprint)
-                && (!self.is_known || known.chunking == self.key())
-                && known.sources == self.sources
+            field_of(&earlier.path) == self.path
+                && earlier.inference_id == self.settings.inference_id
+                && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == earlier.fingerprint)
+                && (!self.is_known || earlier.chunking == self.key())
+                && earlier.sources == self.sources
         };
-        let known = known.iter().find(same)?;
+        let earlier = earlier.iter().find(same)?;
         let unchanged = self.sources.iter().all(|source| values_at(new, source) == values_at(old, source));
-        unchanged.then(|| FieldPassages { path: self.slot.clone().into_owned(), ..known.clone() })
+        unchanged.then(|| FieldPassages { path: self.slot.clone().into_owned(), ..earlier.clone() })
     }
 
     /// The passages of a document: source, bytes in its joined values, text.
@@ -266,7 +268,7 @@ struct Call<'c> {
 }
 
 /// A passage with the vectors that it has so far. Its field is named by number.
-struct Made {
+struct EncodedPassage {
     field: usize,
     job: Job,
     encoded: Vec<Encoded>,
@@ -274,8 +276,9 @@ struct Made {
 
 impl Call<'_> {
     fn run(&self, jobs: Vec<(usize, Job)>, drafts: &mut [Option<Draft>], out: &mut Embedding) {
-        let start = |(field, job)| Made { field, job, encoded: Vec::with_capacity(self.model_ids.len()) };
-        let mut jobs: Vec<Made> = jobs.into_iter().map(start).collect();
+        let start =
+            |(field, job)| EncodedPassage { field, job, encoded: Vec::with_capacity(self.model_ids.len()) };
+        let mut jobs: Vec<EncodedPassage> = jobs.into_iter().map(start).collect();
         while !jobs.is_empty() {
             let mut again = Vec::new();
             for model_id in self.model_ids {
@@ -286,13 +289,18 @@ impl Call<'_> {
                 self.keep(made, drafts, out);
             }
             // A document that is refused meanwhile needs no more vectors.
-            again.retain(|made: &Made| out.refused[made.job.op].is_none());
+            again.retain(|made: &EncodedPassage| out.refused[made.job.op].is_none());
             jobs = again;
         }
     }
 
     /// Gives passages the vectors of one model; those without one are left out, and their documents refused.
-    fn encode(&self, model_id: &str, mut jobs: Vec<Made>, out: &mut Embedding) -> Vec<Made> {
+    fn encode(
+        &self,
+        model_id: &str,
+        mut jobs: Vec<EncodedPassage>,
+        out: &mut Embedding,
+    ) -> Vec<EncodedPassage> {
         let texts: Vec<(usize, &str)> =
             jobs.iter().map(|made| (made.job.op, made.job.text.as_str())).collect();
         let (encoded, error) = match texts.is_empty() {
@@ -321,8 +329,8 @@ impl Call<'_> {
     }
 
     /// Gives a passage with all of its vectors to its document.
-    fn keep(&self, made: Made, drafts: &mut [Option<Draft>], out: &mut Embedding) {
-        let Made { job, encoded, .. } = made;
+    fn keep(&self, made: EncodedPassage, drafts: &mut [Option<Draft>], out: &mut Embedding) {
+        let EncodedPassage { job, encoded, .. } = made;
         out.count(&encoded);
         let Some(draft) = drafts[job.op].as_mut() else { return };
         draft.truncated += u64::from(encoded.iter().any(|encoded| encoded.truncated_tokens > 0));
@@ -366,7 +374,7 @@ impl Call<'_> {
 
 /// A passage that its last model has read whole; of any other the halves become passages of their own, to be encoded
 /// anew.
-fn cut(made: Made, again: &mut Vec<Made>) -> Option<Made> {
+fn cut(made: EncodedPassage, again: &mut Vec<EncodedPassage>) -> Option<EncodedPassage> {
     let whole = made.encoded.last().is_none_or(|encoded| encoded.truncated_tokens == 0);
     if whole || !made.job.may_split {
         return Some(made);
@@ -375,7 +383,11 @@ fn cut(made: Made, again: &mut Vec<Made>) -> Option<Made> {
     for half in [first, second] {
         let text = made.job.text[half.clone()].to_owned();
         let range = made.job.range.start + half.start..made.job.range.start + half.end;
-        again.push(Made { field: made.field, job: Job { text, range, ..made.job }, encoded: Vec::new() });
+        again.push(EncodedPassage {
+            field: made.field,
+            job: Job { text, range, ..made.job },
+            encoded: Vec::new(),
+        });
     }
     None
 }
@@ -384,11 +396,11 @@ fn cut(made: Made, again: &mut Vec<Made>) -> Option<Made> {
 pub fn vector<'o>(outputs: impl IntoIterator<Item = &'o Output>) -> Option<PassageVector> {
     let (mut sparse, mut dense) = (None, None);
     for output in outputs {
-        let known = match output {
+        let fits = match output {
             Output::Sparse(tokens) => sparse.replace(tokens.pairs().to_vec()).is_some(),
             Output::Dense(vector) => dense.replace(vector.to_vec()).is_some(),
         };
-        if known {
+        if fits {
             return None;
         }
     }

@@ -45,10 +45,13 @@ impl Convert {
     pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {
         let field = config.field("field")?;
         let name = config.text("type")?;
-        let to =
-            TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name)).map(|(_, to)| *to).ok_or_else(
-                || config.unusable("type", format!("type [{name}] not supported, cannot convert field.")),
-            )?;
+        let to = TYPES
+            .iter()
+            .find(|(type_name, _)| type_name.eq_ignore_ascii_case(&name))
+            .map(|(_, to)| *to)
+            .ok_or_else(|| {
+                config.unusable("type", format!("type [{name}] not supported, cannot convert field."))
+            })?;
         Ok(Self {
             target: config.target_field(&field)?,
             field,

@@ -138,38 +138,38 @@ impl Pattern {
     /// Paths and values; nothing if the text does not have the form of the pattern.
     fn fields(&self, text: &str, separator: &str) -> Option<Vec<(String, String)>> {
         let mut rest = text.strip_prefix(self.start.as_str())?;
-        let mut found: Vec<&str> = Vec::with_capacity(self.keys.len());
-        while let Some((key, delimiter)) = self.keys.get(found.len()) {
+        let mut values: Vec<&str> = Vec::with_capacity(self.keys.len());
+        while let Some((key, delimiter)) = self.keys.get(values.len()) {
             if delimiter.is_empty() {
                 // Without a delimiter a key takes the rest, which leaves nothing for another one.
-                found.push(rest);
+                values.push(rest);
                 rest = "";
                 continue;
             }
             let (value, after) = rest.split_once(delimiter.as_str())?;
-            found.push(value);
+            values.push(value);
             rest = after;
             // The same delimiter again means an empty value, or padding.
             while let Some(after) = rest.strip_prefix(delimiter.as_str()) {
                 if !key.padded {
-                    if found.len() == self.keys.len() {
+                    if values.len() == self.keys.len() {
                         break;
                     }
-                    found.push("");
+                    values.push("");
                 }
                 rest = after;
             }
         }
-        Some(self.gather(&found, separator))
+        Some(self.gather(&values, separator))
     }
 
-    fn gather(&self, found: &[&str], separator: &str) -> Vec<(String, String)> {
+    fn gather(&self, values: &[&str], separator: &str) -> Vec<(String, String)> {
         let mut fields = Vec::new();
         let mut appended: BTreeMap<&str, Vec<(u32, &str)>> = BTreeMap::new();
         let value_of = |role: Role, name: &str| {
-            self.keys.iter().zip(found).find(|((key, _), _)| key.role == role && key.name == name)
+            self.keys.iter().zip(values).find(|((key, _), _)| key.role == role && key.name == name)
         };
-        for ((key, _), value) in self.keys.iter().zip(found) {
+        for ((key, _), value) in self.keys.iter().zip(values) {
             match key.role {
                 Role::Field => fields.push((key.name.clone(), (*value).to_owned())),
                 Role::Append(place) => appended.entry(&key.name).or_default().push((place, *value)),

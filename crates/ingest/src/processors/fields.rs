@@ -197,8 +197,8 @@ impl Processor for DotExpander {
                 if self.field == "*" { name.contains('.') } else { *name == self.field }
             });
         *parent = plain;
-        let mut rest = dotted.into_iter();
-        while let Some((name, value)) = rest.next() {
+        let mut members = dotted.into_iter();
+        while let Some((name, value)) = members.next() {
             let full = self.path.as_ref().map_or_else(|| name.clone(), |path| format!("{path}.{name}"));
             let result = if document.has(&full) && !self.overrides {
                 document.append(&full, vec![value], true)
@@ -211,7 +211,7 @@ impl Processor for DotExpander {
                     Some(path) => document.get_mut(path).and_then(Value::as_object_mut),
                 };
                 if let Some(parent) = parent {
-                    parent.extend(rest);
+                    parent.extend(members);
                 }
                 return result;
             }

@@ -1,4 +1,4 @@
-//! `fail` and `pipeline`: where a document goes next. (`drop` has no parameters and no code of its own.)
+//! `fail`: ends a document with a message. (`drop` and `terminate` have no parameters and no code of their own.)
 
 use crate::chain::Processor;
 use crate::config::Config;
@@ -21,40 +21,6 @@ impl Fail {
 impl Processor for Fail {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError> {
         Err(ProcessorError::Fail { message: self.message.render(document, Escape::Plain)? })
-    }
-}
-
-/// Sends the document through another pipeline.
-#[derive(Debug)]
-pub(crate) struct PipelineCall {
-    name: Template,
-    /// The name as the definition has it.
-    written: String,
-    /// Whether a pipeline that does not exist is passed over.
-    pub ignore_missing: bool,
-}
-
-impl PipelineCall {
-    pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {
-        let written = config.text("name")?;
-        Ok(Self {
-            name: Template::parse(&written).map_err(|reason| config.unusable("name", reason))?,
-            written,
-            ignore_missing: config.boolean("ignore_missing_pipeline", false)?,
-        })
-    }
-
-    /// The name as the definition has it.
-    pub fn written(&self) -> &str {
-        &self.written
-    }
-
-    /// Id of the pipeline for a document.
-    ///
-    /// # Errors
-    /// If it would be too long.
-    pub fn name(&self, document: &Document) -> Result<String, ProcessorError> {
-        self.name.render(document, Escape::Plain)
     }
 }
 

@@ -207,12 +207,12 @@ fn entity<'t>(text: &'t str, out: &mut String) -> &'t str {
 }
 
 fn named(name: &str) -> Option<char> {
-    if let Some((_, char)) = ENTITIES.iter().find(|(known, _)| *known == name) {
+    if let Some((_, char)) = ENTITIES.iter().find(|(entity, _)| *entity == name) {
         return Some(*char);
     }
     let base = name.chars().next()?;
     let accent = &name[base.len_utf8()..];
-    let (_, bases, letters) = ACCENTS.iter().find(|(known, _, _)| *known == accent)?;
+    let (_, bases, letters) = ACCENTS.iter().find(|(ending, _, _)| *ending == accent)?;
     let at = bases.chars().position(|char| char == base)?;
     letters.chars().nth(at)
 }

@@ -1,4 +1,4 @@
-//! The processors, one file for each family, and how a definition becomes a chain of them.
+//! The processors of single documents, one file for each family, and how a definition becomes a chain of processors.
 
 mod bytes;
 mod convert;
@@ -7,9 +7,7 @@ pub(crate) mod date;
 mod dissect;
 mod fields;
 mod flow;
-mod foreach;
 mod html;
-mod inference;
 mod json;
 mod kv;
 mod lists;
@@ -18,11 +16,7 @@ mod uri_parts;
 
 use serde_json::{Map, Value};
 
-pub(crate) use self::flow::PipelineCall;
-pub(crate) use self::foreach::ForEach;
-pub(crate) use self::inference::Inference;
-pub use self::inference::check_tokenization;
-use super::chain::{Action, Node, Pipeline, Processor};
+use super::chain::{Action, ForEach, Inference, Node, Pipeline, PipelineCall, Processor};
 use super::config::Config;
 use super::counters::Counters;
 use super::error::{ConfigError, ProcessorError};
@@ -84,7 +78,7 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
         },
         other => return Err(malformed(&other)),
     };
-    if let Some((_, reason)) = ELSEWHERE.iter().find(|(known, _)| *known == kind) {
+    if let Some((_, reason)) = ELSEWHERE.iter().find(|(type_name, _)| *type_name == kind) {
         return Err(ConfigError::AbsentProcessor { kind, reason });
     }
     if !KINDS.contains(&kind.as_str()) {
@@ -116,7 +110,7 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
 /// Ids of the models that processors run, handlers included.
 pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
     Box::new(nodes.iter().flat_map(|node| {
-        let own = match &node.action {
+        let model = match &node.action {
             Action::Inference(inference) => Some(inference.model_id()),
             _ => None,
         };
@@ -124,7 +118,7 @@ pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
             Action::ForEach(each) => std::slice::from_ref(&*each.processor),
             _ => &[],
         };
-        own.into_iter().chain(model_ids(inner)).chain(model_ids(&node.on_failure))
+        model.into_iter().chain(model_ids(inner)).chain(model_ids(&node.on_failure))
     }))
 }
 

@@ -1,6 +1,6 @@
 //! Comparing what the two models find: the same queries over both sets of vectors, as of one moment.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sparrow_call::error::EngineError;
 use sparrow_index::query::{SearchOptions, TotalHits};
 use sparrow_index::{DocAddress, Snapshot};
@@ -88,20 +88,21 @@ fn shown(pairs: &mut [Pair], size: usize, with_queries: bool) -> Value {
     };
     let overlaps: Vec<f64> = pairs.iter().map(|pair| pair.overlap).collect();
     let correlations: Vec<f64> = pairs.iter().filter_map(|pair| pair.correlation).collect();
-    let mut shown = Map::new();
-    shown.insert("queries".to_owned(), pairs.len().into());
-    shown.insert("size".to_owned(), size.into());
-    shown.insert("overlap".to_owned(), mean(&overlaps));
-    shown.insert("least_overlap".to_owned(), json!(round(overlaps.iter().copied().fold(1.0, f64::min))));
-    shown.insert("rank_correlation".to_owned(), mean(&correlations));
+    let mut shown = json!({
+        "queries": pairs.len(),
+        "size": size,
+        "overlap": mean(&overlaps),
+        "least_overlap": round(overlaps.iter().copied().fold(1.0, f64::min)),
+        "rank_correlation": mean(&correlations),
+    });
     if with_queries {
         pairs.sort_by(|one, other| one.overlap.total_cmp(&other.overlap));
         let least = pairs.iter().take(SHOWN).map(|pair| {
             json!({"query": pair.query, "overlap": round(pair.overlap), "rank_correlation": pair.correlation.map(round)})
         });
-        shown.insert("least_alike".to_owned(), least.collect());
+        shown["least_alike"] = least.collect();
     }
-    Value::Object(shown)
+    shown
 }
 
 fn round(value: f64) -> f64 {
@@ -175,7 +176,7 @@ fn overlap(one: &[DocAddress], other: &[DocAddress]) -> f64 {
 /// Kendall's τ of the documents that are in both lists: 1 for the same order, -1 for the reverse.
 fn kendall(one: &[DocAddress], other: &[DocAddress]) -> Option<f64> {
     let ranks: Vec<usize> =
-        one.iter().filter_map(|addr| other.iter().position(|found| found == addr)).collect();
+        one.iter().filter_map(|addr| other.iter().position(|candidate| candidate == addr)).collect();
     let pairs = ranks.len() * ranks.len().saturating_sub(1) / 2;
     if pairs == 0 {
         return None;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 use sparrow_call::error::EngineError;
 use sparrow_index::{DocAddress, Snapshot};
 use sparrow_indices::model_change::{ChangeState, Filling, ModelChange};
@@ -36,26 +37,46 @@ impl FillProgress {
         Self { filling, conflicts: AtomicU64::new(0), throttle: Throttle::new(pace) }
     }
 
-    fn counters(&self) -> Map<String, Value> {
+    fn counters(&self) -> FillCounters {
         let pace = self.throttle.requests_per_second();
-        let counters = [
-            ("total", json!(self.filling.total.load(Relaxed))),
-            ("filled", json!(self.filling.filled.load(Relaxed))),
-            ("version_conflicts", json!(self.conflicts.load(Relaxed))),
-            ("throttled_millis", json!(self.throttle.throttled_millis().round() as u64)),
-            ("requests_per_second", json!(if pace.is_finite() { pace } else { -1.0 })),
-        ];
-        counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        FillCounters {
+            total: self.filling.total.load(Relaxed),
+            filled: self.filling.filled.load(Relaxed),
+            version_conflicts: self.conflicts.load(Relaxed),
+            throttled_millis: self.throttle.throttled_millis().round() as u64,
+            requests_per_second: if pace.is_finite() { pace } else { -1.0 },
+            canceled: None,
+        }
     }
+}
+
+/// The counters of a status and of a response, in the order of their members.
+#[derive(Serialize)]
+struct FillCounters {
+    total: u64,
+    filled: u64,
+    version_conflicts: u64,
+    throttled_millis: u64,
+    requests_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canceled: Option<&'static str>,
+}
+
+/// The response of a task, in the order of its members.
+#[derive(Serialize)]
+struct FillResponse<'a> {
+    took: u64,
+    field: &'a str,
+    state: &'a str,
+    #[serde(flatten)]
+    counters: FillCounters,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Value>,
 }
 
 impl Progress for FillProgress {
     fn status(&self, cancelled: bool) -> Value {
-        let mut status = self.counters();
-        if cancelled {
-            status.insert("canceled".to_owned(), "by user request".into());
-        }
-        Value::Object(status)
+        json!(FillCounters { canceled: cancelled.then_some("by user request"), ..self.counters() })
     }
 
     fn rethrottle(&self, requests_per_second: f64) -> bool {
@@ -128,15 +149,13 @@ impl Fill {
     }
 
     fn response(&self, began: Instant, state: &str, compared: Option<Value>) -> Value {
-        let mut response = Map::new();
-        response.insert("took".to_owned(), (began.elapsed().as_millis() as u64).into());
-        response.insert("field".to_owned(), self.change.field.clone().into());
-        response.insert("state".to_owned(), state.into());
-        response.extend(self.progress.counters());
-        if let Some(compared) = compared {
-            response.insert("compared".to_owned(), compared);
-        }
-        Value::Object(response)
+        json!(FillResponse {
+            took: began.elapsed().as_millis() as u64,
+            field: &self.change.field,
+            state,
+            counters: self.progress.counters(),
+            compared,
+        })
     }
 
     /// Goes over the documents that lack vectors of the new model until there are none. Those that are written meanwhile have them.

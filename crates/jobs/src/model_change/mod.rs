@@ -26,7 +26,7 @@ use sparrow_tasks::throttle::requests_per_second;
 use sparrow_tasks::{TaskHandle, TaskSpec};
 
 use self::fill::{Fill, FillProgress};
-use self::request::Wanted;
+use self::request::ChangeRequest;
 
 /// The action of the task.
 const ACTION: &str = "indices:admin/ext/model/change";
@@ -45,7 +45,7 @@ pub fn change(
     let pace = requests_per_second(request)?.unwrap_or(f64::INFINITY);
     let handle = one_index(service, request)?;
     handle.check_access(Access::MetadataWrite)?;
-    let wanted = Wanted::parse(body)?;
+    let wanted = ChangeRequest::parse(body)?;
     let claimed = handle.claim_filling()?;
     match handle.model_change() {
         // What stopped goes on.

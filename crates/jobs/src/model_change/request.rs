@@ -25,7 +25,7 @@ const DEFAULT_COMPARED: u64 = 10;
 const PROBE: &str = "a";
 
 /// A request for a change.
-pub(super) struct Wanted {
+pub(super) struct ChangeRequest {
     pub field: String,
     /// Whether searches go over by themselves.
     pub automatic: bool,
@@ -38,7 +38,7 @@ pub(super) struct Wanted {
     names_source: bool,
 }
 
-impl Wanted {
+impl ChangeRequest {
     /// Whether it asks for all that a change under way does.
     pub fn is(&self, change: &ModelChange) -> bool {
         (&change.wanted, &change.compare, change.automatic) == (&self.saved, &self.compare, self.automatic)
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_read_and_mistakes_are_named() {
         let wanted =
-            Wanted::parse(br#"{"field": "body", "inference_id": "new", "switch": "manual"}"#).unwrap();
+            ChangeRequest::parse(br#"{"field": "body", "inference_id": "new", "switch": "manual"}"#).unwrap();
         assert_eq!((wanted.field.as_str(), wanted.automatic), ("body", false));
         assert_eq!(wanted.saved, json!({"field": "body", "inference_id": "new"}));
         assert_eq!(wanted.compare, json!({"sample": 20, "size": 10}));
@@ -282,7 +282,7 @@ mod tests {
             ),
             (r#"{"field": "a", "inference_id": "b", "compare": {"k": 1}}"#, "unknown member [k]"),
         ] {
-            let error = Wanted::parse(body.as_bytes()).err().expect(body).reason();
+            let error = ChangeRequest::parse(body.as_bytes()).err().expect(body).reason();
             assert!(error.contains(reason), "{body}: {error}");
         }
     }

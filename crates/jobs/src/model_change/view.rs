@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_indices::IndexHandle;
 use sparrow_indices::model_change::{ChangeState, ModelChange};
@@ -18,12 +19,13 @@ pub(super) fn of_index(service: &SearchService, handle: &IndexHandle) -> Value {
     let mut fields = Map::new();
     for path in mapping.semantic_fields() {
         let Some(settings) = mapping.semantic_field(path) else { continue };
-        let mut shown = model(service, settings);
-        shown.insert("type".to_owned(), "semantic_text".into());
-        if let Some(change) = change.as_ref().filter(|change| change.field == *path) {
-            shown.insert("change".to_owned(), of_change(service, handle, &mapping, change));
-        }
-        fields.insert(path.clone(), Value::Object(shown));
+        let change = change.as_ref().filter(|change| change.field == *path);
+        let shown = FieldView {
+            model: ModelView::of(service, settings),
+            field_type: "semantic_text",
+            change: change.map(|change| ChangeView::of(service, handle, &mapping, change)),
+        };
+        fields.insert(path.clone(), json!(shown));
     }
     for (path, fingerprint) in of_pipelines {
         let Some(field) = mapping.field(&path) else { continue };
@@ -36,55 +38,94 @@ pub(super) fn of_index(service: &SearchService, handle: &IndexHandle) -> Value {
     json!({ "fields": fields })
 }
 
-/// The model of a set of vectors.
-fn model(service: &SearchService, settings: &SemanticText) -> Map<String, Value> {
-    let mut shown = Map::new();
-    shown.insert("inference_id".to_owned(), settings.inference_id.as_str().into());
-    if let Some(id) = &settings.search_inference_id {
-        shown.insert("search_inference_id".to_owned(), id.as_str().into());
-    }
-    if let Some(model) = settings.model {
-        shown.insert("task_type".to_owned(), model.task().into());
-    }
-    if let Some(fingerprint) = service.models.model_fingerprint(&settings.inference_id) {
-        shown.insert("fingerprint".to_owned(), fingerprint.into());
-    }
-    shown
+/// A `semantic_text` field, in the order of its members.
+#[derive(Serialize)]
+struct FieldView {
+    #[serde(flatten)]
+    model: ModelView,
+    #[serde(rename = "type")]
+    field_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<ChangeView>,
 }
 
-fn of_change(
-    service: &SearchService,
-    handle: &IndexHandle,
-    mapping: &Mapping,
-    change: &ModelChange,
-) -> Value {
-    let filling = handle.filling.lock().clone();
-    let mut shown = Map::new();
-    let state = match (change.state, &filling) {
-        (ChangeState::Filling, None) => "stopped",
-        (state, _) => state.name(),
-    };
-    shown.insert("state".to_owned(), state.into());
-    let beside = mapping.slot_beside(&change.field).and_then(|slot| mapping.slot(&slot).cloned());
-    if let Some(beside) = beside {
-        let role = if change.state == ChangeState::Switched { "from" } else { "to" };
-        shown.insert(role.to_owned(), Value::Object(model(service, &beside)));
-    }
-    shown.insert("switch".to_owned(), if change.automatic { "auto" } else { "manual" }.into());
-    shown.insert("can_be_rolled_back".to_owned(), (change.state == ChangeState::Switched).into());
-    if let Some(filling) = filling.filter(|_| change.state == ChangeState::Filling) {
-        if let Some(task) = filling.task.lock().clone() {
-            shown.insert("task".to_owned(), task.into());
-        }
-        let (total, filled) = (filling.total.load(Relaxed), filling.filled.load(Relaxed));
-        shown.insert("documents".to_owned(), json!({"total": total, "filled": filled}));
-    }
-    for (name, value) in
-        [("compared", &change.compared), ("failure", &change.failure.clone().map(Value::from))]
-    {
-        if let Some(value) = value {
-            shown.insert(name.to_owned(), value.clone());
+/// The model of a set of vectors, in the order of its members.
+#[derive(Serialize)]
+struct ModelView {
+    inference_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search_inference_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+}
+
+impl ModelView {
+    fn of(service: &SearchService, settings: &SemanticText) -> Self {
+        Self {
+            inference_id: settings.inference_id.clone(),
+            search_inference_id: settings.search_inference_id.clone(),
+            task_type: settings.model.map(|model| model.task()),
+            fingerprint: service.models.model_fingerprint(&settings.inference_id),
         }
     }
-    Value::Object(shown)
+}
+
+/// How far a change of a model is, in the order of its members.
+#[derive(Serialize)]
+struct ChangeView {
+    state: &'static str,
+    /// The model before, once searches read the new vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<ModelView>,
+    /// The model that is to come, until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<ModelView>,
+    switch: &'static str,
+    can_be_rolled_back: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    documents: Option<FilledDocuments>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+}
+
+/// Documents of an index, and how many of them have vectors of the new model.
+#[derive(Serialize)]
+struct FilledDocuments {
+    total: u64,
+    filled: u64,
+}
+
+impl ChangeView {
+    fn of(service: &SearchService, handle: &IndexHandle, mapping: &Mapping, change: &ModelChange) -> Self {
+        let filling = handle.filling.lock().clone();
+        let state = match (change.state, &filling) {
+            (ChangeState::Filling, None) => "stopped",
+            (state, _) => state.name(),
+        };
+        let switched = change.state == ChangeState::Switched;
+        let beside = mapping.slot_beside(&change.field).and_then(|slot| mapping.slot(&slot).cloned());
+        let beside = beside.map(|settings| ModelView::of(service, &settings));
+        let (from, to) = if switched { (beside, None) } else { (None, beside) };
+        let filling = filling.filter(|_| change.state == ChangeState::Filling);
+        Self {
+            state,
+            from,
+            to,
+            switch: if change.automatic { "auto" } else { "manual" },
+            can_be_rolled_back: switched,
+            task: filling.as_ref().and_then(|filling| filling.task.lock().clone()),
+            documents: filling.map(|filling| FilledDocuments {
+                total: filling.total.load(Relaxed),
+                filled: filling.filled.load(Relaxed),
+            }),
+            compared: change.compared.clone(),
+            failure: change.failure.clone(),
+        }
+    }
 }

@@ -104,23 +104,23 @@ pub(super) fn max_docs(
     }
     all.extend(params.integer("size")?);
     all.extend(params.integer("max_docs")?);
-    let mut found = None;
+    let mut max_docs = None;
     for value in all {
         let Ok(number) = u64::try_from(value) else {
             return Err(EngineError::illegal_argument(format!(
                 "[max_docs] parameter cannot be negative, found [{value}]"
             )));
         };
-        match found {
+        match max_docs {
             Some(before) if before != number => {
                 return Err(EngineError::illegal_argument(format!(
                     "[max_docs] set to two different values [{before}] and [{number}]"
                 )));
             }
-            _ => found = Some(number),
+            _ => max_docs = Some(number),
         }
     }
-    Ok(found)
+    Ok(max_docs)
 }
 
 /// The size of a batch, checked.
@@ -204,11 +204,11 @@ pub(super) fn order(given: Option<Value>) -> Result<Option<Order>, EngineError> 
 /// # Errors
 /// For an unknown key.
 pub(super) fn check_rest(
-    rest: &Map<String, Value>,
+    unread: &Map<String, Value>,
     text: &[u8],
     problems: &mut Vec<String>,
 ) -> Result<(), EngineError> {
-    for (name, value) in rest {
+    for (name, value) in unread {
         if SHOWING.contains(&name.as_str()) {
             problems.push(format!("{name} is not supported in this context"));
             continue;

@@ -1,14 +1,15 @@
 //! Values of `dense_vector` fields: arrays of numbers, or for bytes and bits a hexadecimal string.
 
 use serde_json::Value;
-use sparrow_vectors::{Element, Similarity};
+use sparrow_vectors::Element;
 
 use super::super::LeafNode;
-use super::super::dense::{DenseVector, MAX_DIMS, element_name, similarity_name};
+use super::super::dense::{DenseVector, MAX_DIMS, component_problem, magnitude_problem};
 use super::super::error::{DocumentError, DocumentErrorKind};
+use super::super::java::token_name;
 use super::super::location::Step;
 use super::super::types::FieldType;
-use super::super::values::{self, java_float, token_name};
+use super::super::values;
 use super::Reader;
 
 impl Reader<'_> {
@@ -22,7 +23,7 @@ impl Reader<'_> {
         if value.is_null() {
             return Ok(());
         }
-        if self.out.dense.iter().any(|(known, _)| known == path) {
+        if self.out.dense.iter().any(|(other, _)| other == path) {
             return Err(self.illegal(format!(
                 "Field [{path}] of type [dense_vector] doesn't support indexing multiple values for the same field \
                  in the same document"
@@ -106,24 +107,24 @@ impl Reader<'_> {
         path: &str,
         components: usize,
     ) -> Result<(), DocumentError> {
-        let found = field.dims_of(components);
+        let dims_given = field.dims_of(components);
         match field.dims {
-            Some(dims) if found != dims => Err(self.illegal(format!(
+            Some(dims) if dims_given != dims => Err(self.illegal(format!(
                 "The [dense_vector] field [{path}] in doc [document with id '{}'] has a different number of \
-                 dimensions [{found}] than defined in the mapping [{dims}]",
+                 dimensions [{dims_given}] than defined in the mapping [{dims}]",
                 self.id,
             ))),
             Some(_) => Ok(()),
             None if components == 0 || components > MAX_DIMS => Err(self.illegal(format!(
-                "The number of dimensions should be in the range [1, {}] but was [{found}]",
+                "The number of dimensions should be in the range [1, {}] but was [{dims_given}]",
                 field.dims_of(MAX_DIMS)
             ))),
             None => {
-                let mut known = leaf.clone();
-                if let FieldType::DenseVector(field) = &mut known.field_type {
-                    field.dims = Some(found);
+                let mut with_dims = leaf.clone();
+                if let FieldType::DenseVector(field) = &mut with_dims.field_type {
+                    field.dims = Some(dims_given);
                 }
-                self.added.insert(path.to_owned(), known.into());
+                self.added.insert(path.to_owned(), with_dims.into());
                 Ok(())
             }
         }
@@ -135,75 +136,6 @@ impl Reader<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// What is wrong with a component.
-pub fn component_problem(element: Element, component: f32, at: usize) -> Option<String> {
-    let name = element_name(element);
-    if !component.is_finite() {
-        return Some(format!(
-            "element_type [{name}] vectors do not support NaN or infinite values but found [{}] at dim [{at}];",
-            java_float(component)
-        ));
-    }
-    if element.holds(component) {
-        return None;
-    }
-    // Bits come as bytes, and Elasticsearch calls both so.
-    Some(if component.fract() == 0.0 {
-        format!(
-            "element_type [{name}] vectors only support integers between [-128, 127] but found [{component}] at dim \
-             [{at}];"
-        )
-    } else {
-        format!(
-            "element_type [{name}] vectors only support non-decimal values but found decimal value [{}] at dim \
-             [{at}];",
-            java_float(component)
-        )
-    })
-}
-
-/// What makes a vector's length unfit for a field's similarity.
-pub fn magnitude_problem(field: &DenseVector, vector: &[f32]) -> Option<String> {
-    let squared: f32 = vector.iter().map(|component| component * component).sum();
-    let float = field.element == Element::Float;
-    let problem = match field.similarity {
-        Similarity::Cosine | Similarity::DotProduct if !squared.is_finite() => {
-            return Some(format!(
-                "NaN or Infinite magnitude detected, this usually means the vector values are too extreme to fit \
-                 within a float. {}",
-                preview(field.element, vector)
-            ));
-        }
-        Similarity::Cosine if squared == 0.0 => "does not support vectors with zero magnitude",
-        Similarity::DotProduct if float && (squared - 1.0).abs() > UNIT_TOLERANCE => {
-            "can only be used with unit-length vectors"
-        }
-        _ => return None,
-    };
-    let name = similarity_name(field.similarity);
-    Some(format!("The [{name}] similarity {problem}. {}", preview(field.element, vector)))
-}
-
-/// How far the squared length of a "unit" vector may be from 1.
-const UNIT_TOLERANCE: f32 = 1e-3;
-
-/// The first components, for errors.
-pub fn preview(element: Element, vector: &[f32]) -> String {
-    let shown: Vec<String> = vector
-        .iter()
-        .take(5)
-        .map(|component| {
-            if element == Element::Float || component.fract() != 0.0 {
-                java_float(*component)
-            } else {
-                (*component as i64).to_string()
-            }
-        })
-        .collect();
-    let more = if vector.len() > 5 { ", ..." } else { "" };
-    format!("Preview of invalid vector: [{}{more}]", shown.join(", "))
 }
 
 /// Components from a hexadecimal string, two digits each.

@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 use super::super::dense::{DenseVector, MAX_DIMS};
 use super::super::dynamic::{self, MatchType};
 use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT, MAPPER_PARSING};
+use super::super::java::{java_string, token_name};
 use super::super::location::Step;
 use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
-use super::super::values::{self, java_string, token_name};
+use super::super::values;
 use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
 use super::{Reader, Scope};
 use crate::IGNORED;
@@ -61,8 +62,8 @@ impl Reader<'_> {
     /// The format that recognises a new date, as its mapping names it; `Some(None)` is the default one.
     fn detect_date(&self, text: &str) -> Option<Option<&str>> {
         let Some(formats) = &self.mapping.dynamic_dates else { return date::detect(text) };
-        let found = formats.iter().find(|(_, formats)| date::parse_date(formats, text, false).is_some());
-        found.map(|(name, _)| Some(name.as_str()))
+        let format = formats.iter().find(|(_, formats)| date::parse_date(formats, text, false).is_some());
+        format.map(|(name, _)| Some(name.as_str()))
     }
 
     fn dynamic_leaf(&self, value: &Value) -> LeafNode {
@@ -156,16 +157,16 @@ impl Reader<'_> {
     /// Values of a `semantic_text` field: scalars, and lists of them. Their passages come from elsewhere
     /// ([`super::super::Mapping::attach_passages`]).
     fn semantic(&mut self, path: &str, value: &Value) -> Result<(), DocumentError> {
-        let found = match value {
+        let refused = match value {
             Value::Array(values) => values.iter().find(|value| value.is_array() || value.is_object()),
             Value::Object(_) => Some(value),
             _ => None,
         };
-        match found {
+        match refused {
             None => Ok(()),
-            Some(found) => Err(self.illegal(format!(
+            Some(refused) => Err(self.illegal(format!(
                 "Invalid format for field [{path}], expected [String|Number|Boolean] got [{}]",
-                if found.is_array() { "ArrayList" } else { "HashMap" }
+                if refused.is_array() { "ArrayList" } else { "HashMap" }
             ))),
         }
     }
@@ -291,14 +292,14 @@ impl Reader<'_> {
                 )]);
             }
             None => {
-                let mut known = leaf.clone();
-                known.field_type = FieldType::Keyword {
+                let mut with_value = leaf.clone();
+                with_value.field_type = FieldType::Keyword {
                     ignore_above: None,
                     normalizer: None,
                     kind: KeywordKind::Constant(Some(text.as_str().into())),
                 };
-                known.params.insert("value".to_owned(), text.as_str().into());
-                self.added.insert(path.to_owned(), known.into());
+                with_value.params.insert("value".to_owned(), text.as_str().into());
+                self.added.insert(path.to_owned(), with_value.into());
                 self.seen(path);
                 self.out.keywords.push((path.to_owned(), text));
             }

@@ -14,9 +14,9 @@ use sparrow_types::PackedTokens;
 
 use super::dynamic::MatchType;
 use super::error::{DOCUMENT_PARSING, DocumentError, DocumentErrorKind};
+use super::java::{java_string, token_name};
 use super::location::Step;
 use super::types::{Dynamic, Limits, ParsedDocument};
-use super::values::{java_string, token_name};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
 
 /// `tokens` are token weights that are no part of `source`, by the path of their field.

@@ -99,7 +99,7 @@ impl Members for Object<'_, '_> {
                 Some(Node::Leaf(leaf)) if leaf.field_type.has_tokens() => {
                     let path = join(path, &name);
                     if is_apart(&path, filter) {
-                        if out.iter().any(|(known, _)| *known == path) {
+                        if out.iter().any(|(other, _)| *other == path) {
                             return Err(A::Error::custom("a field twice"));
                         }
                         let is_dotted = matches!(leaf.field_type, FieldType::SparseVector);
@@ -154,8 +154,8 @@ impl<'de> Visitor<'de> for Tokens {
             // The field has no value then, which the other reader knows.
             return Err(A::Error::custom("no tokens"));
         }
-        let mut known = FxHashSet::with_capacity_and_hasher(tokens.len(), Default::default());
-        match tokens.iter().all(|(token, _)| known.insert(token)) {
+        let mut seen = FxHashSet::with_capacity_and_hasher(tokens.len(), Default::default());
+        match tokens.iter().all(|(token, _)| seen.insert(token)) {
             true => Ok(tokens),
             false => Err(A::Error::custom("a token twice")),
         }

@@ -8,9 +8,10 @@ use sparrow_types::PackedTokens;
 
 use super::super::LeafNode;
 use super::super::error::{DocumentError, DocumentErrorKind};
+use super::super::java::token_name;
 use super::super::location::Step;
 use super::super::types::FieldType;
-use super::super::values::{self, token_name};
+use super::super::values;
 use super::Reader;
 use super::leaf::MAX_TERM;
 
@@ -22,7 +23,7 @@ impl Reader<'_> {
             Value::Null => Ok(()),
             Value::Array(values) => self.each(values, |reader, value| reader.sparse(leaf, path, value)),
             Value::Object(map) => {
-                let at = match self.out.sparse.iter().position(|(known, _)| known == path) {
+                let at = match self.out.sparse.iter().position(|(other, _)| other == path) {
                     Some(at) => at,
                     None => {
                         self.out.sparse.push((path.to_owned(), PackedTokens::with_capacity(map.len())));

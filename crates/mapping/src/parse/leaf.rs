@@ -6,78 +6,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::super::error::MappingError;
+use super::super::java::java_string;
+use super::super::parameters::{Params, bad};
 use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::{FieldType, KeywordKind, TextOptions};
-use super::super::values::java_string;
-use super::super::{LeafNode, LeafOptions, date, ip};
+use super::super::{DateFormat, LeafNode, LeafOptions, date, ip};
 use super::super::{dense, semantic};
-use super::{bad, boolean, text};
-
-/// One field definition being read: hands out parameters and notices the ones nobody asked for.
-pub(in super::super) struct Params<'a> {
-    pub field: &'a str,
-    type_name: &'static str,
-    map: &'a Map<String, Value>,
-    /// Non-default parameters, as the mapping will show them.
-    pub kept: Map<String, Value>,
-    known: Vec<&'static str>,
-}
-
-impl Params<'_> {
-    pub fn take(&mut self, name: &'static str) -> Option<&Value> {
-        self.known.push(name);
-        self.map.get(name).filter(|value| !value.is_null())
-    }
-
-    /// A boolean parameter; kept if it is not the default.
-    pub fn flag(&mut self, name: &'static str, default: bool) -> Result<bool, MappingError> {
-        let Some(value) = self.take(name).cloned() else { return Ok(default) };
-        let flag = boolean(name, &value)?;
-        if flag != default {
-            self.kept.insert(name.to_owned(), Value::Bool(flag));
-        }
-        Ok(flag)
-    }
-
-    /// A parameter that is accepted with its default only.
-    pub fn only(&mut self, name: &'static str, allowed: &[Value]) -> Result<(), MappingError> {
-        let Some(value) = self.take(name).cloned() else { return Ok(()) };
-        if allowed.contains(&value) {
-            return Ok(());
-        }
-        Err(MappingError::UnsupportedParameter {
-            field: self.field.to_owned(),
-            type_name: self.type_name,
-            parameter: name.to_owned(),
-            value: java_string(&value),
-        })
-    }
-
-    /// A parameter that is shown again and otherwise has no effect here (hints, storage choices).
-    pub fn keep(&mut self, name: &'static str) {
-        if let Some(value) = self.take(name).cloned() {
-            self.kept.insert(name.to_owned(), value);
-        }
-    }
-
-    pub fn unsigned(&mut self, name: &'static str) -> Result<Option<u64>, MappingError> {
-        let Some(value) = self.take(name).cloned() else { return Ok(None) };
-        let number = match &value {
-            Value::Number(number) => number.as_u64(),
-            Value::String(text) => text.parse().ok(),
-            _ => None,
-        };
-        let number = number.ok_or_else(|| {
-            bad(format!(
-                "Failed to parse value [{}] for parameter [{name}] on field [{}]",
-                java_string(&value),
-                self.field
-            ))
-        })?;
-        self.kept.insert(name.to_owned(), number.into());
-        Ok(Some(number))
-    }
-}
+use super::text;
 
 pub(super) fn leaf(
     name: &str,
@@ -88,67 +23,69 @@ pub(super) fn leaf(
     let unknown = || MappingError::UnknownType { field: name.to_owned(), type_name: type_name.to_owned() };
     let mut field_type = plain_type(type_name).ok_or_else(unknown)?;
     let mut params =
-        Params { field: name, type_name: field_type.name(), map, kept: Map::new(), known: vec!["type"] };
+        Params { field: name, type_name: field_type.name(), map, kept: Map::new(), asked: vec!["type"] };
     let mut options = LeafOptions::default();
     params.keep("meta");
-    match &mut field_type {
+    read_type(&mut field_type, &mut params, &mut options)?;
+    let mut fields = BTreeMap::new();
+    if multi_fields {
+        params.asked.push("fields");
+        fields = sub_fields(name, map, &field_type)?;
+        options.copy_to = copy_to(&mut params)?;
+    }
+    if let Some(parameter) = map.keys().find(|key| !params.asked.contains(&key.as_str())) {
+        return Err(MappingError::UnknownParameter {
+            field: name.to_owned(),
+            type_name: params.type_name,
+            parameter: parameter.clone(),
+        });
+    }
+    Ok(LeafNode { options, params: params.kept, fields, field_type })
+}
+
+/// Reads the parameters that a type has beside those of every type.
+fn read_type(
+    field_type: &mut FieldType,
+    params: &mut Params<'_>,
+    options: &mut LeafOptions,
+) -> Result<(), MappingError> {
+    match field_type {
         FieldType::Text { options: text } if text.match_only => {}
         FieldType::Text { options: text } => {
-            *text = Arc::new(text::text(&mut params)?);
+            *text = Arc::new(text::text(params)?);
             options.indexed = params.flag("index", true)?;
         }
-        FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => {
-            if let Some(value) = params.take("value").cloned() {
-                let text = match &value {
-                    Value::Object(_) | Value::Array(_) => {
-                        return Err(MappingError::Malformed {
-                            reason: format!("Property [value] on field [{name}] must be a scalar"),
-                        });
-                    }
-                    scalar => java_string(scalar),
-                };
-                params.kept.insert("value".to_owned(), text.as_str().into());
-                *constant = Some(text.into());
-            }
-        }
+        FieldType::Keyword { kind: KeywordKind::Constant(value), .. } => *value = constant(params)?,
         FieldType::Keyword { ignore_above, kind: KeywordKind::Wildcard, .. } => {
             *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
-            null_value(&mut params, &mut options);
+            null_value(params, options);
         }
         FieldType::Keyword { ignore_above, normalizer, .. } => {
             *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
-            searchable(&mut params, &mut options)?;
-            null_value(&mut params, &mut options);
-            *normalizer = text::keyword(&mut params)?;
+            searchable(params, options)?;
+            null_value(params, options);
+            *normalizer = text::keyword(params)?;
         }
         FieldType::Boolean => {
-            searchable(&mut params, &mut options)?;
-            null_value(&mut params, &mut options);
+            searchable(params, options)?;
+            null_value(params, options);
             options.ignore_malformed = params.flag("ignore_malformed", false)?;
         }
         FieldType::Date { formats } => {
-            searchable(&mut params, &mut options)?;
-            null_value(&mut params, &mut options);
+            searchable(params, options)?;
+            null_value(params, options);
             options.ignore_malformed = params.flag("ignore_malformed", false)?;
             params.only("locale", &["ENGLISH".into(), "en".into(), "".into()])?;
-            let text = match params.take("format").cloned() {
-                Some(Value::String(text)) => text,
-                Some(other) => return Err(bad(format!("Invalid format: [{}]", java_string(&other)))),
-                None => date::DEFAULT_FORMAT.to_owned(),
-            };
-            *formats = date::parse_formats(&text).map_err(bad)?;
-            if text != date::DEFAULT_FORMAT {
-                params.kept.insert("format".to_owned(), Value::String(text));
-            }
+            *formats = date_formats(params)?;
         }
         FieldType::Ip => {
-            searchable(&mut params, &mut options)?;
-            null_value(&mut params, &mut options);
+            searchable(params, options)?;
+            null_value(params, options);
             if let Some(value) = &options.null_value
                 && value.as_str().and_then(ip::parse).is_none()
             {
                 let reason = ip::not_an_address(&java_string(value));
-                return Err(bad(format!("Error parsing [null_value] on field [{name}]: {reason}")));
+                return Err(bad(format!("Error parsing [null_value] on field [{}]: {reason}", params.field)));
             }
             options.ignore_malformed = params.flag("ignore_malformed", false)?;
             params.only("script", &[])?;
@@ -170,70 +107,101 @@ pub(super) fn leaf(
         }
         FieldType::RankFeature { positive_score_impact } => {
             *positive_score_impact = params.flag("positive_score_impact", true)?;
-            null_value(&mut params, &mut options);
+            null_value(params, options);
         }
         FieldType::DenseVector(field) => {
-            **field = dense::parse(name, map)?;
-            params.known.extend(dense::PARAMETERS);
+            **field = dense::parse(params.field, params.map)?;
+            params.asked.extend(dense::PARAMETERS);
             options.indexed = field.index;
         }
         FieldType::SemanticText(field) => {
-            if map
-                .get("fields")
-                .is_some_and(|fields| fields.as_object().is_none_or(|fields| !fields.is_empty()))
-            {
-                return Err(bad(format!("semantic_text field [{name}] does not support multi-fields")));
-            }
-            if map
-                .get("copy_to")
-                .is_some_and(|targets| !targets.is_null() && *targets != Value::Array(Vec::new()))
-            {
-                return Err(bad(format!("semantic_text field [{name}] does not support [copy_to]")));
-            }
-            **field = semantic::parse(&mut params)?;
+            refuse_other_values(params)?;
+            **field = semantic::parse(params)?;
         }
         FieldType::ScaledFloat { factor } => {
-            *factor = scaling_factor(&mut params)?;
-            number_params(&mut params, &mut options)?;
+            *factor = scaling_factor(params)?;
+            number_params(params, options)?;
         }
-        FieldType::Object { .. } => return Err(unknown()),
-        _ => number_params(&mut params, &mut options)?,
-    }
-    let mut fields = BTreeMap::new();
-    if multi_fields {
-        params.known.push("fields");
-        match map.get("fields") {
-            None | Some(Value::Null) => {}
-            Some(Value::Object(definitions)) => {
-                for (sub, definition) in definitions {
-                    if sub.contains('.') {
-                        return Err(MappingError::Malformed {
-                            reason: format!(
-                                "Field name [{sub}] which is a multi field of [{name}] cannot contain '.'"
-                            ),
-                        });
-                    }
-                    let read = sub_field(sub, definition)?;
-                    check_sub_field(&field_type, sub, &read)?;
-                    fields.insert(sub.clone(), read);
-                }
-            }
-            Some(_) => {
-                return Err(MappingError::Malformed {
-                    reason: format!("expected map for property [fields] on field [{name}]"),
-                });
-            }
+        FieldType::Object { .. } => {
+            return Err(MappingError::UnknownType {
+                field: params.field.to_owned(),
+                type_name: params.type_name.to_owned(),
+            });
         }
-        options.copy_to = copy_to(&mut params)?;
+        _ => number_params(params, options)?,
     }
-    if let Some(parameter) = map.keys().find(|key| !params.known.contains(&key.as_str())) {
-        return Err(MappingError::UnknownParameter {
-            field: name.to_owned(),
-            type_name: params.type_name,
-            parameter: parameter.clone(),
+    Ok(())
+}
+
+/// The `value` of a `constant_keyword`, if the definition has one.
+fn constant(params: &mut Params<'_>) -> Result<Option<Arc<str>>, MappingError> {
+    let Some(value) = params.take("value").cloned() else { return Ok(None) };
+    if matches!(value, Value::Object(_) | Value::Array(_)) {
+        return Err(MappingError::Malformed {
+            reason: format!("Property [value] on field [{}] must be a scalar", params.field),
         });
     }
-    Ok(LeafNode { options, params: params.kept, fields, field_type })
+    let text = java_string(&value);
+    params.kept.insert("value".to_owned(), text.as_str().into());
+    Ok(Some(text.into()))
+}
+
+/// The `format` of a `date`.
+fn date_formats(params: &mut Params<'_>) -> Result<Vec<DateFormat>, MappingError> {
+    let text = match params.take("format").cloned() {
+        Some(Value::String(text)) => text,
+        Some(other) => return Err(bad(format!("Invalid format: [{}]", java_string(&other)))),
+        None => date::DEFAULT_FORMAT.to_owned(),
+    };
+    let formats = date::parse_formats(&text).map_err(bad)?;
+    if text != date::DEFAULT_FORMAT {
+        params.kept.insert("format".to_owned(), Value::String(text));
+    }
+    Ok(formats)
+}
+
+/// Refuses what makes a `semantic_text` give its values to other fields.
+fn refuse_other_values(params: &Params<'_>) -> Result<(), MappingError> {
+    let (name, map) = (params.field, params.map);
+    if map.get("fields").is_some_and(|fields| fields.as_object().is_none_or(|fields| !fields.is_empty())) {
+        return Err(bad(format!("semantic_text field [{name}] does not support multi-fields")));
+    }
+    if map.get("copy_to").is_some_and(|targets| !targets.is_null() && *targets != Value::Array(Vec::new())) {
+        return Err(bad(format!("semantic_text field [{name}] does not support [copy_to]")));
+    }
+    Ok(())
+}
+
+/// Reads the `fields` of a field.
+fn sub_fields(
+    name: &str,
+    map: &Map<String, Value>,
+    parent: &FieldType,
+) -> Result<BTreeMap<String, LeafNode>, MappingError> {
+    let mut fields = BTreeMap::new();
+    match map.get("fields") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(definitions)) => {
+            for (sub, definition) in definitions {
+                if sub.contains('.') {
+                    return Err(MappingError::Malformed {
+                        reason: format!(
+                            "Field name [{sub}] which is a multi field of [{name}] cannot contain '.'"
+                        ),
+                    });
+                }
+                let read = sub_field(sub, definition)?;
+                check_sub_field(parent, sub, &read)?;
+                fields.insert(sub.clone(), read);
+            }
+        }
+        Some(_) => {
+            return Err(MappingError::Malformed {
+                reason: format!("expected map for property [fields] on field [{name}]"),
+            });
+        }
+    }
+    Ok(fields)
 }
 
 fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {

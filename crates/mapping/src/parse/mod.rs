@@ -1,6 +1,6 @@
 //! JSON mapping definitions to field trees. Unknown keys are errors that name the key.
 
-pub(super) mod leaf;
+mod leaf;
 mod text;
 
 use std::collections::BTreeMap;
@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::error::MappingError;
+use super::java::java_string;
+use super::parameters::{bad, boolean};
 use super::types::{Dynamic, MOST_LEVELS};
-use super::values::java_string;
 use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
 
 pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
@@ -129,22 +130,6 @@ fn date_formats(key: &str, value: &Value) -> Result<DateFormats, MappingError> {
             false => Ok((name.clone(), date::parse_formats(&name).map_err(bad)?)),
         })
         .collect()
-}
-
-fn bad(reason: String) -> MappingError {
-    MappingError::BadValue { reason }
-}
-
-pub(super) fn boolean(key: &str, value: &Value) -> Result<bool, MappingError> {
-    match value {
-        Value::Bool(flag) => Ok(*flag),
-        Value::String(text) if text == "true" => Ok(true),
-        Value::String(text) if text == "false" => Ok(false),
-        other => Err(bad(format!(
-            "Could not convert [{key}] to boolean: Failed to parse value [{}] as only [true] or [false] are allowed.",
-            java_string(other)
-        ))),
-    }
 }
 
 /// Reads a `properties` object; dotted names make objects. The object that has it is on the `level`th level, from 1.

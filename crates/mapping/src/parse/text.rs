@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::super::error::MappingError;
+use super::super::java::java_string;
+use super::super::parameters::{Params, bad};
 use super::super::types::{DEFAULT_ANALYZER, TextIndexOptions, TextOptions};
-use super::super::values::java_string;
-use super::bad;
-use super::leaf::Params;
 
 pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError> {
     let mut options = TextOptions::default();

@@ -296,8 +296,8 @@ fn hybrids_of(service: &ModelService, id: &str) -> Vec<String> {
     };
     // One that is always there comes back by itself.
     let all = service.models.endpoints.all();
-    let found = all.iter().filter(|endpoint| !endpoint.preconfigured && of(endpoint));
-    found.map(|endpoint| endpoint.inference_id.clone()).collect()
+    let hybrids = all.iter().filter(|endpoint| !endpoint.preconfigured && of(endpoint));
+    hybrids.map(|endpoint| endpoint.inference_id.clone()).collect()
 }
 
 fn used_sentence(id: &str, pipelines: &[String], indexes: &[String], hybrids: &[String]) -> String {

@@ -89,7 +89,7 @@ pub fn infer_stream(
 }
 
 /// The body of a request.
-struct Asked {
+struct InferenceRequest {
     input: Vec<String>,
     query: Option<String>,
     for_search: bool,
@@ -98,7 +98,7 @@ struct Asked {
     beside: Map<String, Value>,
 }
 
-impl Asked {
+impl InferenceRequest {
     fn fits(&self, endpoint: &Endpoint) -> Result<(), EngineError> {
         let task = endpoint.task_type;
         if task == TaskType::Rerank {
@@ -112,8 +112,8 @@ impl Asked {
                 return Err(EngineError::invalid(reason));
             }
         } else {
-            let own = self.query.is_some().then_some("query");
-            if let Some(name) = own.or_else(|| self.beside.keys().next().map(String::as_str)) {
+            let foreign = self.query.is_some().then_some("query");
+            if let Some(name) = foreign.or_else(|| self.beside.keys().next().map(String::as_str)) {
                 let reason = format!("Field [{name}] cannot be specified for task type [{}]", task.name());
                 return Err(EngineError::invalid(reason));
             }
@@ -145,8 +145,8 @@ fn refuse<T>(reason: String) -> Result<T, EngineError> {
     Err(EngineError::api(400, Exception::new("x_content_parse_exception", format!("[{PARSER}] {reason}"))))
 }
 
-fn read(body: &[u8]) -> Result<Asked, EngineError> {
-    let mut asked = Asked {
+fn read(body: &[u8]) -> Result<InferenceRequest, EngineError> {
+    let mut asked = InferenceRequest {
         input: Vec::new(),
         query: None,
         for_search: false,

@@ -48,10 +48,10 @@ impl RerankSettings {
     }
 
     /// These, and what they do not say of others.
-    pub(super) fn or(self, others: Self) -> Self {
+    pub(super) fn or(self, defaults: Self) -> Self {
         Self {
-            return_documents: self.return_documents.or(others.return_documents),
-            top_n: self.top_n.or(others.top_n),
+            return_documents: self.return_documents.or(defaults.return_documents),
+            top_n: self.top_n.or(defaults.top_n),
         }
     }
 

@@ -1,12 +1,14 @@
 //! The body of `PUT _inference`: which service, with which settings.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use sparrow_mapping::{Chunking, ChunkingError, HYBRID_TASK};
 
 use super::problems::{Problems, java_map};
 use super::rerank::RerankSettings;
 use super::{Endpoint, TaskType, shown};
-use crate::{AdaptiveAllocations, ModelError, Models};
+use crate::{AdaptiveAllocations, ModelError, Models, RegisteredModel};
 use sparrow_call::error::{EngineError, Exception};
 
 const SCOPE: &str = "service_settings";
@@ -97,6 +99,84 @@ pub(super) fn endpoint(
     mut body: Map<String, Value>,
 ) -> Result<Endpoint, EngineError> {
     let task = resolve_task(path_task, &mut body)?;
+    let service = service_name(&mut body)?;
+    let mut settings = match body.shift_remove(SCOPE) {
+        Some(Value::Object(settings)) => settings,
+        None | Some(Value::Null) => {
+            return Err(status(400, format!("Map must contain key [{SCOPE}]")));
+        }
+        Some(other) => return Err(not_an_object(SCOPE, &other)),
+    };
+    let mut task_settings = optional_object(&mut body, "task_settings")?;
+    let cut = optional_object(&mut body, "chunking_settings")?;
+    let is_cut = !cut.is_empty();
+    let chunking = chunking(&cut)?;
+    refuse_rest(&body, &service)?;
+    if task == Some(TaskType::HybridEmbedding) {
+        refuse_rest(&task_settings, &service)?;
+        return super::hybrid::endpoint(models, inference_id, service, settings, &chunking);
+    }
+
+    let mut asked = ServiceSettings::read(&settings)?;
+    if let Some(deployment) = &asked.deployment_id {
+        let size = models.deployment_size(deployment).ok_or_else(|| no_deployment(deployment))?;
+        asked.num_allocations = Some(size.allocations);
+        asked.num_threads = Some(size.threads);
+        asked.adaptive_allocations = size.adaptive;
+    }
+    let Some(num_threads) = asked.num_threads else {
+        return Err(EngineError::internal("a required setting is missing"));
+    };
+    settings.retain(|name, _| !ServiceSettings::OF_EVERY_TASK.contains(&name.as_str()));
+    let dense: Map<String, Value> = ServiceSettings::OF_DENSE_VECTORS
+        .iter()
+        .filter_map(|name| settings.shift_remove_entry(*name))
+        .collect();
+    refuse_rest(&settings, &service)?;
+
+    let (model_id, model) = model_of(models, &service, asked.model_id, asked.deployment_id.as_deref())?;
+    let info = model.info()?;
+    let task_of_model = TaskType::of(info);
+    check_task(&service, task, task_of_model, &model_id)?;
+    let is_dense = task_of_model == TaskType::TextEmbedding;
+    if !is_dense {
+        refuse_rest(&dense, &service)?;
+    }
+    let reranks = task_of_model == TaskType::Rerank;
+    let rerank = if reranks { Some(RerankSettings::take(&mut task_settings)?) } else { None };
+    refuse_rest(&task_settings, &service)?;
+    if reranks && is_cut {
+        refuse_rest(&Map::from_iter([("chunking_settings".to_owned(), Value::Object(cut))]), &service)?;
+    }
+    if let Some(dimensions) = asked.dimensions.filter(|given| info.dims != Some(*given)) {
+        return Err(status(
+            400,
+            format!(
+                "[{SCOPE}] Invalid value [{dimensions}]. [dimensions] must be [{}], the length of the vectors of model [{model_id}]",
+                info.dims.unwrap_or_default()
+            ),
+        ));
+    }
+    Ok(Endpoint {
+        inference_id: inference_id.to_owned(),
+        task_type: task_of_model,
+        service,
+        model_id,
+        deployment_id: asked.deployment_id,
+        num_allocations: asked.num_allocations,
+        num_threads,
+        adaptive_allocations: asked.adaptive_allocations,
+        similarity: is_dense.then(|| asked.similarity.unwrap_or_else(|| "cosine".into())),
+        dimensions: info.dims,
+        chunking_settings: if reranks { Map::new() } else { shown(&chunking) },
+        rerank,
+        hybrid: None,
+        preconfigured: false,
+    })
+}
+
+/// Takes the name of the service out of a body: one that this server has.
+fn service_name(body: &mut Map<String, Value>) -> Result<String, EngineError> {
     let service = match body.shift_remove("service") {
         Some(Value::String(service)) => service,
         None | Some(Value::Null) => {
@@ -126,82 +206,89 @@ pub(super) fn endpoint(
              instead, with [model_id] set to [.elser_model_2] in the [service_settings]",
         );
     }
-    let mut settings = match body.shift_remove(SCOPE) {
-        Some(Value::Object(settings)) => settings,
-        None | Some(Value::Null) => {
-            return Err(status(400, format!("Map must contain key [{SCOPE}]")));
+    Ok(service)
+}
+
+/// The members of `service_settings`.
+struct ServiceSettings {
+    deployment_id: Option<String>,
+    num_allocations: Option<usize>,
+    num_threads: Option<usize>,
+    adaptive_allocations: Option<AdaptiveAllocations>,
+    model_id: Option<String>,
+    similarity: Option<String>,
+    dimensions: Option<usize>,
+}
+
+impl ServiceSettings {
+    const OF_EVERY_TASK: [&str; 5] =
+        ["num_allocations", "num_threads", "adaptive_allocations", "model_id", "deployment_id"];
+    const OF_DENSE_VECTORS: [&str; 3] = ["similarity", "dimensions", "element_type"];
+
+    /// Reads the members and checks each by itself and with the others.
+    ///
+    /// # Errors
+    /// All that is wrong, in one validation error.
+    fn read(settings: &Map<String, Value>) -> Result<Self, EngineError> {
+        let mut problems = Problems::default();
+        let deployment_id = problems.text(settings, "deployment_id", SCOPE);
+        let num_allocations = problems.positive(settings, "num_allocations", SCOPE);
+        let num_threads = match &deployment_id {
+            // Its deployment has its size, whatever the request says.
+            Some(_) => problems.positive(settings, "num_threads", SCOPE),
+            None => problems.required_positive(settings, "num_threads", SCOPE),
+        };
+        let adaptive_allocations = adaptive(settings, &mut problems);
+        let model_id = problems.text(settings, "model_id", SCOPE);
+        let similarity = problems.text(settings, "similarity", SCOPE);
+        if let Some(similarity) =
+            similarity.as_ref().filter(|name| !["cosine", "dot_product", "l2_norm"].contains(&name.as_str()))
+        {
+            problems.add(format!(
+                "[{SCOPE}] Invalid value [{similarity}] received. [similarity] must be one of [cosine, dot_product, l2_norm]"
+            ));
         }
-        Some(other) => return Err(not_an_object(SCOPE, &other)),
-    };
-    let mut task_settings = optional_object(&mut body, "task_settings")?;
-    let cut = optional_object(&mut body, "chunking_settings")?;
-    let is_cut = !cut.is_empty();
-    let chunking = chunking(&cut)?;
-    refuse_rest(&body, &service)?;
-    if task == Some(TaskType::HybridEmbedding) {
-        refuse_rest(&task_settings, &service)?;
-        return super::hybrid::endpoint(models, inference_id, service, settings, &chunking);
+        let dimensions = problems.positive(settings, "dimensions", SCOPE);
+        if let Some(element) = problems.text(settings, "element_type", SCOPE).filter(|name| name != "float") {
+            problems.add(format!(
+                "[{SCOPE}] Invalid value [{element}] received. [element_type] must be one of [float]"
+            ));
+        }
+        let given = |name: &str| settings.get(name).is_some_and(|value| !value.is_null());
+        if deployment_id.is_none() && !given("num_allocations") && !given("adaptive_allocations") {
+            problems.add(format!(
+                "[{SCOPE}] does not contain one of the required settings [num_allocations, adaptive_allocations]"
+            ));
+        }
+        if let Some(threads) = num_threads.filter(|threads| !threads.is_power_of_two() || *threads > 32) {
+            problems.add(format!(
+                "[{SCOPE}] Invalid value [{threads}]. [num_threads] must be a power of 2 less than or equal to 32"
+            ));
+        }
+        if num_allocations.is_some() && adaptive_allocations.is_some_and(|adaptive| adaptive.enabled) {
+            problems.add("[number_of_allocations] cannot be set if adaptive allocations is enabled".into());
+        }
+        problems.done()?;
+        Ok(Self {
+            deployment_id,
+            num_allocations,
+            num_threads,
+            adaptive_allocations,
+            model_id,
+            similarity,
+            dimensions,
+        })
     }
+}
 
-    let mut problems = Problems::default();
-    let deployment_id = problems.text(&settings, "deployment_id", SCOPE);
-    let mut num_allocations = problems.positive(&settings, "num_allocations", SCOPE);
-    let mut num_threads = match &deployment_id {
-        // Its deployment has its size, whatever the request says.
-        Some(_) => problems.positive(&settings, "num_threads", SCOPE),
-        None => problems.required_positive(&settings, "num_threads", SCOPE),
-    };
-    let mut adaptive = adaptive(&settings, &mut problems);
-    let model_id = problems.text(&settings, "model_id", SCOPE);
-    let similarity = problems.text(&settings, "similarity", SCOPE);
-    if let Some(similarity) =
-        similarity.as_ref().filter(|name| !["cosine", "dot_product", "l2_norm"].contains(&name.as_str()))
-    {
-        problems.add(format!(
-            "[{SCOPE}] Invalid value [{similarity}] received. [similarity] must be one of [cosine, dot_product, l2_norm]"
-        ));
-    }
-    let dimensions = problems.positive(&settings, "dimensions", SCOPE);
-    if let Some(element) = problems.text(&settings, "element_type", SCOPE).filter(|name| name != "float") {
-        problems.add(format!(
-            "[{SCOPE}] Invalid value [{element}] received. [element_type] must be one of [float]"
-        ));
-    }
-    let given = |name: &str| settings.get(name).is_some_and(|value| !value.is_null());
-    if deployment_id.is_none() && !given("num_allocations") && !given("adaptive_allocations") {
-        problems.add(format!(
-            "[{SCOPE}] does not contain one of the required settings [num_allocations, adaptive_allocations]"
-        ));
-    }
-    if let Some(threads) = num_threads.filter(|threads| !threads.is_power_of_two() || *threads > 32) {
-        problems.add(format!(
-            "[{SCOPE}] Invalid value [{threads}]. [num_threads] must be a power of 2 less than or equal to 32"
-        ));
-    }
-    if num_allocations.is_some() && adaptive.is_some_and(|adaptive| adaptive.enabled) {
-        problems.add("[number_of_allocations] cannot be set if adaptive allocations is enabled".into());
-    }
-    problems.done()?;
-    if let Some(deployment) = &deployment_id {
-        let size = models.deployment_size(deployment).ok_or_else(|| no_deployment(deployment))?;
-        num_allocations = Some(size.allocations);
-        num_threads = Some(size.threads);
-        adaptive = size.adaptive;
-    }
-    let Some(num_threads) = num_threads else {
-        return Err(EngineError::internal("a required setting is missing"));
-    };
-
-    let known: &[&str] =
-        &["num_allocations", "num_threads", "adaptive_allocations", "model_id", "deployment_id"];
-    settings.retain(|name, _| !known.contains(&name.as_str()));
-    let dense: Map<String, Value> = ["similarity", "dimensions", "element_type"]
-        .iter()
-        .filter_map(|name| settings.shift_remove_entry(*name))
-        .collect();
-    refuse_rest(&settings, &service)?;
-
-    let model_id = match (model_id, &deployment_id) {
+/// The model of an endpoint, with the name that the request has for it: the one it names, or that of its deployment.
+fn model_of(
+    models: &Models,
+    service: &str,
+    model_id: Option<String>,
+    deployment_id: Option<&str>,
+) -> Result<(String, Arc<RegisteredModel>), EngineError> {
+    let model_id = match (model_id, deployment_id) {
         (Some(model), _) => model,
         (None, Some(deployment)) => deployment_model(models, deployment)?,
         (None, None) if service == "elser" => ELSER_MODELS[0].to_owned(),
@@ -218,7 +305,7 @@ pub(super) fn endpoint(
         )));
     }
     let model = models.resolve(&model_id).ok_or_else(|| ModelError::NotFound { id: model_id.clone() })?;
-    if let Some(deployment) = &deployment_id {
+    if let Some(deployment) = deployment_id {
         let deployed = deployment_model(models, deployment)?;
         if deployed != model.id {
             return Err(status(
@@ -230,56 +317,30 @@ pub(super) fn endpoint(
             ));
         }
     }
-    let info = model.info()?;
-    let task_of_model = TaskType::of(info);
-    if let ("elser", Some(task @ (TaskType::TextEmbedding | TaskType::Rerank))) = (service.as_str(), task) {
+    Ok((model_id, model))
+}
+
+/// Checks that a service has the task that is asked for, and that the model does it.
+fn check_task(
+    service: &str,
+    asked: Option<TaskType>,
+    of_model: TaskType,
+    model_id: &str,
+) -> Result<(), EngineError> {
+    if let ("elser", Some(task @ (TaskType::TextEmbedding | TaskType::Rerank))) = (service, asked) {
         return Err(status(400, format!("The [elser] service does not support task type [{}]", task.name())));
     }
-    if let Some(task) = task.filter(|task| *task != task_of_model) {
-        return Err(status(
+    match asked.filter(|task| *task != of_model) {
+        Some(task) => Err(status(
             400,
             format!(
                 "The task type [{}] of the inference endpoint does not match model [{model_id}], which makes [{}]",
                 task.name(),
-                task_of_model.name()
+                of_model.name()
             ),
-        ));
+        )),
+        None => Ok(()),
     }
-    let is_dense = task_of_model == TaskType::TextEmbedding;
-    if !is_dense {
-        refuse_rest(&dense, &service)?;
-    }
-    let reranks = task_of_model == TaskType::Rerank;
-    let rerank = if reranks { Some(RerankSettings::take(&mut task_settings)?) } else { None };
-    refuse_rest(&task_settings, &service)?;
-    if reranks && is_cut {
-        refuse_rest(&Map::from_iter([("chunking_settings".to_owned(), Value::Object(cut))]), &service)?;
-    }
-    if let Some(dimensions) = dimensions.filter(|given| info.dims != Some(*given)) {
-        return Err(status(
-            400,
-            format!(
-                "[{SCOPE}] Invalid value [{dimensions}]. [dimensions] must be [{}], the length of the vectors of model [{model_id}]",
-                info.dims.unwrap_or_default()
-            ),
-        ));
-    }
-    Ok(Endpoint {
-        inference_id: inference_id.to_owned(),
-        task_type: task_of_model,
-        service,
-        model_id,
-        deployment_id,
-        num_allocations,
-        num_threads,
-        adaptive_allocations: adaptive,
-        similarity: is_dense.then(|| similarity.unwrap_or_else(|| "cosine".into())),
-        dimensions: info.dims,
-        chunking_settings: if reranks { Map::new() } else { shown(&chunking) },
-        rerank,
-        hybrid: None,
-        preconfigured: false,
-    })
 }
 
 /// What an `_update` may change.
@@ -406,12 +467,12 @@ fn not_an_object(name: &str, value: &Value) -> EngineError {
     )
 }
 
-fn refuse_rest(rest: &Map<String, Value>, service: &str) -> Result<(), EngineError> {
-    if rest.is_empty() {
+fn refuse_rest(unread: &Map<String, Value>, service: &str) -> Result<(), EngineError> {
+    if unread.is_empty() {
         return Ok(());
     }
     Err(status(
         400,
-        format!("Configuration contains settings [{}] unknown to the [{service}] service", java_map(rest)),
+        format!("Configuration contains settings [{}] unknown to the [{service}] service", java_map(unread)),
     ))
 }

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::candidates::{Errors, TopKCandidates};
-use super::pruned::{Clause, Known, Scratch, Search};
+use super::pruned::{Clause, Scratch, Search, WindowState};
 use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope};
 use crate::record::Kind;
 
@@ -90,9 +90,9 @@ impl BlockScratch {
     }
 
     /// What is known of some documents, whole words, counted from the first of the first segment.
-    fn known(&self, docs: Range<usize>) -> Known<'_> {
+    fn known(&self, docs: Range<usize>) -> WindowState<'_> {
         let words = docs.start / 64..docs.end / 64;
-        Known { sums: &self.sums[docs], wanted: &self.wanted[words] }
+        WindowState { sums: &self.sums[docs], wanted: &self.wanted[words] }
     }
 
     /// Sums of some documents, counted from the first of the first segment.

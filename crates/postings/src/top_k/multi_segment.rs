@@ -6,11 +6,12 @@
 use std::ops::{Deref, Range};
 
 use sparrow_types::DocId;
+use sparrow_types::processors::Busy;
 
 use super::candidates::{Errors, TopKCandidates};
 use super::collect::Collector;
 use super::exact::for_each_candidate;
-use super::parallel::{self, Searching};
+use super::parallel;
 use super::pruned::{Clause, Scratch, Search};
 use super::{
     ScoreBounds, SegmentSearch, TopK, TopKRequest, blocks, count, exhaustive, filter_driven, filtered,
@@ -36,7 +37,7 @@ pub(super) fn top_k<B>(segments: Vec<SegmentSearch<'_, B>>) -> Vec<TopK>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
-    let _searching = Searching::begin();
+    let _busy = Busy::begin();
     let mut found: Vec<TopK> = segments.iter().map(|_| TopK::default()).collect();
     let mut matched = 0;
     let mut start = 0;

@@ -6,15 +6,14 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
+
+use sparrow_types::processors::{self, Busy};
 
 use super::TopK;
 use super::candidates::Errors;
 use super::multi_segment;
 use super::pruned::{Scratch, Search};
-
-/// Threads that search now.
-static SEARCHING: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory of helpers, which do not live as long as it.
 static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
@@ -24,30 +23,9 @@ thread_local! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
-/// Counts a thread as one that searches.
-pub(super) struct Searching;
-
-impl Searching {
-    pub(super) fn begin() -> Self {
-        SEARCHING.fetch_add(1, Relaxed);
-        Self
-    }
-}
-
-impl Drop for Searching {
-    fn drop(&mut self) {
-        SEARCHING.fetch_sub(1, Relaxed);
-    }
-}
-
-fn processors() -> usize {
-    static PROCESSORS: OnceLock<usize> = OnceLock::new();
-    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
-}
-
 /// Searches the groups, each by itself, and returns what was found in their order. `matched` counts on.
 pub(super) fn run(groups: Vec<Vec<Search<'_, '_, '_>>>, errors: Errors, matched: &mut u64) -> Vec<TopK> {
-    let idle = processors().saturating_sub(SEARCHING.load(Relaxed)).min(groups.len().saturating_sub(1));
+    let idle = processors::idle().min(groups.len().saturating_sub(1));
     let mut scratch = SCRATCH.take().unwrap_or_else(|| Box::new(Scratch::new()));
     let tops = if idle == 0 {
         let mut tops = Vec::with_capacity(groups.iter().map(Vec::len).sum());
@@ -76,7 +54,7 @@ fn shared(
     let (next, all_matched) = (AtomicUsize::new(0), AtomicU64::new(*matched));
     let take = |scratch: &mut Scratch, is_helper: bool| {
         let mut found = Vec::new();
-        while !(is_helper && SEARCHING.load(Relaxed) > processors()) {
+        while !(is_helper && processors::are_overloaded()) {
             let number = next.fetch_add(1, Relaxed);
             let Some(group) = work.get(number) else { break };
             let Some(group) = group.lock().unwrap_or_else(PoisonError::into_inner).take() else { break };
@@ -90,12 +68,12 @@ fn shared(
     let mut found: Vec<(usize, Vec<TopK>)> = Vec::with_capacity(count);
     std::thread::scope(|scope| {
         let help = || {
-            let _searching = Searching::begin();
+            let _busy = Busy::begin();
             let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut scratch = spare.unwrap_or_else(Scratch::new);
             let found = take(&mut scratch, true);
             let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-            if spare.len() < processors() {
+            if spare.len() < processors::available() {
                 spare.push(scratch);
             }
             found

@@ -75,7 +75,7 @@ pub(super) struct Scratch {
 
 /// What is known of the documents of a window.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'k> {
+pub(super) struct WindowState<'k> {
     /// What the sparse terms add to their sums, in their order.
     pub(super) sums: &'k [u16],
     /// Bit per document that may be found.
@@ -140,7 +140,7 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         start: usize,
         groups: usize,
         counting: bool,
-        known: Option<Known<'_>>,
+        known: Option<WindowState<'_>>,
         found: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) {

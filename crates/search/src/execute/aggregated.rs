@@ -25,7 +25,7 @@ impl Run<'_> {
                 continue;
             }
             match self.aggregate_one(aggregations, number, query, &budget) {
-                Ok(found) => collected.push(found),
+                Ok(tree) => collected.push(tree),
                 Err(error) => {
                     let shard = self.targets[number].shard.clone();
                     self.failures[number] = Some(match error {
@@ -51,11 +51,11 @@ impl Run<'_> {
         let mut tree: Option<Vec<Aggregation>> = None;
         if !target.default_fields.is_empty() {
             set_default_fields(&mut query, &target.default_fields);
-            let mut own = aggregations.tree.clone();
-            for aggregation in &mut own {
+            let mut shard_tree = aggregations.tree.clone();
+            for aggregation in &mut shard_tree {
                 aggregation.queries_mut(&mut |query| set_default_fields(query, &target.default_fields));
             }
-            tree = Some(own);
+            tree = Some(shard_tree);
         }
         let tree = tree.as_deref().unwrap_or(&aggregations.tree);
         let mut matching = snapshot.matching_until(&query, Some(self.cancel))?;
@@ -66,10 +66,10 @@ impl Run<'_> {
         if let (Some(least), Some(scores)) = (self.body.min_score, &scores) {
             for (words, scores) in matching.iter_mut().zip(scores) {
                 for (place, word) in words.iter_mut().enumerate() {
-                    let mut rest = *word;
-                    while rest != 0 {
-                        let bit = rest.trailing_zeros();
-                        rest &= rest - 1;
+                    let mut bits = *word;
+                    while bits != 0 {
+                        let bit = bits.trailing_zeros();
+                        bits &= bits - 1;
                         let score = scores.get(place * 64 + bit as usize).copied().unwrap_or(f32::NAN);
                         if score.is_nan() || score < least {
                             *word &= !(1 << bit);

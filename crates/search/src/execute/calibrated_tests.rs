@@ -6,8 +6,9 @@ use sparrow_index::DocAddress;
 
 use super::{Input, Map, Normalizer, fuse_calibrated};
 use crate::body::SearchBody;
-use crate::execute::{Hit, Key};
+use crate::execute::Key;
 use crate::retriever::{Retriever, Standard};
+use crate::target::Hit;
 use sparrow_query::Query;
 
 const DENSE: Calibration = Calibration { slope: 10.0, intercept: -5.0 };

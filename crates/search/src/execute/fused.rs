@@ -2,12 +2,14 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rustc_hash::FxHashSet;
 use sparrow_index::DocAddress;
 use sparrow_index::query::sorted::{GroupId, SortValue};
 use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::Query;
+use sparrow_types::processors;
 
 use super::calibrated::fuse_calibrated;
 use super::plain::{boosted, by_score};
@@ -16,9 +18,11 @@ use crate::body::SearchBody;
 use crate::collapse::Collapse;
 use crate::error::SearchError;
 use crate::fusion::{Fused, Ranked, Ties, fuse};
+use crate::helpers::share;
 use crate::profile::timed;
 use crate::rescore::Rescore;
-use crate::retriever::{Form, Fusion, Knn, MAX_WINDOW, Retriever, Standard, Window};
+use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};
+use crate::window::windows;
 
 /// A list of the tree, best first.
 #[derive(Debug, Default)]
@@ -31,6 +35,15 @@ pub struct Branch {
     exact: bool,
     /// The lists that it is fused from; none of a leaf.
     pub inputs: Vec<Branch>,
+}
+
+/// Documents from which on lists take longer than it takes to get help: some tens of microseconds.
+const WORTH_SHARING: u64 = 20_000;
+
+/// A list, and the indices that failed while it was made.
+struct TriedList {
+    branch: Result<Branch, SearchError>,
+    failures: Vec<Option<SearchError>>,
 }
 
 impl Run<'_> {
@@ -179,8 +192,15 @@ impl Run<'_> {
         let longest = windows.last().copied().unwrap_or_default();
         let mut inputs = Vec::with_capacity(fusion.inputs.len());
         let mut failures = Vec::new();
+        let mut ready = self.at_once(fusion, longest, tracked).into_iter();
         for input in &fusion.inputs {
-            let mut branch = self.branch(&input.retriever, longest, tracked, fusion.form)?;
+            let mut branch = match ready.next() {
+                Some(list) => {
+                    self.failures = list.failures;
+                    list.branch?
+                }
+                None => self.branch(&input.retriever, longest, tracked, fusion.form)?,
+            };
             if !input.rescore.is_empty() {
                 self.rescored(&input.rescore, &mut branch)?;
             }
@@ -216,6 +236,36 @@ impl Run<'_> {
             hits.retain(|hit| hit.1 >= least);
         }
         Ok(Branch { hits, total: 0, exact: true, inputs })
+    }
+
+    /// The lists of a fusion, if processors idle that can take some of them; else none, as each is to be made when it is its turn.
+    fn at_once(&self, fusion: &Fusion, limit: usize, tracked: TotalHits) -> Vec<TriedList> {
+        let helpers = processors::idle().min(fusion.inputs.len().saturating_sub(1));
+        let documents: u64 = self.targets.iter().map(|target| target.snapshot.num_docs()).sum();
+        // A profile says what each list took, and a list of `rank` leaves out indices that failed in one before.
+        if helpers == 0
+            || documents < WORTH_SHARING
+            || self.profile.is_some()
+            || fusion.form == Form::Rank
+            || self.failures.iter().any(Option::is_some)
+        {
+            return Vec::new();
+        }
+        let next = AtomicUsize::new(0);
+        let make = || {
+            let mut tried = Vec::new();
+            // From the last one on: that is where lists of neighbours are, which take longest.
+            while let Some(number) = fusion.inputs.len().checked_sub(1 + next.fetch_add(1, Relaxed)) {
+                let failures = self.targets.iter().map(|_| None).collect();
+                let mut run = Run { failures, profile: None, ..*self };
+                let branch = run.branch(&fusion.inputs[number].retriever, limit, tracked, fusion.form);
+                tried.push((number, TriedList { branch, failures: run.failures }));
+            }
+            tried
+        };
+        let mut lists: Vec<_> = share(helpers, make).into_iter().flatten().collect();
+        lists.sort_unstable_by_key(|(number, _)| *number);
+        lists.into_iter().map(|(_, list)| list).collect()
     }
 
     /// Number of documents that any leaf finds, had the lists no window.
@@ -259,11 +309,11 @@ impl Run<'_> {
     fn passed(&mut self, filter: &Query) -> Vec<Vec<Vec<u64>>> {
         let mut passed = Vec::with_capacity(self.targets.len());
         for (number, target) in self.targets.iter().enumerate() {
-            let found = match self.failures[number] {
+            let matching = match self.failures[number] {
                 Some(_) => Ok(Vec::new()),
                 None => target.snapshot.matching_until(filter, Some(self.cancel)),
             };
-            passed.push(found.unwrap_or_else(|source| {
+            passed.push(matching.unwrap_or_else(|source| {
                 let shard = target.shard.clone();
                 self.failures[number] = Some(SearchError::Query { shard, source });
                 Vec::new()
@@ -311,35 +361,16 @@ fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<K
     fuse(fusion.method, ties, &lists)
 }
 
-/// The windows to read one after another, each a part of the next. A window that the request names is the only one.
-/// Otherwise the first page is what the usual window gives, and what lies behind it comes from wider ones, so that
-/// no page depends on which other pages are asked for.
-pub fn windows(window: Window, wanted: usize) -> Vec<usize> {
-    match window {
-        Window::Given(window) => vec![window],
-        Window::Default(first) => {
-            let mut windows = vec![first.min(MAX_WINDOW)];
-            while let Some(&last) = windows.last()
-                && last < wanted
-                && last < MAX_WINDOW
-            {
-                windows.push((last * 10).min(MAX_WINDOW));
-            }
-            windows
-        }
-    }
-}
-
 /// Adds what is not in the list yet, up to a length.
 fn extend(hits: &mut Vec<(Key, f32)>, fused: &[Fused<Key>], length: usize) {
     if hits.is_empty() {
         hits.extend(fused.iter().take(length).map(|hit| (hit.doc, hit.score)));
         return;
     }
-    let known: FxHashSet<Key> = hits.iter().map(|hit| hit.0).collect();
+    let listed: FxHashSet<Key> = hits.iter().map(|hit| hit.0).collect();
     // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
     let mut least = hits.last().map_or(f32::MAX, |hit| hit.1);
-    for hit in fused.iter().filter(|hit| !known.contains(&hit.doc)) {
+    for hit in fused.iter().filter(|hit| !listed.contains(&hit.doc)) {
         if hits.len() >= length {
             break;
         }

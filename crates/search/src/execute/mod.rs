@@ -7,7 +7,7 @@ mod plain;
 mod reranked;
 mod sorted;
 
-pub use self::fused::{Branch, Key, windows};
+pub use self::fused::{Branch, Key};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,56 +16,15 @@ use std::time::Instant;
 use sparrow_aggregations::Collected;
 use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalRelation};
-use sparrow_index::{DocAddress, Snapshot};
-use sparrow_mapping::Mapping;
 use sparrow_query::{Query, QueryKind};
 
 use super::body::SearchBody;
-use super::error::{SearchError, Shard};
+use super::error::SearchError;
 use super::limits;
 use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
 use super::sort::plan::Position;
-use sparrow_indices::SearchLimits;
-use sparrow_indices::counters::Counters;
-use sparrow_indices::slow_log::SlowSearches;
-
-/// An index that a search looks at, as of one moment.
-#[derive(Clone)]
-pub struct Target {
-    /// Name, uuid and node, for errors and hits.
-    pub shard: Box<Shard>,
-    /// Documents of the index at that moment.
-    pub snapshot: Arc<Snapshot>,
-    /// What a search of it may ask for.
-    pub limits: SearchLimits,
-    /// Fields for query strings that name none (`index.query.default_field`); empty for all.
-    pub default_fields: Vec<String>,
-    /// What was done with the index.
-    pub counters: Arc<Counters>,
-    /// When a search of it counts as slow; none if never.
-    pub slow: Option<Box<SlowSearches>>,
-}
-
-/// The mappings that indices are searched by: those of their snapshots.
-pub fn mappings(targets: &[Target]) -> Vec<Arc<Mapping>> {
-    targets.iter().map(|target| Arc::clone(target.snapshot.mapping())).collect()
-}
-
-/// A hit before its document is read.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit {
-    /// Position of its index in the list of targets.
-    pub target: usize,
-    /// Where the document is.
-    pub addr: DocAddress,
-    /// Sequence number of its last write.
-    pub seq_no: u64,
-    /// Score of the hit.
-    pub score: f32,
-    /// Rank in a fused list, from 1.
-    pub rank: Option<u32>,
-}
+use super::target::{Hit, Target};
 
 /// What a search found.
 #[derive(Default)]
@@ -194,11 +153,11 @@ impl Run<'_> {
                 set_default_fields(&mut query, &target.default_fields);
             }
             let started = self.profile.as_ref().map(|_| Instant::now());
-            let found = target.snapshot.search(&query, options);
+            let result = target.snapshot.search(&query, options);
             if let (Some(profile), Some(started)) = (&mut self.profile, started) {
                 profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed()));
             }
-            match found {
+            match result {
                 Ok(top) => list.extend(number, &top),
                 Err(source) => {
                     let shard = target.shard.clone();

@@ -27,7 +27,7 @@ impl Run<'_> {
         let mut options = self.options(wanted, body.tracked_hits(), body.min_score);
         let queries = self.union_per_target();
         let mut plans: Vec<Option<Plan>> = Vec::new();
-        let mut found: Vec<(usize, SortedHit)> = Vec::new();
+        let mut sorted_hits: Vec<(usize, SortedHit)> = Vec::new();
         let mut outcome = Outcome::default();
         let (mut counted, mut early) = (0, false);
         let mut max_score: Option<f32> = None;
@@ -65,7 +65,7 @@ impl Run<'_> {
                         (Some(a), Some(b)) => Some(a.max(b)),
                         (a, b) => a.or(b),
                     };
-                    found.extend(docs.hits.into_iter().map(|hit| (number, hit)));
+                    sorted_hits.extend(docs.hits.into_iter().map(|hit| (number, hit)));
                     plans.push(Some(plan));
                 }
                 Err(source) => {
@@ -80,15 +80,15 @@ impl Run<'_> {
         }
         if self.targets.len() > 1 {
             let keys = comparable(&fields, &plans)?;
-            found.sort_by(|(a_target, a), (b_target, b)| {
+            sorted_hits.sort_by(|(a_target, a), (b_target, b)| {
                 compare(keys, &a.values, &b.values).then(a_target.cmp(b_target)).then(a.seq_no.cmp(&b.seq_no))
             });
             if body.collapse.is_some() {
                 let mut seen = HashSet::new();
-                found.retain(|(_, hit)| seen.insert(GroupId::of(&hit.group)));
+                sorted_hits.retain(|(_, hit)| seen.insert(GroupId::of(&hit.group)));
             }
         }
-        let mut found: Vec<PageHit> = found
+        let mut page: Vec<PageHit> = sorted_hits
             .into_iter()
             .map(|(target, sorted)| {
                 let score = if scored { sorted.score } else { f32::NAN };
@@ -97,13 +97,13 @@ impl Run<'_> {
             })
             .collect();
         for rescore in &body.rescore {
-            let mut hits: Vec<&mut Hit> = found.iter_mut().map(|found| &mut found.hit).collect();
+            let mut hits: Vec<&mut Hit> = page.iter_mut().map(|shown| &mut shown.hit).collect();
             self.rescore(rescore, &mut hits)?;
-            found.sort_by(|a, b| by_score(&a.hit, &b.hit));
-            max_score = found.first().map(|found| found.hit.score);
+            page.sort_by(|a, b| by_score(&a.hit, &b.hit));
+            max_score = page.first().map(|shown| shown.hit.score);
         }
         let shows_sort = body.shows_sort();
-        for PageHit { hit, values, group } in found.into_iter().skip(body.from).take(body.size) {
+        for PageHit { hit, values, group } in page.into_iter().skip(body.from).take(body.size) {
             if let (true, Some(Some(plan))) = (shows_sort, plans.get(hit.target)) {
                 outcome.sort.push(plan.write(&values, hit.target, hit.seq_no));
             }

@@ -60,7 +60,7 @@ pub fn explain_document(
     json(&mut out, &handle.name);
     out.extend_from_slice(b",\"_id\":");
     json(&mut out, id);
-    let Some(found) = target.snapshot.lookup(id)? else {
+    let Some(document) = target.snapshot.lookup(id)? else {
         out.extend_from_slice(b",\"matched\":false}");
         return Ok(Reply::bytes(404, out));
     };
@@ -78,18 +78,18 @@ pub fn explain_document(
     };
     let score = target.snapshot.search(&query, &options).map_err(refused)?.hits.first().map(|hit| hit.score);
     let explanations =
-        target.snapshot.explain(&query, &[found.addr], Some(cancel.flag())).map_err(refused)?;
+        target.snapshot.explain(&query, &[document.addr], Some(cancel.flag())).map_err(refused)?;
     let mut explanation =
         explanations.into_iter().next().unwrap_or_else(|| Explanation::no_match("No matching clauses"));
     match score {
         Some(score) => explanation.settle(score),
         None => explanation.no_match = true,
     }
-    Attributor::new(service, &target, found.addr).explain(&mut explanation, cancel.flag())?;
+    Attributor::new(service, &target, document.addr).explain(&mut explanation, cancel.flag())?;
     push(&mut out, format_args!(",\"matched\":{},\"explanation\":", score.is_some()));
     write(&explanation, &mut out);
     if source.is_some() || stored_fields {
-        let stored = target.snapshot.fetch(found.addr)?;
+        let stored = target.snapshot.fetch(document.addr)?;
         push(
             &mut out,
             format_args!(

@@ -5,9 +5,11 @@ use std::sync::atomic::AtomicBool;
 use sparrow_index::query::Explanation;
 
 use super::super::error::SearchError;
-use super::super::execute::{Branch, Hit, Key, Target, windows};
+use super::super::execute::{Branch, Key};
 use super::super::fusion::{Method, Normalizer};
 use super::super::retriever::{Fusion, Retriever};
+use super::super::target::{Hit, Target};
+use super::super::window::windows;
 use super::of_queries;
 use sparrow_wire::java_float::f32_text;
 
@@ -43,8 +45,9 @@ fn fused(
     }
     if let (Some(rerank), [input], [list]) = (&fusion.rerank, &fusion.inputs[..], &branch.inputs[..]) {
         let longest = windows(fusion.window, wanted).last().copied().unwrap_or_default();
-        let own = list.hits.iter().find(|(document, _)| *document == key).map_or(0.0, |(_, score)| *score);
-        let inner = source(targets, &input.retriever, list, longest, hit, own, cancel)?;
+        let inner_score =
+            list.hits.iter().find(|(document, _)| *document == key).map_or(0.0, |(_, score)| *score);
+        let inner = source(targets, &input.retriever, list, longest, hit, inner_score, cancel)?;
         let description = format!(
             "text_similarity_reranker match using inference endpoint: [{}] on document field: [{}] matching on source query \
              with score:",
@@ -71,8 +74,8 @@ fn fused(
                 .push(Explanation::no_match(format!("{what} score: [0], result not found in query {which}")));
             continue;
         };
-        let own = list.hits[index].1;
-        let source = source(targets, &input.retriever, list, longest, hit, own, cancel)?;
+        let inner_score = list.hits[index].1;
+        let source = source(targets, &input.retriever, list, longest, hit, inner_score, cancel)?;
         let rank = index + 1;
         match fusion.method {
             Method::Rrf { rank_constant } => {
@@ -95,7 +98,7 @@ fn fused(
             Method::Linear => {
                 let normalize =
                     input.normalizer.normalize(list.hits.iter().take(window).map(|(_, score)| *score));
-                let normalized = normalize(own);
+                let normalized = normalize(inner_score);
                 let weighted = input.weight * normalized;
                 sum += weighted;
                 scores.push(f32_text(normalized));
@@ -178,10 +181,10 @@ fn calibrated(
             details.push(Explanation::new(value, description));
             continue;
         };
-        let own = list.hits[index].1;
+        let inner_score = list.hits[index].1;
         let description = format!("calibrated score in {which}, for original matching query with score:");
-        let source = source(targets, &input.retriever, list, longest, hit, own, cancel)?;
-        details.push(Explanation::of(map.of_score(own), description, vec![source]));
+        let source = source(targets, &input.retriever, list, longest, hit, inner_score, cancel)?;
+        details.push(Explanation::of(map.of_score(inner_score), description, vec![source]));
     }
     let description = "calibrated score, computed as the weighted mean of:";
     Ok(Explanation::of(hit.score, description, details))
@@ -208,8 +211,8 @@ fn source(
         }
     };
     let queries: Vec<_> = targets.iter().map(|_| Some(query.clone())).collect();
-    let mut found = of_queries(targets, &queries, std::slice::from_ref(hit), cancel)?;
-    let mut explanation = found.pop().unwrap_or_else(|| Explanation::new(score, "score"));
+    let mut explained = of_queries(targets, &queries, std::slice::from_ref(hit), cancel)?;
+    let mut explanation = explained.pop().unwrap_or_else(|| Explanation::new(score, "score"));
     explanation.settle(score);
     Ok(explanation)
 }

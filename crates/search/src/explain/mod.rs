@@ -16,7 +16,8 @@ use sparrow_query::Query;
 use super::attribution::Attributor;
 use super::body::SearchBody;
 use super::error::SearchError;
-use super::execute::{self, Hit, Outcome, Target};
+use super::execute::{self, Outcome};
+use super::target::{Hit, Target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 
@@ -86,11 +87,11 @@ fn of_queries(
             super::resolve::set_default_fields(&mut query, &target.default_fields);
         }
         let docs: Vec<_> = places.iter().map(|at| hits[*at].addr).collect();
-        let found = target
+        let explained = target
             .snapshot
             .explain(&query, &docs, Some(cancel))
             .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
-        for (at, explanation) in places.into_iter().zip(found) {
+        for (at, explanation) in places.into_iter().zip(explained) {
             explanations[at] = explanation;
         }
     }

@@ -50,7 +50,7 @@ pub fn passages(
     for mark in marks {
         let start = chars.at(mark.range.start);
         match passages.last_mut() {
-            Some((range, own)) if start < range.end => own.push(mark),
+            Some((range, inside)) if start < range.end => inside.push(mark),
             _ => passages.push((breaks.around(start), vec![mark])),
         }
     }
@@ -61,10 +61,10 @@ pub fn passages(
     let length = chars.len();
     passages
         .into_iter()
-        .map(|(range, own)| {
+        .map(|(range, inside)| {
             let bytes = chars.byte(range.start)..chars.byte(range.end);
-            let score = score(&own, &totals, &range, length);
-            let marks = own
+            let score = score(&inside, &totals, &range, length);
+            let marks = inside
                 .iter()
                 .map(|mark| mark.range.start..mark.range.end.min(bytes.end))
                 .filter(|mark| mark.start < mark.end)
@@ -76,8 +76,8 @@ pub fn passages(
 
 /// The whole of a value as one fragment.
 pub fn whole(value: usize, text: &str, marks: &[Mark]) -> Option<Fragment> {
-    let own = || marks.iter().map(|mark| mark.range.clone()).collect();
-    (!marks.is_empty()).then(|| Fragment { value, range: 0..text.len(), marks: own(), score: 1.0 })
+    let ranges = || marks.iter().map(|mark| mark.range.clone()).collect();
+    (!marks.is_empty()).then(|| Fragment { value, range: 0..text.len(), marks: ranges(), score: 1.0 })
 }
 
 /// The best `number` fragments, in the order of the text or best first.
@@ -99,11 +99,11 @@ fn score(marks: &[&Mark], totals: &FxHashMap<&str, usize>, range: &Range<usize>,
     if marks.iter().any(|mark| mark.weight.is_some()) {
         return marks.iter().filter_map(|mark| mark.weight).sum();
     }
-    let mut own: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
     for mark in marks {
-        *own.entry(&mark.term).or_default() += 1;
+        *counts.entry(&mark.term).or_default() += 1;
     }
-    let mut terms: Vec<(&str, usize)> = own.into_iter().collect();
+    let mut terms: Vec<(&str, usize)> = counts.into_iter().collect();
     // A sum of floats depends on its order.
     terms.sort_unstable();
     let passages = 1.0 + length as f32 / PIVOT;
@@ -208,9 +208,9 @@ impl Breaks {
                 let start = before(&self.words, (offset - self.most).saturating_sub(1));
                 self.inner.start = self.inner.start.max(start);
             }
-            let rest = self.most.saturating_sub(offset - self.inner.start);
-            if offset + rest < self.window.end {
-                self.inner.end = self.window.end.min(after(&self.words, offset + rest, self.length));
+            let room = self.most.saturating_sub(offset - self.inner.start);
+            if offset + room < self.window.end {
+                self.inner.end = self.window.end.min(after(&self.words, offset + room, self.length));
             }
         }
         self.inner.clone()
@@ -274,14 +274,14 @@ pub fn stretches(
     ranges
         .into_iter()
         .filter_map(|range| {
-            let own: Vec<&Mark> = marks
+            let inside: Vec<&Mark> = marks
                 .iter()
                 .filter(|mark| mark.range.start >= range.start && mark.range.end <= range.end)
                 .collect();
-            let mut terms: Vec<&str> = own.iter().map(|mark| mark.term.as_str()).collect();
+            let mut terms: Vec<&str> = inside.iter().map(|mark| mark.term.as_str()).collect();
             terms.sort_unstable();
             terms.dedup();
-            let marks: Vec<Range<usize>> = own.iter().map(|mark| mark.range.clone()).collect();
+            let marks: Vec<Range<usize>> = inside.iter().map(|mark| mark.range.clone()).collect();
             let score = terms.len() as f32;
             (!marks.is_empty()).then_some(Fragment { value, range, marks, score })
         })

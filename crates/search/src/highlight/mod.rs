@@ -19,13 +19,12 @@ use sparrow_types::work;
 use self::fragments::{Fragment, Mark};
 use self::options::{FieldOptions, Kind};
 use super::attribution::Attributor;
-use super::body::SearchBody;
 use super::error::SearchError;
-use super::execute::{Hit, Target};
 use super::resolve;
-use crate::service::SearchService;
+use super::target::{Hit, Target};
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::Right;
+use sparrow_indices::Node;
 use sparrow_indices::texts::values_at;
 use sparrow_query::walk;
 
@@ -50,7 +49,7 @@ pub type Highlighted = Vec<(String, Vec<String>)>;
 
 /// Makes the fragments of all hits of one search.
 pub struct Highlighter<'a> {
-    service: &'a SearchService,
+    node: &'a Node,
     targets: &'a [Target],
     fields: Vec<(&'a str, FieldOptions<'a>)>,
     queries: Vec<&'a Query>,
@@ -80,23 +79,14 @@ impl<'a> Highlighter<'a> {
     /// # Errors
     /// None that reading the request has not found.
     pub fn new(
-        service: &'a SearchService,
+        node: &'a Node,
         targets: &'a [Target],
-        body: &'a SearchBody,
+        queries: Vec<&'a Query>,
         highlight: &'a Highlight,
         cancel: &'a AtomicBool,
     ) -> Result<Self, SearchError> {
-        let queries = match &body.fusion {
-            Some(fusion) => fusion.queries(),
-            None => body
-                .query
-                .iter()
-                .chain(&body.sub_searches)
-                .chain(body.knn.iter().map(|knn| &knn.query))
-                .collect(),
-        };
         Ok(Self {
-            service,
+            node,
             targets,
             fields: highlight.fields()?,
             queries,
@@ -131,7 +121,7 @@ impl<'a> Highlighter<'a> {
     /// The fields of an index, with what the query looks for in each.
     fn plan(&self, number: usize) -> Result<Vec<Plan<'a>>, SearchError> {
         let target = &self.targets[number];
-        let handle = self.service.indices.get(&target.shard.index, Right::unlimited()).ok();
+        let handle = self.node.indices.get(&target.shard.index, Right::unlimited()).ok();
         let mapping = target.snapshot.mapping();
         let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
         let mut plans = Vec::new();
@@ -174,8 +164,8 @@ impl<'a> Highlighter<'a> {
                     }
                     continue;
                 }
-                let own = options.query.map_or_else(|| self.queries.clone(), |query| vec![query]);
-                let mut adapted: Vec<Query> = own.into_iter().cloned().collect();
+                let queries = options.query.map_or_else(|| self.queries.clone(), |query| vec![query]);
+                let mut adapted: Vec<Query> = queries.into_iter().cloned().collect();
                 if !target.default_fields.is_empty() {
                     adapted.iter_mut().for_each(|query| {
                         resolve::set_default_fields(query, &target.default_fields);
@@ -193,8 +183,8 @@ impl<'a> Highlighter<'a> {
                 let own_counts = !options.fast_vectors
                     || options.matched_fields.is_empty()
                     || options.matched_fields.iter().any(|field| field == path);
-                let own = if own_counts { matcher(path)? } else { TextMatcher::default() };
-                let nothing = own.is_empty() && matched.iter().all(|(_, matcher)| matcher.is_empty());
+                let own_matcher = if own_counts { matcher(path)? } else { TextMatcher::default() };
+                let nothing = own_matcher.is_empty() && matched.iter().all(|(_, matcher)| matcher.is_empty());
                 let mut sparse = Vec::new();
                 if options.kind == Kind::Semantic || nothing {
                     for query in &queries {
@@ -206,7 +196,11 @@ impl<'a> Highlighter<'a> {
                     source_path: mapping.source_path(path).unwrap_or(path).to_owned(),
                     ignore_above,
                     options: options.clone(),
-                    matcher: if options.kind == Kind::Semantic { TextMatcher::default() } else { own },
+                    matcher: if options.kind == Kind::Semantic {
+                        TextMatcher::default()
+                    } else {
+                        own_matcher
+                    },
                     matched,
                     sparse,
                     limit: match handle.as_ref() {
@@ -272,8 +266,8 @@ impl<'a> Highlighter<'a> {
             for (number, value) in values.iter().enumerate() {
                 let end = floor(value, room);
                 room = room.saturating_sub(value.chars().count());
-                let found = self.matches(hit.target, plan, &value[..end])?;
-                fragments.extend(cut(number, value, &found, options));
+                let matched = self.matches(hit.target, plan, &value[..end])?;
+                fragments.extend(cut(number, value, &matched, options));
             }
         } else if let [text] = &values[..] {
             let marks = self.traced(hit, plan, text)?;
@@ -314,12 +308,12 @@ impl<'a> Highlighter<'a> {
     fn matches(&self, number: usize, plan: &Plan<'_>, text: &str) -> Result<MatchedText, SearchError> {
         let target = &self.targets[number];
         let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
-        let mut found = target.snapshot.match_text(&plan.matcher, &plan.path, text).map_err(failed)?;
+        let mut matched = target.snapshot.match_text(&plan.matcher, &plan.path, text).map_err(failed)?;
         for (field, matcher) in &plan.matched {
             let other = target.snapshot.match_text(matcher, field, text).map_err(failed)?;
-            found.add(other);
+            matched.add(other);
         }
-        Ok(found)
+        Ok(matched)
     }
 
     /// The words of a text that made sparse clauses match, with what each added to the score.
@@ -329,7 +323,7 @@ impl<'a> Highlighter<'a> {
         }
         self.traced += 1;
         let target = &self.targets[hit.target];
-        let mut attributor = Attributor::new(self.service, target, hit.addr);
+        let mut attributor = Attributor::new(self.node, target, hit.addr);
         let mut marks: Vec<Mark> = Vec::new();
         for clause in &plan.sparse {
             let QueryKind::Sparse(sparse) = &clause.kind else { continue };
@@ -349,7 +343,7 @@ impl<'a> Highlighter<'a> {
                 continue;
             }
             for (token, _, product) in products {
-                let origin = traced.tokens.iter().find(|found| *found.token == *token);
+                let origin = traced.tokens.iter().find(|attribution| *attribution.token == *token);
                 // A comma may carry weight, but nobody reads it as what was looked for.
                 let word = origin.and_then(|origin| origin.word.clone());
                 let Some(range) = word.filter(|word| text[word.clone()].chars().any(char::is_alphanumeric))
@@ -404,28 +398,28 @@ fn is_whole(options: &FieldOptions<'_>) -> bool {
 }
 
 /// The fragments of one value.
-fn cut(number: usize, value: &str, found: &MatchedText, options: &FieldOptions<'_>) -> Vec<Fragment> {
+fn cut(number: usize, value: &str, matched: &MatchedText, options: &FieldOptions<'_>) -> Vec<Fragment> {
     let marks = |matches: &[sparrow_index::query::TextMatch]| -> Vec<Mark> {
-        let mark = |found: &sparrow_index::query::TextMatch| Mark {
-            range: found.range.clone(),
-            term: found.term.clone(),
+        let mark = |matched: &sparrow_index::query::TextMatch| Mark {
+            range: matched.range.clone(),
+            term: matched.term.clone(),
             weight: None,
         };
         matches.iter().map(mark).collect()
     };
     match options.kind {
         Kind::Plain => {
-            let words = marks(&found.words);
+            let words = marks(&matched.words);
             if is_whole(options) || options.fragment_size == 0 {
                 return fragments::whole(number, value, &words).into_iter().collect();
             }
-            let phrases: Vec<_> = found.spans.iter().map(|span| span.range.clone()).collect();
+            let phrases: Vec<_> = matched.spans.iter().map(|span| span.range.clone()).collect();
             let (size, simple) = (options.fragment_size, options.simple);
-            fragments::stretches(number, value, &found.tokens, &words, &phrases, size, simple)
+            fragments::stretches(number, value, &matched.tokens, &words, &phrases, size, simple)
         }
         Kind::Unified | Kind::Semantic => {
             // Only where fields are told apart are phrases told apart from words.
-            let spans = marks(if options.require_field_match { &found.spans } else { &found.words });
+            let spans = marks(if options.require_field_match { &matched.spans } else { &matched.words });
             match is_whole(options) {
                 true => fragments::whole(number, value, &spans).into_iter().collect(),
                 false => fragments::passages(number, value, &spans, options.scanner, options.fragment_size),

@@ -131,9 +131,9 @@ impl Highlight {
             match read() {
                 Ok(true) => {}
                 Ok(false) => {
-                    let known: Vec<&'static str> =
+                    let names: Vec<&'static str> =
                         COMMON.iter().copied().chain(["encoder", "fields", "tags_schema"]).collect();
-                    return Err(unknown(PARSER, member, &known));
+                    return Err(unknown(PARSER, member, &names));
                 }
                 Err(error) => return Err(error.within(PARSER, &member.name, at)),
             }
@@ -166,15 +166,15 @@ impl Highlight {
         self.global.highlight_query.iter_mut().chain(fields)
     }
 
-    fn resolve<'a>(&'a self, name: &str, own: &'a Options) -> Result<FieldOptions<'a>, BodyError> {
+    fn resolve<'a>(&'a self, name: &str, field: &'a Options) -> Result<FieldOptions<'a>, BodyError> {
         let all = &self.global;
-        let size = |own: Option<i64>, all: Option<i64>, default: usize| {
-            own.or(all).map_or(default, |size| usize::try_from(size).unwrap_or(0))
+        let size = |field: Option<i64>, all: Option<i64>, default: usize| {
+            field.or(all).map_or(default, |size| usize::try_from(size).unwrap_or(0))
         };
-        let tag = |own: &'a Option<Vec<String>>, all: &'a Option<Vec<String>>, default: &'a str| {
-            own.as_ref().or(all.as_ref()).and_then(|tags| tags.first()).map_or(default, String::as_str)
+        let tag = |field: &'a Option<Vec<String>>, all: &'a Option<Vec<String>>, default: &'a str| {
+            field.as_ref().or(all.as_ref()).and_then(|tags| tags.first()).map_or(default, String::as_str)
         };
-        let kind_name = own.kind.as_deref().or(all.kind.as_deref()).unwrap_or("unified");
+        let kind_name = field.kind.as_deref().or(all.kind.as_deref()).unwrap_or("unified");
         let (kind, fast_vectors) = match kind_name {
             "unified" => (Kind::Unified, false),
             "fvh" => (Kind::Unified, true),
@@ -186,11 +186,11 @@ impl Highlight {
                 )));
             }
         };
-        let scanner = own.scanner.or(all.scanner).unwrap_or_default();
+        let scanner = field.scanner.or(all.scanner).unwrap_or_default();
         if kind == Kind::Unified && !fast_vectors && scanner == Scanner::Chars {
             return Err(BodyError::illegal("Invalid boundary scanner type: CHARS"));
         }
-        let simple = match own.fragmenter.as_deref().or(all.fragmenter.as_deref()) {
+        let simple = match field.fragmenter.as_deref().or(all.fragmenter.as_deref()) {
             None | Some("span") => false,
             Some("simple") => true,
             Some(other) if kind == Kind::Plain => {
@@ -200,32 +200,33 @@ impl Highlight {
             }
             Some(_) => false,
         };
-        let require_field_match = own.require_field_match.or(all.require_field_match).unwrap_or(true);
-        if kind == Kind::Unified && !fast_vectors && !require_field_match && !own.matched_fields.is_empty() {
+        let require_field_match = field.require_field_match.or(all.require_field_match).unwrap_or(true);
+        if kind == Kind::Unified && !fast_vectors && !require_field_match && !field.matched_fields.is_empty()
+        {
             return Err(BodyError::illegal(
                 "Matched fields are not supported when [require_field_match] is set to [false]",
             ));
         }
         Ok(FieldOptions {
             kind,
-            kind_given: own.kind.is_some() || all.kind.is_some(),
+            kind_given: field.kind.is_some() || all.kind.is_some(),
             fast_vectors,
-            pre: tag(&own.pre_tags, &all.pre_tags, "<em>"),
-            post: tag(&own.post_tags, &all.post_tags, "</em>"),
-            by_score: own.order.as_deref().or(all.order.as_deref()) == Some("score"),
-            fragment_size: size(own.fragment_size, all.fragment_size, 100),
-            number_of_fragments: size(own.number_of_fragments, all.number_of_fragments, 5),
-            no_match_size: size(own.no_match_size, all.no_match_size, 0),
+            pre: tag(&field.pre_tags, &all.pre_tags, "<em>"),
+            post: tag(&field.post_tags, &all.post_tags, "</em>"),
+            by_score: field.order.as_deref().or(all.order.as_deref()) == Some("score"),
+            fragment_size: size(field.fragment_size, all.fragment_size, 100),
+            number_of_fragments: size(field.number_of_fragments, all.number_of_fragments, 5),
+            no_match_size: size(field.no_match_size, all.no_match_size, 0),
             require_field_match,
-            query: own.highlight_query.as_ref().or(all.highlight_query.as_ref()),
+            query: field.highlight_query.as_ref().or(all.highlight_query.as_ref()),
             scanner,
             simple,
-            max_analyzed_offset: own
+            max_analyzed_offset: field
                 .max_analyzed_offset
                 .or(all.max_analyzed_offset)
                 .and_then(|limit| usize::try_from(limit).ok()),
             html: all.html,
-            matched_fields: &own.matched_fields,
+            matched_fields: &field.matched_fields,
         })
     }
 }
@@ -315,14 +316,14 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyE
     let mut fields = Vec::with_capacity(members.len());
     for field in members {
         const PARSER: &str = "highlight_field";
-        let Some(own) = field.value.as_object() else {
+        let Some(members) = field.value.as_object() else {
             return Err(BodyError::parsing(
                 field.value.at,
                 format!("[{PARSER}] Expected START_OBJECT but was: {}", field.value.token()),
             ));
         };
         let mut options = Options::default();
-        for member in own {
+        for member in members {
             let at = member.value.at;
             let mut read = || -> Result<bool, BodyError> {
                 match &*member.name {
@@ -337,9 +338,9 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyE
             match read() {
                 Ok(true) => {}
                 Ok(false) => {
-                    let known: Vec<&'static str> =
+                    let names: Vec<&'static str> =
                         COMMON.iter().copied().chain(["fragment_offset", "matched_fields"]).collect();
-                    return Err(unknown(PARSER, member, &known));
+                    return Err(unknown(PARSER, member, &names));
                 }
                 Err(error) => return Err(error.within(PARSER, &member.name, at)),
             }
@@ -349,11 +350,11 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyE
     Ok(fields)
 }
 
-fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
+fn unknown(parser: &'static str, member: &Member, names: &[&'static str]) -> BodyError {
     BodyError::UnknownField {
         parser,
         field: member.name.to_string(),
-        suggestions: suggestions(&member.name, known),
+        suggestions: suggestions(&member.name, names),
         at: member.at,
     }
 }

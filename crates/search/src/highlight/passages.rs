@@ -93,7 +93,7 @@ fn score(query: &PassageVector, passage: &PassageVector) -> Option<f32> {
 fn shared_weight(query: &[(Box<str>, f32)], passage: &[(Box<str>, f32)]) -> Option<f32> {
     let mut shared = None;
     for (token, weight) in query {
-        if let Some((_, stored)) = passage.iter().find(|(known, _)| known == token) {
+        if let Some((_, stored)) = passage.iter().find(|(other, _)| other == token) {
             *shared.get_or_insert(0.0) += weight * stored;
         }
     }
@@ -107,6 +107,6 @@ fn cosine(query: &[f32], passage: &[f32]) -> Option<f32> {
 }
 
 /// The payload of a document's passages.
-pub(super) fn payload(target: &super::super::execute::Target, addr: DocAddress) -> Option<Vec<u8>> {
+pub(super) fn payload(target: &super::super::target::Target, addr: DocAddress) -> Option<Vec<u8>> {
     target.snapshot.fetch(addr).ok()?.passages
 }

@@ -92,33 +92,34 @@ impl Metric {
         Ok(Self { kind, k })
     }
 
-    /// Judges a list. `found` has the rating of each hit, best first, `rated` those of all judged documents.
-    pub fn quality(&self, found: &[Option<u32>], rated: &[u32]) -> Quality {
+    /// Judges a list. `ratings` has the rating of each hit, best first, `rated` those of all judged documents.
+    pub fn quality(&self, ratings: &[Option<u32>], rated: &[u32]) -> Quality {
         match self.kind {
             Kind::Precision { threshold, ignore_unlabeled } => {
-                let relevant = found.iter().flatten().filter(|rating| **rating >= threshold).count();
-                let counted = found.iter().filter(|rating| rating.is_some() || !ignore_unlabeled).count();
+                let relevant = ratings.iter().flatten().filter(|rating| **rating >= threshold).count();
+                let counted = ratings.iter().filter(|rating| rating.is_some() || !ignore_unlabeled).count();
                 let details = json!({"relevant_docs_retrieved": relevant, "docs_retrieved": counted});
                 Quality { score: share(relevant, counted), details: json!({"precision": details}) }
             }
             Kind::Recall { threshold } => {
-                let relevant = found.iter().flatten().filter(|rating| **rating >= threshold).count();
+                let relevant = ratings.iter().flatten().filter(|rating| **rating >= threshold).count();
                 let all = rated.iter().filter(|rating| **rating >= threshold).count();
                 let details = json!({"relevant_docs_retrieved": relevant, "relevant_docs": all});
                 Quality { score: share(relevant, all), details: json!({"recall": details}) }
             }
             Kind::ReciprocalRank { threshold } => {
-                let first = found.iter().position(|rating| rating.is_some_and(|rating| rating >= threshold));
+                let first =
+                    ratings.iter().position(|rating| rating.is_some_and(|rating| rating >= threshold));
                 let score = first.map_or(0.0, |place| 1.0 / (place as f64 + 1.0));
                 let first = first.map_or(-1, |place| place as i64 + 1);
                 Quality { score, details: json!({"mean_reciprocal_rank": {"first_relevant": first}}) }
             }
             Kind::Dcg { normalize, unknown } => {
-                let gained = dcg(found.iter().map(|rating| rating.or(unknown)));
+                let gained = dcg(ratings.iter().map(|rating| rating.or(unknown)));
                 let mut best = rated.to_vec();
                 best.sort_unstable_by(|a, b| b.cmp(a));
                 let ideal = match normalize {
-                    true => dcg(best.into_iter().take(found.len()).map(Some)),
+                    true => dcg(best.into_iter().take(ratings.len()).map(Some)),
                     false => 0.0,
                 };
                 let mut details = json!({"dcg": gained});
@@ -126,7 +127,7 @@ impl Metric {
                     details["ideal_dcg"] = ideal.into();
                     details["normalized_dcg"] = (gained / ideal).into();
                 }
-                details["unrated_docs"] = unrated(found).into();
+                details["unrated_docs"] = unrated(ratings).into();
                 let score = match (normalize, ideal > 0.0) {
                     (false, _) => gained,
                     (true, true) => gained / ideal,
@@ -137,13 +138,13 @@ impl Metric {
             Kind::ExpectedReciprocalRank { maximum, unknown } => {
                 // How likely somebody reads on to a place, and what is expected of those who stopped before.
                 let (mut reads_on, mut expected) = (1.0, 0.0);
-                for (rating, rank) in found.iter().zip(1_u32..) {
+                for (rating, rank) in ratings.iter().zip(1_u32..) {
                     let Some(rating) = rating.or(unknown) else { continue };
                     let satisfied = (power(rating) - 1.0) / power(maximum);
                     expected += reads_on * satisfied / f64::from(rank);
                     reads_on *= 1.0 - satisfied;
                 }
-                let details = json!({"unrated_docs": unrated(found)});
+                let details = json!({"unrated_docs": unrated(ratings)});
                 Quality { score: expected, details: json!({"expected_reciprocal_rank": details}) }
             }
         }
@@ -163,8 +164,8 @@ fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-fn unrated(found: &[Option<u32>]) -> usize {
-    found.iter().filter(|rating| rating.is_none()).count()
+fn unrated(ratings: &[Option<u32>]) -> usize {
+    ratings.iter().filter(|rating| rating.is_none()).count()
 }
 
 fn power(rating: u32) -> f64 {

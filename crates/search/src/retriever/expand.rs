@@ -9,9 +9,9 @@ use sparrow_mapping::{FieldType, Mapping, SemanticModel};
 use sparrow_query::{Query, QueryKind, SemanticQuery, VectorKind};
 use sparrow_wire::{BodyError, glob};
 
-use super::super::execute::windows;
 use super::super::fusion::Method;
-use super::{Fusion, Input, Retriever, Standard, Window, parse};
+use super::{Fusion, Input, Retriever, Standard, parse};
+use crate::window::{Window, windows};
 
 /// How much a list counts beside the others.
 #[derive(Debug, Clone, Copy)]
@@ -181,7 +181,7 @@ struct SemanticField {
 
 /// The `semantic_text` fields that a text is searched in.
 fn semantic_fields(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Vec<SemanticField> {
-    let mut found: Vec<SemanticField> = Vec::new();
+    let mut fields: Vec<SemanticField> = Vec::new();
     for mapping in mappings {
         for path in mapping.semantic_fields() {
             let Some(FieldType::SemanticText(field)) = mapping.field(path) else { continue };
@@ -202,14 +202,14 @@ fn semantic_fields(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Vec<Semantic
                 Some(SemanticModel::Dense { .. }) => (false, true),
                 Some(SemanticModel::Hybrid { .. }) => (true, true),
             };
-            match found.iter_mut().find(|known| known.path == *path) {
-                Some(known) => {
-                    known.sparse |= sparse;
-                    known.dense |= dense;
+            match fields.iter_mut().find(|field| field.path == *path) {
+                Some(field) => {
+                    field.sparse |= sparse;
+                    field.dense |= dense;
                 }
-                None => found.push(SemanticField { path: path.clone(), weight, sparse, dense }),
+                None => fields.push(SemanticField { path: path.clone(), weight, sparse, dense }),
             }
         }
     }
-    found
+    fields
 }

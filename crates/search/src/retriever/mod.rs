@@ -13,6 +13,7 @@ use super::body::SearchBody;
 use super::calibration::Map;
 use super::fusion::{Method, Normalizer};
 use super::rescore::Rescore;
+use super::window::Window;
 use sparrow_query::dsl::KnnSearch;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
@@ -21,9 +22,7 @@ pub use expand::{ShortForm, expand};
 pub use parse::parse;
 pub use rerank::{Rerank, bind_rerankers};
 
-/// Longest window: each list is held in memory.
-pub const MAX_WINDOW: usize = 10_000;
-/// Most lists of a search, for the same reason.
+/// Most lists of a search: each is held in memory.
 pub const MAX_LISTS: usize = 100;
 /// Window of a retriever that names none, unless more hits are asked for.
 pub const DEFAULT_WINDOW: usize = 10;
@@ -130,15 +129,6 @@ impl Input {
     pub fn map(&self, target: usize) -> Option<Map> {
         self.maps.get(target).copied().flatten().or_else(|| self.maps.iter().copied().flatten().next())
     }
-}
-
-/// How far lists are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Window {
-    /// As the request says.
-    Given(usize),
-    /// Not said: the first window is this one.
-    Default(usize),
 }
 
 /// The two forms in which a request asks for a fusion.

@@ -4,11 +4,11 @@ use super::super::body::SearchBody;
 use super::super::fusion::{Method, Normalizer};
 use super::super::rank;
 use super::super::rescore;
+use super::super::window::Window;
 use super::rerank as reranker;
 use super::simplified::{self, Simplified};
 use super::{
-    DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, Window, filtered,
-    not_supported_inside,
+    DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, filtered, not_supported_inside,
 };
 use sparrow_query::Query;
 use sparrow_query::dsl::{self, Context, value};
@@ -328,11 +328,11 @@ fn component(
             format!("[{parser}] Expected START_OBJECT but was: {}", node.token()),
         ));
     };
-    let (mut found, mut weight, mut normalized) = (None, 1.0, Normalizer::None);
+    let (mut child, mut weight, mut normalized) = (None, 1.0, Normalizer::None);
     for member in members {
         let mut read = || -> Result<(), BodyError> {
             match &*member.name {
-                "retriever" => found = Some(child_of(&member.value, context, depth)?),
+                "retriever" => child = Some(child_of(&member.value, context, depth)?),
                 "weight" => weight = value::float(&member.value)?,
                 "normalizer" if keys.contains(&"normalizer") => normalized = normalizer(&member.value)?,
                 _ => return Err(unknown(parser, member, keys)),
@@ -341,7 +341,7 @@ fn component(
         };
         read().map_err(|error| within(error, parser, member))?;
     }
-    let Some(retriever) = found else {
+    let Some(retriever) = child else {
         return Err(BodyError::Required { field: "retriever" });
     };
     if weight < 0.0 {
@@ -382,12 +382,12 @@ fn child(mut retriever: Retriever, context: Context) -> Result<Retriever, BodyEr
 fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "rescorer";
     const KEYS: &[&str] = &["retriever", "rescore", "filter", "min_score", "_name"];
-    let (mut found, mut passes) = (None, Vec::new());
+    let (mut child, mut passes) = (None, Vec::new());
     let mut common = Common::default();
     for member in members {
         let mut read = || -> Result<(), BodyError> {
             match &*member.name {
-                "retriever" => found = Some(child_of(&member.value, context, depth)?),
+                "retriever" => child = Some(child_of(&member.value, context, depth)?),
                 "rescore" => passes = rescore::parse(&member.value, context)?,
                 "filter" | "min_score" | "_name" => {
                     common.take(PARSER, member, context)?;
@@ -398,12 +398,12 @@ fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -
         };
         read().map_err(|error| within(error, PARSER, member))?;
     }
-    let missing = match (&found, passes.is_empty()) {
+    let missing = match (&child, passes.is_empty()) {
         (None, _) => "retriever",
         (_, true) => "rescore",
         (Some(_), false) => "",
     };
-    let Some(retriever) = found.filter(|_| missing.is_empty()) else {
+    let Some(retriever) = child.filter(|_| missing.is_empty()) else {
         return Err(BodyError::parsing(end, format!("Required [{missing}]")));
     };
     // Behind the narrowest pass hits would be scored by other means than those before.
@@ -414,7 +414,10 @@ fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -
 
 fn normalizer(node: &Node) -> Result<Normalizer, BodyError> {
     let name = value::text(node)?;
-    Normalizer::named(&name).ok_or_else(|| BodyError::illegal(format!("Unknown normalizer [{name}]")))
+    Normalizer::named(&name).ok_or_else(|| {
+        let names = Normalizer::ALL.map(Normalizer::name).join(", ");
+        BodyError::illegal(format!("Unknown normalizer [{name}], must be one of [{names}]"))
+    })
 }
 
 /// One query, or a list of them.
@@ -434,11 +437,11 @@ fn least(score: f32) -> Result<f32, BodyError> {
     Ok(score)
 }
 
-pub(super) fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
+pub(super) fn unknown(parser: &'static str, member: &Member, names: &[&'static str]) -> BodyError {
     BodyError::UnknownField {
         parser,
         field: member.name.to_string(),
-        suggestions: suggestions(&member.name, known),
+        suggestions: suggestions(&member.name, names),
         at: member.at,
     }
 }

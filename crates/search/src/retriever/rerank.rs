@@ -11,7 +11,8 @@ use sparrow_wire::json::{Location, Member};
 use super::super::error::SearchError;
 use super::super::fusion::Method;
 use super::parse::{self, Common};
-use super::{Fusion, Input, Retriever, Window};
+use super::{Fusion, Input, Retriever};
+use crate::window::Window;
 
 /// Name of the retriever.
 pub(super) const KIND: &str = "text_similarity_reranker";

@@ -93,7 +93,7 @@ impl<W: Write> ContainerWriter<W> {
         self.directory.extend(kind.code().to_le_bytes());
         self.directory.extend(self.offset.to_le_bytes());
         self.count += 1;
-        let mut counted = Counted { out: &mut self.out, len: 0 };
+        let mut counted = CountingWriter { out: &mut self.out, len: 0 };
         write(&mut counted)?;
         let len = counted.len;
         self.directory.extend(len.to_le_bytes());
@@ -115,12 +115,12 @@ impl<W: Write> ContainerWriter<W> {
 }
 
 /// Counts what passes through.
-struct Counted<'a, W: Write> {
+struct CountingWriter<'a, W: Write> {
     out: &'a mut W,
     len: u64,
 }
 
-impl<W: Write> Write for Counted<'_, W> {
+impl<W: Write> Write for CountingWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.len += written as u64;

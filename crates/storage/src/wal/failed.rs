@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sparrow_files::File;
 
 use super::record::{self, FILE_HEADER};
-use super::{Begun, Generation, next_file, replay};
+use super::{Generation, OpenedFile, next_file, replay};
 use crate::error::StorageError;
 
 /// A log that a failure closed for writes, on its way back.
@@ -24,7 +24,7 @@ pub(super) struct Failed {
     /// How many records are in the buffer, once the unsynced ones of the file are.
     pub collected: Option<u64>,
     /// The file that takes over, as soon as it is there.
-    pub begun: Option<Begun>,
+    pub begun: Option<OpenedFile>,
 }
 
 impl Failed {

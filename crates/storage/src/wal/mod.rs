@@ -73,7 +73,7 @@ struct State {
 }
 
 /// The file that an opened log ends with.
-struct Begun {
+struct OpenedFile {
     file: File,
     path: PathBuf,
     generation: Generation,
@@ -108,9 +108,9 @@ impl Wal {
         let next = synced.and_then(|()| create_file(directory, generation));
         let begun = match (next, kept.last()) {
             (Ok((file, path)), _) => {
-                Begun { file, path, generation, bytes: FILE_HEADER as u64, poisoned: None }
+                OpenedFile { file, path, generation, bytes: FILE_HEADER as u64, poisoned: None }
             }
-            (Err(error), Some(last)) => Begun {
+            (Err(error), Some(last)) => OpenedFile {
                 file: File::append(last).map_err(StorageError::io("open", last))?,
                 path: last.clone(),
                 generation: generation - 1,
@@ -433,7 +433,7 @@ impl State {
     }
 
     /// Continues in a new file; the current one has to be synced.
-    fn go_on_in(&mut self, begun: Begun) {
+    fn go_on_in(&mut self, begun: OpenedFile) {
         self.older_bytes += self.written;
         self.file = std::sync::Arc::new(begun.file);
         self.path = begun.path;
@@ -444,12 +444,12 @@ impl State {
 }
 
 /// Begins the file behind one of this number.
-fn next_file(directory: &Path, generation: Generation) -> Result<Begun, StorageError> {
+fn next_file(directory: &Path, generation: Generation) -> Result<OpenedFile, StorageError> {
     // A file of an attempt that failed may be in the way.
     let highest = log_files(directory)?.last().map_or(generation, |(generation, _)| *generation);
     let generation = highest.max(generation) + 1;
     let (file, path) = create_file(directory, generation)?;
-    Ok(Begun { file, path, generation, bytes: FILE_HEADER as u64, poisoned: None })
+    Ok(OpenedFile { file, path, generation, bytes: FILE_HEADER as u64, poisoned: None })
 }
 
 fn path_of(directory: &Path, generation: Generation) -> PathBuf {

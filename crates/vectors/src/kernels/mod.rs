@@ -22,7 +22,7 @@ mod vnni;
 use std::sync::LazyLock;
 
 use rows::with_prefetch;
-pub(crate) use rows::{Rows, prefetch};
+pub(crate) use rows::{ReadOrder, Rows, prefetch};
 
 /// A query of f32 against stored vectors of the same length, chosen by their numbers. Which others are asked for changes
 /// nothing about a result.

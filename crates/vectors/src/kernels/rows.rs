@@ -5,11 +5,36 @@
 pub(crate) struct Rows<'a> {
     bytes: &'a [u8],
     width: usize,
+    order: ReadOrder,
+}
+
+/// In which order rows are read, which decides who asks memory for the next ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadOrder {
+    /// Any: the program asks, some rows ahead.
+    Scattered,
+    /// In turn from a few places, from each in ascending order: the processor asks by itself. Requests of the program would only
+    /// be in its way (docs/design/vectors/hnsw.md has figures).
+    Streams,
 }
 
 impl<'a> Rows<'a> {
+    /// Rows that are read in any order.
     pub(crate) fn new(bytes: &'a [u8], width: usize) -> Self {
-        Self { bytes, width }
+        Self { bytes, width, order: ReadOrder::Scattered }
+    }
+
+    /// The same rows, read in another order.
+    pub(crate) fn read(self, order: ReadOrder) -> Self {
+        Self { order, ..self }
+    }
+
+    /// Of how many rows memory is asked before they are read, if `scattered` are where the program has to.
+    pub(super) fn asked_ahead(&self, scattered: usize) -> usize {
+        match self.order {
+            ReadOrder::Scattered => scattered,
+            ReadOrder::Streams => 0,
+        }
     }
 
     pub(crate) fn row(&self, number: u32) -> &'a [u8] {
@@ -21,12 +46,15 @@ impl<'a> Rows<'a> {
 /// Rows that are asked for before they are read.
 const AHEAD: usize = 4;
 
-/// The numbers of rows that are read one after another; those that follow are asked for meanwhile.
+/// The numbers of rows that are read one after another; scattered ones that follow are asked for meanwhile.
 #[inline(always)]
 pub(super) fn with_prefetch<'a>(rows: Rows<'a>, numbers: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
-    numbers.iter().take(AHEAD).for_each(|number| prefetch(rows.row(*number)));
+    let ahead = rows.asked_ahead(AHEAD);
+    numbers.iter().take(ahead).for_each(|number| prefetch(rows.row(*number)));
     numbers.iter().enumerate().map(move |(at, number)| {
-        if let Some(number) = numbers.get(at + AHEAD) {
+        if ahead > 0
+            && let Some(number) = numbers.get(at + ahead)
+        {
             prefetch(rows.row(*number));
         }
         *number

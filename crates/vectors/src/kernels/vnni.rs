@@ -23,14 +23,14 @@ fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn dots_i8_lanes(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
-    for number in numbers.iter().take(TOGETHER) {
+    for number in numbers.iter().take(rows.asked_ahead(TOGETHER)) {
         prefetch(rows.row(*number));
     }
     // The instruction wants one side without signs: rows are moved up by 128, which the sums take back.
     let moved = 128 * query.iter().map(|code| i32::from(*code as i8)).sum::<i32>();
     let mut groups = numbers.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)).enumerate();
     for (group, (numbers_of, out)) in &mut groups {
-        for number in numbers.iter().skip((group + 1) * TOGETHER).take(TOGETHER) {
+        for number in numbers.iter().skip((group + 1) * TOGETHER).take(rows.asked_ahead(TOGETHER)) {
             prefetch(rows.row(*number));
         }
         if let (Ok(four), [a, b, c, d]) = (<[u32; TOGETHER]>::try_from(numbers_of), &mut *out) {

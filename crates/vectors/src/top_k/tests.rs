@@ -55,7 +55,9 @@ proptest! {
         codes in any::<bool>(),
         components in 1_usize..40,
         seed in any::<u64>(),
-        present in proptest::collection::vec(any::<bool>(), 1..150),
+        present in prop_oneof![proptest::collection::vec(any::<bool>(), 1..150), proptest::collection::vec(any::<bool>(), 2000..2100)],
+        // A window of which most may be found is read otherwise than one with a few.
+        least in proptest::sample::select(vec![-5.0, -2.0, 2.0]),
         k in 1_usize..20,
     ) {
         let mut state = seed;
@@ -68,8 +70,8 @@ proptest! {
         let unit = if element == Element::Float { 4.0 } else { 1.0 };
         let query: Vec<f32> = (0..components).map(|_| next() / unit).collect();
         let vectors: Vec<Option<Vec<f32>>> = present.iter().map(|p| p.then(|| (0..components).map(|_| next() / unit).collect())).collect();
-        let live: Vec<bool> = present.iter().map(|_| next() > -2.0).collect();
-        let filter: Vec<bool> = present.iter().map(|_| next() > -1.0).collect();
+        let live: Vec<bool> = present.iter().map(|_| next() > -3.0).collect();
+        let filter: Vec<bool> = present.iter().map(|_| next() > least).collect();
 
         let mut builder = VectorsBuilder::new(metric);
         for (doc, vector) in vectors.iter().enumerate() {

@@ -61,7 +61,7 @@ export class Sparrow implements AsyncDisposable {
   /**
    * Opens a data directory; resolves when it is ready.
    *
-   * @throws {SparrowError} when it is in use or cannot be read
+   * @throws {SparrowError} when it is in use, is no folder or cannot be read
    * @throws {BindingError} when there is no addon for this platform
    * @throws {TypeError} for an option that there is not
    */
@@ -75,8 +75,7 @@ export class Sparrow implements AsyncDisposable {
     const data = temporary === undefined ? resolve(wanted ?? '') : join(temporary, 'data');
     const folder = models === undefined ? undefined : resolve(models);
     try {
-      // What is indexed is for this user alone.
-      await mkdir(data, { recursive: true, mode: 0o700 });
+      await makeFolder(data);
       const settings: NativeEngineOptions = {
         data,
         models: [...embeddedModels(), ...(folder === undefined ? [] : modelDirectories(folder))],
@@ -142,5 +141,16 @@ export class Sparrow implements AsyncDisposable {
   /** Closes the engine at the end of the block: `await using sparrow = await Sparrow.open()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+/** Makes a data directory unless it is there: for this user alone, as what is indexed is. */
+async function makeFolder(data: string): Promise<void> {
+  try {
+    await mkdir(data, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException;
+    const why = code === 'EEXIST' ? 'it is not a folder' : `it cannot be made (${code})`;
+    throw new SparrowError(`${data} cannot be a data directory: ${why}`, 500, 'exception', undefined, { cause });
   }
 }

@@ -22,6 +22,8 @@ interface Checkpoint extends KnownFile {
   readonly records: number;
   /** Whether the file was read to its end. */
   readonly done: boolean;
+  /** The options on which ids and fields of its documents depend, as they are written on a command line. */
+  readonly options: string;
 }
 
 /** Bytes by which a file is known again, at either end. */
@@ -69,7 +71,7 @@ export async function checkpointOf(context: Context, index: string, file: KnownF
 /** Whether this can be a checkpoint of a file, which may have grown. */
 function isCheckpoint(value: unknown, { file, size: now }: KnownFile): value is Checkpoint {
   if (typeof value !== 'object' || value === null) return false;
-  const { file: path, size, modified, head, headBytes, tail, records, done } = value as Partial<Checkpoint>;
+  const { file: path, size, modified, head, headBytes, tail, records, done, options } = value as Partial<Checkpoint>;
   const isWhole = (found: unknown, most: number): found is number =>
     Number.isSafeInteger(found) && (found as number) > 0 && (found as number) <= most;
   return (
@@ -81,7 +83,8 @@ function isCheckpoint(value: unknown, { file, size: now }: KnownFile): value is 
     typeof modified === 'number' &&
     typeof head === 'string' &&
     typeof tail === 'string' &&
-    typeof done === 'boolean'
+    typeof done === 'boolean' &&
+    typeof options === 'string'
   );
 }
 

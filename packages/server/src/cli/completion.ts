@@ -4,12 +4,22 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 type Shell = (typeof SHELLS)[number];
 
+interface Candidate {
+  readonly text: string;
+  readonly what: string;
+}
+
+interface OptionCandidate extends Candidate {
+  /** The values that it takes, where only some are. */
+  readonly choices?: readonly string[] | undefined;
+}
+
 /** What may follow the words of a command. */
 interface Node {
   /** The words so far, `sparrow` left out. */
   readonly path: string;
-  readonly words: readonly { readonly text: string; readonly what: string }[];
-  readonly options: readonly { readonly text: string; readonly what: string }[];
+  readonly words: readonly Candidate[];
+  readonly options: readonly OptionCandidate[];
 }
 
 /** A script that completes the command line in a shell: `source <(sparrow completion bash)`. */
@@ -38,7 +48,9 @@ function* walk(command: Command, path: string): Generator<Node> {
     options: command
       .createHelp()
       .visibleOptions(command)
-      .flatMap(({ long, description }) => (long === undefined ? [] : [{ text: long, what: description }])),
+      .flatMap(({ long, description, argChoices: choices }) =>
+        long === undefined ? [] : [{ text: long, what: description, choices }],
+      ),
   };
   for (const one of shown) yield* walk(one, path === '' ? one.name() : `${path} ${one.name()}`);
 }
@@ -60,6 +72,9 @@ ${followed(nodes, '      ', '"', (to) => `path='${to}'`)}
   done
   case "$path" in
 ${cases}
+  esac
+  case "$path \${COMP_WORDS[COMP_CWORD-1]}" in
+${chosen(nodes, (choices) => `candidates='${choices}'`)}
   esac
   COMPREPLY=($(compgen -W "$candidates" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
@@ -87,6 +102,9 @@ ${followed(nodes, '      ', '"', (to) => `current='${to}'`)}
   case "$current" in
 ${cases}
   esac
+  case "$current \${words[CURRENT-1]}" in
+${chosen(nodes, (choices) => `candidates=(${choices})`)}
+  esac
   _describe 'sparrow' candidates || _files
 }
 compdef _sparrow sparrow
@@ -105,6 +123,17 @@ function followed(nodes: readonly Node[], indent: string, quote: string, then: (
     .join('\n');
 }
 
+/** For each option that takes only some values, these values, as branches of a `case` of command and option. */
+function chosen(nodes: readonly Node[], then: (choices: string) => string): string {
+  return nodes
+    .flatMap(({ path, options }) =>
+      options.flatMap(({ text, choices }) =>
+        choices === undefined ? [] : [`    '${path} ${text}') ${then(choices.join(' '))} ;;`],
+      ),
+    )
+    .join('\n');
+}
+
 function fish(nodes: readonly Node[]): string {
   const lines = nodes.flatMap(({ path, words, options }) => {
     const seen = path === '' ? [] : path.split(' ');
@@ -116,7 +145,10 @@ function fish(nodes: readonly Node[]): string {
     const when = condition === '' ? '' : ` -n '${condition}'`;
     return [
       ...words.map(({ text, what }) => `complete -c sparrow${when} -f -a '${text}' -d '${quoted(what)}'`),
-      ...options.map(({ text, what }) => `complete -c sparrow${when} -l '${text.slice(2)}' -d '${quoted(what)}'`),
+      ...options.map(({ text, what, choices }) => {
+        const values = choices === undefined ? '' : ` -x -a '${choices.join(' ')}'`;
+        return `complete -c sparrow${when} -l '${text.slice(2)}'${values} -d '${quoted(what)}'`;
+      }),
     ];
   });
   return `# fish completion for sparrow: sparrow completion fish | source\n${lines.join('\n')}\n`;

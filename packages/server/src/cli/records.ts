@@ -7,6 +7,7 @@ import { createGunzip } from 'node:zlib';
 import { type CsvError, parse } from 'csv-parse';
 
 import { CommandError } from './errors.js';
+import { linesOf } from './lines.js';
 import { number } from './terminal.js';
 
 export const FORMATS = ['jsonl', 'csv', 'tsv'] as const;
@@ -117,33 +118,12 @@ async function* unzipped(stream: AsyncIterable<Buffer>, signal: AbortSignal): As
 
 async function* fromLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_> {
   let n = 0;
-  let begun: Buffer[] = [];
-  let length = 0;
-  const record = (line: Buffer): Record_ | undefined => {
-    const text = line
-      .toString()
-      .replace(/^\ufeff/, '')
-      .trim();
-    return text === '' ? undefined : parsed((n += 1), text);
-  };
-  for await (const chunk of stream) {
-    let from = 0;
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      const line =
-        begun.length === 0 ? chunk.subarray(from, end) : Buffer.concat([...begun, chunk.subarray(from, end)]);
-      begun = [];
-      length = 0;
-      from = end + 1;
-      const found = record(line);
-      if (found !== undefined) yield found;
-    }
-    if (from < chunk.length) begun.push(chunk.subarray(from));
-    length += chunk.length - from;
-    if (length > MOST_BYTES)
-      throw new CommandError(`document ${String(n + 1)} is longer than 100 MB: is this a file of lines?`);
+  const tooLong = (): CommandError =>
+    new CommandError(`document ${String(n + 1)} is longer than 100 MB: is this a file of lines?`);
+  for await (const line of linesOf(stream, MOST_BYTES, tooLong)) {
+    const text = line.replace(/^\ufeff/, '').trim();
+    if (text !== '') yield parsed((n += 1), text);
   }
-  const last = record(Buffer.concat(begun));
-  if (last !== undefined) yield last;
 }
 
 /** Objects in objects, and lists in lists, that a document may have: as in Elasticsearch. */
@@ -194,7 +174,7 @@ async function* fromColumns(
   format: 'csv' | 'tsv',
   signal: AbortSignal,
 ): AsyncGenerator<Record_> {
-  const delimiter = format === 'csv' ? ',' : '\t';
+  const { delimiter, bytes } = format === 'csv' ? await separated(stream) : { delimiter: '\t', bytes: stream };
   const progress = { hasNames: false, rows: 0 };
   const parser = parse({
     bom: true,
@@ -210,7 +190,7 @@ async function* fromColumns(
     max_record_size: MOST_BYTES,
     info: true,
   });
-  const source = Readable.from(bounded(stream, delimiter.charCodeAt(0), progress));
+  const source = Readable.from(bounded(bytes, delimiter.charCodeAt(0), progress));
   source.on('error', (error) => parser.destroy(error));
   try {
     for await (const { record, info } of source.pipe(parser) as AsyncIterable<{
@@ -230,6 +210,35 @@ async function* fromColumns(
       : `behind document ${String(progress.rows)}: ${error.message}`;
     throw new CommandError(sentence, { cause: error });
   }
+}
+
+/**
+ * What separates the columns of a CSV file: commas, or semicolons where the first line has those and no comma, as spreadsheets write
+ * it in countries whose numbers have decimal commas; and the bytes of the file, of which the first were read to see that.
+ */
+async function separated(
+  stream: AsyncIterable<Buffer>,
+): Promise<{ readonly delimiter: string; readonly bytes: AsyncIterable<Buffer> }> {
+  const rest = stream[Symbol.asyncIterator]();
+  const first: Buffer[] = [];
+  for (let size = 0; size <= MOST_BYTES_OF_NAMES;) {
+    const next = await rest.next();
+    if (next.done === true) break;
+    const chunk = next.value;
+    first.push(chunk);
+    size += chunk.length;
+    if (chunk.includes(LINE_FEED) || chunk.includes(CARRIAGE_RETURN)) break;
+  }
+  const [line = ''] = Buffer.concat(first)
+    .toString()
+    .split(/[\r\n]/, 1);
+  // Names that contain a separator are in quotes.
+  const names = line.replaceAll(/"[^"]*"/g, '');
+  async function* bytes(): AsyncGenerator<Buffer> {
+    yield* first;
+    yield* { [Symbol.asyncIterator]: () => rest };
+  }
+  return { delimiter: names.includes(';') && !names.includes(',') ? ';' : ',', bytes: bytes() };
 }
 
 /**

@@ -4,6 +4,8 @@ import { number } from './terminal.js';
 export const VECTORS = ['hybrid', 'sparse', 'dense'] as const;
 export type Vectors = (typeof VECTORS)[number];
 
+type Document = Readonly<Record<string, unknown>>;
+
 /** The inference endpoint that fills a `semantic_text` with vectors of a kind. */
 const ENDPOINTS: Readonly<Record<Vectors, string>> = {
   hybrid: '.hybrid',
@@ -30,14 +32,23 @@ function semanticField(name: string): string {
   return `${name}_semantic`;
 }
 
-/** Which of the fields that are wanted the first documents of a file have. */
+/** Which of the fields that an option names the first documents of a file have. */
 export class FieldsSeen {
+  readonly #option: string;
+  readonly #namesOf: (document: Document) => Iterable<string>;
   readonly #missing: Set<string>;
   readonly #there = new Set<string>();
   #documents = 0;
 
-  constructor(wanted: readonly string[]) {
+  /**
+   * @param option the option, such as `--id`
+   * @param wanted the fields that it names
+   * @param namesOf the fields of a document that it can name
+   */
+  constructor(option: string, wanted: readonly string[], namesOf: (document: Document) => Iterable<string>) {
+    this.#option = option;
     this.#missing = new Set(wanted);
+    this.#namesOf = namesOf;
   }
 
   /** Documents that were looked at. */
@@ -49,9 +60,9 @@ export class FieldsSeen {
     return this.#missing.size === 0;
   }
 
-  add(document: Readonly<Record<string, unknown>>): void {
+  add(document: Document): void {
     this.#documents += 1;
-    for (const name of namesIn(document)) {
+    for (const name of this.#namesOf(document)) {
       this.#missing.delete(name);
       if (this.#there.size <= MOST_NAMED && name !== '_id') this.#there.add(name);
     }
@@ -63,18 +74,18 @@ export class FieldsSeen {
     if (name === undefined || this.#documents === 0) return undefined;
     const there = [...this.#there];
     const named = `${there.slice(0, MOST_NAMED).join(', ')}${there.length > MOST_NAMED ? ' …' : ''}`;
-    if (one === 'column') return `there is no column [${name}] for --semantic; the columns are ${named}`;
+    if (one === 'column') return `there is no column [${name}] for ${this.#option}; the columns are ${named}`;
     const none = isAll
       ? `no document has the field [${name}]`
       : this.#documents === 1
         ? `the first document has no field [${name}]`
         : `none of the first ${number(this.#documents)} documents has the field [${name}]`;
-    return `${none} for --semantic; the fields are ${named || 'none'}`;
+    return `${none} for ${this.#option}; the fields are ${named || 'none'}`;
   }
 }
 
 /** The names of the fields in a document; those in objects have the names of the objects before theirs. */
-function* namesIn(value: unknown, prefix = '', depth = 0): Generator<string> {
+export function* namesIn(value: unknown, prefix = '', depth = 0): Generator<string> {
   if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return;
   if (Array.isArray(value)) {
     for (const one of value) yield* namesIn(one, prefix, depth + 1);

@@ -1,6 +1,9 @@
 import type { SearchEngine, Sparrow } from '@sparrow-search/engine';
+import type { Hono } from 'hono';
 
-import { Application } from '../application.js';
+import { type ServerEnv, createPart } from '../app.js';
+import { Application, type Services } from '../application.js';
+import type { Config } from '../config.js';
 import { tooLarge } from '../http/body.js';
 import type { Exchange, Finished } from '../http/exchange.js';
 import type { Hold } from '../http/in-flight.js';
@@ -46,13 +49,24 @@ const MOST_BYTES = 2 ** 31 - 1;
 /** The interfaces that there are: two over one engine would each have API keys of their own. */
 const OVER = new WeakMap<SearchEngine, Promise<Rest>>();
 
+/** How the interface is a part of another application. */
+export interface PartOptions {
+  /** Longest body of a request, as it came and decoded; 100 MB if nothing is said. */
+  readonly maxBodyBytes?: number;
+}
+
+/** Longest body of a request over HTTP, unless another one is said: that of the server. */
+const MOST_OVER_HTTP = 100 * 1024 * 1024;
+
 /** The whole REST interface over an engine in this process: the same routes, checks, shapes and errors as over HTTP. */
 export class Rest {
+  readonly #services: Services;
   readonly #application: Application;
   readonly #matcher = new Matcher();
 
-  private constructor(application: Application) {
-    this.#application = application;
+  private constructor(services: Services) {
+    this.#services = services;
+    this.#application = applicationOver(services, { maxBodyBytes: MOST_BYTES, isTrusting: true });
   }
 
   /**
@@ -76,15 +90,16 @@ export class Rest {
   static async #make(engine: SearchEngine, data: string): Promise<Rest> {
     const keys = await KeyStore.open(data);
     await keys.ensureOwner(data, Date.now());
-    const services = { engine, keys, data, identity: await readIdentity(data), address: '127.0.0.1:0' };
-    return new Rest(
-      new Application({
-        services: () => services,
-        config: { maxBodyBytes: MOST_BYTES, productHeader: true, compression: false },
-        log: createLogger('silent'),
-        trusting: true,
-      }),
-    );
+    return new Rest({ engine, keys, data, identity: await readIdentity(data), address: '127.0.0.1:0' });
+  }
+
+  /**
+   * The interface as a part of a Hono application: `app.route('/search', rest.app())`. Unlike {@link Rest.request}, it asks everybody
+   * for an API key. Whoever listens sees to connections, timeouts and compression. The console and the pages of the documentation are
+   * found only where the part is at `/`.
+   */
+  app({ maxBodyBytes = MOST_OVER_HTTP }: PartOptions = {}): Hono<ServerEnv> {
+    return createPart(applicationOver(this.#services, { maxBodyBytes, isTrusting: false }));
   }
 
   /** Carries out a request. */
@@ -98,6 +113,18 @@ export class Rest {
     signal?.throwIfAborted();
     return responseOf(finished, exchange.method);
   }
+}
+
+function applicationOver(
+  services: Services,
+  { maxBodyBytes, isTrusting }: Pick<Config, 'maxBodyBytes'> & { readonly isTrusting: boolean },
+): Application {
+  return new Application({
+    services: () => services,
+    config: { maxBodyBytes, productHeader: true, compression: false },
+    log: createLogger('silent'),
+    trusting: isTrusting,
+  });
 }
 
 function responseOf({ status, headers, body }: Finished, method: string): RestResponse {

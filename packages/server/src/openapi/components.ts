@@ -95,6 +95,9 @@ export const COMPONENTS = {
     TooManyRequests: refusal('Too much is under way. Try again later.'),
     NotAcceptable: refusal('The body, or the answer that is wanted, is of a kind that is not spoken.'),
     TooLarge: refusal('The body is too long, as it came or decoded.'),
-    Starting: refusal('The engine is not open yet.'),
+    Failed: refusal('It failed for a reason that is not the request: `reason` or the log of the server says why.'),
+    BadGateway: refusal('The cluster behind the server refuses its credentials, or its answer cannot be used.'),
+    Unavailable: refusal('It cannot be done now: the server is starting or stopping, or an index cannot be used.'),
+    OutOfTime: refusal('The time ran out, and a part of the answer was not wanted.'),
   },
 };

@@ -180,9 +180,17 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
     429: refused('TooManyRequests'),
     406: refused('NotAcceptable'),
     413: refused('TooLarge'),
-    503: refused('Starting'),
+    ...failures(refused),
   };
 }
+
+/** Failures that every operation can have, whatever the request. */
+const failures = (refused: (name: string) => object): object => ({
+  500: refused('Failed'),
+  502: refused('BadGateway'),
+  503: refused('Unavailable'),
+  504: refused('OutOfTime'),
+});
 
 /** JSON Schema of a query parameter's values. */
 function schemaOf(name: string, params: readonly string[]): Schema {
@@ -209,6 +217,10 @@ const JOB: Readonly<Record<string, string>> = {
   Conflict: 'JobFailed',
   NotFound: 'JobFailed',
   TooManyRequests: 'JobFailed',
+  Failed: 'JobFailed',
+  BadGateway: 'JobFailed',
+  Unavailable: 'JobFailed',
+  OutOfTime: 'JobFailed',
 };
 
 function nameOf({ handler }: Endpoint): Named {

@@ -16,6 +16,7 @@ mod scores;
 mod semantic;
 mod sparse;
 mod syntax;
+mod unit;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -278,18 +278,18 @@ pub fn filter(options: Options<'_>, context: Context) -> Result<AggregationKind,
 pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     let mut filters = Vec::new();
     let (mut other, mut other_key, mut keyed) = (None, None, true);
-    let mut found = false;
+    let mut given = false;
     for member in options.members() {
         match (&*member.name, &member.value.json) {
             ("filters", Json::Object(members)) => {
-                found = true;
+                given = true;
                 for filter in members {
                     let query = dsl::parse_query(&filter.value, context)?;
                     filters.push((Some(filter.name.to_string()), query));
                 }
             }
             ("filters", Json::Array(items)) => {
-                found = true;
+                given = true;
                 for item in items {
                     filters.push((None, dsl::parse_query(item, context)?));
                 }
@@ -312,7 +312,7 @@ pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind
             filters.len()
         )));
     }
-    if !found || filters.is_empty() {
+    if !given || filters.is_empty() {
         return Err(BodyError::illegal("[filters] cannot be empty"));
     }
     filters.sort_by(|a, b| a.0.cmp(&b.0));

@@ -71,16 +71,16 @@ fn after_values(sources: &[CompositeSource], member: &Member) -> Result<Vec<Valu
     }
     let mut values = Vec::with_capacity(sources.len());
     for source in sources {
-        let Some(found) = given.iter().find(|value| *value.name == source.name) else {
+        let Some(member) = given.iter().find(|value| *value.name == source.name) else {
             return Err(BodyError::illegal(format!("Missing value for [after.{}]", source.name)));
         };
-        if !found.value.is_scalar() {
+        if !member.value.is_scalar() {
             return Err(BodyError::illegal(format!(
                 "Invalid value for [after.{}], expected a single value",
                 source.name
             )));
         }
-        values.push(found.value.to_value());
+        values.push(member.value.to_value());
     }
     Ok(values)
 }
@@ -114,7 +114,7 @@ fn source(
     let Some(members) = typed.value.as_object() else {
         return Err(options.wrong_type("sources", &typed.value));
     };
-    let mut found = CompositeSource {
+    let mut composite = CompositeSource {
         name,
         source: ValueSource::default(),
         group: Group::Value,
@@ -130,12 +130,12 @@ fn source(
             "terms" => &["field", "format", "value_type"],
             _ => &["field", "format", "value_type"],
         };
-        if inner.source(member, &mut found.source, takes)? {
+        if inner.source(member, &mut composite.source, takes)? {
             continue;
         }
         match (&*member.name, parser) {
             ("order", _) => {
-                found.ascending = match inner.text(member)?.to_ascii_lowercase().as_str() {
+                composite.ascending = match inner.text(member)?.to_ascii_lowercase().as_str() {
                     "asc" => true,
                     "desc" => false,
                     other => {
@@ -143,9 +143,9 @@ fn source(
                     }
                 };
             }
-            ("missing_bucket", _) => found.missing_bucket = inner.boolean(member)?,
+            ("missing_bucket", _) => composite.missing_bucket = inner.boolean(member)?,
             ("missing_order", _) => {
-                found.missing_first = match inner.text(member)?.as_str() {
+                composite.missing_first = match inner.text(member)?.as_str() {
                     "first" => Some(true),
                     "last" => Some(false),
                     "default" => None,
@@ -187,17 +187,17 @@ fn source(
             }
         }
     }
-    if found.missing_first.is_some() && !found.missing_bucket {
+    if composite.missing_first.is_some() && !composite.missing_bucket {
         return Err(BodyError::illegal("missingOrder can only be set if missingBucket is true"));
     }
-    inner.need_field(&found.source)?;
-    found.group = match parser {
+    inner.need_field(&composite.source)?;
+    composite.group = match parser {
         "histogram" => match width {
             Some(width) => Group::Interval(width),
             None => return Err(BodyError::Required { field: "interval" }),
         },
-        "date_histogram" => Group::Date(rounding(&found.source, interval, offset)?),
+        "date_histogram" => Group::Date(rounding(&composite.source, interval, offset)?),
         _ => Group::Value,
     };
-    Ok(found)
+    Ok(composite)
 }

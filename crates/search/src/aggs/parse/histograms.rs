@@ -205,7 +205,7 @@ pub fn date_interval(
     interval: &mut Option<Interval>,
 ) -> Result<(), BodyError> {
     let text = options.text(member)?;
-    let found = if &*member.name == "calendar_interval" {
+    let parsed = if &*member.name == "calendar_interval" {
         let Some(unit) = calendar_unit(&text) else {
             return Err(options.invalid(
                 member,
@@ -232,7 +232,7 @@ pub fn date_interval(
         }
         Interval::Fixed(millis)
     };
-    match interval.replace(found) {
+    match interval.replace(parsed) {
         None => Ok(()),
         Some(_) => Err(options
             .invalid(member, "Cannot use [fixed_interval] with [calendar_interval] configuration option.")),
@@ -275,11 +275,11 @@ pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, BodyEr
     if let Ok(millis) = text.parse::<i64>() {
         return Ok(millis);
     }
-    let (sign, rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
+    let (sign, length) = match text.strip_prefix('-') {
+        Some(length) => (-1, length),
         None => (1, text.strip_prefix('+').unwrap_or(&text)),
     };
-    match fixed_millis(rest) {
+    match fixed_millis(length) {
         Some(millis) => Ok(sign * millis),
         None => Err(options.invalid(
             member,

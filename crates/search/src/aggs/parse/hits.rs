@@ -72,7 +72,7 @@ pub fn top_hits(
 pub(super) fn sort_key(
     options: &Options<'_>,
     node: &Node,
-    found: &mut Vec<HitOrder>,
+    orders: &mut Vec<HitOrder>,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<(), BodyError> {
     let mut add = |name: &str, ascending: Option<bool>, missing_first: bool, mut source: ValueSource| {
@@ -84,7 +84,7 @@ pub(super) fn sort_key(
                 (HitOrderBy::Field(source), ascending.unwrap_or(true))
             }
         };
-        found.push(HitOrder { by, ascending, missing_first, id: number() });
+        orders.push(HitOrder { by, ascending, missing_first, id: number() });
     };
     let direction = |node: &Node| match &node.json {
         Json::String(text) if text.eq_ignore_ascii_case("asc") => Ok(true),

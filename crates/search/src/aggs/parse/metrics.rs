@@ -58,17 +58,17 @@ pub fn cardinality(options: Options<'_>) -> Result<AggregationKind, BodyError> {
         }
         match &*member.name {
             "precision_threshold" => {
-                let found = options.whole(member, i64::MIN, "precisionThreshold")?;
-                let Ok(found) = usize::try_from(found) else {
+                let threshold = options.whole(member, i64::MIN, "precisionThreshold")?;
+                let Ok(threshold) = usize::try_from(threshold) else {
                     return Err(options.invalid(
                         member,
                         format!(
-                            "[precisionThreshold] must be greater than or equal to 0. Found [{found}] in [{}]",
+                            "[precisionThreshold] must be greater than or equal to 0. Found [{threshold}] in [{}]",
                             options.name
                         ),
                     ));
                 };
-                precision_threshold = found.min(MOST_THRESHOLD);
+                precision_threshold = threshold.min(MOST_THRESHOLD);
             }
             "rehash" => {
                 options.boolean(member)?;
@@ -168,11 +168,11 @@ fn tdigest(options: &Options<'_>, member: &Member) -> Result<(), BodyError> {
     for option in members {
         match &*option.name {
             "compression" => {
-                let found = options.float(option)?;
-                if found < 0.0 {
+                let compression = options.float(option)?;
+                if compression < 0.0 {
                     return Err(options.invalid(
                         option,
-                        format!("[compression] must be greater than or equal to 0. Found [{found:?}]"),
+                        format!("[compression] must be greater than or equal to 0. Found [{compression:?}]"),
                     ));
                 }
             }
@@ -240,12 +240,12 @@ pub fn median_absolute_deviation(options: Options<'_>) -> Result<AggregationKind
         }
         match &*member.name {
             "compression" => {
-                let found = options.float(member)?;
-                if found <= 0.0 {
+                let compression = options.float(member)?;
+                if compression <= 0.0 {
                     return Err(options.invalid(
                         member,
                         format!(
-                            "[compression] must be greater than 0. Found [{found:?}] in [{}]",
+                            "[compression] must be greater than 0. Found [{compression:?}] in [{}]",
                             options.name
                         ),
                     ));

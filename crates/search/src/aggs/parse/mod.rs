@@ -264,23 +264,23 @@ impl Parser {
     }
 
     fn kind(&mut self, name: &str, type_name: &str, node: &Node) -> Result<AggregationKind, BodyError> {
-        let Some(known) = TYPES.iter().find(|known| **known == type_name) else {
+        let Some(parser) = TYPES.iter().find(|parser| **parser == type_name) else {
             if ELSEWHERE.contains(&type_name) {
                 return Err(BodyError::parsing(
                     node.at,
                     format!("[{type_name}] aggregation [{name}] is not supported by this server"),
                 ));
             }
-            let known: Vec<&'static str> = TYPES.iter().chain(ELSEWHERE).copied().collect();
+            let names: Vec<&'static str> = TYPES.iter().chain(ELSEWHERE).copied().collect();
             return Err(BodyError::UnknownName {
                 what: "aggregation",
                 name: type_name.to_owned(),
-                suggestions: suggestions(type_name, &known),
+                suggestions: suggestions(type_name, &names),
                 at: node.at,
             });
         };
-        let options = Options { parser: known, name, node };
-        match *known {
+        let options = Options { parser, name, node };
+        match *parser {
             "terms" | "rare_terms" => buckets::terms(options),
             "multi_terms" => tuples::multi_terms(options, &mut || self.number()),
             "adjacency_matrix" => tuples::adjacency_matrix(options, self.context),

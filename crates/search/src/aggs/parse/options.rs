@@ -27,11 +27,11 @@ impl<'a> Options<'a> {
     }
 
     /// A key that the type does not have.
-    pub fn unknown(&self, member: &Member, known: &[&'static str]) -> BodyError {
+    pub fn unknown(&self, member: &Member, names: &[&'static str]) -> BodyError {
         BodyError::UnknownField {
             parser: self.parser,
             field: member.name.to_string(),
-            suggestions: suggestions(&member.name, known),
+            suggestions: suggestions(&member.name, names),
             at: member.at,
         }
     }
@@ -52,22 +52,22 @@ impl<'a> Options<'a> {
             return Err(self.wrong_type(&member.name, &member.value));
         }
         let within = |error: BodyError| error.within(self.parser, &member.name, member.value.at);
-        let found = match &member.value.json {
+        let number = match &member.value.json {
             Json::Number(text) | Json::String(text) => match text.parse::<i64>() {
-                Ok(found) => found,
+                Ok(number) => number,
                 Err(_) => i64::from(value::int(&member.value).map_err(within)?),
             },
             _ => i64::from(value::int(&member.value).map_err(within)?),
         };
-        if found < least {
+        if number < least {
             let bound = match least {
                 1 => "greater than 0".to_owned(),
                 least => format!("greater than or equal to {least}"),
             };
             return Err(self
-                .invalid(member, format!("[{label}] must be {bound}. Found [{found}] in [{}]", self.name)));
+                .invalid(member, format!("[{label}] must be {bound}. Found [{number}] in [{}]", self.name)));
         }
-        Ok(found)
+        Ok(number)
     }
 
     /// A number.
@@ -77,7 +77,7 @@ impl<'a> Options<'a> {
             _ => return Err(self.wrong_type(&member.name, &member.value)),
         };
         match text.trim().parse::<f64>() {
-            Ok(found) if !found.is_nan() => Ok(found),
+            Ok(number) if !number.is_nan() => Ok(number),
             _ => Err(BodyError::NumberFormat { input: text.to_string() }.within(
                 self.parser,
                 &member.name,
@@ -110,14 +110,14 @@ impl<'a> Options<'a> {
         let Some(items) = member.value.as_array() else {
             return Err(self.wrong_type(&member.name, &member.value));
         };
-        let mut found = Vec::with_capacity(items.len());
+        let mut numbers = Vec::with_capacity(items.len());
         for item in items {
             let number = match &item.json {
                 Json::Number(text) | Json::String(text) => text.trim().parse::<f64>().ok(),
                 _ => None,
             };
             match number.filter(|number| number.is_finite()) {
-                Some(number) => found.push(number),
+                Some(number) => numbers.push(number),
                 None => {
                     let input = match &item.json {
                         Json::String(text) => text.to_string(),
@@ -127,7 +127,7 @@ impl<'a> Options<'a> {
                 }
             }
         }
-        Ok(found)
+        Ok(numbers)
     }
 
     /// A parameter of the field that is read; `false` if it is another one.
@@ -202,21 +202,21 @@ impl<'a> Options<'a> {
 
     /// One order or a list of them.
     pub fn order(&self, member: &Member) -> Result<Vec<Order>, BodyError> {
-        let mut found = Vec::new();
+        let mut orders = Vec::new();
         match &member.value.json {
-            Json::Object(_) => found.push(self.one_order(&member.value)?),
+            Json::Object(_) => orders.push(self.one_order(&member.value)?),
             Json::Array(items) => {
                 for item in items {
-                    found.push(self.one_order(item)?);
+                    orders.push(self.one_order(item)?);
                 }
             }
             _ => return Err(self.wrong_type(&member.name, &member.value)),
         }
         // Ties are broken by the key, upwards, unless the order says it itself.
-        if !found.iter().any(|order: &Order| order.by == OrderBy::Key) {
-            found.push(Order { by: OrderBy::Key, ascending: true });
+        if !orders.iter().any(|order: &Order| order.by == OrderBy::Key) {
+            orders.push(Order { by: OrderBy::Key, ascending: true });
         }
-        Ok(found)
+        Ok(orders)
     }
 
     fn one_order(&self, node: &Node) -> Result<Order, BodyError> {

@@ -173,7 +173,7 @@ fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, BodyError>
     match &node.json {
         Json::String(name) => Ok(vec![Order { by: by(name), ascending: true }]),
         Json::Object(members) => {
-            let mut found = Vec::new();
+            let mut orders = Vec::new();
             for member in members {
                 let direction = match &member.value.json {
                     Json::String(direction) => direction.to_string(),
@@ -191,9 +191,9 @@ fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, BodyError>
                         return Err(BodyError::illegal(format!("Unknown sort order [{other}]")));
                     }
                 };
-                found.push(Order { by: by(&member.name), ascending });
+                orders.push(Order { by: by(&member.name), ascending });
             }
-            Ok(found)
+            Ok(orders)
         }
         _ => Err(options.wrong_type("sort", node)),
     }
@@ -262,12 +262,12 @@ fn check_names(below: &Aggregation, path: &MetricPath, from: usize) -> Result<()
         if last && matches!(name.as_str(), "_count" | "_key" | "_bucket_count") {
             return Ok(());
         }
-        let Some(found) = level.subs.iter().find(|sub| sub.name == *name) else {
+        let Some(sub) = level.subs.iter().find(|sub| sub.name == *name) else {
             let which = if place == 0 { String::new() } else { format!(" [{name}]") };
             let message = format!("No aggregation{which} found for path [{}]", path.text);
             return Err(BodyError::Validation { messages: vec![message] });
         };
-        level = found;
+        level = sub;
     }
     Ok(())
 }

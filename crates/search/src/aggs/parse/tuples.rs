@@ -112,12 +112,12 @@ pub fn adjacency_matrix(options: Options<'_>, context: Context) -> Result<Aggreg
         match (&*member.name, &member.value.json) {
             ("separator", _) => separator = options.text(member)?,
             ("filters", Json::Object(members)) => {
-                let mut found: Vec<(String, _)> = Vec::with_capacity(members.len());
+                let mut named: Vec<(String, _)> = Vec::with_capacity(members.len());
                 for filter in members {
-                    found.push((filter.name.to_string(), dsl::parse_query(&filter.value, context)?));
+                    named.push((filter.name.to_string(), dsl::parse_query(&filter.value, context)?));
                 }
-                found.sort_by(|a, b| a.0.cmp(&b.0));
-                filters = Some(found);
+                named.sort_by(|a, b| a.0.cmp(&b.0));
+                filters = Some(named);
             }
             ("filters", _) => return Err(options.wrong_type("filters", &member.value)),
             _ => return Err(options.unknown(member, &["filters", "separator"])),

@@ -2,7 +2,7 @@ import process from 'node:process';
 
 import type { Command } from 'commander';
 
-import { type Said, checkDirectory, checkSnapshots, repairDirectory } from '../../check.js';
+import { type Said, checkDirectory, checkSnapshots, repairDirectory } from '../check.js';
 import { UsageError } from '../errors.js';
 
 /** `sparrow check` and `sparrow repair`: a data directory that no server has open, or a snapshot repository. */

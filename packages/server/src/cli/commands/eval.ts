@@ -127,6 +127,7 @@ function refuseMeaningless({ index, tune: tunes, fusion, dense, keep }: Options)
 async function measure(context: Context, directory: string, options: Options): Promise<Report> {
   const { file, judgements } = readJudgements(directory);
   return withLoadedIndex(context, directory, encoded(options.dense), options, async ({ documents, seconds }) => {
+    await mustHoldJudged(context, INDEX, file, judgements);
     context.note(`searching (${file})`);
     const { count, measured } = await evaluate(context, INDEX, searches(options.dense), directory, judgements, options);
     return { command: commandOf(directory), judgements: file, documents, queries: count, seconds, table: measured };
@@ -160,6 +161,7 @@ async function measureIn(
 ): Promise<Report> {
   const { fusion, tune: tunes = false } = options;
   const parts = await partsOf(context, index);
+  await mustHoldJudged(context, index, file, judgements);
   context.note(`searching (${file})`);
   const ways: Way[] = [
     ...parts.map(({ name, retriever }) => ({ name, request: (text: string) => ({ retriever: retriever(text) }) })),
@@ -188,7 +190,7 @@ async function measureIn(
   if (!tunes) return report;
   if (!queries.some((query) => query.findsRelevant)) {
     throw new CommandError(
-      `no search finds a document that ${file} judges: its ids have to be the ids of documents in [${inLine(index)}]`,
+      `no search finds a document that ${file} judges in [${inLine(index)}]: there is nothing to tune`,
     );
   }
   const apart = FUSIONS.find((name) => differing[name] > Math.max(1, MOST_APART * count));
@@ -216,6 +218,26 @@ async function measureIn(
   return { ...report, tuning: reported(tuning, parity, body) };
 }
 
+/** Ids that are looked for in one request. */
+const IDS_AT_ONCE = 1000;
+
+/** @throws {CommandError} if an index holds no document that is judged: every figure would be 0, and say nothing */
+async function mustHoldJudged(
+  { sparrow }: Context,
+  index: string,
+  file: string,
+  judgements: Judgements,
+): Promise<void> {
+  const judged = [...new Set([...judgements.values()].flatMap((grades) => [...grades.keys()]))];
+  for (let from = 0; from < judged.length; from += IDS_AT_ONCE) {
+    const values = judged.slice(from, from + IDS_AT_ONCE);
+    if ((await sparrow.index(index).count({ ids: { values } })) > 0) return;
+  }
+  throw new CommandError(
+    `[${inLine(index)}] holds no document that ${file} judges: the ids in ${file} have to be the ids of the documents`,
+  );
+}
+
 /** What somebody can do who named an index that is not there. */
 const MISSING =
   'make it with `sparrow import FILE --index NAME --semantic FIELD`, or leave out --index to load the corpus of the folder';
@@ -232,7 +254,8 @@ function listsOf(parts: readonly Part[], hits: readonly List['hits'][]): List[] 
 /** The command as it is written down with its figures: without places on this machine, and without a secret. */
 function commandOf(directory: string): string {
   const words = withoutSecrets(process.argv.slice(2)).filter((word) => word !== directory && word !== 'eval');
-  return `npm run eval -- ${['DIR', ...words].join(' ')}`;
+  const command = process.env['npm_lifecycle_event'] === 'eval' ? 'npm run eval --' : 'sparrow eval';
+  return [command, 'DIR', ...words].join(' ');
 }
 
 /** Options whose value is left out of a record, and what stands in its place. */
@@ -377,24 +400,25 @@ async function load({ sparrow, terminal, isJson }: Context, directory: string, u
   return result.written;
 }
 
+/** The ways to search that the documented workflow has, called as those of an index of one's own are. */
 function searches(dense: boolean): readonly Way[] {
-  const lexical = (text: string): object => ({ match: { body: text } });
-  const semantic = (text: string): object => ({ text_expansion: { tokens: { model_id: SPARSE, model_text: text } } });
+  const words = (text: string): object => ({ match: { body: text } });
+  const sparse = (text: string): object => ({ text_expansion: { tokens: { model_id: SPARSE, model_text: text } } });
   const builder = (text: string): object => ({ text_embedding: { model_id: DENSE, model_text: text } });
   const knn = (text: string): object => ({
     ...{ field: 'vector', k: DEPTH, num_candidates: DEPTH },
     query_vector_builder: builder(text),
   });
-  const rrf = (text: string): SearchRequest => ({
-    sub_searches: [{ query: lexical(text) }, { query: semantic(text) }],
+  const wordsAndSparse = (text: string): SearchRequest => ({
+    sub_searches: [{ query: words(text) }, { query: sparse(text) }],
     rank: { rrf: { rank_window_size: DEPTH } },
   });
   return [
-    { name: 'lexical', request: (text) => ({ query: { ...lexical(text) } }) },
-    { name: 'semantic', request: (text) => ({ query: { ...semantic(text) } }) },
+    { name: 'words', request: (text) => ({ query: { ...words(text) } }) },
+    { name: 'sparse', request: (text) => ({ query: { ...sparse(text) } }) },
     ...(dense ? [{ name: 'dense', request: (text: string) => ({ knn: { ...knn(text) } }) }] : []),
-    { name: 'rrf', request: rrf },
-    ...(dense ? [{ name: 'hybrid', request: SHORT_FORMS.rrf }] : []),
+    { name: 'words and sparse', request: wordsAndSparse },
+    ...(dense ? [{ name: 'rrf', request: SHORT_FORMS.rrf }] : []),
   ];
 }
 

@@ -11,7 +11,7 @@ import { CommandError, UsageError } from '../errors.js';
 import { type Mapping, forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
-import { FieldsSeen, VECTORS, type Vectors, semanticProperties } from '../semantic-fields.js';
+import { FieldsSeen, VECTORS, type Vectors, namesIn, semanticProperties } from '../semantic-fields.js';
 import { counted, duration, inLine, number } from '../terminal.js';
 
 interface Options extends ServerOptions {
@@ -136,12 +136,31 @@ function nameOf(file: string, { index }: Options): string {
     .replace(/^[-_.+]+/, '');
 }
 
+/** The options on which ids and fields of the documents depend, as they are written on a command line. */
+function recordedOptions({ id, semantic = [], vectors, pipeline }: Options): string {
+  const words = [
+    ...(id === undefined ? [] : ['--id', id]),
+    ...(semantic.length === 0 ? [] : ['--semantic', ...[...new Set(semantic)].sort()]),
+    ...(vectors === undefined || vectors === 'hybrid' ? [] : ['--vectors', vectors]),
+    ...(pipeline === undefined ? [] : ['--pipeline', pipeline]),
+  ];
+  return words.join(' ');
+}
+
+function otherOptions(before: string, now: string): CommandError {
+  const said = (options: string): string => (options === '' ? 'without options' : `with ${options}`);
+  return new CommandError(
+    `it was imported ${said(before)}, and now is to be ${said(now)}: --restart begins anew; documents that are there under other ids stay`,
+  );
+}
+
 class Import {
   readonly #context: Context;
   readonly #options: Options;
   readonly #file: string;
   readonly #format: Format;
   readonly #index: Index<Item>;
+  readonly #recorded: string;
   readonly #progress: Progress;
   readonly #begun = performance.now();
   #key = '';
@@ -164,6 +183,7 @@ class Import {
     this.#file = file;
     this.#format = format;
     this.#index = context.sparrow.index<Item>(index);
+    this.#recorded = recordedOptions(options);
     this.#progress = progressBeside(context.isJson, context.terminal.err, 'document');
   }
 
@@ -184,9 +204,11 @@ class Import {
     // Standard input cannot be read again.
     const file = this.#file === '-' ? undefined : await lookAt(this.#file);
     if (file !== undefined) [this.#key, this.#size] = [keyOf(file), file.size];
-    await this.#prepare(signal);
     const isFresh = file === undefined || this.#options.restart === true;
     const before = isFresh ? undefined : await checkpointOf(this.#context, this.#index.name, file);
+    // Before the index gets fields that no document of it would have.
+    if (before !== undefined && before.options !== this.#recorded) throw otherOptions(before.options, this.#recorded);
+    await this.#prepare(signal);
     if (before?.done === true && before.size === file?.size && this.#options.follow !== true) {
       this.#context.note(`${this.#file}: all of it was imported before; --restart does it again`);
       return this.#result({ skipped: before.records });
@@ -212,7 +234,7 @@ class Import {
     let last = skipped;
     const save = async (finished: boolean): Promise<void> => {
       if (file === undefined) return;
-      const checkpoint = { ...file, records: hold.records, done: finished };
+      const checkpoint = { ...file, records: hold.records, done: finished, options: this.#recorded };
       await saveCheckpoint(this.#context, this.#index.name, checkpoint);
     };
     let saving = Promise.resolve();
@@ -271,6 +293,7 @@ class Import {
       if (!interrupted) hold.records = last;
       await this.#index.refresh().catch(forbidden);
       await save(!interrupted);
+      if (last === 0 && !interrupted) this.#context.note(`${this.#file}: there is no document in it`);
       return this.#result({
         skipped: skipped + present,
         written: result.written,
@@ -366,18 +389,23 @@ class Import {
     await putMapping(this.#context, this.#index.name, { properties: Object.fromEntries(wanted) });
   }
 
-  /** Refuses fields that none of the first documents has: their texts would be looked for and never found. */
+  /** Refuses fields that none of the first documents has: all of them would be refused, or their texts never found. */
   async #checkFields(signal: AbortSignal): Promise<void> {
-    const { semantic = [], pipeline, batch } = this.#options;
-    // A pipeline may make a field that the file does not have.
-    if (semantic.length === 0 || pipeline !== undefined) return;
-    const seen = new FieldsSeen(semantic);
+    const { semantic = [], pipeline, batch, id } = this.#options;
+    const checks = [
+      // The id stands in the document itself.
+      new FieldsSeen('--id', id === undefined ? [] : [id], Object.keys),
+      // A pipeline may make a field that the file does not have.
+      new FieldsSeen('--semantic', pipeline === undefined ? semantic : [], namesIn),
+    ];
+    if (checks.every(({ isComplete }) => isComplete)) return;
     // Every row has all columns.
     const most = this.#format === 'jsonl' ? batch : 1;
     const ending = new AbortController();
     const records = this.#read(this.#file === '-' ? signal : ending.signal, false);
     let isAll = false;
-    for (let size = 0; !seen.isComplete && seen.documents < most && size < MOST_SAMPLED;) {
+    let [documents, size] = [0, 0];
+    while (checks.some(({ isComplete }) => !isComplete) && documents < most && size < MOST_SAMPLED) {
       const next = await records.next();
       if (next.done === true) {
         isAll = true;
@@ -385,7 +413,10 @@ class Import {
       }
       const { document, text = '' } = next.value;
       if (this.#file === '-') this.#ahead.push(next.value);
-      if (document !== undefined) seen.add(document);
+      if (document !== undefined) {
+        documents += 1;
+        for (const seen of checks) seen.add(document);
+      }
       size += text.length;
     }
     if (this.#file === '-') {
@@ -394,8 +425,11 @@ class Import {
       ending.abort();
       await records.return(undefined);
     }
-    const problem = seen.problem(isAll, this.#format === 'jsonl' ? 'field' : 'column');
-    if (problem !== undefined) throw new CommandError(problem);
+    const one = this.#format === 'jsonl' ? 'field' : 'column';
+    for (const seen of checks) {
+      const problem = seen.problem(isAll, one);
+      if (problem !== undefined) throw new CommandError(problem);
+    }
   }
 
   async #sample(): Promise<Readonly<Record<string, unknown>>[]> {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 
 import { NativeSearchEngine } from '@sparrow-search/engine';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { KeyStore } from '../../security/key-store.js';
 import { Context, type ServerOptions, withServer } from '../context.js';
@@ -40,7 +40,7 @@ export function addKeys(program: Command): void {
       .option('--index <pattern...>', 'indices it may use, such as articles or news-*')
       .option('--can <privilege...>', 'what it may do with them: read (the default), write, create_doc, manage, all, …')
       .option('--cluster <privilege...>', 'what it may do besides, such as monitor or manage_ingest_pipelines')
-      .option('--expires <time>', 'how long it is valid, such as 90d'),
+      .addOption(new Option('--expires <time>', 'how long it is valid, such as 90d').argParser(timeOf)),
   ).action(async (name: string, options: NewOptions) => {
     const { index: names, can: privileges, cluster, expires: expiration } = options;
     if (privileges !== undefined && names === undefined) throw new UsageError('--can needs --index');
@@ -69,7 +69,7 @@ export function addKeys(program: Command): void {
   ).action(async (options: ServerOptions & { all?: boolean }) => {
     const context = new Context(options);
     const { api_keys: keys } = await context.remote.request<{ api_keys: readonly Key[] }>('GET', KEYS);
-    const shown = keys.filter((one) => options.all === true || stateOf(one) === 'holds');
+    const shown = keys.filter((one) => options.all === true || stateOf(one) === 'valid');
     context.show(shown, (out) =>
       table(
         out,
@@ -81,7 +81,7 @@ export function addKeys(program: Command): void {
             one.name,
             day(one.creation),
             one.expiration === undefined ? 'never' : day(one.expiration),
-            state === 'holds' ? out.good(state) : out.dim(state),
+            state === 'valid' ? out.good(state) : out.dim(state),
           ];
         }),
       ),
@@ -128,6 +128,12 @@ export function addKeys(program: Command): void {
     });
 }
 
+/** A time as the server reads it. */
+function timeOf(value: string): string {
+  if (/^\d+(?:d|h|m|s|ms|micros|nanos)$/.test(value)) return value;
+  throw new InvalidArgumentError('it must be a number with a unit, such as 90d, 12h or 30m.');
+}
+
 async function resetOwner(data: string): Promise<Awaited<ReturnType<KeyStore['createOwner']>>> {
   const keys = await KeyStore.open(data).catch((cause: unknown) => {
     throw new CommandError(cause instanceof Error ? cause.message : String(cause), { cause });
@@ -151,9 +157,9 @@ async function resetOwner(data: string): Promise<Awaited<ReturnType<KeyStore['cr
   }
 }
 
-function stateOf({ invalidated, expiration = Infinity }: Key): 'holds' | 'revoked' | 'expired' {
+function stateOf({ invalidated, expiration = Infinity }: Key): 'valid' | 'revoked' | 'expired' {
   if (invalidated) return 'revoked';
-  return expiration <= Date.now() ? 'expired' : 'holds';
+  return expiration <= Date.now() ? 'expired' : 'valid';
 }
 
 function day(ms: number): string {

@@ -121,6 +121,15 @@ async function tryModel(directory: string, options: Options): Promise<Report> {
     throw new CommandError(`${directory} is no model directory: it has no weights (model.safetensors or model.onnx)`);
   const references = readReferences(place);
   const data = mkdtempSync(join(tmpdir(), 'sparrow-model-test-'));
+  const remove = (): void => {
+    rmSync(data, { recursive: true, force: true, maxRetries: 3 });
+  };
+  // A model may take minutes for what is under way, for which nobody waits who has pressed Ctrl-C.
+  const stop = (): void => {
+    remove();
+    process.exit(130);
+  };
+  process.once('SIGINT', stop).once('SIGTERM', stop);
   let engine: NativeSearchEngine | undefined;
   try {
     engine = await NativeSearchEngine.open({
@@ -132,7 +141,8 @@ async function tryModel(directory: string, options: Options): Promise<Report> {
     return await measured(new Trial(engine, basename(place)), { directory, references, options });
   } finally {
     await engine?.close();
-    rmSync(data, { recursive: true, force: true });
+    remove();
+    process.off('SIGINT', stop).off('SIGTERM', stop);
   }
 }
 

@@ -97,9 +97,16 @@ export function addModels(program: Command): void {
       .option('--force', 'even if pipelines or endpoints use it'),
   ).action(async (deployment: string, options: ServerOptions & { force?: boolean }) => {
     const context = new Context(options);
+    const { trained_model_stats: stats } = await context.remote.request<Stats>('GET', `${MODELS}/_all/_stats`, {
+      query: { size: 1000 },
+    });
+    const isStarted = stats.some(
+      ({ model_id: model, deployment_stats: one }) =>
+        one !== undefined && (model === deployment || one.deployment_id === deployment),
+    );
     const path = `${MODELS}/${encodeURIComponent(deployment)}/deployment/_stop`;
     const answer = await context.remote.request('POST', path, { query: { force: options.force } });
-    context.show(answer, () => `${deployment} is stopped\n`);
+    context.show(answer, () => `${deployment} ${isStarted ? 'is stopped' : 'was not started'}\n`);
   });
 
   addModelTest(models);

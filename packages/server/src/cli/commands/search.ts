@@ -180,9 +180,10 @@ function marked(out: Sink, passage: string): string {
   return passage.replaceAll(/<em>(.*?)<\/em>/g, (_, text: string) => out.accent(text)).replaceAll(/<\/?em>?/g, '');
 }
 
+/** Types of values that fit into a line. */
+const SHOWN: ReadonlySet<string> = new Set(['string', 'number', 'boolean']);
+
 function summary(source: Document | undefined): string {
-  const texts = Object.entries(source ?? {}).filter(
-    ([, value]) => typeof value === 'string' || typeof value === 'number',
-  );
-  return texts.map(([name, value]) => `${name}: ${String(value)}`).join('  ');
+  const shown = Object.entries(source ?? {}).filter(([, value]) => SHOWN.has(typeof value));
+  return shown.map(([name, value]) => `${name}: ${String(value)}`).join('  ');
 }

@@ -1,3 +1,4 @@
+import { SparrowError } from '@sparrow-search/engine';
 import type { Command } from 'commander';
 
 import { Context, type ServerOptions, withServer } from '../context.js';
@@ -68,10 +69,10 @@ export function addSnapshots(program: Command): void {
   about(snapshot.command('list', { isDefault: true }).description('list the snapshots of a repository')).action(
     async (options: RepositoryOptions) => {
       const context = new Context(options);
-      const path = pathOf(options.repository, '_all');
-      const { snapshots } = await context.remote.request<{ snapshots: readonly Snapshot[] }>('GET', path);
-      context.show(snapshots, (out) =>
-        table(
+      const snapshots = await snapshotsIn(context, options.repository);
+      context.show(snapshots, (out) => {
+        if (snapshots.length === 0) return 'no snapshots yet: `sparrow snapshot create` makes one\n';
+        return table(
           out,
           ['snapshot', 'state', 'made', 'indices'],
           snapshots.map((one) => [
@@ -80,8 +81,8 @@ export function addSnapshots(program: Command): void {
             one.start_time,
             one.indices.join(' '),
           ]),
-        ),
-      );
+        );
+      });
     },
   );
 
@@ -119,6 +120,19 @@ export function addSnapshots(program: Command): void {
       context.show(answer, () => `${name} is deleted\n`);
     },
   );
+}
+
+/** The snapshots of a repository. The usual one is made with the first snapshot. */
+async function snapshotsIn({ remote }: Context, repository: string): Promise<readonly Snapshot[]> {
+  try {
+    const answer = await remote.request<{ snapshots: readonly Snapshot[] }>('GET', pathOf(repository, '_all'));
+    return answer.snapshots;
+  } catch (error) {
+    const isMissing = error instanceof SparrowError && error.type === 'repository_missing_exception';
+    if (!isMissing) throw error;
+    if (repository === REPOSITORY) return [];
+    throw new CommandError(`there is no snapshot repository [${repository}]`, { cause: error });
+  }
 }
 
 /** Makes the repository unless there is one of that name. */

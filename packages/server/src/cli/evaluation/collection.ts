@@ -1,9 +1,9 @@
-import { createReadStream, existsSync, readFileSync, readdirSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 
 import { CommandError } from '../errors.js';
+import { linesOf } from '../lines.js';
 import type { Grades } from '../ranking-metrics.js';
 import { inLine } from '../terminal.js';
 
@@ -70,9 +70,13 @@ async function* numbered(
   file.on('error', (error) => input.destroy(error));
   let line = 0;
   try {
-    for await (const json of createInterface({ input })) {
+    const tooLong = (): CommandError =>
+      new CommandError(
+        `${directory}: line ${String(line + 1)} of ${name} is longer than 100 MB: is it a file of lines?`,
+      );
+    for await (const json of linesOf(input as AsyncIterable<Buffer>, LONGEST_LINE, tooLong)) {
       line += 1;
-      if (json === '') continue;
+      if (json.trim() === '') continue;
       const row = parsed(json);
       if (row === undefined) {
         throw new CommandError(
@@ -98,14 +102,22 @@ function parsed(line: string): Row | undefined {
   }
 }
 
+/** Longest line, in bytes: what the server takes in one request. */
+const LONGEST_LINE = 100 * 1024 * 1024;
+
+/** Longest file of judgements, in bytes: it is read as one text, which cannot be much longer. */
+const MOST_JUDGEMENTS = 256 * 1024 * 1024;
+
 /** How relevant a document may be said to be: sums of grades stay numbers. */
 const HIGHEST_GRADE = 1000;
 
 function contentOf(directory: string, file: string): string {
   try {
+    if (statSync(join(directory, file)).size > MOST_JUDGEMENTS)
+      throw new CommandError(`${directory}: ${file} is larger than 256 MB`);
     return readFileSync(join(directory, file), 'utf8');
   } catch (cause) {
-    throw unreadable(directory, file, cause);
+    throw cause instanceof CommandError ? cause : unreadable(directory, file, cause);
   }
 }
 

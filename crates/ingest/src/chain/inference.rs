@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use sparrow_encoder::Encoded;
 use sparrow_inference::{ModelError, Purpose, encode_documents, vector_to_json};
 
+use super::Runtime;
 use crate::IngestSummary;
-use crate::chain::Runtime;
 use crate::config::Config;
 use crate::document::{Document, as_text};
 use crate::error::{ConfigError, ProcessorError};
@@ -311,7 +311,7 @@ fn pairs(config: &Config, given: Value) -> Result<Vec<Pair>, ConfigError> {
                 format!("unknown parameters [{}]", map.keys().cloned().collect::<Vec<_>>().join(", ")),
             ));
         }
-        if pairs.iter().any(|known| known.output == pair.output) {
+        if pairs.iter().any(|other| other.output == pair.output) {
             return Err(
                 config.unusable("input_output", format!("output field [{}] is used twice", pair.output))
             );

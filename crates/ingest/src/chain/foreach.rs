@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::{Item, Node, Runtime, State, fail, run_node};
 use crate::IngestSummary;
-use crate::chain::{Item, Node, Runtime, State, fail, run_node};
 use crate::config::Config;
 use crate::document::{Document, java_type};
 use crate::error::{ConfigError, ProcessorError};

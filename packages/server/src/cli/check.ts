@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 
 import {
   type Problem,
@@ -10,10 +11,10 @@ import {
   repairData,
 } from '@sparrow-search/engine';
 
-import { CommandError } from './cli/errors.js';
-import { counted } from './cli/terminal.js';
-import { checkIdentity } from './identity.js';
-import { KeyStore } from './security/key-store.js';
+import { checkIdentity } from '../identity.js';
+import { KeyStore } from '../security/key-store.js';
+import { CommandError } from './errors.js';
+import { counted } from './terminal.js';
 
 /** What a command has to say, and how the process ends: 0 when everything is whole, 1 when something is damaged or lost. */
 export interface Said {
@@ -24,10 +25,10 @@ export interface Said {
 /**
  * `sparrow check DATA`. No server may have the directory open.
  *
- * @throws {CommandError} when there is no such directory; what the engine throws when it is in use or no data directory
+ * @throws {CommandError} when it is no data directory; what the engine throws when it is in use
  */
 export async function checkDirectory(data: string, json: boolean): Promise<Said> {
-  mustBeThere(data);
+  mustBeData(data);
   const report = checkData(data);
   const problems = [...(await ownProblems(data)), ...report.problems];
   const whole: Report = { ...report, problems };
@@ -48,11 +49,10 @@ export function checkSnapshots(repository: string, json: boolean): Said {
 /**
  * `sparrow repair DATA --into DIR`. No server may have the directory open.
  *
- * @throws {CommandError} when there is no such directory; what the engine throws when it is in use or no data directory, or `into` is
- * not empty
+ * @throws {CommandError} when it is no data directory; what the engine throws when it is in use, or `into` is not empty
  */
 export async function repairDirectory(data: string, into: string, json: boolean): Promise<Said> {
-  mustBeThere(data);
+  mustBeData(data);
   const own = await ownProblems(data);
   const unusable = own.map(({ file }) => file);
   const repaired = repairData(data, into, unusable);
@@ -65,6 +65,12 @@ export async function repairDirectory(data: string, into: string, json: boolean)
 /** The engine would name a file inside that is missing. */
 function mustBeThere(folder: string): void {
   if (!existsSync(folder)) throw new CommandError(`there is no folder ${folder}`);
+}
+
+/** The engine would only say which of its files is missing. */
+function mustBeData(folder: string): void {
+  mustBeThere(folder);
+  if (!existsSync(join(folder, 'store'))) throw new CommandError(`${folder} is not the data directory of a server`);
 }
 
 /** What is wrong with the files that the server itself keeps. */

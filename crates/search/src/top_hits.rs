@@ -1,23 +1,45 @@
-//! The hits of `top_hits`: read and written as those of a search.
+//! Putting aggregations together, with the hits of `top_hits`: read and written as those of a search.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde_json::Value;
-use sparrow_aggregations::{AggregationError, HitWriter, TopHits, TopList};
+use serde_json::{Map, Value};
+use sparrow_aggregations::{AggregationError, Collected, HitWriter, ReduceOptions, TopHits, TopList};
 
+use crate::aggs::Aggregations;
 use crate::body::SearchBody;
-use crate::execute::{Hit, Outcome, Target};
+use crate::error::SearchError;
+use crate::execute::Outcome;
 use crate::hits;
 use crate::response;
 use crate::retriever::Fusion;
 use crate::service::SearchService;
+use crate::target::{Hit, Target};
 use crate::uri::Presentation;
 use sparrow_call::error::EngineError;
 use sparrow_query::walk;
 
+/// Puts together what the indices contributed, in at most as many buckets as `search.max_buckets` says.
+///
+/// # Errors
+/// When the parts do not fit together, or there are too many buckets.
+pub fn reduce(
+    aggregations: &Aggregations,
+    service: &SearchService,
+    collected: Vec<Collected>,
+    targets: &[Target],
+    search: &SearchBody,
+    shown: Presentation,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Map<String, Value>, EngineError> {
+    let options = ReduceOptions { typed_keys: shown.typed_keys, max_buckets: service.cluster.max_buckets() };
+    let mut hits = Hits::new(service, targets, &aggregations.hits, search, shown, cancel);
+    sparrow_aggregations::reduce(&aggregations.tree, collected, options, &mut hits)
+        .map_err(|source| hits.error.take().unwrap_or_else(|| SearchError::Reduce { source }.into()))
+}
+
 /// Reads documents of the indices that were searched.
-pub struct Hits<'a> {
+struct Hits<'a> {
     service: &'a SearchService,
     targets: &'a [Target],
     /// What hits show, for each `top_hits` of the request.
@@ -25,12 +47,12 @@ pub struct Hits<'a> {
     shown: Presentation,
     cancel: &'a Arc<AtomicBool>,
     /// What went wrong with a document, in the words of a search.
-    pub error: Option<EngineError>,
+    error: Option<EngineError>,
 }
 
 impl<'a> Hits<'a> {
     /// Hits of aggregations that show what `asked` says, with highlights and explanations by the queries of `search`.
-    pub fn new(
+    fn new(
         service: &'a SearchService,
         targets: &'a [Target],
         asked: &[SearchBody],

@@ -9,7 +9,7 @@ use sparrow_call::params::Params;
 
 /// A document whose term vectors are wanted, and what of them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked {
+pub(super) struct TermVectorsRequest {
     pub(super) index: Option<String>,
     pub(super) id: Option<String>,
     /// A document that is in no index.
@@ -83,7 +83,7 @@ impl Filter {
     }
 }
 
-impl Asked {
+impl TermVectorsRequest {
     /// What the parameters say.
     pub(super) fn of_params(params: &Params<'_>) -> Result<Self, EngineError> {
         params.bool("payloads", true)?;
@@ -166,7 +166,10 @@ impl Asked {
 }
 
 /// The documents of the body of `_mtermvectors`.
-pub(super) fn of_body(body: &Value, common: &Asked) -> Result<Vec<Asked>, EngineError> {
+pub(super) fn of_body(
+    body: &Value,
+    common: &TermVectorsRequest,
+) -> Result<Vec<TermVectorsRequest>, EngineError> {
     let Some(members) = body.as_object() else {
         return Err(EngineError::parse("a request of term vectors must be an object"));
     };
@@ -180,7 +183,7 @@ pub(super) fn of_body(body: &Value, common: &Asked) -> Result<Vec<Asked>, Engine
             ("parameters", _) => {}
             ("ids", Value::Array(_)) => {
                 let ids = names(key, value)?.into_iter();
-                wanted.extend(ids.map(|id| Asked { id: Some(id), ..template.clone() }));
+                wanted.extend(ids.map(|id| TermVectorsRequest { id: Some(id), ..template.clone() }));
             }
             ("docs", Value::Array(docs)) => {
                 for doc in docs {

@@ -1,0 +1,374 @@
+// How the cost of a sparse search over HTTP grows with the documents of one index, up to ten million: while they are loaded, where the
+// loading pauses, and at the end, in the segments that there are then and in one. A loading that was interrupted goes on where it was.
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { usage } from '../../scripts/lib/server-process.mjs';
+import { DerivedDocuments } from '../lib/derived.mjs';
+import { keptFolder } from '../lib/programs.mjs';
+import { percentile } from '../lib/statistics.mjs';
+import { readVectors } from '../lib/vectors.mjs';
+import { readVocabulary } from '../lib/vocabulary.mjs';
+import { ask } from '../serving/ask.mjs';
+import { FIELD, startSparrow } from '../serving/servers.mjs';
+import { Connection } from '../serving/wire.mjs';
+
+export const title = 'Growth of cost: sparse search over HTTP in one large index';
+export const prepares = true;
+
+const SIZES = {
+  smoke: { passages: 200, stages: [500, 2000], bulk: 100, questions: 40, checked: 5, rounds: 1, probeEveryMs: 5 },
+  quick: {
+    passages: 5000,
+    stages: [10_000, 100_000],
+    bulk: 1000,
+    questions: 400,
+    checked: 20,
+    rounds: 2,
+    probeEveryMs: 20,
+  },
+  full: {
+    ...{ passages: 50_000, stages: [100_000, 1_000_000, 10_000_000], bulk: 2000 },
+    ...{ questions: 800, checked: 20, rounds: 3, probeEveryMs: 100 },
+  },
+};
+const INDEX = 'scale';
+const AT_ONCE = 2;
+const CLIENTS = 32;
+/** Tokens of a question: its heaviest. */
+const TOKENS = 24;
+const HITS = 10;
+/** A stored weight has 11 significant bits: a score differs by half of the last one at most. */
+const PRECISION = 2 ** -11;
+/** What was asked for at the last stage, in milliseconds and bytes. */
+const GOAL = { p50: 2, p95: 6, loading: 4, resident: 4e9 };
+
+/** @param {import('../lib/context.mjs').Context} context */
+export async function run(context) {
+  const size = SIZES[context.size];
+  const passages = await context.vectors('texts', size.passages);
+  const documents = new DerivedDocuments(readVectors(passages.prefix), readVocabulary());
+  const questions = await questionsOf(context, size.questions + size.checked);
+  const last = size.stages.at(-1);
+  const data =
+    context.size === 'smoke'
+      ? mkdtempSync(join(context.work, 'scale-'))
+      : keptFolder(context.work, `scale-${last}`, ['storage', 'index', 'postings', 'segments', 'types']);
+  const server = await startSparrow(data);
+  try {
+    const asked = questions.slice(size.checked);
+    const stages = new Kept(context, `scale-${last}-stages`, data);
+    for (const count of size.stages) {
+      const loading = await load(context, size, server, documents, count, asked);
+      // A stage that an earlier run has passed cannot be measured any more, and one that it has measured need not be.
+      const { count: there } = await server.request('GET', `/${INDEX}/_count`);
+      if (context.prepare || there > count || (loading === undefined && stages.has(count))) continue;
+      await settle(server);
+      stages.set(count, { count, loading, ...(await measure(context, size, server, asked)) });
+    }
+    if (context.prepare) return { rows: [] };
+    const truth = exactScores(context, documents, last, questions.slice(0, size.checked));
+    const checked = await check(server, last, questions, truth);
+    const memory = usage(server.pid);
+    await server.request('POST', `/${INDEX}/_forcemerge?max_num_segments=1`);
+    await settle(server);
+    const merged = await measure(context, size, server, asked);
+    await check(server, last, questions, truth);
+    return describe(context, size, { stages: stages.all(), merged, memory, checked, bytes: bytesOf(data) });
+  } finally {
+    await server.stop();
+    if (context.size === 'smoke') rmSync(data, { recursive: true, force: true });
+  }
+}
+
+/** The heaviest tokens of questions that have as many. */
+async function questionsOf(context, count) {
+  const { prefix } = await context.vectors('questions', count * 4);
+  const vectors = readVectors(prefix);
+  const tokens = readVocabulary();
+  const questions = [];
+  for (let row = 0; row < vectors.rows && questions.length < count; row += 1) {
+    const pairs = [];
+    for (let at = vectors.ptr[row]; at < vectors.ptr[row + 1]; at += 1) pairs.push([vectors.idx[at], vectors.val[at]]);
+    if (pairs.length < TOKENS) continue;
+    const heaviest = pairs.sort(([, a], [, b]) => b - a).slice(0, TOKENS);
+    questions.push({
+      columns: heaviest,
+      tokens: Object.fromEntries(heaviest.map(([column, weight]) => [tokens[column], weight])),
+    });
+  }
+  if (questions.length < count) throw new Error(`only ${questions.length} questions have ${TOKENS} tokens`);
+  return questions;
+}
+
+const query = ({ tokens }) => ({ query: { sparse_vector: { field: FIELD, query_vector: tokens } }, _source: false });
+
+/**
+ * Loads up to `count` documents in bulks, while a client asks now and then.
+ *
+ * @returns what it took, or undefined if all were there
+ */
+async function load({ log }, size, server, documents, count, questions) {
+  let { count: there } = await server.request('GET', `/${INDEX}/_count`).catch((error) => {
+    if (error.status !== 404) throw error;
+    return { count: undefined };
+  });
+  if (there === undefined) {
+    await server.request('PUT', `/${INDEX}`, {
+      mappings: { dynamic: false, _source: { excludes: [FIELD] }, properties: { [FIELD]: { type: 'sparse_vector' } } },
+    });
+    there = 0;
+  }
+  if (there >= count) return undefined;
+  // What was under way when a loading ended may be missing, but nothing before it.
+  let next = Math.max(0, Math.floor(there / size.bulk) - AT_ONCE) * size.bulk;
+  const from = next;
+  const begun = performance.now();
+  const { cpuMs: before } = usage(server.pid);
+  const headers = { ...server.headers, 'Content-Type': 'application/x-ndjson' };
+  const writer = async () => {
+    const connection = await Connection.open(server.url);
+    while (next < count) {
+      const first = next;
+      next = Math.min(count, next + size.bulk);
+      const body = bulkOf(documents, first, next);
+      const message = connection.encode('POST', `/${INDEX}/_bulk?filter_path=errors`, headers, body);
+      const { status, body: answer } = await connection.send(message);
+      if (status !== 200 || JSON.parse(answer.toString()).errors) throw new Error(answer.toString());
+      if (first % 100_000 < size.bulk) log(`${first} documents`);
+    }
+    connection.close();
+  };
+  const probe = await Prober.start(server, questions, size.probeEveryMs);
+  await Promise.all(Array.from({ length: AT_ONCE }, writer));
+  const latencies = await probe.end();
+  await server.request('POST', `/${INDEX}/_refresh`);
+  const seconds = (performance.now() - begun) / 1000;
+  const { cpuMs, anonymous, resident } = usage(server.pid);
+  const loaded = count - from;
+  log(`${count} documents: ${Math.round(loaded / seconds)} a second`);
+  return {
+    ...{ documents: loaded, seconds, perSecond: loaded / seconds, cpuSeconds: (cpuMs - before) / 1000 },
+    ...{ memory: { anonymous, resident }, searches: latencies.length, ms: spread(latencies) },
+    // What the last tenth of the stage looked like, where the index was largest.
+    atTheEnd: spread(latencies.slice(-Math.ceil(latencies.length / 10))),
+  };
+}
+
+/** Bytes of a document at most: the longest that was seen has 7,412. */
+const LONGEST = 16_384;
+
+function bulkOf(documents, from, to) {
+  const bytes = Buffer.allocUnsafe((to - from) * LONGEST);
+  let end = 0;
+  for (let number = from; number < to; number += 1) {
+    end += bytes.write(`{"index":{"_id":"${number}"}}\n{"${FIELD}":`, end);
+    end = documents.write(number, bytes, end);
+    end += bytes.write('}\n', end);
+  }
+  return bytes.subarray(0, end);
+}
+
+const spread = (values) => ({ p50: percentile(values, 0.5), p95: percentile(values, 0.95) });
+
+/** Sends a question every so often and notes how long its answer took. */
+class Prober {
+  #latencies = [];
+  #isOver = false;
+  #running;
+
+  static async start(server, questions, everyMs) {
+    const prober = new Prober();
+    const connection = await Connection.open(server.url);
+    const messages = questions.map((question) =>
+      connection.encode('POST', `/${INDEX}/_search`, server.headers, JSON.stringify(query(question))),
+    );
+    prober.#running = prober.#run(connection, messages, everyMs);
+    return prober;
+  }
+
+  async #run(connection, messages, everyMs) {
+    for (let number = 0; !this.#isOver; number += 1) {
+      const asked = performance.now();
+      const { status, body } = await connection.send(messages[number % messages.length]);
+      if (status !== 200) throw new Error(body.toString());
+      this.#latencies.push(performance.now() - asked);
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
+    }
+    connection.close();
+  }
+
+  async end() {
+    this.#isOver = true;
+    await this.#running;
+    return this.#latencies;
+  }
+}
+
+/** Waits until no segments are merged any more, which is when the processor rests. */
+async function settle({ pid, request }) {
+  await request('POST', `/${INDEX}/_flush`);
+  for (let before = usage(pid).cpuMs, quiet = 0; quiet < 3;) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const { cpuMs } = usage(pid);
+    quiet = cpuMs - before < 100 ? quiet + 1 : 0;
+    before = cpuMs;
+  }
+}
+
+/** One client, and as many as are there in a busy hour; the best of the rounds. */
+async function measure(context, size, server, questions) {
+  const asks = { ...server, path: `/${INDEX}/_search`, query };
+  const count = questions.length;
+  const best = {};
+  for (let round = 0; round < size.rounds; round += 1) {
+    for (const [name, clients] of [
+      ['one', 1],
+      ['many', CLIENTS],
+    ]) {
+      const result = await ask(context, asks, questions, { clients, count, warm: Math.ceil(count / 4) });
+      context.log(
+        `${clients} clients: p50 ${result.ms.p50} ms, p95 ${result.ms.p95} ms, ${Math.round(result.perSecond)} a second`,
+      );
+      if (!(best[name]?.ms.p50 <= result.ms.p50)) best[name] = result;
+    }
+  }
+  const { indices } = await server.request('GET', `/${INDEX}/_segments`);
+  const [[shard]] = Object.values(indices[INDEX].shards);
+  return { ...best, segments: Object.keys(shard.segments).length };
+}
+
+/** The scores of the best hits of some questions, from all documents drawn once more; kept, as it takes minutes. */
+function exactScores(context, documents, count, questions) {
+  const kept = new Kept(context, `scale-${count}-exact`, String(questions.length));
+  if (!kept.has(count)) kept.set(count, scoresOf(context, documents, count, questions));
+  return kept.get(count);
+}
+
+function scoresOf({ log }, documents, count, questions) {
+  log(`scores of all ${count} documents for ${questions.length} questions`);
+  const asking = new Map();
+  questions.forEach(({ columns }, question) => {
+    for (const [column, weight] of columns) asking.set(column, [...(asking.get(column) ?? []), [question, weight]]);
+  });
+  const best = questions.map(() => []);
+  const scores = new Float64Array(questions.length);
+  for (let number = 0; number < count; number += 1) {
+    scores.fill(0);
+    documents.each(number, (column, weight) => {
+      const asked = asking.get(column);
+      if (asked !== undefined) for (const [question, times] of asked) scores[question] += weight * times;
+    });
+    scores.forEach((score, question) => {
+      const list = best[question];
+      if (score === 0 || (list.length === HITS && score <= list.at(-1))) return;
+      list.splice(list.findIndex((other) => other < score) >>> 0, 0, score);
+      list.length = Math.min(list.length, HITS);
+    });
+  }
+  return best;
+}
+
+/** What a run found and the next one needs, by number, in a file of the work folder; forgotten when it was found about something else. */
+class Kept {
+  #file;
+  #of;
+  #found;
+
+  /** @param {string} of what it was found about */
+  constructor({ work, size }, name, of) {
+    this.#file = size === 'smoke' ? undefined : join(work, `${name}.json`);
+    this.#of = of;
+    const kept = this.#file !== undefined && existsSync(this.#file) ? JSON.parse(readFileSync(this.#file, 'utf8')) : {};
+    this.#found = new Map(kept.of === of ? kept.found : []);
+  }
+
+  has = (number) => this.#found.has(number);
+  get = (number) => this.#found.get(number);
+  all = () => [...this.#found.values()];
+
+  set(number, value) {
+    this.#found.set(number, value);
+    if (this.#file !== undefined) writeFileSync(this.#file, JSON.stringify({ of: this.#of, found: [...this.#found] }));
+  }
+}
+
+/** All documents are there, and the best hits have the scores of the best documents. */
+async function check({ request }, count, questions, truth) {
+  const { count: there } = await request('GET', `/${INDEX}/_count`);
+  if (there !== count) throw new Error(`there are ${there} documents, not ${count}`);
+  for (const [at, expected] of truth.entries()) {
+    const { hits } = await request('POST', `/${INDEX}/_search`, query(questions[at]));
+    const scores = hits.hits.map(({ _score: score }) => score);
+    const differs = expected.findIndex((score, rank) => !(Math.abs(scores[rank] - score) <= score * PRECISION));
+    if (differs >= 0 || scores.length !== expected.length) {
+      throw new Error(`question ${at}: hit ${differs + 1} has ${scores[differs]}, not ${expected[differs]}`);
+    }
+  }
+  return `${truth.length} questions: the scores of the ten hits are the ten best of all documents, within 11 bits of a weight`;
+}
+
+const bytesOf = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, { parentPath, path = parentPath, name }) => sum + statSync(join(path, name)).size, 0);
+
+function describe({ size: form }, size, { stages, merged, memory, checked, bytes }) {
+  const name = (count) => count.toLocaleString('en-US');
+  const last = stages.at(-1);
+  const goal = (at_most, at) => (form === 'full' && at === last ? { target: { at_most } } : {});
+  const rows = stages.flatMap((stage) => {
+    const in_ = `${name(stage.count)} documents`;
+    const answers = { checked: stage === last ? checked : 'the larger index is', detail: stage };
+    return [
+      ...(stage.loading === undefined
+        ? []
+        : [
+            { what: `${in_}: loaded`, unit: 'documents/s', sparrow: stage.loading.perSecond, ...answers },
+            {
+              ...{
+                what: `${in_}: one client beside the loading, p50`,
+                unit: 'ms',
+                sparrow: stage.loading.atTheEnd.p50,
+              },
+              ...{ ...answers, ...goal(GOAL.loading, stage) },
+            },
+          ]),
+      ...['p50', 'p95'].map((at) => ({
+        ...{ what: `${in_} in ${stage.segments} segments: one client, ${at}`, unit: 'ms', sparrow: stage.one.ms[at] },
+        ...{ ...answers, ...goal(GOAL[at], stage) },
+      })),
+      { what: `${in_}: ${CLIENTS} clients`, unit: '1/s', sparrow: stage.many.perSecond, ...answers },
+    ];
+  });
+  const in_ = name(last.count);
+  const one = { checked, detail: merged };
+  rows.push(
+    ...['p50', 'p95'].map((at) => ({
+      ...{ what: `${in_} documents in one segment: one client, ${at}`, unit: 'ms', sparrow: merged.one.ms[at], ...one },
+      ...goal(GOAL[at], last),
+    })),
+    {
+      what: `${in_} documents in one segment: ${CLIENTS} clients`,
+      unit: '1/s',
+      sparrow: merged.many.perSecond,
+      ...one,
+    },
+    {
+      what: `${in_} documents: memory, mapped files counted`,
+      unit: 'MB',
+      sparrow: memory.resident / 1e6,
+      checked,
+      detail: memory,
+      ...(form === 'full' ? { target: { at_most: GOAL.resident / 1e6 } } : {}),
+    },
+    { what: `${in_} documents: memory, anonymous`, unit: 'MB', sparrow: memory.anonymous / 1e6, checked },
+    { what: `${in_} documents: on disk, in one segment`, unit: 'MB', sparrow: bytes / 1e6, checked },
+  );
+  const notes = [
+    `documents derived from ${name(size.passages)} passages, without sources; bulks of ${name(size.bulk)}, ${AT_ONCE} at a time, usual settings; ` +
+      `questions of ${TOKENS} tokens, ${HITS} hits without sources; client and server share the machine's cores; the best of ${size.rounds} rounds counts`,
+    'beside the loading: the median of the last tenth of a stage’s questions, where the index is largest',
+  ];
+  return { rows, notes };
+}

@@ -1,0 +1,303 @@
+//! Looking at a model directory.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::EncoderError;
+use crate::pooling::Activation;
+
+use super::super::checkpoint::{self, Architecture, Checkpoint};
+use super::super::sentence_transformers::{self, Modules, Prompts};
+use super::super::{ModelKind, calibration, onnx};
+use super::{
+    Arithmetic, Config, Description, ForwardPass, HeadFile, Kind, Layout, MAX_TOKENS, Pooling, activation,
+    read_json,
+};
+
+impl Layout {
+    /// Looks at a directory.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if a needed file is missing or damaged, [`EncoderError::Unsupported`] if the
+    /// output fits no kind.
+    pub(in crate::model) fn detect(dir: &Path) -> Result<Self, EncoderError> {
+        let unreadable = |path: &Path, reason: &str| EncoderError::ModelNotReadable {
+            path: path.to_path_buf(),
+            reason: reason.into(),
+        };
+        let unsupported = |reason: String| unsupported(dir, reason);
+        if !dir.is_dir() {
+            return Err(unreadable(dir, "no such directory"));
+        }
+        let tokenizer = dir.join("tokenizer.json");
+        if !tokenizer.is_file() {
+            return Err(unreadable(&tokenizer, "no such file"));
+        }
+        let mut files = vec![tokenizer.clone()];
+        let said: Option<Description> = read_json(&dir.join("sparrow.json"), &mut files)?;
+        let said_so = said.is_some();
+        let said = said.unwrap_or_default();
+        let (config, architecture) = read_config(dir, &mut files)?;
+        let modules = Modules::read(dir, &mut files)?;
+        let prompts = Prompts::read(dir, &mut files)?;
+        let (forward, shape) = find_forward_pass(dir, &said, said_so, architecture, &mut files)?;
+        let width = shape.last().copied().flatten();
+        let pooled = shape.len() == 2;
+        // A sentence encoder says how it pools; a classifier without that reads a question and a text together.
+        let classifies =
+            config.is_classifier() && modules.as_ref().is_none_or(|modules| modules.is_sparse().is_none());
+        let over_vocabulary = is_over_vocabulary(&forward, &said, &config, modules.as_ref(), width);
+        let query_weights = said.query_weights.as_ref().map(|name| dir.join(name)).or_else(|| {
+            ["idf.json", "query_token_weights.txt"].iter().map(|name| dir.join(name)).find(|p| p.is_file())
+        });
+        let kind = said.kind.unwrap_or(match (over_vocabulary, &query_weights) {
+            _ if classifies => Kind::CrossEncoder,
+            (true, Some(_)) => Kind::SparseDocOnly,
+            (true, None) => Kind::SparseMlm,
+            (false, _) => Kind::Dense,
+        });
+        if kind == Kind::SparseDocOnly && query_weights.is_none() {
+            return Err(unreadable(
+                &dir.join("idf.json"),
+                "no such file, and the model encodes documents only",
+            ));
+        }
+        let pooling = pooling_of(dir, &said, &forward, kind, &shape, &mut files)?;
+        if let (ForwardPass::Checkpoint(_), Some(modules), Kind::Dense) = (&forward, &modules, kind)
+            && let Some(foreign) = modules.foreign()
+        {
+            return Err(unsupported(format!(
+                "module [{foreign}] of modules.json is not computed from a checkpoint"
+            )));
+        }
+        let head = said.head.as_ref().map(|name| HeadFile {
+            path: dir.join(name),
+            weight: said.head_weight.clone().unwrap_or_else(|| "decoder.weight".into()),
+            bias: if said_so { said.head_bias.clone() } else { None },
+        });
+        let activation = match &said.activation {
+            Some(name) => activation(name).ok_or_else(|| unsupported(format!("activation [{name}]")))?,
+            None => sentence_transformers::splade_activation(dir, &mut files)?.unwrap_or(if pooled {
+                Activation::Done
+            } else {
+                Activation::Log1p
+            }),
+        };
+        let normalize = said.normalize.unwrap_or_else(|| {
+            // Without a list of modules the forward pass is all that is known; cosine similarity is the safe reading.
+            modules.as_ref().is_none_or(Modules::normalizes)
+        });
+        let kind = with_dims(dir, kind, said.dims.or(prompts.truncate_dim), width, config.hidden_size)?;
+        let arithmetic = said.arithmetic.unwrap_or_default();
+        if arithmetic == Arithmetic::Int8 && !matches!(kind, ModelKind::Dense { .. }) {
+            return Err(unsupported(
+                "arithmetic [int8] of a model of token weights or a cross-encoder, which are exact".into(),
+            ));
+        }
+        let max_tokens = most_tokens(&said, &config);
+        let vocabulary_size = config.vocab_size.or(width.filter(|_| kind.is_sparse()));
+        files.extend(head.as_ref().map(|head| head.path.clone()));
+        files.extend(query_weights.clone());
+        let mut layout = Self {
+            dir: dir.to_path_buf(),
+            forward,
+            tokenizer,
+            kind,
+            pooling,
+            normalize,
+            head,
+            activation,
+            query_weights,
+            max_tokens,
+            arithmetic,
+            same_space_as: said.same_space_as,
+            calibration: calibration::load(dir, kind)?,
+            prefixes: prompts.prefixes(),
+            vocabulary_size: vocabulary_size.unwrap_or(0),
+            files,
+        };
+        if layout.vocabulary_size == 0 {
+            let tokenizer = crate::tokenizer::TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
+            layout.vocabulary_size = tokenizer.vocabulary_size();
+        }
+        Ok(layout)
+    }
+}
+
+/// The error of a directory that holds no model that Sparrow runs.
+fn unsupported(dir: &Path, reason: impl Into<String>) -> EncoderError {
+    EncoderError::Unsupported { path: dir.to_path_buf(), reason: reason.into() }
+}
+
+/// Whether the output has a number for each term of the vocabulary.
+fn is_over_vocabulary(
+    forward: &ForwardPass,
+    said: &Description,
+    config: &Config,
+    modules: Option<&Modules>,
+    width: Option<usize>,
+) -> bool {
+    match forward {
+        ForwardPass::Graph { output, .. } => {
+            output == "logits"
+                || config.is_masked_lm() && said.head.is_some()
+                || width.is_some() && width == config.vocab_size
+        }
+        ForwardPass::Checkpoint(checkpoint) => match modules.and_then(Modules::is_sparse) {
+            Some(sparse) => sparse,
+            None => config.is_masked_lm() && checkpoint.has_head(),
+        },
+    }
+}
+
+/// Where the vectors of a text's tokens become one.
+fn pooling_of(
+    dir: &Path,
+    said: &Description,
+    forward: &ForwardPass,
+    kind: Kind,
+    shape: &[Option<usize>],
+    files: &mut Vec<PathBuf>,
+) -> Result<Pooling, EncoderError> {
+    Ok(match (said.pooling, forward) {
+        (_, ForwardPass::Checkpoint(_)) if kind == Kind::CrossEncoder => Pooling::Classifier,
+        (_, ForwardPass::Graph { output, .. }) if kind == Kind::CrossEncoder => {
+            gives_scores(output, shape).map_err(|reason| unsupported(dir, reason))?;
+            Pooling::Done
+        }
+        (Some(pooling), _) => pooling,
+        (None, _) if shape.len() == 2 => Pooling::Done,
+        (None, _) if kind != Kind::Dense => Pooling::Splade,
+        (None, _) => sentence_transformers::dense_pooling(dir, files)?,
+    })
+}
+
+/// The kind of a model, with the length of dense vectors: the one they are `cut` to, that of the output, or of the hidden states.
+fn with_dims(
+    dir: &Path,
+    kind: Kind,
+    cut: Option<usize>,
+    width: Option<usize>,
+    hidden_size: Option<usize>,
+) -> Result<ModelKind, EncoderError> {
+    if let (Some(cut), Some(width)) = (cut, width)
+        && kind == Kind::Dense
+        && !(1..=width).contains(&cut)
+    {
+        return Err(unsupported(dir, format!("its vectors have {width} numbers and cannot be cut to {cut}")));
+    }
+    let dims = cut.or(width).or(hidden_size);
+    Ok(match kind {
+        Kind::SparseMlm => ModelKind::SparseMlm,
+        Kind::SparseDocOnly => ModelKind::SparseDocOnly,
+        Kind::Dense => ModelKind::Dense {
+            dims: dims.ok_or_else(|| unsupported(dir, "the length of its vectors is not known"))?,
+        },
+        Kind::CrossEncoder => ModelKind::CrossEncoder,
+    })
+}
+
+/// Most tokens of a text that a model takes.
+fn most_tokens(said: &Description, config: &Config) -> usize {
+    // RoBERTa counts positions from 2: the last two of its table are never used.
+    let reserved = usize::from(config.model_type.as_deref().is_some_and(|kind| kind.contains("roberta"))) * 2;
+    let positions =
+        config.max_position_embeddings.map_or(MAX_TOKENS, |positions| positions.saturating_sub(reserved));
+    said.max_tokens.unwrap_or(MAX_TOKENS).min(positions).min(MAX_TOKENS)
+}
+
+/// The graph or the checkpoint, and the shape of its output: a row for each text, or for each of its tokens. A directory may have both, as most on Hugging Face's hub do: a checkpoint that our own code computes
+/// is taken before a graph, which may need ONNX Runtime, unless `sparrow.json` describes the graph.
+fn find_forward_pass(
+    dir: &Path,
+    said: &Description,
+    said_so: bool,
+    architecture: Architecture,
+    files: &mut Vec<PathBuf>,
+) -> Result<(ForwardPass, Vec<Option<usize>>), EncoderError> {
+    let onnx =
+        ["model.onnx", "onnx/model.onnx"].iter().map(|name| dir.join(name)).find(|path| path.is_file());
+    let parts = checkpoint::files(dir)?;
+    let checkpoint = match (&parts, &onnx) {
+        (Some(_), Some(_)) if said_so => None,
+        (Some(parts), _) => Some(Checkpoint::open(dir, parts, architecture)),
+        (None, _) => None,
+    };
+    let onnx = match (checkpoint, onnx) {
+        (Some(Ok(checkpoint)), _) => {
+            files.extend(parts.into_iter().flatten());
+            let shape = vec![None, None, Some(checkpoint.width())];
+            return Ok((ForwardPass::Checkpoint(Box::new(checkpoint)), shape));
+        }
+        (Some(Err(error)), None) => return Err(error),
+        (_, Some(onnx)) => onnx,
+        (None, None) => {
+            let reason = if dir.join("pytorch_model.bin").is_file() {
+                "pytorch_model.bin is not read: save the model as model.safetensors, or export it as model.onnx"
+            } else {
+                "there is no model.onnx and no model.safetensors"
+            };
+            return Err(EncoderError::ModelNotReadable { path: dir.to_path_buf(), reason: reason.into() });
+        }
+    };
+    let outputs = onnx::outputs(&onnx)?;
+    let wanted = said.hidden_output.as_deref();
+    let output = match wanted {
+        Some(name) => outputs.iter().find(|output| output.name == name),
+        None => ["logits", "sentence_embedding", "last_hidden_state", "token_embeddings"]
+            .iter()
+            .find_map(|name| outputs.iter().find(|output| output.name == *name))
+            .or_else(|| outputs.first()),
+    };
+    let output = output.ok_or_else(|| EncoderError::Unsupported {
+        path: dir.to_path_buf(),
+        reason: format!("graph has no output [{}]", wanted.unwrap_or("logits")),
+    })?;
+    let (output, shape) = (output.name.clone(), output.shape.clone());
+    files.push(onnx.clone());
+    files.extend(external_data(&onnx));
+    Ok((ForwardPass::Graph { onnx, output }, shape))
+}
+
+/// Whether the output of a graph can be one number for each text. A size that the graph does not say is found out when it runs.
+///
+/// # Errors
+/// When the graph gives something else than one number for each text; the sentence says what.
+fn gives_scores(output: &str, shape: &[Option<usize>]) -> Result<(), String> {
+    match shape {
+        [] | [_, None | Some(1)] => Ok(()),
+        [_, Some(labels)] => {
+            Err(format!("its graph gives [{labels}] labels; a cross-encoder that ranks texts has one"))
+        }
+        _ => {
+            let sizes: Vec<String> =
+                shape.iter().map(|size| size.map_or("?".into(), |size| size.to_string())).collect();
+            Err(format!(
+                "output [{output}] of its graph has the shape [{}]; a cross-encoder that ranks texts gives [texts, 1]",
+                sizes.join(", ")
+            ))
+        }
+    }
+}
+
+/// What matters in `config.json`; nothing, where there is none.
+fn read_config(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(Config, Architecture), EncoderError> {
+    let path = dir.join("config.json");
+    let Some(json) = read_json::<serde_json::Value>(&path, files)? else { return Ok(Default::default()) };
+    let unreadable = |error: serde_json::Error| EncoderError::ModelNotReadable {
+        path: path.clone(),
+        reason: error.to_string(),
+    };
+    let config = Config::deserialize(&json).map_err(unreadable)?;
+    // A graph needs none of it: what is unusual there is said where it matters.
+    Ok((config, Architecture::deserialize(&json).unwrap_or_default()))
+}
+
+/// Weights that exporters put beside a large graph.
+fn external_data(onnx: &Path) -> Option<PathBuf> {
+    ["onnx_data", "onnx.data"]
+        .iter()
+        .map(|extension| onnx.with_extension(extension))
+        .find(|path| path.is_file())
+}

@@ -1,0 +1,81 @@
+//! Whether a processor is idle that could take a part of a search.
+//!
+//! Threads that carry out requests say so with [`Busy`]. What merges or encodes is not counted: it gives way by itself, or the
+//! request waits for it.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static IS_BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Counts this thread as one that works on a request, until it is dropped. A thread counts once, however often it says so.
+#[derive(Debug)]
+pub struct Busy {
+    is_counted: bool,
+}
+
+impl Busy {
+    /// From now on.
+    #[must_use]
+    pub fn begin() -> Self {
+        let is_counted = !IS_BUSY.replace(true);
+        if is_counted {
+            BUSY.fetch_add(1, Relaxed);
+        }
+        Self { is_counted }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        if self.is_counted {
+            BUSY.fetch_sub(1, Relaxed);
+            IS_BUSY.set(false);
+        }
+    }
+}
+
+/// Processors of this machine that the process may use.
+pub fn available() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Processors on which no thread works on a request.
+pub fn idle() -> usize {
+    available().saturating_sub(BUSY.load(Relaxed))
+}
+
+/// Whether more threads work on requests than there are processors, so that one that only helps should stop.
+pub fn are_overloaded() -> bool {
+    BUSY.load(Relaxed) > available()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_counts_once_and_until_it_has_finished() {
+        let before = BUSY.load(Relaxed);
+        let outer = Busy::begin();
+        let inner = Busy::begin();
+        assert_eq!(BUSY.load(Relaxed), before + 1);
+        drop(inner);
+        assert_eq!(BUSY.load(Relaxed), before + 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _busy = Busy::begin();
+                assert_eq!(BUSY.load(Relaxed), before + 2);
+            });
+        });
+        drop(outer);
+        assert_eq!(BUSY.load(Relaxed), before);
+        assert_eq!(idle(), available().saturating_sub(before));
+    }
+}
