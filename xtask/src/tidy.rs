@@ -23,6 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-analysis", &["sparrow-types"]),
     ("sparrow-mapping", &["sparrow-types", "sparrow-analysis", "sparrow-vectors", "sparrow-wire"]),
     ("sparrow-query", &["sparrow-mapping", "sparrow-wire"]),
+    ("sparrow-lexical", &[]),
     (
         "sparrow-segments",
         &[
@@ -43,6 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-wire",
             "sparrow-query",
             "sparrow-files",
+            "sparrow-lexical",
             "sparrow-postings",
             "sparrow-segments",
             "sparrow-vectors",
@@ -218,9 +220,12 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("ort", &["sparrow-encoder"]),
     ("tokenizers", &["sparrow-encoder"]),
     // Analyzers are tantivy's tokenizers, and fold by its table; nothing else of it is theirs.
-    ("tantivy", &["sparrow-index", "sparrow-segments", "sparrow-aggregations", "sparrow-analysis"]),
+    (
+        "tantivy",
+        &["sparrow-index", "sparrow-segments", "sparrow-aggregations", "sparrow-analysis", "sparrow-lexical"],
+    ),
     // Posting lists are read as tantivy packs them.
-    ("bitpacking", &["sparrow-index"]),
+    ("bitpacking", &["sparrow-lexical"]),
     ("napi", &["sparrow-node"]),
 ];
 

@@ -8,8 +8,8 @@ use tantivy::schema::Field;
 
 use super::error::QueryError;
 use super::fields::FieldStatistics;
-use super::lexical::TextField;
 use super::term_runs::TermRuns;
+use sparrow_lexical::TextField;
 
 /// Figures over all segments of one snapshot. They depend on the segments only, not on the mapping.
 #[derive(Default)]

@@ -11,12 +11,12 @@ use tantivy::{DocAddress, DocId};
 
 use super::compile::Compiler;
 use super::dis_max::DisMaxOfSums;
-use super::document_at_a_time::least_score;
 use super::error::QueryError;
 use super::sparse_search::{Join, Pass};
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
 use crate::query::{SearchOptions, TotalHits};
+use sparrow_lexical::least_score;
 
 /// How many of the best sparse matches are found first: the more, the lower the bound of the others, but
 /// each has to be looked up in every other clause. Between 10 and 30 the postings' bounds of single blocks make

@@ -12,9 +12,9 @@ use tantivy::{DocId, SegmentReader};
 use super::compile::Compiler;
 use super::document_at_a_time::{BLOCK, DocumentAtATime};
 use super::error::QueryError;
-use super::lexical::Word;
 use super::max_score::{MaxScoreDisjunction, ROUNDING, RequiredBitsets};
 use super::window_at_a_time::{Source, WINDOW};
+use super::words::Word;
 use crate::filter_cache::SegmentDocs;
 use sparrow_query::{BoolQuery, Query, QueryKind};
 

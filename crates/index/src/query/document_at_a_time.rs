@@ -7,7 +7,7 @@ use tantivy::query::Scorer;
 use tantivy::{DocId, SegmentReader, TERMINATED};
 
 use super::error::QueryError;
-use super::max_score::{MaxScoreDisjunction, ROUNDING};
+use super::max_score::MaxScoreDisjunction;
 use super::window_at_a_time::WINDOW;
 
 /// Documents of which whoever walks by windows has one bound.
@@ -35,11 +35,6 @@ pub(super) struct DocumentAtATime<'c> {
     pub(super) cancel: Option<&'c AtomicBool>,
     /// Documents until the next look at it.
     pub(super) until_poll: u32,
-}
-
-/// The least score that a sum must have to reach `threshold` with at most `bound` from elsewhere.
-pub(super) fn least_score(threshold: f32, bound: f32) -> f32 {
-    threshold - bound - ROUNDING * (threshold.abs() + bound)
 }
 
 impl DocumentAtATime<'_> {

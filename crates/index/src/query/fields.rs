@@ -7,7 +7,7 @@ use tantivy::{Searcher, Term};
 
 use super::error::QueryError;
 use super::explain::explained_bm25;
-use super::scored::K1;
+use sparrow_lexical::K1;
 use sparrow_mapping::NumberValue;
 use sparrow_segments::schema::{IndexSchema, KEYWORDS, NUMBERS};
 

@@ -29,7 +29,6 @@ mod hits;
 mod index_name;
 mod intervals;
 mod knn;
-mod lexical;
 mod max_score;
 mod minimum;
 mod more_like_this;
@@ -65,6 +64,7 @@ mod value_range;
 mod weights;
 mod wildcard;
 mod window_at_a_time;
+mod words;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -10,9 +10,7 @@ use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 use super::fields::{FieldStatistics, idf};
 use super::sloppy::{SloppyPhrase, exact_frequency};
 use super::weights;
-
-pub(super) const K1: f32 = 1.2;
-pub(super) const B: f32 = 0.75;
+use sparrow_lexical::{B, K1};
 
 /// BM25 with the numbers of a whole field.
 #[derive(Debug, Clone, Copy)]

@@ -10,15 +10,15 @@ use tantivy::DocAddress;
 
 use super::compile::{Compiler, required_should};
 use super::dis_max::DisMaxOfSums;
-use super::document_at_a_time::least_score;
 use super::error::QueryError;
 use super::filters::Docs;
-use super::lexical::best_of_any;
 use super::search::is_over;
 use super::top_docs::TopCollector;
+use super::words::best_of_any;
 use crate::filter_cache::SegmentDocs;
 use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
+use sparrow_lexical::least_score;
 use sparrow_query::{BoolQuery, Query, QueryKind};
 
 /// Documents counted at a time; whole words.

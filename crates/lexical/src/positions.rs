@@ -3,11 +3,11 @@
 use bitpacking::{BitPacker, BitPacker4x};
 use tantivy::postings::TermInfo;
 
-use super::list::BLOCK;
-use super::varint;
+use crate::list::BLOCK;
+use crate::varint;
 
 /// The positions of one term, document after document. Places in it must ascend.
-pub(super) struct Positions<'a> {
+pub struct Positions<'a> {
     /// Bits of each position, by full block.
     widths: &'a [u8],
     data: &'a [u8],
@@ -20,7 +20,7 @@ pub(super) struct Positions<'a> {
 
 impl<'a> Positions<'a> {
     /// Positions of a term among those of its field.
-    pub(super) fn open(positions: &'a [u8], term: &TermInfo) -> Self {
+    pub fn open(positions: &'a [u8], term: &TermInfo) -> Self {
         let mut data = &positions[term.positions_range.clone()];
         let blocks = varint::read(&mut data) as usize;
         let (widths, data) = data.split_at(blocks);
@@ -28,7 +28,7 @@ impl<'a> Positions<'a> {
     }
 
     /// Replaces `out` by the positions of a document, each more by `shift`: `count` of them, after `before` others of the term.
-    pub(super) fn read(&mut self, before: u64, count: u32, shift: u32, out: &mut Vec<u32>) {
+    pub fn read(&mut self, before: u64, count: u32, shift: u32, out: &mut Vec<u32>) {
         out.clear();
         let mut position = shift;
         let (mut at, end) = (before as usize, before as usize + count as usize);

@@ -11,14 +11,14 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, TERMINATED};
 
-use super::varint;
+use crate::varint;
 
 /// Documents of a full block.
-pub(super) const BLOCK: usize = BitPacker4x::BLOCK_LEN;
+pub const BLOCK: usize = BitPacker4x::BLOCK_LEN;
 
 /// One term's documents in a segment, ascending, and how often it stands in each.
 #[derive(Clone, Copy)]
-pub(super) struct PostingList<'a> {
+pub struct PostingList<'a> {
     skips: &'a [u8],
     /// Bytes of an entry of the skip list.
     entry: usize,
@@ -28,9 +28,9 @@ pub(super) struct PostingList<'a> {
 
 /// What the skip list says about a full block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub struct Entry {
     /// The last document.
-    pub(super) last: DocId,
+    pub last: DocId,
     doc_bits: u8,
     /// Differences are stored less one.
     strict: bool,
@@ -43,12 +43,12 @@ pub(super) struct Entry {
 
 impl Entry {
     /// Bytes of the block.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         (usize::from(self.doc_bits) + usize::from(self.count_bits)) * BLOCK / 8
     }
 
     /// Code of the length, and frequency, of the document that scores highest when the segment's own average length counts.
-    pub(super) fn best(&self) -> (u8, f32) {
+    pub fn best(&self) -> (u8, f32) {
         // The highest code stands for all frequencies above.
         let frequency = if self.best.1 == u8::MAX { u32::MAX as f32 } else { f32::from(self.best.1) };
         (self.best.0, frequency)
@@ -57,7 +57,7 @@ impl Entry {
 
 impl<'a> PostingList<'a> {
     /// The list of a term among the postings of its field.
-    pub(super) fn open(postings: &'a [u8], term: &TermInfo, option: IndexRecordOption) -> Self {
+    pub fn open(postings: &'a [u8], term: &TermInfo, option: IndexRecordOption) -> Self {
         let mut data = &postings[term.postings_range.clone()];
         let mut skips: &[u8] = &[];
         if term.doc_freq as usize >= BLOCK {
@@ -73,18 +73,18 @@ impl<'a> PostingList<'a> {
     }
 
     /// Number of documents.
-    pub(super) fn doc_freq(&self) -> u32 {
+    pub fn doc_freq(&self) -> u32 {
         self.doc_freq
     }
 
     /// Number of full blocks.
-    pub(super) fn blocks(&self) -> usize {
+    pub fn blocks(&self) -> usize {
         self.doc_freq as usize / BLOCK
     }
 
     /// The entry of a full block.
     #[inline]
-    pub(super) fn entry(&self, block: usize) -> Entry {
+    pub fn entry(&self, block: usize) -> Entry {
         let bytes = &self.skips[block * self.entry..(block + 1) * self.entry];
         let last = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let (count_bits, positions, best) = match *bytes {
@@ -99,7 +99,7 @@ impl<'a> PostingList<'a> {
 
     /// The last document of a full block; [`TERMINATED`] for what follows the last of them.
     #[inline]
-    pub(super) fn last(&self, block: usize) -> DocId {
+    pub fn last(&self, block: usize) -> DocId {
         match self.skips.get(block * self.entry..block * self.entry + 4) {
             Some(bytes) => u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
             None => TERMINATED,
@@ -112,7 +112,7 @@ impl<'a> PostingList<'a> {
 }
 
 /// A decoded block of a list.
-pub(super) struct Block {
+pub struct Block {
     /// Ascending; [`TERMINATED`] where there are fewer.
     docs: [DocId; BLOCK],
     counts: [u32; BLOCK],
@@ -123,12 +123,12 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Self { docs: [TERMINATED; BLOCK], counts: [1; BLOCK], len: 0, counts_at: None }
     }
 
     /// Decodes the documents of a block, whose bytes start at `offset`, and which follow the document `before`.
-    pub(super) fn decode(&mut self, list: &PostingList<'_>, block: usize, offset: usize, before: DocId) {
+    pub fn decode(&mut self, list: &PostingList<'_>, block: usize, offset: usize, before: DocId) {
         if block >= list.blocks() {
             return self.decode_rest(list, offset, before);
         }
@@ -161,7 +161,7 @@ impl Block {
     }
 
     /// The documents, and how often the term stands in each. The block must be one of the list's.
-    pub(super) fn with_counts(&mut self, list: &PostingList<'_>, block: usize) -> (&[DocId], &[u32]) {
+    pub fn with_counts(&mut self, list: &PostingList<'_>, block: usize) -> (&[DocId], &[u32]) {
         if let Some(offset) = self.counts_at.take() {
             if list.has_counts() {
                 let entry = list.entry(block);
@@ -178,7 +178,7 @@ impl Block {
 
     /// Place of the first document that is not below `target`, which must not be above the last one of a full block.
     #[inline]
-    pub(super) fn find(&self, target: DocId) -> usize {
+    pub fn find(&self, target: DocId) -> usize {
         let mut at = 0;
         for step in [64, 32, 16, 8, 4, 2, 1] {
             at += if self.docs[at + step - 1] < target { step } else { 0 };
@@ -187,13 +187,13 @@ impl Block {
     }
 
     #[inline]
-    pub(super) fn doc(&self, at: usize) -> DocId {
+    pub fn doc(&self, at: usize) -> DocId {
         self.docs[at]
     }
 }
 
 /// A place in a list, which only moves forward.
-pub(super) struct Cursor<'a> {
+pub struct Cursor<'a> {
     list: PostingList<'a>,
     number: usize,
     offset: usize,
@@ -209,7 +209,7 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// Stands before the first document, until the first call of [`Cursor::seek`].
-    pub(super) fn new(list: PostingList<'a>) -> Self {
+    pub fn new(list: PostingList<'a>) -> Self {
         let last = list.last(0);
         let block = Block::new();
         Self { list, number: 0, offset: 0, before: 0, last, positions: 0, block, decoded: false, at: 0 }
@@ -217,7 +217,7 @@ impl<'a> Cursor<'a> {
 
     /// Goes to the first document that is not below `target`, which must not fall from call to call.
     #[inline]
-    pub(super) fn seek(&mut self, target: DocId) -> DocId {
+    pub fn seek(&mut self, target: DocId) -> DocId {
         if self.last < target {
             self.skip(target);
         }
@@ -246,12 +246,12 @@ impl<'a> Cursor<'a> {
 
     /// How often the term stands in the current document.
     #[inline]
-    pub(super) fn count(&mut self) -> u32 {
+    pub fn count(&mut self) -> u32 {
         self.block.with_counts(&self.list, self.number).1[self.at]
     }
 
     /// Number of the term's positions in all documents before the current one.
-    pub(super) fn positions_before(&mut self) -> u64 {
+    pub fn positions_before(&mut self) -> u64 {
         let (_, counts) = self.block.with_counts(&self.list, self.number);
         self.positions + counts[..self.at].iter().map(|count| u64::from(*count)).sum::<u64>()
     }

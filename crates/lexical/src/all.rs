@@ -5,16 +5,16 @@
 
 use tantivy::{DocId, TERMINATED};
 
-use super::any::Clause;
-use super::list::Cursor;
-use super::positions::Positions;
-use crate::query::document_at_a_time::least_score;
+use crate::any::Clause;
+use crate::least_score;
+use crate::list::Cursor;
+use crate::positions::Positions;
 
 /// Documents between two looks at whether the search goes on.
 const PAUSE: u32 = 4096;
 
 /// What a walk asks and tells.
-pub(super) trait Hits {
+pub trait Hits {
     /// Whether a document may be shown.
     fn wants(&self, doc: DocId) -> bool;
     /// Documents whose score is less are neither shown nor counted.
@@ -43,7 +43,7 @@ impl<'a> Part<'a> {
 }
 
 /// Terms that may stand anywhere: the score is the sum of theirs.
-pub(super) fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
+pub fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
     // Scores are added in this order, as tantivy's intersections do.
     clauses.sort_by_key(|clause| clause.list.doc_freq());
     let others: f32 = clauses[1..].iter().map(|clause| clause.weight).sum();
@@ -64,16 +64,16 @@ pub(super) fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
 }
 
 /// A term of a phrase.
-pub(super) struct Place<'a> {
+pub struct Place<'a> {
     /// Its weight is that of the phrase.
-    pub(super) clause: Clause<'a>,
-    pub(super) positions: Positions<'a>,
+    pub clause: Clause<'a>,
+    pub positions: Positions<'a>,
     /// Where it stands in the phrase.
-    pub(super) offset: u32,
+    pub offset: u32,
 }
 
 /// Terms that stand one after the other: the phrase scores as a term would.
-pub(super) fn phrase(mut places: Vec<Place<'_>>, hits: &mut impl Hits) {
+pub fn phrase(mut places: Vec<Place<'_>>, hits: &mut impl Hits) {
     places.sort_by_key(|place| place.clause.list.doc_freq());
     let end = places.iter().map(|place| place.offset).max().unwrap_or(0);
     let mut positions = Vec::with_capacity(places.len());

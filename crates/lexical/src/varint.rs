@@ -2,7 +2,7 @@
 
 /// Takes a number off the start of some bytes.
 #[inline]
-pub(super) fn read(bytes: &mut &[u8]) -> u32 {
+pub(crate) fn read(bytes: &mut &[u8]) -> u32 {
     let (mut number, mut shift) = (0, 0);
     while let [byte, rest @ ..] = *bytes {
         *bytes = rest;

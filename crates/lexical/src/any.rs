@@ -14,29 +14,27 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tantivy::{DocId, TERMINATED};
 
-use super::field::{Factors, SegmentField};
-use super::list::{Block, PostingList};
-use crate::query::document_at_a_time::least_score;
+use crate::field::{Factors, SegmentField};
+use crate::list::{Block, PostingList};
+use crate::{ROUNDING, least_score};
 
 /// Documents of a window.
 const WINDOW: u32 = if cfg!(test) { 64 } else { 2048 };
 /// Lists of fewer documents are decoded and scored whole, so that their bounds are exact.
 const SHORT: u32 = if cfg!(test) { 140 } else { 512 };
-/// Bounds are raised by this share, see [`least_score`].
-const ROUNDING: f32 = 1e-5;
 
 /// A term of the query in a segment.
-pub(super) struct Clause<'a> {
-    pub(super) list: PostingList<'a>,
-    pub(super) field: &'a SegmentField,
-    pub(super) factors: &'a Factors,
+pub struct Clause<'a> {
+    pub list: PostingList<'a>,
+    pub field: &'a SegmentField,
+    pub factors: &'a Factors,
     /// The score of a document is this times its factor.
-    pub(super) weight: f32,
+    pub weight: f32,
 }
 
 impl Clause<'_> {
     #[inline]
-    pub(super) fn score(&self, doc: DocId, count: u32) -> f32 {
+    pub fn score(&self, doc: DocId, count: u32) -> f32 {
         self.weight * self.factors.factor(count, self.field.length(doc))
     }
 }
@@ -71,7 +69,7 @@ impl Best {
 
 /// Calls `offer` with the documents that may be among the `size` best, and their scores. `known` holds scores of other segments'
 /// documents. The walk ends soon after `cancel` is set.
-pub(super) fn search(
+pub fn search(
     clauses: Vec<Clause<'_>>,
     max_doc: DocId,
     size: usize,
@@ -318,7 +316,7 @@ impl<'a> List<'a> {
                 let list = &self.clause.list;
                 go_to(list, starts, block, decoded, last, self.at);
                 let from = if block.doc(0) < start { block.find(start) } else { 0 };
-                let to = if *last >= end { block.find(end) } else { super::list::BLOCK };
+                let to = if *last >= end { block.find(end) } else { crate::list::BLOCK };
                 let (docs, counts) = block.with_counts(list, self.at);
                 let to = to.min(docs.len());
                 for (doc, count) in docs[from..to].iter().zip(&counts[from..to]) {

@@ -1,26 +1,20 @@
-//! Searches for the words of a text: any of them, all of them, or as a phrase. They read posting lists themselves (see [`list`]).
+//! Searches for the words of a text: any of them, all of them, or as a phrase. `sparrow-lexical` carries them out, as it reads posting
+//! lists itself.
 //!
 //! Scores are those of the weights that [`Compiler`] makes of the same clauses, to the last bit; whatever these searches do
 //! not know is left to those.
-
-mod all;
-mod any;
-mod field;
-mod list;
-mod positions;
-mod varint;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+use sparrow_lexical::TextField;
+use sparrow_lexical::all::{self, Hits, Place};
+use sparrow_lexical::any::{self, Clause};
 use tantivy::postings::TermInfo;
 use tantivy::{DocAddress, DocId, Term};
 
-use self::all::{Hits, Place};
-use self::any::Clause;
-pub(crate) use self::field::TextField;
 use super::analyzed::QueryToken;
 use super::compile::{Compiler, required_should};
 use super::error::QueryError;
@@ -105,7 +99,9 @@ impl Compiler<'_> {
         if !is_text || self.explaining {
             return Ok(None);
         }
-        let open = || TextField::open(self.searcher(), terms.field, statistics);
+        // As tantivy rounds.
+        let average = statistics.tokens as f32 / statistics.docs.max(1) as f32;
+        let open = || Ok(TextField::open(self.searcher(), terms.field, average)?);
         self.snapshot.cache().text_field(terms.field, open)
     }
 }

@@ -6,11 +6,11 @@ use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, TERMINATED, Term};
 
-use super::list::Cursor;
 use crate::Snapshot;
 use crate::query::compile::Compiler;
 use crate::query::tests::Fixture;
 use crate::query::{SearchOptions, TotalHits};
+use sparrow_lexical::list::Cursor;
 use sparrow_query::{
     BoolQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, RangeQuery, ZeroTerms,
 };
@@ -114,7 +114,7 @@ proptest! {
                 let read = || inverted.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
                 let segment = opened.segment(0).unwrap();
                 // Each document, and only some.
-                let every = std::iter::repeat(&1);
+                let every = std::iter::repeat(&1_u32);
                 for steps in [Box::new(every) as Box<dyn Iterator<Item = &u32>>, Box::new(steps.iter().cycle())] {
                     let mut known = read().unwrap();
                     let mut cursor = Cursor::new(segment.list(info));

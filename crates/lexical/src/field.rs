@@ -9,32 +9,33 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, Searcher, SegmentReader, TantivyError, Term};
 
-use super::list::{Entry, PostingList};
-use super::positions::Positions;
-use crate::query::error::QueryError;
-use crate::query::fields::FieldStatistics;
-use crate::query::scored::{B, K1};
+use crate::ROUNDING;
+use crate::list::{Entry, PostingList};
+use crate::positions::Positions;
 
-/// Bounds are raised by this share: they are not rounded as scores are.
-const ROUNDING: f32 = 1e-5;
+/// How soon a frequent term counts no more: a constant of BM25, as Elasticsearch and tantivy have it.
+pub const K1: f32 = 1.2;
+/// How much the length of a text counts: a constant of BM25, as Elasticsearch and tantivy have it.
+pub const B: f32 = 0.75;
+
 /// Frequencies up to this one have a table.
 const SMALL: usize = 8;
 
 /// One text field of a snapshot.
-pub(crate) struct TextField {
+pub struct TextField {
     /// By segment; `None` where no document has the field.
     segments: Vec<Option<SegmentField>>,
     factors: Factors,
 }
 
 /// BM25 without the weight of a term, by frequency and code of the field's length. Scores are those of tantivy, to the last bit.
-pub(crate) struct Factors {
+pub struct Factors {
     norms: [f32; 256],
     small: Box<[[f32; 256]; SMALL]>,
 }
 
 /// A text field in one segment.
-pub(crate) struct SegmentField {
+pub struct SegmentField {
     inverted: Arc<InvertedIndexReader>,
     postings: OwnedBytes,
     positions: OwnedBytes,
@@ -47,31 +48,31 @@ pub(crate) struct SegmentField {
 }
 
 impl TextField {
-    /// Opens a field. `None` if it is written in a way that this module does not read.
-    pub(crate) fn open(
-        searcher: &Searcher,
-        field: Field,
-        statistics: FieldStatistics,
-    ) -> Result<Option<Self>, QueryError> {
+    /// Opens a field whose values have `average` tokens. `None` if it is written in a way that is not read here.
+    ///
+    /// # Errors
+    /// When files of the segments cannot be read.
+    pub fn open(searcher: &Searcher, field: Field, average: f32) -> Result<Option<Self>, TantivyError> {
         let option = searcher.schema().get_field_entry(field).field_type().get_index_record_option();
         let Some(option) = option else { return Ok(None) };
-        // As tantivy rounds.
-        let average = statistics.tokens as f32 / statistics.docs.max(1) as f32;
         let readers = searcher.segment_readers().iter();
         let segments = readers.map(|reader| SegmentField::open(reader, field, option, average));
         Ok(Some(Self { segments: segments.collect::<Result<_, _>>()?, factors: Factors::new(average) }))
     }
 
-    pub(super) fn segment(&self, ord: u32) -> Option<&SegmentField> {
+    pub fn segment(&self, ord: u32) -> Option<&SegmentField> {
         self.segments.get(ord as usize)?.as_ref()
     }
 
-    pub(super) fn factors(&self) -> &Factors {
+    pub fn factors(&self) -> &Factors {
         &self.factors
     }
 
     /// Where a term is in each segment, and in how many documents of all.
-    pub(super) fn term(&self, term: &Term) -> Result<(Vec<Option<TermInfo>>, u64), QueryError> {
+    ///
+    /// # Errors
+    /// When a dictionary of terms cannot be read.
+    pub fn term(&self, term: &Term) -> Result<(Vec<Option<TermInfo>>, u64), TantivyError> {
         let mut all = 0;
         let mut infos = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
@@ -92,7 +93,7 @@ impl SegmentField {
         field: Field,
         option: IndexRecordOption,
         average: f32,
-    ) -> Result<Option<Self>, QueryError> {
+    ) -> Result<Option<Self>, TantivyError> {
         let read = |file: &CompositeFile| -> Result<Option<OwnedBytes>, TantivyError> {
             Ok(file.open_read(field).map(|file| file.read_bytes()).transpose()?)
         };
@@ -118,17 +119,17 @@ impl SegmentField {
         Ok(Some(Self { inverted, postings, positions, lengths, bounds, option }))
     }
 
-    pub(super) fn list(&self, term: &TermInfo) -> PostingList<'_> {
+    pub fn list(&self, term: &TermInfo) -> PostingList<'_> {
         PostingList::open(&self.postings, term, self.option)
     }
 
-    pub(super) fn positions(&self, term: &TermInfo) -> Positions<'_> {
+    pub fn positions(&self, term: &TermInfo) -> Positions<'_> {
         Positions::open(&self.positions, term)
     }
 
     /// No document of a block has a higher factor.
     #[inline]
-    pub(super) fn most(&self, entry: &Entry) -> f32 {
+    pub fn most(&self, entry: &Entry) -> f32 {
         let Some(bounds) = &self.bounds else { return 1.0 };
         let (length, count) = entry.best();
         (count / (count + bounds[usize::from(length)])) * (1.0 + ROUNDING)
@@ -136,7 +137,7 @@ impl SegmentField {
 
     /// Code of a document's length.
     #[inline]
-    pub(super) fn length(&self, doc: DocId) -> u8 {
+    pub fn length(&self, doc: DocId) -> u8 {
         match &self.lengths {
             Some(lengths) => lengths[doc as usize],
             // tantivy takes fields without lengths for one token long.
@@ -157,7 +158,7 @@ impl Factors {
     }
 
     #[inline]
-    pub(super) fn factor(&self, count: u32, length: u8) -> f32 {
+    pub fn factor(&self, count: u32, length: u8) -> f32 {
         match self.small.get((count as usize).wrapping_sub(1)) {
             Some(row) => row[usize::from(length)],
             None => {

@@ -1,0 +1,23 @@
+//! Searches for the words of a text in one segment: any of them ([`any`]), all of them or a phrase ([`all`]).
+//!
+//! They read posting lists themselves ([`list`]), and score by BM25 as tantivy does, to the last bit. What a query means, which
+//! documents are live and which pass its filters is known above, in `sparrow-index`, whose tests compare these searches with
+//! tantivy's own and with the scores of all documents.
+
+pub mod all;
+pub mod any;
+mod field;
+pub mod list;
+mod positions;
+mod varint;
+
+pub use field::{B, Factors, K1, SegmentField, TextField};
+pub use positions::Positions;
+
+/// Share by which sums of scores may differ when they are added up in another order.
+const ROUNDING: f32 = 1e-5;
+
+/// The least score that a sum must have to reach `threshold` with at most `bound` from elsewhere.
+pub fn least_score(threshold: f32, bound: f32) -> f32 {
+    threshold - bound - ROUNDING * (threshold.abs() + bound)
+}
