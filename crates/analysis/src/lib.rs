@@ -15,6 +15,7 @@ mod params;
 mod pattern;
 mod porter;
 mod registry;
+mod similarity;
 mod token;
 mod tokenizers;
 mod trial;
@@ -29,6 +30,7 @@ pub use chain::{Analyzer, Detail, POSITION_INCREMENT_GAP, Step};
 pub use error::AnalysisError;
 pub use pattern::JavaPattern;
 pub use registry::{Analysis, AnalysisLimits, CustomAnalyzer};
+pub use similarity::{StringDistance, edit_distance};
 pub use token::{Token, Tokens};
 pub use trial::{Trial, Unfinished};
 

@@ -112,7 +112,7 @@ impl<'a> PostingList<'a> {
 }
 
 /// A decoded block of a list.
-pub struct Block {
+pub(crate) struct Block {
     /// Ascending; [`TERMINATED`] where there are fewer.
     docs: [DocId; BLOCK],
     counts: [u32; BLOCK],
@@ -123,7 +123,7 @@ pub struct Block {
 }
 
 impl Block {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { docs: [TERMINATED; BLOCK], counts: [1; BLOCK], len: 0, counts_at: None }
     }
 

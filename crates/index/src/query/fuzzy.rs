@@ -3,6 +3,7 @@
 use std::ops::Bound;
 use std::sync::atomic::AtomicBool;
 
+use sparrow_analysis::edit_distance;
 use sparrow_types::work::Growing;
 use tantivy::Searcher;
 
@@ -138,60 +139,9 @@ pub(crate) fn expand_fuzzy(
     Ok(expansions)
 }
 
-/// Insertions, deletions, substitutions and, if they count as one, swaps of neighbours between two texts, if
-/// at most `most`.
-pub(super) fn edit_distance(left: &[char], right: &str, most: usize, transpositions: bool) -> Option<usize> {
-    // A byte count bounds the character count from above: most terms end here.
-    if right.len() + most < left.len() {
-        return None;
-    }
-    let right: Vec<char> = right.chars().collect();
-    if left.len().abs_diff(right.len()) > most {
-        return None;
-    }
-    let width = right.len() + 1;
-    let mut before = vec![0; width];
-    let mut previous: Vec<usize> = (0..width).collect();
-    let mut current = vec![0; width];
-    for i in 1..=left.len() {
-        current[0] = i;
-        let mut best = i;
-        for j in 1..width {
-            let differs = usize::from(left[i - 1] != right[j - 1]);
-            let mut cost = (previous[j] + 1).min(current[j - 1] + 1).min(previous[j - 1] + differs);
-            if transpositions && i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]
-            {
-                cost = cost.min(before[j - 2] + 1);
-            }
-            current[j] = cost;
-            best = best.min(cost);
-        }
-        if best > most {
-            return None;
-        }
-        std::mem::swap(&mut before, &mut previous);
-        std::mem::swap(&mut previous, &mut current);
-    }
-    (previous[width - 1] <= most).then_some(previous[width - 1])
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Fuzzy, edit_distance};
-
-    #[test]
-    fn distances() {
-        let distance = |a: &str, b: &str| edit_distance(&a.chars().collect::<Vec<_>>(), b, 2, true);
-        assert_eq!(distance("house", "house"), Some(0));
-        assert_eq!(distance("house", "hosue"), Some(1));
-        assert_eq!(distance("house", "mouse"), Some(1));
-        assert_eq!(distance("house", "houses"), Some(1));
-        assert_eq!(distance("house", "hose"), Some(1));
-        assert_eq!(distance("house", "horses"), Some(2));
-        assert_eq!(distance("house", "tree"), None);
-        let house: Vec<char> = "house".chars().collect();
-        assert_eq!(edit_distance(&house, "hosue", 2, false), Some(2));
-    }
+    use super::Fuzzy;
 
     #[test]
     fn fuzziness() {

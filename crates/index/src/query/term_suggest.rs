@@ -3,12 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use rustc_hash::FxHashMap;
+use sparrow_analysis::{StringDistance, edit_distance};
 
 use super::compile::Compiler;
 use super::error::QueryError;
-use super::fuzzy::edit_distance;
 use super::multi_term::{TermFilter, scan_terms};
-use super::string_distance::StringDistance;
 use crate::snapshot::Snapshot;
 use sparrow_query::QueryKind;
 

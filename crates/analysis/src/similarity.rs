@@ -1,6 +1,4 @@
-//! How similar two words are, from 0 to 1, as Lucene's measures of the same names have it.
-
-use super::fuzzy::edit_distance;
+//! How similar two words are: by edits, and from 0 to 1 as Lucene's measures of the same names have it.
 
 /// A measure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,7 +16,7 @@ pub enum StringDistance {
 
 impl StringDistance {
     /// The similarity of two words.
-    pub(crate) fn similarity(self, left: &[char], right: &[char]) -> f32 {
+    pub fn similarity(self, left: &[char], right: &[char]) -> f32 {
         match self {
             Self::DamerauLevenshtein => {
                 1.0 - edits(left, right, true) / left.len().min(right.len()).max(1) as f32
@@ -28,6 +26,43 @@ impl StringDistance {
             Self::Ngram => pairs(left, right),
         }
     }
+}
+
+/// Insertions, deletions, substitutions and, if they count as one, swaps of neighbours between two texts, if
+/// at most `most`.
+pub fn edit_distance(left: &[char], right: &str, most: usize, transpositions: bool) -> Option<usize> {
+    // A byte count bounds the character count from above: most terms end here.
+    if right.len() + most < left.len() {
+        return None;
+    }
+    let right: Vec<char> = right.chars().collect();
+    if left.len().abs_diff(right.len()) > most {
+        return None;
+    }
+    let width = right.len() + 1;
+    let mut before = vec![0; width];
+    let mut previous: Vec<usize> = (0..width).collect();
+    let mut current = vec![0; width];
+    for i in 1..=left.len() {
+        current[0] = i;
+        let mut best = i;
+        for j in 1..width {
+            let differs = usize::from(left[i - 1] != right[j - 1]);
+            let mut cost = (previous[j] + 1).min(current[j - 1] + 1).min(previous[j - 1] + differs);
+            if transpositions && i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]
+            {
+                cost = cost.min(before[j - 2] + 1);
+            }
+            current[j] = cost;
+            best = best.min(cost);
+        }
+        if best > most {
+            return None;
+        }
+        std::mem::swap(&mut before, &mut previous);
+        std::mem::swap(&mut previous, &mut current);
+    }
+    (previous[width - 1] <= most).then_some(previous[width - 1])
 }
 
 /// Edits between two words, however many; swaps of neighbours are one edit if they count.
@@ -98,6 +133,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::StringDistance::{self, DamerauLevenshtein, JaroWinkler, Levenshtein, Ngram};
+    use super::edit_distance;
+
+    #[test]
+    fn edits_are_counted_up_to_a_limit() {
+        let distance = |a: &str, b: &str| edit_distance(&a.chars().collect::<Vec<_>>(), b, 2, true);
+        assert_eq!(distance("house", "house"), Some(0));
+        assert_eq!(distance("house", "hosue"), Some(1));
+        assert_eq!(distance("house", "mouse"), Some(1));
+        assert_eq!(distance("house", "houses"), Some(1));
+        assert_eq!(distance("house", "hose"), Some(1));
+        assert_eq!(distance("house", "horses"), Some(2));
+        assert_eq!(distance("house", "tree"), None);
+        let house: Vec<char> = "house".chars().collect();
+        assert_eq!(edit_distance(&house, "hosue", 2, false), Some(2));
+    }
 
     fn similarity(measure: StringDistance, left: &str, right: &str) -> f32 {
         let letters = |word: &str| word.chars().collect::<Vec<_>>();
