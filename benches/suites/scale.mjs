@@ -68,6 +68,8 @@ export async function run(context) {
     }
     if (context.prepare) return { rows: [] };
     const truth = exactScores(context, documents, last, questions.slice(0, size.checked));
+    // A connection that has rested that long may be closed.
+    await server.request('GET', '/').catch(() => undefined);
     const checked = await check(server, last, questions, truth);
     const memory = usage(server.pid);
     await server.request('POST', `/${INDEX}/_forcemerge?max_num_segments=1`);
