@@ -1,7 +1,9 @@
 // How the cost of a sparse search over HTTP grows with the documents of one index, up to ten million: while they are loaded, where the
 // loading pauses, and at the end, in the segments that there are then and in one. A loading that was interrupted goes on where it was.
+import { fork } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { usage } from '../../scripts/lib/server-process.mjs';
 import { DerivedDocuments } from '../lib/derived.mjs';
@@ -33,6 +35,7 @@ const SIZES = {
   },
 };
 const INDEX = 'scale';
+const PROBER = fileURLToPath(new URL('../serving/prober.mjs', import.meta.url));
 const AT_ONCE = 2;
 const CLIENTS = 32;
 /** Tokens of a question: its heaviest. */
@@ -57,7 +60,7 @@ export async function run(context) {
   const server = await startSparrow(data);
   try {
     const asked = questions.slice(size.checked);
-    const stages = new Kept(context, `scale-${last}-stages`, data);
+    const stages = new Kept(context, `stages-${last}`, data);
     for (const count of size.stages) {
       const loading = await load(context, size, server, documents, count, asked);
       // A stage that an earlier run has passed cannot be measured any more, and one that it has measured need not be.
@@ -110,7 +113,7 @@ const query = ({ tokens }) => ({ query: { sparse_vector: { field: FIELD, query_v
  *
  * @returns what it took, or undefined if all were there
  */
-async function load({ log }, size, server, documents, count, questions) {
+async function load(context, size, server, documents, count, questions) {
   let { count: there } = await server.request('GET', `/${INDEX}/_count`).catch((error) => {
     if (error.status !== 404) throw error;
     return { count: undefined };
@@ -137,18 +140,18 @@ async function load({ log }, size, server, documents, count, questions) {
       const message = connection.encode('POST', `/${INDEX}/_bulk?filter_path=errors`, headers, body);
       const { status, body: answer } = await connection.send(message);
       if (status !== 200 || JSON.parse(answer.toString()).errors) throw new Error(answer.toString());
-      if (first % 100_000 < size.bulk) log(`${first} documents`);
+      if (first % 100_000 < size.bulk) context.log(`${first} documents`);
     }
     connection.close();
   };
-  const probe = await Prober.start(server, questions, size.probeEveryMs);
+  const endProbe = await probe(context, server, questions, size.probeEveryMs);
   await Promise.all(Array.from({ length: AT_ONCE }, writer));
-  const latencies = await probe.end();
+  const latencies = await endProbe();
   await server.request('POST', `/${INDEX}/_refresh`);
   const seconds = (performance.now() - begun) / 1000;
   const { cpuMs, anonymous, resident } = usage(server.pid);
   const loaded = count - from;
-  log(`${count} documents: ${Math.round(loaded / seconds)} a second`);
+  context.log(`${count} documents: ${Math.round(loaded / seconds)} a second`);
   return {
     ...{ documents: loaded, seconds, perSecond: loaded / seconds, cpuSeconds: (cpuMs - before) / 1000 },
     ...{ memory: { anonymous, resident }, searches: latencies.length, ms: spread(latencies) },
@@ -173,38 +176,27 @@ function bulkOf(documents, from, to) {
 
 const spread = (values) => ({ p50: percentile(values, 0.5), p95: percentile(values, 0.95) });
 
-/** Sends a question every so often and notes how long its answer took. */
-class Prober {
-  #latencies = [];
-  #isOver = false;
-  #running;
-
-  static async start(server, questions, everyMs) {
-    const prober = new Prober();
-    const connection = await Connection.open(server.url);
-    const messages = questions.map((question) =>
-      connection.encode('POST', `/${INDEX}/_search`, server.headers, JSON.stringify(query(question))),
-    );
-    prober.#running = prober.#run(connection, messages, everyMs);
-    return prober;
-  }
-
-  async #run(connection, messages, everyMs) {
-    for (let number = 0; !this.#isOver; number += 1) {
-      const asked = performance.now();
-      const { status, body } = await connection.send(messages[number % messages.length]);
-      if (status !== 200) throw new Error(body.toString());
-      this.#latencies.push(performance.now() - asked);
-      await new Promise((resolve) => setTimeout(resolve, everyMs));
-    }
-    connection.close();
-  }
-
-  async end() {
-    this.#isOver = true;
-    await this.#running;
-    return this.#latencies;
-  }
+/** Asks every so often from a process of its own; what comes back ends that and gives the milliseconds that each answer took. */
+async function probe({ work }, server, questions, everyMs) {
+  const folder = mkdtempSync(join(work, 'probe-'));
+  const file = join(folder, 'plan.json');
+  const bodies = questions.map((question) => JSON.stringify(query(question)));
+  const { url, headers } = server;
+  writeFileSync(file, JSON.stringify({ url, path: `/${INDEX}/_search`, headers, bodies, everyMs }));
+  const child = fork(PROBER, [file]);
+  const message = () =>
+    new Promise((resolve, reject) => {
+      child.once('message', resolve);
+      child.once('exit', (code) => reject(new Error(`the prober ended with ${code}`)));
+    });
+  await message();
+  return async () => {
+    const found = message();
+    child.send('end');
+    const latencies = await found;
+    rmSync(folder, { recursive: true });
+    return latencies;
+  };
 }
 
 /** Waits until no segments are merged any more, which is when the processor rests. */
@@ -242,7 +234,7 @@ async function measure(context, size, server, questions) {
 
 /** The scores of the best hits of some questions, from all documents drawn once more; kept, as it takes minutes. */
 function exactScores(context, documents, count, questions) {
-  const kept = new Kept(context, `scale-${count}-exact`, String(questions.length));
+  const kept = new Kept(context, `exact-${count}`, String(questions.length));
   if (!kept.has(count)) kept.set(count, scoresOf(context, documents, count, questions));
   return kept.get(count);
 }
@@ -279,7 +271,7 @@ class Kept {
 
   /** @param {string} of what it was found about */
   constructor({ work, size }, name, of) {
-    this.#file = size === 'smoke' ? undefined : join(work, `${name}.json`);
+    this.#file = size === 'smoke' ? undefined : join(work, `growth-${name}.json`);
     this.#of = of;
     const kept = this.#file !== undefined && existsSync(this.#file) ? JSON.parse(readFileSync(this.#file, 'utf8')) : {};
     this.#found = new Map(kept.of === of ? kept.found : []);
