@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use sparrow_types::processors::pause;
+
 /// A thread that is counted as long as it needs a core.
 pub trait Worker: Send + Sync {
     /// Says whether the thread needs a core from now on.
@@ -31,8 +33,8 @@ impl Drop for Back {
 /// Does what needs no core of this thread, such as waiting for the encoder: another operation may run meanwhile.
 pub fn waiting<T>(work: impl FnOnce() -> T) -> T {
     let worker = WORKER.with_borrow(Clone::clone);
-    let Some(worker) = worker else { return work() };
+    let Some(worker) = worker else { return pause(work) };
     worker.needs_core(false);
     let _back = Back(worker);
-    work()
+    pause(work)
 }

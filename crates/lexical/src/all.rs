@@ -17,7 +17,7 @@ const PAUSE: u32 = 4096;
 pub trait Hits {
     /// Whether a document may be shown.
     fn wants(&self, doc: DocId) -> bool;
-    /// Documents whose score is less are neither shown nor counted.
+    /// Documents whose score is less are neither shown nor counted. May rise from call to call, never fall.
     fn least(&self) -> f32;
     /// Takes a document.
     fn take(&mut self, doc: DocId, score: f32);
@@ -46,7 +46,7 @@ impl<'a> Part<'a> {
 pub fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
     // Scores are added in this order, as tantivy's intersections do.
     clauses.sort_by_key(|clause| clause.list.doc_freq());
-    let others: f32 = clauses[1..].iter().map(|clause| clause.weight).sum();
+    let others: f32 = clauses.iter().skip(1).map(|clause| clause.weight).sum();
     let mut parts: Vec<Part<'_>> = clauses.into_iter().map(Part::new).collect();
     let Some((lead, rest)) = parts.split_first_mut() else { return };
     aligned(

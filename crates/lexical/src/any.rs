@@ -19,9 +19,11 @@ use crate::list::{Block, PostingList};
 use crate::{ROUNDING, least_score};
 
 /// Documents of a window.
-const WINDOW: u32 = if cfg!(test) { 64 } else { 2048 };
+const WINDOW: u32 = 2048;
 /// Lists of fewer documents are decoded and scored whole, so that their bounds are exact.
-const SHORT: u32 = if cfg!(test) { 140 } else { 512 };
+const SHORT: u32 = 512;
+/// Documents kept until their scores proper are worked out: ties may be as many as a list is long.
+const KEPT: usize = 1 << 14;
 
 /// A term of the query in a segment.
 pub struct Clause<'a> {
@@ -68,7 +70,7 @@ impl Best {
 }
 
 /// Calls `offer` with the documents that may be among the `size` best, and their scores. `known` holds scores of other segments'
-/// documents. The walk ends soon after `cancel` is set.
+/// documents. The walk ends soon after `cancel` is set; what was found until then is offered.
 pub fn search(
     clauses: Vec<Clause<'_>>,
     max_doc: DocId,
@@ -100,17 +102,28 @@ pub fn search(
             break;
         }
         if cancel.is_some_and(|flag| flag.load(Relaxed)) {
-            return;
+            break;
         }
         walk.window(&mut lists, window, max_doc, &mut best, &wanted);
+        if walk.found.len() >= KEPT {
+            settle(&mut lists, &mut walk.found, best.least(), &mut offer);
+        }
     }
-    let least = best.least();
-    walk.found.retain(|(_, sum)| *sum >= least);
-    walk.found.sort_unstable_by_key(|(doc, _)| *doc);
-    for (doc, _) in walk.found {
-        let window = doc / WINDOW;
+    settle(&mut lists, &mut walk.found, best.least(), &mut offer);
+}
+
+/// Offers what was found with its scores proper, and forgets it.
+fn settle(
+    lists: &mut [List<'_>],
+    found: &mut Vec<(DocId, f32)>,
+    least: f32,
+    offer: &mut impl FnMut(DocId, f32),
+) {
+    found.retain(|(_, sum)| *sum >= least);
+    found.sort_unstable_by_key(|(doc, _)| *doc);
+    for (doc, _) in found.drain(..) {
         let scores = lists.iter_mut().filter_map(|list| {
-            list.enter(window);
+            list.enter(doc / WINDOW);
             list.score_at(doc)
         });
         offer(doc, scores.fold(0.0, |sum, score| sum + score));

@@ -41,8 +41,8 @@ pub struct SegmentField {
     positions: OwnedBytes,
     /// Codes of the lengths by document; `None` when they are not kept.
     lengths: Option<OwnedBytes>,
-    /// As [`Factors::norms`], but never above what these are by any document whose factor is at most that of the best document
-    /// of a block. `None` when blocks do not say which one is the best.
+    /// As [`Factors::norms`], but by the segment's own average and lowered so that no factor of a block, whatever the average of the
+    /// search, is above the one that its best document gets with these. `None` when blocks do not say which document is the best.
     bounds: Option<Box<[f32; 256]>>,
     option: IndexRecordOption,
 }
@@ -110,9 +110,10 @@ impl SegmentField {
         let positions = if option.has_positions() { open(SegmentComponent::Positions)? } else { None };
         let positions = positions.unwrap_or_else(OwnedBytes::empty);
         let lengths = read(&reader.fieldnorms_readers().get_inner_file())?;
-        let bounds = (option.has_freq() && lengths.is_some()).then(|| {
-            // The best of a block was chosen by this average when the segment was written.
-            let own = inverted.total_num_tokens() as f32 / reader.max_doc() as f32;
+        let has_best = option.has_freq() && lengths.is_some();
+        // The best of a block was chosen by this average when the segment was written.
+        let own = inverted.total_num_tokens() as f32 / reader.max_doc() as f32;
+        let bounds = (has_best && own > 0.0).then(|| {
             let share = (own / average).min(1.0) * (1.0 - ROUNDING);
             Box::new(norms(own).map(|norm| norm * share))
         });

@@ -8,16 +8,16 @@ use sparrow_types::processors::Busy;
 use sparrow_types::work;
 use sparrow_wire::deprecation;
 
-/// Runs `part` on this thread and on `helpers` others: they work for the same request, and what they warn of is told with its
-/// answer. Where no thread can be had, fewer do. Returns what each found, this thread first.
-pub(super) fn share<T: Send>(helpers: usize, part: impl Fn() -> T + Sync) -> Vec<T> {
+/// Runs `part` on this thread and on `helpers` others, which are told that they only help: they work for the same request, and what
+/// they warn of is told with its answer. Where no thread can be had, fewer do. Returns what each found, this thread first.
+pub(super) fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
     let (asker, request) = (origin::current(), work::current());
     thread::scope(|scope| {
         let help = || {
             let _origin = origin::enter(asker.clone());
             let _request = work::enter(request.clone());
             let _busy = Busy::begin();
-            (part(), deprecation::take())
+            (part(true), deprecation::take())
         };
         let spawned: Vec<_> = (0..helpers)
             .filter_map(|_| {
@@ -25,7 +25,7 @@ pub(super) fn share<T: Send>(helpers: usize, part: impl Fn() -> T + Sync) -> Vec
                 named.spawn_scoped(scope, help).ok()
             })
             .collect();
-        let mut found = vec![part()];
+        let mut found = vec![part(false)];
         for helper in spawned {
             // A panic there is one here.
             let (of_helper, warnings) = helper.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn helpers_take_their_part_and_their_warnings_are_told() {
         let next = AtomicUsize::new(0);
-        let found = share(2, || {
+        let found = share(2, |_| {
             let number = next.fetch_add(1, Relaxed);
             deprecation::warn(format!("warning {number}"));
             // All three are at work at the same time.
@@ -62,8 +62,9 @@ mod tests {
 
     #[test]
     fn a_panic_of_a_helper_is_one_of_the_request() {
-        let here = thread::current().id();
-        let outcome = std::panic::catch_unwind(|| share(1, || assert_eq!(thread::current().id(), here)));
+        let outcome = std::panic::catch_unwind(|| {
+            share(1, |is_helper| assert!(!is_helper))
+        });
         assert!(outcome.is_err());
     }
 }

@@ -104,7 +104,7 @@ pub fn msearch(
             *answers[place].lock() = answer;
         }
     };
-    helpers::share(workers.saturating_sub(1), search_all);
+    helpers::share(workers.saturating_sub(1), |_| search_all());
     if cancel.is_cancelled() {
         return Err(EngineError::Cancelled);
     }

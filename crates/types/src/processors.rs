@@ -1,9 +1,10 @@
 //! Whether a processor is idle that could take a part of a search.
 //!
-//! Threads that carry out requests say so with [`Busy`]. What merges or encodes is not counted: it gives way by itself, or the
-//! request waits for it.
+//! Threads that carry out requests say so with [`Busy`], and that they only wait with [`pause`]. What merges or encodes is not counted:
+//! it gives way by itself, or the request waits for it.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -17,6 +18,8 @@ thread_local! {
 #[derive(Debug)]
 pub struct Busy {
     is_counted: bool,
+    /// It is this thread that is counted.
+    not_send: PhantomData<*const ()>,
 }
 
 impl Busy {
@@ -27,7 +30,7 @@ impl Busy {
         if is_counted {
             BUSY.fetch_add(1, Relaxed);
         }
-        Self { is_counted }
+        Self { is_counted, not_send: PhantomData }
     }
 }
 
@@ -38,6 +41,22 @@ impl Drop for Busy {
             IS_BUSY.set(false);
         }
     }
+}
+
+/// Does what needs no processor, such as waiting for another thread: this one does not count meanwhile.
+pub fn pause<T>(work: impl FnOnce() -> T) -> T {
+    /// Counts the thread again, also after a panic.
+    struct Again;
+    impl Drop for Again {
+        fn drop(&mut self) {
+            BUSY.fetch_add(1, Relaxed);
+        }
+    }
+    let _again = IS_BUSY.get().then(|| {
+        BUSY.fetch_sub(1, Relaxed);
+        Again
+    });
+    work()
 }
 
 /// Processors of this machine that the process may use.
@@ -67,6 +86,8 @@ mod tests {
         let inner = Busy::begin();
         assert_eq!(BUSY.load(Relaxed), before + 1);
         drop(inner);
+        assert_eq!(BUSY.load(Relaxed), before + 1);
+        pause(|| assert_eq!(BUSY.load(Relaxed), before));
         assert_eq!(BUSY.load(Relaxed), before + 1);
         std::thread::scope(|scope| {
             scope.spawn(|| {

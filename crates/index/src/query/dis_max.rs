@@ -92,7 +92,7 @@ impl DisMaxOfSums {
         }
     }
 
-    /// Whether documents can be passed over: of one term alone none is, unless its lists are read here.
+    /// Whether documents can be passed over: of one term alone none is, unless its posting lists are read (`words.rs`).
     pub(super) fn passes_over(&self) -> bool {
         self.sums.len() > 1
             || self.words().is_some_and(|mut words| words.next().is_some())

@@ -4,6 +4,7 @@
 //! score. [`DocumentAtATime`] passes over documents that cannot reach a wanted score (MaxScore): clauses whose highest
 //! scores together stay below it are only looked at for documents that others lead to.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -60,6 +61,8 @@ enum Matches {
         terms: Arc<StringTerms>,
         text: String,
         doc_freq: u64,
+        /// Made when it is first needed.
+        weight: OnceCell<Box<dyn Weight>>,
     },
 }
 
@@ -67,9 +70,15 @@ impl Matches {
     fn scorer(&self, reader: &SegmentReader, boost: f32) -> Result<Box<dyn Scorer>, QueryError> {
         match self {
             Self::Weight(weight) => Ok(weight.scorer(reader, boost)?),
-            Self::Term { searcher, statistics, terms, text, doc_freq } => {
-                let weight = term_weight(searcher, Some(*statistics), terms, text, Some(*doc_freq))?;
-                Ok(weight.scorer(reader, boost)?)
+            Self::Term { searcher, statistics, terms, text, doc_freq, weight } => {
+                if weight.get().is_none() {
+                    let made = term_weight(searcher, Some(*statistics), terms, text, Some(*doc_freq))?;
+                    let _ = weight.set(made);
+                }
+                match weight.get() {
+                    Some(weight) => Ok(weight.scorer(reader, boost)?),
+                    None => Ok(weights::none().scorer(reader, boost)?),
+                }
             }
         }
     }
@@ -232,6 +241,7 @@ impl Compiler<'_> {
             terms: Arc::clone(terms),
             text: text.to_owned(),
             doc_freq,
+            weight: OnceCell::new(),
         };
         Ok(Part { matches, boost, bound, term: Some((term, doc_freq)), bm25, word })
     }

@@ -37,6 +37,7 @@ impl Snapshot {
                 return Ok(top);
             }
         }
+        // All words and phrases, then any words: each leaves to the next what it does not know.
         if let Some(top) = self.search_words(query, &mut compiler, options)? {
             is_over(&compiler, options)?;
             return Ok(top);

@@ -2,7 +2,7 @@
 //!
 //! Hits are counted in posting lists, a stretch of documents after the other until the limit is reached,
 //! and found by a walk that passes over what cannot be among the best: no score is worked out just to
-//! count a hit.
+//! count a hit. Words alone are searched for in their posting lists (`words.rs`), other texts by a walk over scorers.
 
 use std::cell::RefCell;
 

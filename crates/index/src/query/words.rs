@@ -41,7 +41,8 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// A term of a field that [`Compiler::text_field`] knows. `None` if it is more frequent than the field, or weighs nothing.
+    /// A term of a field that [`Compiler::text_field`] knows, and in how many documents it is. `None` if more documents have it than have a
+    /// length, or if its weight is no usable number.
     pub(super) fn find(
         field: &Arc<TextField>,
         term: &Term,
@@ -89,7 +90,8 @@ pub(super) fn best_of_any<'w>(
 }
 
 impl Compiler<'_> {
-    /// A text field with its lists. `None` for a field that is none, or that is written in another way.
+    /// A text field with its lists. `None` for a field that is no text, while a hit is explained, or where the field is written in another
+    /// way.
     pub(super) fn text_field(
         &self,
         terms: &StringTerms,
@@ -107,7 +109,7 @@ impl Compiler<'_> {
 }
 
 /// All words of a text, or a phrase, with what restricts it.
-struct Plan<'q> {
+struct WordsPlan<'q> {
     words: Words<'q>,
     boost: f32,
     filters: &'q [Query],
@@ -120,7 +122,7 @@ enum Words<'q> {
     Phrase(&'q MatchPhraseQuery),
 }
 
-impl<'q> Plan<'q> {
+impl<'q> WordsPlan<'q> {
     fn find(query: &'q Query) -> Result<Option<Self>, QueryError> {
         if let QueryKind::Bool(tree) = &query.kind {
             let ([clause], []) = (&tree.must[..], &tree.should[..]) else { return Ok(None) };
@@ -196,7 +198,7 @@ impl Snapshot {
         if options.size == 0 {
             return Ok(None);
         }
-        let Some(plan) = Plan::find(query)? else { return Ok(None) };
+        let Some(plan) = WordsPlan::find(query)? else { return Ok(None) };
         let before = compiler.clauses();
         let Some(found) = compiler.look_up_words(&plan)? else {
             compiler.restore_clauses(before);
@@ -204,7 +206,7 @@ impl Snapshot {
         };
         let wanted = plan.filters.iter().chain(&options.post_filter);
         let allowed = compiler.filter_docs(wanted, plan.excluded)?;
-        let mut hits = Collected {
+        let mut hits = WordHits {
             options,
             compiler,
             top: TopCollector::new(options.size),
@@ -229,14 +231,14 @@ impl Snapshot {
 }
 
 /// The words of a plan, in the order of the query.
-struct Found {
+struct LocatedWords {
     words: Vec<Word>,
     /// Of a phrase: where each stands, and what its score is multiplied with.
     phrase: Option<(Vec<u32>, f32)>,
 }
 
-impl Found {
-    fn walk(&self, ord: u32, hits: &mut Collected<'_>) {
+impl LocatedWords {
+    fn walk(&self, ord: u32, hits: &mut WordHits<'_>) {
         match &self.phrase {
             None => {
                 let clauses: Option<Vec<_>> =
@@ -265,7 +267,7 @@ impl Found {
 }
 
 impl Compiler<'_> {
-    fn look_up_words(&mut self, plan: &Plan<'_>) -> Result<Option<Found>, QueryError> {
+    fn look_up_words(&mut self, plan: &WordsPlan<'_>) -> Result<Option<LocatedWords>, QueryError> {
         self.check_cancelled()?;
         let Some(terms) = self.string_terms(plan.words.field()) else { return Ok(None) };
         if let Words::Phrase(_) = plan.words {
@@ -293,19 +295,19 @@ impl Compiler<'_> {
                 // Nothing matches: no need to look the others up.
                 words.truncate(1);
                 words[0].infos.fill(None);
-                return Ok(Some(Found { words, phrase: None }));
+                return Ok(Some(LocatedWords { words, phrase: None }));
             }
         }
         let phrase = is_phrase.then(|| {
             let offsets = tokens.iter().map(|token| token.position as u32).collect();
             (offsets, bm25_factor(&frequencies, statistics.docs, plan.boost))
         });
-        Ok(Some(Found { words, phrase }))
+        Ok(Some(LocatedWords { words, phrase }))
     }
 }
 
 /// What a walk has found.
-struct Collected<'a> {
+struct WordHits<'a> {
     options: &'a SearchOptions,
     compiler: &'a Compiler<'a>,
     top: TopCollector,
@@ -315,7 +317,7 @@ struct Collected<'a> {
     allowed: &'a SegmentDocs,
 }
 
-impl Hits for Collected<'_> {
+impl Hits for WordHits<'_> {
     fn wants(&self, doc: DocId) -> bool {
         self.segment.is_some_and(|segment| segment.is_live(doc)) && self.allowed.contains(doc)
     }

@@ -47,7 +47,7 @@ impl RerankSettings {
         Ok(Self { return_documents, top_n })
     }
 
-    /// These, and what they do not say of others.
+    /// These, with `defaults` for what they do not say.
     pub(super) fn or(self, defaults: Self) -> Self {
         Self {
             return_documents: self.return_documents.or(defaults.return_documents),

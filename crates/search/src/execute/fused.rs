@@ -37,7 +37,7 @@ pub struct Branch {
     pub inputs: Vec<Branch>,
 }
 
-/// Documents from which on lists take longer than it takes to get help: some tens of microseconds.
+/// Documents from which on lists take longer than it takes to get help.
 const WORTH_SHARING: u64 = 20_000;
 
 /// A list, and the indices that failed while it was made.
@@ -205,9 +205,11 @@ impl Run<'_> {
                 self.rescored(&input.rescore, &mut branch)?;
             }
             inputs.push(branch);
-            if fusion.form == Form::Retriever
-                && let Some(error) = self.failures.iter_mut().find_map(Option::take)
-            {
+            if fusion.form == Form::Retriever {
+                // What failed here is no reason to leave an index out of the next list.
+                let mut failed = self.failures.iter_mut().filter_map(Option::take);
+                let Some(error) = failed.next() else { continue };
+                failed.for_each(drop);
                 if matches!(error, SearchError::Query { source: QueryError::Cancelled, .. }) {
                     if self.partial {
                         continue;
@@ -252,10 +254,13 @@ impl Run<'_> {
             return Vec::new();
         }
         let next = AtomicUsize::new(0);
-        let make = || {
+        let make = |is_helper: bool| {
             let mut tried = Vec::new();
-            // From the last one on: that is where lists of neighbours are, which take longest.
-            while let Some(number) = fusion.inputs.len().checked_sub(1 + next.fetch_add(1, Relaxed)) {
+            while !(is_helper && processors::are_overloaded()) {
+                // From the last one on: that is where lists of neighbours are, which take longest.
+                let Some(number) = fusion.inputs.len().checked_sub(1 + next.fetch_add(1, Relaxed)) else {
+                    break;
+                };
                 let failures = self.targets.iter().map(|_| None).collect();
                 let mut run = Run { failures, profile: None, ..*self };
                 let branch = run.branch(&fusion.inputs[number].retriever, limit, tracked, fusion.form);

@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn the_best_of_any_words_are_those_of_all_scores(
         seed in any::<u64>(),
-        docs in 1usize..900,
+        docs in prop_oneof![3 => 1usize..900, 1 => 5_000usize..9_000],
         segments in 1usize..4,
         field in text_fields(),
         numbers in proptest::collection::vec(0u8..20, 1..7),
@@ -180,7 +180,7 @@ proptest! {
     #[test]
     fn the_best_of_all_words_and_of_phrases_are_those_of_all_scores(
         seed in any::<u64>(),
-        docs in 1usize..900,
+        docs in prop_oneof![3 => 1usize..900, 1 => 5_000usize..9_000],
         segments in 1usize..4,
         norms in any::<bool>(),
         numbers in proptest::collection::vec(0u8..14, 2..5),
