@@ -7,7 +7,7 @@ const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
 const BEHIND = 'not-ahead';
 /** The block that names the machines of these records. */
 const MACHINES = 'machines';
-const LESS_IS_BETTER = new Set(['ms', 's', 'µs', 'ns', 'MB', 'bytes a document', 'exponent', 'filters']);
+const LESS_IS_BETTER = new Set(['ms', 's', 'µs', 'ns', 'bytes a document', 'exponent', 'filters']);
 
 /**
  * Fills the blocks of a page. @param {string} page @param {Map<string, object>} records by suite
@@ -82,5 +82,6 @@ export function isBehind({ met, ratio, unit, target, skipped }) {
   if (skipped !== undefined) return false;
   if (met !== null) return !met;
   if (ratio === null || target !== null) return false;
-  return LESS_IS_BETTER.has(unit) ? ratio > 1 : ratio < 1;
+  // Memory has its kind behind the unit: `MB RSS`.
+  return LESS_IS_BETTER.has(unit) || unit.startsWith('MB') ? ratio > 1 : ratio < 1;
 }

@@ -1,4 +1,4 @@
-// The figures of README.md over HTTP, and of tuning in docs/hybrid-search.md, are those of the records.
+// The figures of README.md, and of tuning in docs/hybrid-search.md, are those of the records.
 import { expect, it } from 'vitest';
 
 import { read, rowsOf } from './pages.js';
@@ -8,17 +8,37 @@ interface Record_ {
 }
 
 const rows = rowsOf(/^## Figures$[^]*?(^\|[^]*?)\n\n/m.exec(read('README.md'))?.[1] ?? '');
-const record = JSON.parse(read('benches/results/http-full.json')) as Record_;
+const recordOf = (suite: string) => JSON.parse(read(`benches/results/${suite}-full.json`)) as Record_;
 const whole = (value: number): string => Math.round(value).toLocaleString('en');
+const milliseconds = (digits: number) => (value: number) => `${value.toFixed(digits)} ms`;
+const perSecond = (unit: string) => (value: number) => `${whole(value)}${unit}`;
 
 it.each([
-  ['a question over HTTP', 'one client, p50', (value: number) => `${value.toFixed(2)} ms`],
-  ['the same, 32 clients', '32 clients, requests per second', (value: number) => `${whole(value)} requests/s`],
-])('%s is as measured', (name, what, shown) => {
+  ['a question over HTTP', 'http', 'one client, p50', milliseconds(2)],
+  ['the same, 32 clients', 'http', '32 clients, requests per second', perSecond(' requests/s')],
+  [
+    'exact sparse top 10',
+    'sparse-search',
+    'exact top 10, 1,000,000 documents, p50',
+    (value: number) => value.toPrecision(3),
+  ],
+  ['encoding passages', 'encoder', 'passages, avx512', perSecond('')],
+  ['`_reindex`', 'reindex', 'reindex of 6000 documents', perSecond(' documents/s')],
+])('%s is as measured', (name, suite, what, shown) => {
   const [, sparrow, instead] = rows.find(([first]) => first?.startsWith(name)) ?? [];
-  const measured = record.rows.find((row) => row.what === what);
+  const measured = recordOf(suite).rows.find((row) => row.what === what);
   expect(sparrow).toContain(shown(measured?.sparrow ?? NaN));
   expect(instead).toContain(shown(measured?.peer ?? NaN));
+});
+
+it('the whole workflow is as measured', () => {
+  const told = /^The whole workflow on WordNet[^]*?\n\n/m.exec(read('README.md'))?.[0].replaceAll('\n', ' ') ?? '';
+  const measured = (what: string) => recordOf('spine').rows.find((row) => row.what === what)?.sparrow ?? NaN;
+  expect(told).toContain(`takes ${measured('the whole demo').toFixed(1)} s`);
+  expect(told).toContain(`${whole(measured('reindex through the model'))} documents/s`);
+  expect(told).toContain(`takes ${measured('a question by meaning over HTTP, p50').toFixed(2)} ms`);
+  expect(told).toContain(`${whole(measured('memory of the server, anonymous, peak'))} MB`);
+  expect(told).toContain(`${(measured('restart until ready, median') / 1000).toFixed(2)} s after`);
 });
 
 const tuned = rowsOf(

@@ -62,9 +62,7 @@ mod tests {
 
     #[test]
     fn a_panic_of_a_helper_is_one_of_the_request() {
-        let outcome = std::panic::catch_unwind(|| {
-            share(1, |is_helper| assert!(!is_helper))
-        });
+        let outcome = std::panic::catch_unwind(|| share(1, |is_helper| assert!(!is_helper)));
         assert!(outcome.is_err());
     }
 }
