@@ -4,7 +4,8 @@
 
 DATA has scifact/ and squad/, COLLECTIONS is what benches/fusions/collections.mjs wrote. A MODEL is a folder of the server's
 `--models`; the embedded model always comes first, and the others are compared with it. Term weights are the server's own, so what is
-judged is what would be shipped. `--quick` takes the sample of SQuAD's paragraphs that is in COLLECTIONS instead of all.
+judged is what would be shipped; they are kept in WORK/judged under the model's name, so a model that was trained again needs
+another name. `--quick` takes the sample of SQuAD's paragraphs that is in COLLECTIONS instead of all.
 
 For each collection: nDCG@10 by term weights alone and fused with BM25 (reciprocal ranks, 60), the difference from the embedded
 model with a 95% interval (paired bootstrap over the queries), the terms of a passage and of a query, and the postings that a query
@@ -82,17 +83,18 @@ def products(queries, passages):
 
 
 def endpoint_of(server, model):
-    """Makes the model of a folder known to the server, with an endpoint."""
+    """Makes the model of a folder known to the server, and an endpoint with a name of its own, which is returned."""
+    endpoint = f"judged-{model}"
     for path, body in ((f"/_ml/trained_models/{model}", {"location": {"directory": model}}),
-                       (f"/_inference/sparse_embedding/{model}", {"service": "elasticsearch", "service_settings": {
+                       (f"/_inference/sparse_embedding/{endpoint}", {"service": "elasticsearch", "service_settings": {
                            "model_id": model, "num_allocations": 2, "num_threads": 1}})):
         try:
             server.call(path, body, "PUT")
         except urllib.error.HTTPError as error:
             answer = error.read().decode()
-            if "exist" not in answer:
+            if "already exists" not in answer:
                 raise RuntimeError(answer) from error
-    return model
+    return endpoint
 
 
 def collections_of(data, collections, quick):
