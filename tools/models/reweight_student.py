@@ -1,6 +1,6 @@
 """The cheapest student: a factor and an offset for each term, everything else as it is. See train_student.py for the other.
 
-    python reweight_student.py WORK DATA COLLECTIONS [--steps 300] [--parts scale bias]
+    python reweight_student.py WORK DATA COLLECTIONS [--steps 300] [--parts scale bias] [--export DIR]
 
 A term's logit z becomes `factor · z + offset`. The logits of the terms that a text has come from the embedded model's own weights
 (`z = exp(weight) - 1`), which `student_texts.py` and `judge_student.py` stored in WORK, so no text is encoded again: neither to
@@ -18,9 +18,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from safetensors.numpy import save
 from scipy import sparse
 from tokenizers import Tokenizer
 
+from bert_onnx import BertGraph
+from build_models import TRANSFORM, WORD_EMBEDDINGS, sparse_checkpoint, write_sparse
 from judge_student import collections_of, report
 from student_texts import ROOT
 from train_student import HELD_OUT, SEED, SHAPES, Teacher, divergence
@@ -39,9 +42,21 @@ def applied(rows, parameters):
     """The same for sparse rows, without what has become zero."""
     rows = rows.copy()
     columns = rows.indices
-    rows.data = np.asarray(changed(rows.data, np.exp(parameters["scale"])[columns], np.minimum(parameters["bias"], 0)[columns]))
+    rows.data = np.array(changed(rows.data, np.exp(parameters["scale"])[columns], np.minimum(parameters["bias"], 0)[columns]))
     rows.eliminate_zeros()
     return rows
+
+
+def export(package, parameters):
+    """Writes the model's files, with a decoder of its own beside the word embeddings."""
+    weights, config, tokenizer_text, _ = sparse_checkpoint()
+    names = write_sparse(package, weights, config, tokenizer_text)
+    factors, offsets = np.exp(parameters["scale"]), np.minimum(parameters["bias"], 0)
+    decoder = factors[:, None] * weights[WORD_EMBEDDINGS]
+    bias = factors * weights["cls.predictions.bias"] + offsets
+    (package / "head.safetensors").write_bytes(save({"decoder.weight": decoder.astype(np.float32), "decoder.bias": bias.astype(np.float32)}))
+    (package / "model.onnx").write_bytes(
+        BertGraph(weights, config, **names).build(output="hidden", mlm_transform=TRANSFORM).SerializeToString())
 
 
 def main():
@@ -53,6 +68,7 @@ def main():
     parser.add_argument("--parts", nargs="*", choices=("scale", "bias"), default=["scale", "bias"])
     parser.add_argument("--without", nargs="*", default=[])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--export", type=Path, help="a folder for the model's files")
     arguments = parser.parse_args()
     tokenizer = Tokenizer.from_file(str(ROOT / "packages" / "model-splade-tiny" / "tokenizer.json"))
     vocabulary = tokenizer.get_vocab_size()
@@ -112,6 +128,9 @@ def main():
     parameters = {name: np.asarray(values) for name, values in {**fixed, **trainable}.items()}
     name = "-".join(["reweighted", *arguments.parts, *(f"without-{source}" for source in arguments.without)])
     np.savez(arguments.work / f"{name}.npz", **parameters)
+
+    if arguments.export:
+        export(arguments.export, parameters)
 
     stored = lambda collection, part: sparse.load_npz(arguments.work / "judged" / f"embedded-{collection}-{part}.npz")
     report(collections_of(arguments.data, arguments.collections, arguments.quick),
