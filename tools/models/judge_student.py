@@ -97,6 +97,14 @@ def endpoint_of(server, model):
     return endpoint
 
 
+def lowered(rows, offset):
+    """Term weights after an offset has been taken from the logits they are from."""
+    rows = rows.copy()
+    rows.data = np.log1p(np.maximum(np.expm1(rows.data) - offset, 0))
+    rows.eliminate_zeros()
+    return rows
+
+
 def collections_of(data, collections, quick):
     """What is judged by, by name: documents, queries and grades."""
     sets = {"scifact": collection(data / "scifact", "qrels.test.tsv")}
@@ -148,6 +156,7 @@ def main():
     parser.add_argument("--url", default="http://127.0.0.1:9200")
     parser.add_argument("--key-file", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--offsets", type=float, nargs="*", default=[], help="judge each model also with this taken from all its logits")
     arguments = parser.parse_args()
     server = Server(arguments.url, arguments.key_file.read_text().strip())
     columns = term_columns(Tokenizer.from_file(str(ROOT / "packages" / "model-splade-tiny" / "tokenizer.json")))
@@ -162,8 +171,11 @@ def main():
             sparse.save_npz(path, server.sparse(endpoints[model], texts, columns))
         return sparse.load_npz(path)
 
-    report(collections_of(arguments.data, arguments.collections, arguments.quick),
-           {model: lambda name, part, texts, model=model: encoded(model, f"{name}-{part}", texts) for model in endpoints}, len(columns))
+    models = {model: lambda name, part, texts, model=model: encoded(model, f"{name}-{part}", texts) for model in endpoints}
+    for offset in arguments.offsets:
+        models.update({f"{model} less {offset}": lambda *of, model=model, offset=offset: lowered(models[model](*of), offset)
+                       for model in arguments.models})
+    report(collections_of(arguments.data, arguments.collections, arguments.quick), models, len(columns))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m venv .venv && .venv/bin/pip install -r student-requirements.txt
     .venv/bin/python student_texts.py DATA WORDNET COLLECTIONS WORK --key-file FILE       # texts and what the teachers say of them
-    .venv/bin/python train_student.py WORK OUT [--steps 700] [--train all|upper|bias]     # this file: a model folder in OUT
+    .venv/bin/python train_student.py WORK OUT [--steps 700] [--train all|upper|bias]     # this file: model folders OUT-STEP
     .venv/bin/python judge_student.py DATA COLLECTIONS WORK MODEL… --key-file FILE        # against the embedded model
 
 A batch is some queries and, for each, the passage it was made from, two that the dense model ranks high, two that BM25 ranks high,
@@ -261,7 +261,8 @@ def main():
     parser.add_argument("work", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--steps", type=int, default=700)
-    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--rate", type=float, default=3e-5)
+    parser.add_argument("--penalty", type=float, default=3e-4, help="the FLOPS weights at the first step, and the least ones")
     parser.add_argument("--train", choices=("all", "upper", "bias"), default="all")
     parser.add_argument("--without", nargs="*", default=[], help="sources of passages that are left out")
     parser.add_argument("--every", type=int, default=100, help="steps between checkpoints")
@@ -302,15 +303,24 @@ def main():
     @jax.jit
     def step(changed, state, batch, penalties):
         whole = lambda changed: loss({**fixed, **changed}, config, scale, batch, penalties)
-        (_, measured), gradients = jax.value_and_grad(whole, has_aux=True)(changed)
+        (_, aside), gradients = jax.value_and_grad(whole, has_aux=True)(changed)
         updates, state = optimiser.update(gradients, state, changed)
-        return optax.apply_updates(changed, updates), state, measured
+        return optax.apply_updates(changed, updates), state, aside
 
-    def write(name):
-        whole = {name: np.asarray(array, np.float32) for name, array in {**fixed, **changed}.items()}
-        write_sparse(arguments.out / name if name else arguments.out, whole, config, tokenizer_text)
+    def write(folder):
+        """The model's files, and in a second folder those of the mean of its weights and the embedded model's."""
+        for out, share in ((folder, 1.0), (folder.with_name(f"{folder.name}-half"), 0.5)):
+            whole = {name: np.asarray(share * changed.get(name, array) + (1 - share) * array, np.float32) for name, array in weights.items()}
+            write_sparse(out, whole, config, tokenizer_text)
 
-    penalties, ratio, apart = np.array([1e-3, 1e-3], np.float32), np.ones(2), None
+    measured = jax.jit(lambda some, batch: loss(some, config, scale, batch, jnp.zeros(2))[1])
+
+    def held_out(some):
+        """The divergence on held-out queries, and the terms and postings as shares of the embedded model's."""
+        found = [measured(some, batch) for batch in held]
+        return np.mean([float(distance) for distance, _ in found]), np.mean([ratios for _, ratios in found], 0)
+
+    penalties, ratio, apart = np.full(2, arguments.penalty, np.float32), np.ones(2), None
     started, places = time.time(), dict.fromkeys(SHAPES, 0)
     for number in range(1, arguments.steps + 1):
         kind = "prose" if random.random() < PROSE_SHARE else "wordnet"
@@ -323,17 +333,16 @@ def main():
         changed, state, (distance, ratios) = step(changed, state, batch, jnp.asarray(penalties))
         ratio = 0.9 * ratio + 0.1 * np.asarray(ratios)
         # Passages by their terms, queries by the postings they touch.
-        penalties *= np.where(ratio > AIM, 1.03, 0.97).astype(np.float32)
-        penalties = penalties.clip(1e-5, 1)
+        penalties *= np.where(ratio > AIM, 1.05, 0.9).astype(np.float32)
+        penalties = penalties.clip(arguments.penalty, 1)
         apart = float(distance) if apart is None else 0.95 * apart + 0.05 * float(distance)
-        if number % 20 == 0 or number < 5:
+        if number % 10 == 0 or number < 5:
             print(f"{number}: {time.time() - started:.0f} s, divergence {apart:.4f}, terms {ratio[0]:.3f}, postings {ratio[1]:.3f}, "
                   f"penalties {penalties[0]:.1e} {penalties[1]:.1e}", flush=True)
         if number % arguments.every == 0 or number == arguments.steps:
-            write("")
-            some = {**fixed, **changed}
-            far = np.mean([divergence(scale * q @ p.T, batch["target"]) for batch in held for q, p in [forward(some, batch=batch)]])
-            print(f"{number}: divergence on held-out queries {far:.4f}", flush=True)
+            far, ratios = held_out({**fixed, **changed})
+            print(f"{number}: divergence on held-out queries {far:.4f}, terms {ratios[0]:.3f}, postings {ratios[1]:.3f}", flush=True)
+            write(arguments.out.with_name(f"{arguments.out.name}-{number}"))
 
 
 if __name__ == "__main__":
