@@ -254,6 +254,15 @@ describe('a part of an application of somebody else', () => {
     expect([head.status, head.text]).toEqual([200, '']);
   });
 
+  it('takes names of its own path only from what is below it', async () => {
+    await ask('PUT', '/search/named/_doc/1?refresh=true', { title: 'Persuasion' });
+    const found = await ask('GET', '/of/parts/search/named/_search?filter_path=hits.hits._index');
+    expect(found.text).toBe('{"hits":{"hits":[{"_index":"named"}]}}');
+    expect((await ask('DELETE', '/of/parts/search/named')).status).toBe(200);
+    expect((await ask('HEAD', '/search/parts')).status).toBe(200);
+    expect((await ask('HEAD', '/search/named')).status).toBe(404);
+  });
+
   it('answers itself for paths and callers that it does not know', async () => {
     const unknown = await ask('GET', '/search/no/such/thing/at/all?x=1');
     expect([unknown.status, JSON.parse(unknown.text)]).toEqual([

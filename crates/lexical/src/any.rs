@@ -106,10 +106,10 @@ pub fn search(
         }
         walk.window(&mut lists, window, max_doc, &mut best, &wanted);
         if walk.found.len() >= KEPT {
-            settle(&mut lists, &mut walk.found, best.least(), &mut offer);
+            settle(&mut lists, &mut walk.found, best.least(), cancel, &mut offer);
         }
     }
-    settle(&mut lists, &mut walk.found, best.least(), &mut offer);
+    settle(&mut lists, &mut walk.found, best.least(), None, &mut offer);
 }
 
 /// Offers what was found with its scores proper, and forgets it.
@@ -117,15 +117,22 @@ fn settle(
     lists: &mut [List<'_>],
     found: &mut Vec<(DocId, f32)>,
     least: f32,
+    cancel: Option<&AtomicBool>,
     offer: &mut impl FnMut(DocId, f32),
 ) {
     found.retain(|(_, sum)| *sum >= least);
     found.sort_unstable_by_key(|(doc, _)| *doc);
+    let mut entered = u32::MAX;
     for (doc, _) in found.drain(..) {
-        let scores = lists.iter_mut().filter_map(|list| {
-            list.enter(doc / WINDOW);
-            list.score_at(doc)
-        });
+        let window = doc / WINDOW;
+        if window != entered {
+            if cancel.is_some_and(|flag| flag.load(Relaxed)) {
+                return;
+            }
+            lists.iter_mut().for_each(|list| list.enter(window));
+            entered = window;
+        }
+        let scores = lists.iter_mut().filter_map(|list| list.score_at(doc));
         offer(doc, scores.fold(0.0, |sum, score| sum + score));
     }
 }

@@ -19,5 +19,9 @@ const ROUNDING: f32 = 1e-5;
 
 /// The least score that a sum must have to reach `threshold` with at most `bound` from elsewhere.
 pub fn least_score(threshold: f32, bound: f32) -> f32 {
+    if threshold == f32::INFINITY {
+        // Sums that are too large for a number are equal, and less a bound they would be no number.
+        return f32::MAX;
+    }
     threshold - bound - ROUNDING * (threshold.abs() + bound)
 }

@@ -33,17 +33,19 @@ export function createPart(application: Application): Hono<ServerEnv> {
   return part;
 }
 
+/** What the names of our parameters begin with: the path that a part is put below may have some of the same names, which Hono would take. */
+const OWN = 'sparrow_';
+
 /** An application with all routes; `prefixOf` tells the path below which they are, without a slash at its end. */
 function routed(application: Application, prefixOf: (context: Context) => string): Hono<ServerEnv> {
   // Not strict: `/books/` is `/books`, as in the original.
   const app = new Hono<ServerEnv>({ strict: false });
   for (const route of routesByPath()) {
     const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-    app.all(honoPath(route.path), async (context) => {
+    app.all(honoPath(route.path, OWN), async (context) => {
       const prefix = prefixOf(context);
       const given: Readonly<Record<string, string>> = context.req.param();
-      // The path before may have parameters too, which are none of these.
-      const path = prefix === '' ? given : Object.fromEntries(names.map((name) => [name, given[name] ?? '']));
+      const path = Object.fromEntries(names.map((name) => [name, given[OWN + name] ?? '']));
       return toResponse(await application.answer(exchangeOf(context, prefix), route, path), prefix);
     });
   }

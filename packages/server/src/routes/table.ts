@@ -51,8 +51,8 @@ export function routesByPath(): Route[] {
 }
 
 /** Hono's way of writing the same path. */
-export function honoPath(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1');
+export function honoPath(path: string, prefix = ''): string {
+  return path.replaceAll(/\{(\w+)\}/g, `:${prefix}$1`);
 }
 
 function sortKey(path: string): string {

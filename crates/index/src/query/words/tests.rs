@@ -248,3 +248,40 @@ fn number_at_most(most: u8) -> Query {
     let lte = Some(json!(most));
     QueryKind::Range(RangeQuery { field: "n".to_owned(), lte, ..RangeQuery::default() }).into()
 }
+
+/// Documents that all score the same are as many as the list is long.
+#[test]
+fn of_many_ties_the_first_written_are_the_best() {
+    let mut fixture = Fixture::new(json!({"text": {"type": "text", "norms": false}}));
+    let row = json!({"text": "w1 w2"});
+    for first in (0..40_000_u32).step_by(8_000) {
+        let ids: Vec<String> = (first..first + 8_000).map(|id| id.to_string()).collect();
+        let rows: Vec<(&str, serde_json::Value)> = ids.iter().map(|id| (&**id, row.clone())).collect();
+        fixture.batch(&rows);
+    }
+    let snapshot = fixture.snapshot();
+    for text in ["w1", "w2 w1"] {
+        let text = MatchQuery { field: "text".to_owned(), text: text.to_owned(), ..MatchQuery::default() };
+        let found = snapshot
+            .search(&QueryKind::Match(text).into(), &options(20, TotalHits::Off, false, None))
+            .unwrap();
+        let written: Vec<u64> = found.hits.iter().map(|hit| hit.seq_no).collect();
+        let least = written[0];
+        assert_eq!(written, (least..least + 20).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn sums_that_are_too_large_for_a_number_are_found() {
+    let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
+    let ids: Vec<String> = (0..50).map(|id: u32| id.to_string()).collect();
+    let row = |id: usize| json!({"text": if id % 2 == 0 { "w1 w2" } else { "w3" }});
+    let rows: Vec<(&str, serde_json::Value)> =
+        ids.iter().enumerate().map(|(id, name)| (&**name, row(id))).collect();
+    fixture.batch(&rows);
+    let text =
+        MatchQuery { field: "text".to_owned(), text: ["w1 w2"; 20].join(" "), ..MatchQuery::default() };
+    let query = Query::from(QueryKind::Match(text)).with_boost(3e37);
+    let found = fixture.snapshot().search(&query, &options(3, TotalHits::Off, false, None)).unwrap();
+    assert_eq!(found.hits.len(), 3);
+}
