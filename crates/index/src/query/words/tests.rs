@@ -275,7 +275,7 @@ fn of_many_ties_the_first_written_are_the_best() {
 fn sums_that_are_too_large_for_a_number_are_found() {
     let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
     let ids: Vec<String> = (0..50).map(|id: u32| id.to_string()).collect();
-    let row = |id: usize| json!({"text": if id % 2 == 0 { "w1 w2" } else { "w3" }});
+    let row = |id: usize| json!({"text": if id.is_multiple_of(2) { "w1 w2" } else { "w3" }});
     let rows: Vec<(&str, serde_json::Value)> =
         ids.iter().enumerate().map(|(id, name)| (&**name, row(id))).collect();
     fixture.batch(&rows);
