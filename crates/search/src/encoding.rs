@@ -34,7 +34,7 @@ pub fn encode_body(
         retriever::bind_rerankers(fusion, &service.models)?;
     }
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
-    semantic::bind(service, &mappings, &mut queries, size, cancel)?;
+    semantic::bind(service, &mappings, &mut queries, size, cancel, timings.as_mut())?;
     body.fusion.iter_mut().for_each(calibrate::note_models);
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     encode(service, handles, &mappings, &mut queries, caller, cancel, timings.as_mut())?;

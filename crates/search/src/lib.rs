@@ -342,11 +342,11 @@ fn encode(
     queries: &mut [&mut Query],
     caller: &Caller,
     cancel: &AtomicBool,
-    timed: Option<&mut Vec<(String, Timings)>>,
+    mut timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     let searched: Vec<&IndexHandle> = handles.iter().map(Borrow::borrow).collect();
     lookup::look_up(service, &searched, queries, caller)?;
-    semantic::bind(service, mappings, queries, body::DEFAULT_SIZE, cancel)?;
+    semantic::bind(service, mappings, queries, body::DEFAULT_SIZE, cancel, timed.as_deref_mut())?;
     resolve::name_parts(&service.models, queries);
     for used in resolve::model_uses(queries) {
         for (handle, mapping) in searched.iter().zip(mappings) {

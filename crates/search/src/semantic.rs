@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
+use sparrow_encoder::Timings;
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::PassageVector;
 use sparrow_query::{Query, QueryKind, SemanticQuery};
@@ -17,7 +18,7 @@ use super::error::SearchError;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_indices::semantic::embed::vector;
-use sparrow_models::{Purpose, TextEncoder};
+use sparrow_models::TextEncoder;
 use sparrow_query::walk;
 
 /// Candidates that are looked at for dense passages, unless more documents are wanted: as for a kNN clause.
@@ -26,7 +27,8 @@ const CANDIDATES: usize = 100;
 const MAX_DOCS: usize = 10_000;
 
 /// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts. `mappings` are those
-/// that the indices are searched by, as the model of a field may be another one a moment later; `size` is how many documents a clause on dense passages finds if it does not say it.
+/// that the indices are searched by, as the model of a field may be another one a moment later; `size` is how many documents a clause on dense passages finds if it does
+/// not say it. With `timed`, adds what each model took.
 ///
 /// # Errors
 /// When a clause needs a model that its field does not name, or the model fails.
@@ -36,6 +38,7 @@ pub fn bind(
     queries: &mut [&mut Query],
     size: usize,
     cancel: &AtomicBool,
+    timed: Option<&mut Vec<(String, Timings)>>,
 ) -> Result<(), EngineError> {
     let plain = mappings.iter().all(|mapping| mapping.semantic_fields().is_empty());
     let endpoints = |field: &str| -> IndexSet<String> {
@@ -85,23 +88,38 @@ pub fn bind(
             Ok(())
         })?;
     }
-    for (id, texts) in texts {
-        let list: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let mut encoded = Vec::new();
-        for model_id in service.models.encoders(&id) {
-            encoded.push(service.models.encode(&model_id, &list, Purpose::Query, Some(cancel))?);
-        }
+    if texts.is_empty() {
+        return Ok(());
+    }
+    // All models of all endpoints in one call, so that they work at the same time.
+    let named: Vec<(String, Vec<String>)> =
+        texts.keys().map(|id| (id.clone(), service.models.encoders(id))).collect();
+    let lists: Vec<(&str, Vec<&str>)> = named
+        .iter()
+        .flat_map(|(id, model_ids)| model_ids.iter().map(move |model_id| (id, model_id)))
+        .map(|(id, model_id)| (model_id.as_str(), texts[id].iter().map(String::as_str).collect()))
+        .collect();
+    let results = service.models.encode_queries(&lists, Some(cancel), timed.is_some())?;
+    if let Some(timed) = timed {
+        timed.extend(
+            lists.iter().zip(&results).map(|((model_id, _), result)| ((*model_id).to_owned(), result.1)),
+        );
+    }
+    let mut results = results.into_iter().map(|(encoded, _)| encoded);
+    for (id, model_ids) in &named {
+        let encoded: Vec<_> = results.by_ref().take(model_ids.len()).collect();
+        let texts = &texts[id];
         let of_text =
             |at: usize| vector(encoded.iter().filter_map(|of_model| Some(&of_model.get(at)?.output)));
-        let vectors: Option<Vec<PassageVector>> = (0..list.len()).map(of_text).collect();
+        let vectors: Option<Vec<PassageVector>> = (0..texts.len()).map(of_text).collect();
         let vectors = vectors.ok_or_else(|| {
             EngineError::internal(format!("the models of [{id}] make no vectors that go together"))
         })?;
         for query in queries.iter_mut() {
             walk::change::<EngineError>(query, &mut |kind| {
                 if let QueryKind::Semantic(clause) = kind
-                    && !clause.vectors.iter().any(|(model, _)| *model == id)
-                    && endpoints(&clause.field).contains(&id)
+                    && !clause.vectors.iter().any(|(model, _)| model == id)
+                    && endpoints(&clause.field).contains(id)
                     && let Some(vector) = texts.get_index_of(&clause.text).and_then(|at| vectors.get(at))
                 {
                     clause.vectors.push((id.clone(), vector.clone()));

@@ -106,3 +106,24 @@ fn a_model_that_is_not_deployed_is_refused_with_the_documented_sentence() {
     );
     assert_eq!(error["status"], 409);
 }
+
+#[test]
+fn a_profile_names_the_models_of_semantic_text_fields() {
+    let node = Node::with_models(true);
+    node.create("notes", &json!({"text": {"type": "semantic_text", "inference_id": ".hybrid"}}));
+    node.load("notes", &[json!({"text": "Water boils at a lower temperature on a mountain."})]);
+    for body in [
+        json!({"query": {"semantic": {"field": "text", "query": "cooking at altitude"}}}),
+        json!({"retriever": {"rrf": {"query": "cooking high above the sea"}}}),
+    ] {
+        let mut body = body;
+        body["profile"] = json!(true);
+        let profile = node.search("notes", &body)["profile"].clone();
+        let models = profile["models"].as_array().cloned().unwrap_or_default();
+        let mut named: Vec<&str> = models.iter().filter_map(|model| model["model_id"].as_str()).collect();
+        named.sort_unstable();
+        named.dedup();
+        assert_eq!(named.len(), 2, "{profile}");
+        assert!(profile["phases"]["infer_in_nanos"].as_u64().unwrap_or(0) > 0, "{profile}");
+    }
+}
