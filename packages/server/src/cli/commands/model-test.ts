@@ -120,9 +120,9 @@ async function tryModel(directory: string, options: Options): Promise<Report> {
   if (found !== place)
     throw new CommandError(`${directory} is no model directory: it has no weights (model.safetensors or model.onnx)`);
   const references = readReferences(place);
-  const data = mkdtempSync(join(tmpdir(), 'sparrow-model-test-'));
+  let data = '';
   const remove = (): void => {
-    rmSync(data, { recursive: true, force: true, maxRetries: 3 });
+    if (data !== '') rmSync(data, { recursive: true, force: true, maxRetries: 3 });
   };
   // A model may take minutes for what is under way, for which nobody waits who has pressed Ctrl-C.
   const stop = (): void => {
@@ -132,6 +132,7 @@ async function tryModel(directory: string, options: Options): Promise<Report> {
   process.once('SIGINT', stop).once('SIGTERM', stop);
   let engine: NativeSearchEngine | undefined;
   try {
+    data = mkdtempSync(join(tmpdir(), 'sparrow-model-test-'));
     engine = await NativeSearchEngine.open({
       data,
       models: [place],
