@@ -40,7 +40,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   '`num_candidates` of kNN': ['crates/query/src/dsl/knn.rs', 'MAX_CANDIDATES'],
   'levels of nested retrievers': ['crates/search/src/retriever/parse.rs', 'MAX_DEPTH'],
   'ranked lists of a search': ['crates/search/src/retriever/mod.rs', 'MAX_LISTS'],
-  'window of a fusion': ['crates/search/src/retriever/mod.rs', 'MAX_WINDOW'],
+  'window of a fusion': ['crates/search/src/window.rs', 'MAX_WINDOW'],
   'window of a rescore': [SETTINGS, 'max_rescore_window'],
   'keys of a sort': ['crates/index/src/query/sorted/mod.rs', 'MAX_SORT_KEYS'],
   'hits for which `explain` names words': ['crates/search/src/explain/mod.rs', 'MAX_ATTRIBUTED'],
