@@ -31,7 +31,7 @@ const MOST_ORDERED: usize = 100_000;
 /// Highest sequence numbers of the documents of a job, by index: what was written later is not part of it.
 pub(super) type Until = BTreeMap<String, u64>;
 
-/// What is written from time to time, to go on from after a crash.
+/// The checkpoint of a job: how far it is, and what it needs to go on from there after a crash.
 #[derive(Serialize, Deserialize)]
 struct Checkpoint {
     request: Value,

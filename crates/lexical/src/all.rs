@@ -65,7 +65,7 @@ pub fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
 
 /// A term of a phrase.
 pub struct Place<'a> {
-    /// Its weight is that of the phrase.
+    /// The term's list; its weight is that of the whole phrase.
     pub clause: Clause<'a>,
     pub positions: Positions<'a>,
     /// Where it stands in the phrase.

@@ -137,7 +137,7 @@ fn settle(
     }
 }
 
-/// What is kept from window to window.
+/// The state of a search that passes from one window of documents to the next: memory for sums, and the documents found so far.
 struct Walk {
     /// By document of the window, what the leading terms give.
     sums: Vec<f32>,

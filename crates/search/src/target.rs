@@ -21,7 +21,7 @@ pub struct Target {
     pub limits: SearchLimits,
     /// Fields for query strings that name none (`index.query.default_field`); empty for all.
     pub default_fields: Vec<String>,
-    /// What was done with the index.
+    /// Counts of the operations on the index, for its statistics.
     pub counters: Arc<Counters>,
     /// When a search of it counts as slow; none if never.
     pub slow: Option<Box<SlowSearches>>,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::spec::CANCELLED;
 use crate::task::{Outcome, Task};
 
-/// What is kept of a task, in the order of its members.
+/// The stored form of a task that runs or has ended; members are written in this order.
 #[derive(Serialize)]
 struct Record {
     state: &'static str,

@@ -21,11 +21,11 @@ export function createApp(options: AppOptions, application = new Application(opt
   return app;
 }
 
-/** The same as a part of somebody's own Hono application, which puts it below a path of its own choice with `route`. */
+/** Builds a Hono application with every route, to be mounted in somebody else's below a path of their choice with `route`. */
 export function createPart(application: Application): Hono<ServerEnv> {
   const prefixOf = (context: Context): string => basePath(context).replace(/\/+$/, '');
   const part = routed(application, prefixOf);
-  // What is not found in a part would be a matter of the whole.
+  // Hono would leave an unknown path below the mount to the application around it: it is answered here, as by the server.
   part.all('*', async (context) => {
     const prefix = prefixOf(context);
     return toResponse(await application.answer(exchangeOf(context, prefix), undefined, {}), prefix);

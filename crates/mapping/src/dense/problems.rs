@@ -5,7 +5,7 @@ use sparrow_vectors::{Element, Similarity};
 use super::super::java::java_float;
 use super::{DenseVector, element_name, similarity_name};
 
-/// What is wrong with a component.
+/// Why a component of a dense vector is refused.
 pub fn component_problem(element: Element, component: f32, at: usize) -> Option<String> {
     let name = element_name(element);
     if !component.is_finite() {

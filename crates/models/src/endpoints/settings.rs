@@ -234,7 +234,7 @@ impl ServiceSettings {
         let deployment_id = problems.text(settings, "deployment_id", SCOPE);
         let num_allocations = problems.positive(settings, "num_allocations", SCOPE);
         let num_threads = match &deployment_id {
-            // Its deployment has its size, whatever the request says.
+            // An endpoint over a deployment that runs already has that one's allocations and threads, whatever the request says.
             Some(_) => problems.positive(settings, "num_threads", SCOPE),
             None => problems.required_positive(settings, "num_threads", SCOPE),
         };

@@ -24,7 +24,7 @@ impl<'a> Rows<'a> {
         Self { bytes, width, order: ReadOrder::Scattered }
     }
 
-    /// The same rows, read in another order.
+    /// These vectors, to be read in `order`.
     pub(crate) fn read(self, order: ReadOrder) -> Self {
         Self { order, ..self }
     }
