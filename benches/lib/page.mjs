@@ -26,7 +26,7 @@ function block(record, name) {
   const { machine, load } = { machine: record.machine, load: record.machine.load };
   const commit = `${record.commit?.slice(0, 10) ?? 'unknown'}${record.dirty ? ' with changes' : ''}`;
   const others = load.otherCores === null ? '' : `; other processes used ${load.otherCores} of ${machine.cores} cores`;
-  const head = `\`${record.command}\`, ${record.date.slice(0, 10)}, commit ${commit}, ${record.seconds} s${others} ([record](../benches/results/${record.suite}-${sizeOf(record)}.json)).`;
+  const head = `\`${record.command}\`, ${record.date.slice(0, 10)}, commit ${commit}, ${record.seconds} s on ${machine.cpu}${others} ([record](../benches/results/${record.suite}-${sizeOf(record)}.json)).`;
   return [head, '', ...markdownTable(record.rows), ...notes(record.notes)].join('\n');
 }
 

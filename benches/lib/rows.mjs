@@ -53,11 +53,12 @@ export function figure(value) {
   return magnitude === 0 ? '0' : value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(magnitude))));
 }
 
-/** A target as text: `≤ 0.05`. */
+/** A target as text, with three significant digits unless it is a whole number: `≤ 0.05`. */
 export function targetText(target) {
   if (target === null) return '';
   const { at_most: most, at_least: least } = target;
-  return [most === undefined ? '' : `≤ ${most}`, least === undefined ? '' : `≥ ${least}`]
+  const shown = (value) => String(Number.isInteger(value) ? value : Number(value.toPrecision(3)));
+  return [most === undefined ? '' : `≤ ${shown(most)}`, least === undefined ? '' : `≥ ${shown(least)}`]
     .filter((text) => text !== '')
     .join(', ');
 }

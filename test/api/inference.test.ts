@@ -450,7 +450,7 @@ describe('_ml/trained_models', () => {
     cpSync(join(FIXTURES, 'checkpoint-bert'), join(folder, 'foreign'), { recursive: true });
     writeFileSync(join(folder, 'foreign/config.json'), '{"model_type": "mpnet"}');
     expect(await reason('PUT', `${MODELS}/foreign`, { location: { directory: 'foreign' } })).toContain(
-      '[mpnet] is no architecture that is computed from a checkpoint',
+      '[mpnet] is not an architecture that is computed from a checkpoint',
     );
   });
 

@@ -135,7 +135,7 @@ describe('a target that is no path', () => {
       await asked('GET /%5Fcat HTTP/1.1', 'Host: a b'),
       await asked('OPTIONS /_search HTTP/1.1', 'Host: ['),
     ]) {
-      const reason = 'the target and the Host header of the request are no valid address';
+      const reason = 'the target and the Host header of the request are not a valid address';
       expect(error(text)).toMatchObject({ error: { type: 'bad_request_exception', reason }, status: 400 });
     }
   });

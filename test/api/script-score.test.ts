@@ -120,6 +120,8 @@ describe('script_score', () => {
   it('asks documents whether they have a vector', async () => {
     const found = await search(script("doc['some'].size() == 0 ? 0 : dotProduct(params.query_vector, 'some') + 1"));
     expect(scores(found)).toEqual({ a: 1.5, b: 0, c: 0, d: 0 });
+    // Vectors that kNN does not search exist, too.
+    expect(scores(await search({ query: { exists: { field: 'some' } } }))).toEqual({ a: 1 });
   });
 
   it.each([

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { fillPage, isBehind } from '../../benches/lib/page.mjs';
-import { cells, completeRow, figure, meets } from '../../benches/lib/rows.mjs';
+import { cells, completeRow, figure, meets, targetText } from '../../benches/lib/rows.mjs';
 import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
 import { describe as describeKernels, readMeans } from '../../benches/suites/kernels.mjs';
 import { agree } from '../../benches/suites/words.mjs';
@@ -115,6 +115,11 @@ describe('rows', () => {
       ['one', 'peer', '0.0517', '1.41', 'ms', '0.0367', '≤ 0.02', 'NOT REACHED'],
       ['two', '', '-', '-', '', '-', '', 'skipped'],
     ]);
+    expect([{ at_most: 1 / 6 }, { at_least: 12_345 }, { at_least: 0.9, at_most: 1 }].map(targetText)).toEqual([
+      '≤ 0.167',
+      '≥ 12345',
+      '≤ 1, ≥ 0.9',
+    ]);
     expect([0, 12_345.6, 999.9, 0.000123].map(figure)).toEqual(['0', '12,346', '1000', '0.000123']);
   });
 });
@@ -149,7 +154,7 @@ describe('the performance page', () => {
       .join('\n\n');
     const filled = fillPage(blocks, records);
     expect(filled).toContain(
-      'commit abcdef0123, 5 s; other processes used 0.1 of 2 cores ([record](../benches/results/one-full.json))',
+      'commit abcdef0123, 5 s on A CPU; other processes used 0.1 of 2 cores ([record](../benches/results/one-full.json))',
     );
     expect(filled).toContain('| fast | peer | 1.00 ms | 30.0 ms | 0.0333 | ≤ 0.05 | reached |');
     expect(filled).toContain('| slow | a\\|b | 2.00 ms | 1.00 ms | 2.00 |  |  |');

@@ -73,9 +73,10 @@ describe('a command line that makes no sense', () => {
     [['status', '--ulr', 'x'], "unknown option '--ulr', did you mean --url?"],
     [['key', 'lst'], "unknown command 'lst' of 'key', did you mean list?"],
     [['models', 'begin'], "unknown command 'begin' of 'models', it has list, start, stop, test"],
-    [['key'], 'a command is needed'],
+    [['key'], "'key' needs one of its commands: new, list, revoke, reset-owner"],
     [['search', 'whales'], "required option '--index <name>' not specified"],
     [['search', '--index', 'a'], 'a question is needed'],
+    [['search', 'b', '--index', 'a', '--body', '{}'], 'give a question, or a request with --body, and not both'],
     [['search', '--index', 'a', 'b', '--size', 'many'], 'it must be a whole number, at least 0'],
     [['search', '--index', 'a', 'b', '--by', 'luck'], 'Allowed choices are hybrid, meaning, words, sparse, dense'],
     [['import', 'x.xlsx'], 'x.xlsx: say with --format whether it is jsonl, csv, tsv'],
@@ -157,7 +158,7 @@ describe('where the server is, and who asks', () => {
     const wrong = await sparrow(['status', '--url', server.url, '--key', 'YTpi']);
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/^sparrow: unable to authenticate.*\n$/)]);
     const nonsense = await sparrow(['status', '--url', 'http://']);
-    expect([nonsense.code, nonsense.stderr]).toEqual([1, 'sparrow: [http://] is no address of a server\n']);
+    expect([nonsense.code, nonsense.stderr]).toEqual([1, 'sparrow: [http://] is not an address of a server\n']);
   });
 });
 
@@ -233,7 +234,7 @@ describe('search', () => {
     const by = await sparrow(['search', 'yeast', ...as, '--by', 'words']);
     expect([by.code, by.stderr]).toEqual([
       1,
-      'sparrow: the key may not see the fields of [articles], which --by needs\n',
+      'sparrow: the key may not see the fields of [articles], which --by needs: take a key with view_index_metadata, or leave out --by\n',
     ]);
   });
 

@@ -68,6 +68,32 @@ function run(...args: string[]): Promise<Ended> {
   return sparrow(['eval', ...args, '--url', server.url, '--data', server.data]);
 }
 
+it('takes away what it has made, and says how where it is kept', async () => {
+  const dense = async (): Promise<boolean> => {
+    const { body } = await server.request('GET', '/_ml/trained_models/.all-minilm-l6-v2/_stats');
+    return body.trained_model_stats.some(
+      ({ deployment_stats: one }: any) => one?.deployment_id === '.all-minilm-l6-v2' && one.state === 'started',
+    );
+  };
+  const loaded = 'loading COLLECTION into [sparrow-eval]\nsearching (qrels.test.tsv)\n';
+  const evaluate = async (...args: string[]): Promise<string> => {
+    const { code, stderr } = await run(collection, '--queries', '2', ...args);
+    expect(code, stderr).toBe(0);
+    return stderr.replace(collection, 'COLLECTION');
+  };
+  const there = async (): Promise<readonly number[]> => [
+    (await server.request('HEAD', '/sparrow-eval')).status,
+    (await server.request('GET', '/_ingest/pipeline/sparrow-eval')).status,
+  ];
+  expect([await dense(), await evaluate(), await dense(), await there()]).toEqual([false, loaded, false, [404, 404]]);
+  const requests = '`DELETE /sparrow-eval` and `DELETE /_ingest/pipeline/sparrow-eval`';
+  const kept = `kept: the index [sparrow-eval]; to delete what was made for it, send ${requests}, and \`sparrow models stop .all-minilm-l6-v2\` stops the model that was started\n`;
+  expect([await evaluate('--keep'), await dense(), await there()]).toEqual([loaded + kept, true, [200, 200]]);
+  // A model that was at work before stays so.
+  expect([await evaluate(), await dense(), await there()]).toEqual([loaded, true, [404, 404]]);
+  await server.request('POST', '/_ml/trained_models/.all-minilm-l6-v2/deployment/_stop');
+});
+
 it('measures the lists of an index and their fusions', async () => {
   const { code, stdout, stderr } = await run(collection, '--index', 'glosses');
   expect([code, stderr]).toEqual([0, 'searching (qrels.test.tsv)\n']);

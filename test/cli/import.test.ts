@@ -158,6 +158,12 @@ describe('a file of JSON lines', () => {
     // Nothing was changed for it either.
     expect((await server.request('GET', '/options/_mapping')).text).not.toContain('text_semantic');
     expect(await imported(path, '--id', 'sku', '--restart')).toMatchObject({ written: 1, skipped: 0 });
+    // The options can be copied as they are told.
+    const spaced = await file('spaced.jsonl', lines([{ 'the sku': 7, text: 'Blue whales', "it's": 'x' }]));
+    await imported(spaced, '--id', 'the sku');
+    expect((await run(spaced, '--id', "it's")).stderr).toContain(
+      String.raw`it was imported with --id 'the sku', and now is to be with --id 'it'\''s': --restart`,
+    );
     expect(await imported(path, '--id', 'sku', '--batch', '7')).toMatchObject({ written: 0, skipped: 1 });
   });
 
@@ -228,9 +234,21 @@ describe('a file of JSON lines', () => {
     ]);
     // What an index holds stays, unless another kind is asked for by its name.
     expect(await endpoints('kinds-sparse', '--restart')).toEqual(['.elser-2-elasticsearch', 'sparse_embedding']);
-    const dense = ['--semantic', 'text', '--vectors', 'dense', '--restart'];
-    const other = await run(path, '--index', 'kinds-sparse', ...dense);
-    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('inference_id')]);
+    for (const more of [[], ['--restart']]) {
+      const dense = ['--index', 'kinds-sparse', '--semantic', 'text', '--vectors', 'dense', ...more];
+      const { code, stderr } = await run(path, ...dense);
+      const remedy =
+        '`--vectors dense` cannot replace: leave it out to keep them, choose another index with --index, or change the model of the field with `POST /kinds-sparse/_ext/model/_change`';
+      expect([code, stderr]).toEqual([
+        1,
+        `sparrow: ${path}: the documents in [kinds-sparse] have sparse vectors in [text_semantic], which ${remedy}\n`,
+      ]);
+    }
+    // The kind that is there may be named, also where an endpoint of another name makes it.
+    expect(await endpoints('kinds-sparse', '--vectors', 'sparse', '--restart')).toEqual([
+      '.elser-2-elasticsearch',
+      'sparse_embedding',
+    ]);
     // Each kind is searched as it can be.
     const search = (index: string, by: string) =>
       sparrow(['search', 'biggest creature', '--index', index, '--by', by, '--url', server.url, '--data', server.data]);
@@ -264,8 +282,8 @@ describe('a file of JSON lines', () => {
     expect(stdout).toContain('2 documents in [strict]');
     expect(stdout).toContain('4 rejected');
     expect(stderr).toMatch(/document 6: its id takes 600 bytes, more than 512/);
-    expect(stderr).toMatch(/document 2: it is no JSON/);
-    expect(stderr).toMatch(/document 3: it is no JSON object/);
+    expect(stderr).toMatch(/document 2: it is not JSON/);
+    expect(stderr).toMatch(/document 3: it is not a JSON object/);
     expect(stderr).toMatch(/document 4: .*failed to parse field \[n\]/);
     expect(await count('strict')).toBe(2);
   });
@@ -288,7 +306,7 @@ it('refuses what is neither a regular file nor standard input', async () => {
   execFileSync('mkfifo', [pipe]);
   for (const path of [pipe, folder, '/dev/zero']) {
     const { code, stderr } = await run(path, '--format', 'jsonl', '--index', 'pipe');
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: .* is no regular file; - reads .*\n$/)]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: .* is not a regular file; - reads .*\n$/)]);
   }
 });
 
@@ -324,8 +342,8 @@ describe('a file that is no file of columns', () => {
       'its first line has 10,001 columns, at most 10,000 can be read',
     ],
     ['cells without end', 'n,t\n1,one\n2,', 'b,', 'has more than 1,000,000 columns: is this a file of columns?'],
-    ['a cell without end', 'n,t\n1,one\n2,', 'x', 'the row behind document 1 is longer than 100 MB'],
-    ['a quote that is never closed', 'n,t\n1,one\n2,"', 'x\n', 'the row behind document 1 is longer than 100 MB'],
+    ['a cell without end', 'n,t\n1,one\n2,', 'x', 'the row that begins in line 3 is longer than 100 MB'],
+    ['a quote that is never closed', 'n,t\n1,one\n2,"', 'x\n', 'the row that begins in line 3 is longer than 100 MB'],
   ])('ends the import with a sentence and in little memory: %s', async (_, first, piece, sentence) => {
     const { code, stderr, mebibytes } = await fed(first, piece);
     expect(stderr).toContain(sentence);
@@ -375,6 +393,41 @@ describe('a file of columns', () => {
     expect((await documents('commas')).map(({ _source }) => _source)).toEqual([{ a: 1, 'b;c': 2, 'd;e': 3 }]);
   });
 
+  it('may have line breaks in its names', async () => {
+    const path = await file('breaks.csv', '"first\r\nname; in full";"born\n(year)"\n"Ada, Countess";1815\n');
+    await imported(path);
+    expect((await documents('breaks')).map(({ _source }) => _source)).toEqual([
+      { 'first\r\nname; in full': 'Ada, Countess', 'born\n(year)': 1815 },
+    ]);
+  });
+
+  it.each([
+    [
+      'open',
+      'n,text\n1,one\n\n2,"open\nnever\n3,closed\n',
+      'line 4 opens a quote in column [text] that is not closed up to',
+    ],
+    [
+      'followed',
+      'n,text\r\n1,"o\r\nne"\r\n\r\n2,"two"x,"three"\r\n',
+      'line 5 opens a quote in column [text] that ends in the middle of a value',
+    ],
+    ['inner', 'n,text\n1,on"e\n', 'line 2 has a quote in column [text] in the middle of a value'],
+  ])('says in which row a quote is wrong: %s', async (name, text, sentence) => {
+    const path = await file(`quote-${name}.csv`, text);
+    const { code, stderr } = await run(path);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: .*\n$/)]);
+    expect(stderr).toContain(`quote-${name}.csv: the row that begins in ${sentence}`);
+  });
+
+  it('says that a quote is open in its first line', async () => {
+    const { code, stderr } = await run(await file('quote-names.csv', '"n,text\n1,one\n'));
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('its first line opens a quote that is not closed up to the end of the file\n'),
+    ]);
+  });
+
   it('names what is wrong with it', async () => {
     const twice = await run(await file('twice.csv', 'a,b,a\n1,2,3\n'));
     expect([twice.code, twice.stderr]).toEqual([
@@ -392,6 +445,33 @@ describe('a file of columns', () => {
       1,
       expect.stringMatching(/^sparrow: cannot read .*missing\.csv \(ENOENT\)\n$/),
     ]);
+  });
+});
+
+describe('several files', () => {
+  it('say what became of the others where one fails', async () => {
+    const [first, second, third] = [
+      await file('several-1.jsonl', lines(numbered(0, 2))),
+      await file('several-2.csv', 'a,a\n1,2\n'),
+      await file('several-3.jsonl', lines(numbered(0, 3))),
+    ];
+    const files = [first, second, third];
+    const { code, stdout, stderr } = await run(...files, '--index', 'several');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^.*several-1\.jsonl: 2 documents in \[several\] in .*\n$/);
+    expect(stderr).toBe(
+      `sparrow: ${second}: its first line has the column [a] twice; done: ${first}; not begun: ${third}; once that is mended, the same command goes on with ${second}\n`,
+    );
+    await writeFile(second, 'n\n7\n');
+    const again = await run(...files, '--index', 'several', '--json');
+    expect(JSON.parse(again.stdout).map(({ written, skipped }: any) => [written, skipped])).toEqual([
+      [0, 2],
+      [1, 0],
+      [3, 0],
+    ]);
+    const none = await run(join(folder, 'several-0.jsonl'), third, '--json');
+    expect([none.code, none.stdout]).toEqual([1, '']);
+    expect(none.stderr).toContain(`(ENOENT); not begun: ${third}; once`);
   });
 });
 
@@ -593,7 +673,7 @@ it('leaves documents alone where the key may only add some', async () => {
     expect.stringMatching(/: 2 documents in .*, 1 rejected, 3 were there already\n$/),
   ]);
   // The second try, which only adds, does not say again what the first one said.
-  expect(second.stderr.match(/document 4: it is no JSON/g)).toHaveLength(1);
+  expect(second.stderr.match(/document 4: it is not JSON/g)).toHaveLength(1);
   await server.request('POST', '/added/_refresh');
   expect(await count('added')).toBe(5);
 });

@@ -142,9 +142,9 @@ it('refuses what is no model, by name', async () => {
   writeFileSync(join(foreign, 'config.json'), JSON.stringify({ model_type: 'mpnet' }));
   const refusals: [string, string][] = [
     [join(folder, 'gone'), 'cannot read the folder'],
-    [empty, 'is no model directory: it has no weights'],
-    [foreign, '[mpnet] is no architecture that is computed from a checkpoint'],
-    [model('cross-bert', { text: 'red' }), 'reference.json is no list of {"text", "vector"}'],
+    [empty, 'is not a model directory: it has no weights'],
+    [foreign, '[mpnet] is not an architecture that is computed from a checkpoint'],
+    [model('cross-bert', { text: 'red' }), 'reference.json is not a list of {"text", "vector"}'],
     [model('cross-distilbert', [{ text: 'red', vector: [1] }]), 'has other entries than a cross-encoder makes'],
   ];
   for (const [place, reason] of refusals) {

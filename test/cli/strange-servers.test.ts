@@ -115,12 +115,12 @@ describe('a key and a password', () => {
     ];
     for (const { code, stdout, stderr } of told) {
       expect([code, stdout]).toEqual([1, '']);
-      expect(stderr).toMatch(/^sparrow: the key of .* is none: a key is one word of ASCII characters\n$/);
+      expect(stderr).toMatch(/^sparrow: the key of .* is not a key: a key is one word of ASCII characters\n$/);
       expect(stderr).not.toContain('SECRET123');
     }
     for (const url of ['http://user:PASSW ORD@[bad', 'user:PASSW@ORD@[bad', 'https://PASSW\nORD@:x']) {
       const { code, stderr } = await sparrow(['status', '--url', url]);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: \[…@.*\] is no address of a server\n$/)]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: \[…@.*\] is not an address of a server\n$/)]);
       expect(stderr).not.toMatch(/PASSW|ORD/);
     }
   });
@@ -151,7 +151,8 @@ describe('a server that means harm', () => {
     for (const command of commands) {
       const { stderr } = await sparrow([...command, '--url', url, '--key', 'YTpi']);
       expect(stderr, command.join(' ')).toMatch(/^(?:sparrow: .*\n)?$/);
-      if (command[0] === 'status') expect(stderr).toContain('is no Sparrow server, or not the version of this command');
+      if (command[0] === 'status')
+        expect(stderr).toContain('is not a Sparrow server, or not the version of this command');
     }
   });
 

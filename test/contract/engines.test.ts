@@ -188,6 +188,14 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
       rank_window_size: 20,
     };
     expect((await search({ retriever: { linear } }))[0]?._score).toBeCloseTo(2, 5);
+    const found = await search({ query: expansion('a huge sea animal'), size: 20 });
+    const scores = found.map(({ _score: score }) => score ?? 0);
+    const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
+    const deviation = Math.sqrt(scores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / scores.length);
+    const zscore = { retrievers: [{ retriever: meaning, normalizer: 'zscore' }], rank_window_size: 20 };
+    const byDeviation = await search({ retriever: { linear: zscore } });
+    expect(byDeviation[0]?._score).toBeCloseTo(((scores[0] ?? 0) - mean) / deviation, 3);
+    expect(byDeviation.at(-1)?._score).toBe(0);
     const filter = { term: { kind: 'odd' } };
     const odd = await search({ retriever: { rrf: { retrievers: [words, meaning], filter } } });
     expect(odd.every(({ _source }) => _source.kind === 'odd')).toBe(true);

@@ -31,6 +31,13 @@ it.each([
   expect(instead).toContain(shown(measured?.peer ?? NaN));
 });
 
+it('a hybrid question is as measured', () => {
+  const [, sparrow] = rows.find(([first]) => first?.startsWith('a hybrid question over HTTP')) ?? [];
+  const measured = (what: string) => recordOf('hybrid').rows.find((row) => row.what === what)?.sparrow ?? NaN;
+  expect(sparrow).toContain(`${measured('all three, fused, one client, p50').toFixed(2)} ms p50`);
+  expect(sparrow).toContain(`${measured('all three, fused, one client, p95').toFixed(2)} ms p95`);
+});
+
 it('the whole workflow is as measured', () => {
   const told = /^The whole workflow on WordNet[^]*?\n\n/m.exec(read('README.md'))?.[0].replaceAll('\n', ' ') ?? '';
   const measured = (what: string) => recordOf('spine').rows.find((row) => row.what === what)?.sparrow ?? NaN;

@@ -174,7 +174,7 @@ describe('a start over a cluster', () => {
   });
 
   it.each([
-    ['nonsense', [], 'is no address such as https://host:9200'],
+    ['nonsense', [], 'is not an address such as https://host:9200'],
     ['http://u:p@127.0.0.1:1', [], 'credentials belong into the file of --cluster-credentials'],
     ['http://127.0.0.1:1', ['--cluster-ca', '/no/such/file'], '--cluster-ca: ENOENT'],
   ])('refuses %s with %j', async (cluster, args, sentence) => {

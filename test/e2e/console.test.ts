@@ -135,7 +135,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const request = page.locator('.column.hybrid details', { hasText: 'The request' });
       await request.locator('summary').click();
       expect(await request.locator('pre').innerText()).toContain(
-        '"rrf": {\n      "query": "how to avoid pain after running"',
+        '"linear": {\n      "query": "how to avoid pain after running",\n      "normalizer": "zscore"',
       );
       await request.locator('summary').click();
       const times = page.locator('.column.hybrid .phases');

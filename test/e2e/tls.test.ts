@@ -203,7 +203,7 @@ describe('files that cannot be used', () => {
     expect(refused(['--tls-cert', file('empty'), '--tls-key', key])).toContain(
       `${file('empty')} holds no certificate in PEM`,
     );
-    expect(refused(['--tls-cert', cert, '--tls-key', file('empty')])).toContain('it is no private key in PEM');
+    expect(refused(['--tls-cert', cert, '--tls-key', file('empty')])).toContain('it is not a private key in PEM');
     expect(refused(['--tls-cert', cert, '--tls-key', file('other.key')])).toContain(
       `the private key ${file('other.key')} is not that of the first certificate in ${cert}`,
     );

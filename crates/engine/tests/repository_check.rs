@@ -193,7 +193,7 @@ fn a_folder_that_is_no_repository_and_one_with_links_are_refused() {
     let it = fixture();
     let empty = tempfile::tempdir().unwrap();
     let refused = check_repository(empty.path()).unwrap_err().to_string();
-    assert!(refused.contains("is no snapshot repository"), "{refused}");
+    assert!(refused.contains("is not a snapshot repository"), "{refused}");
     assert!(check_repository(&empty.path().join("none")).is_err());
     assert_eq!(files(empty.path()), Vec::<String>::new());
     #[cfg(unix)]

@@ -322,7 +322,7 @@ fn what_is_no_file_is_named_and_nobody_waits_for_it() {
                 node.call("get_snapshot", "repository=r&snapshot=_all", "ignore_unavailable=true", "");
             assert_eq!(listed.1["snapshots"].as_array().map(Vec::len), Some(1), "{}", listed.1);
             let (_, _, reason) = node.error("get_snapshot", "repository=r&snapshot=_all", "", "");
-            assert!(reason.contains("is no regular file"), "{reason}");
+            assert!(reason.contains("is not a regular file"), "{reason}");
             let (status, body) = node.call(
                 "restore_snapshot",
                 "repository=r&snapshot=one",
@@ -330,7 +330,7 @@ fn what_is_no_file_is_named_and_nobody_waits_for_it() {
                 r#"{"rename_pattern":"books","rename_replacement":"again"}"#,
             );
             assert!(
-                status == 500 && body["error"]["reason"].to_string().contains("is no regular file"),
+                status == 500 && body["error"]["reason"].to_string().contains("is not a regular file"),
                 "{body}"
             );
             pipe(root.join("lock2"));

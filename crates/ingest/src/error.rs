@@ -543,7 +543,7 @@ pub enum IngestError {
         reason: String,
     },
     /// A definition from a snapshot that is no object.
-    #[error("pipeline [{id}] is no object")]
+    #[error("pipeline [{id}] is not an object")]
     NotAnObject {
         /// Id of the pipeline.
         id: String,

@@ -346,6 +346,9 @@ fn dense_vectors_are_checked() {
     // Scripts compare the vectors of a field that is not searched.
     let expected = [("v", vec![1.0, 0.5]), ("free", vec![1.0, 2.0, 3.0]), ("off", vec![1.0, 2.0])];
     assert_eq!(parsed.dense, expected.map(|(path, vector)| (path.to_owned(), vector)));
+    let mut there = parsed.field_names;
+    there.sort();
+    assert_eq!(there, ["free", "off", "v"], "a field that is not searched exists, too");
     let wider = wider.unwrap();
     assert!(matches!(wider.field("free"), Some(FieldType::DenseVector(field)) if field.dims == Some(3)));
     assert_eq!(wider.to_json()["properties"]["free"]["dims"], 3);

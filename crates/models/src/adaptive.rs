@@ -61,7 +61,7 @@ impl AdaptiveAllocations {
                         Value::Bool(enabled) => *enabled,
                         _ => {
                             return Err(format!(
-                                "[{PARSER}] failed to parse field [enabled]: [{value}] is no boolean"
+                                "[{PARSER}] failed to parse field [enabled]: [{value}] is not a boolean"
                             ));
                         }
                     }

@@ -204,7 +204,7 @@ fn read(data: &DataDir) -> Result<Contents, EngineError> {
     for (id, definition) in models {
         // It names a folder.
         if !is_valid_id(&id) {
-            return Err(stores::damaged(data, STORE, format!("[{id}] is no id of a model")).into());
+            return Err(stores::damaged(data, STORE, format!("[{id}] is not an id of a model")).into());
         }
         match StoredModel::deserialize(&definition) {
             Ok(model) => {

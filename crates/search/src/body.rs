@@ -179,6 +179,10 @@ impl SearchBody {
         if members.iter().any(|member| &*member.name == "retriever") {
             beside_retriever(members)?;
         }
+        let is_empty = |node: &Node| matches!(&node.json, Json::Array(items) if items.is_empty());
+        if members.iter().any(|member| &*member.name == "sort" && !is_empty(&member.value)) {
+            body.order_of_pit();
+        }
         Ok(body)
     }
 

@@ -167,6 +167,15 @@ impl SearchBody {
             || self.terminate_after > 0
     }
 
+    /// In a point in time, hits show the values of every order that a request names, also of that by score: with the place of
+    /// the hit behind them.
+    pub(super) fn order_of_pit(&mut self) {
+        let is_plain = self.fusion.is_none() && self.rank.is_none() && self.rescore.is_empty();
+        if self.pit.is_some() && is_plain {
+            self.sort = Sort::By(self.sort.keys());
+        }
+    }
+
     /// The keys of the order.
     pub fn sort_keys(&self) -> Vec<SortField> {
         let mut keys = self.sort.keys();

@@ -72,7 +72,7 @@ pub fn check_repository(path: &Path) -> Result<RepositoryReport, EngineError> {
     let layout = Layout::new(&name, path.to_path_buf());
     if !layout.exists() && !layout.has_snapshots() {
         let reason =
-            format!("[{name}] is no snapshot repository: it has neither repository.json nor snapshots");
+            format!("[{name}] is not a snapshot repository: it has neither repository.json nor snapshots");
         return Err(EngineError::illegal_argument(reason));
     }
     let mut check =

@@ -200,8 +200,8 @@ impl Layout {
         let Ok(metadata) = self.root.join(name).symlink_metadata() else { return Ok(()) };
         let problem = match () {
             () if metadata.is_symlink() => "is a symbolic link, which a repository may not have",
-            () if FILES.contains(&name) && !metadata.is_file() => "is no regular file",
-            () if FOLDERS.contains(&name) && !metadata.is_dir() => "is no folder",
+            () if FILES.contains(&name) && !metadata.is_file() => "is not a regular file",
+            () if FOLDERS.contains(&name) && !metadata.is_dir() => "is not a folder",
             () => return Ok(()),
         };
         Err(errors::repository(&self.name, &format!("[{name}] {problem}")))

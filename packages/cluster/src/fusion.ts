@@ -5,7 +5,8 @@ export interface Ranked {
 }
 
 /** How a linear fusion brings the scores of a list to a common scale. */
-export type Normalizer = 'none' | 'minmax' | 'l2_norm';
+export type Normalizer = (typeof NORMALIZERS)[number];
+export const NORMALIZERS = ['none', 'minmax', 'l2_norm', 'zscore'] as const;
 
 /** One of the lists to fuse, best first. */
 export interface List {
@@ -54,8 +55,15 @@ function normalization(normalizer: Normalizer, hits: readonly Ranked[]): (score:
   } else if (normalizer === 'l2_norm') {
     const norm = fround(Math.sqrt(hits.reduce((sum, { score }) => sum + score * score, 0)));
     if (norm >= EPSILON) divisor = norm;
+  } else if (normalizer === 'zscore') {
+    const count = Math.max(1, hits.length);
+    const mean = hits.reduce((sum, { score }) => sum + score, 0) / count;
+    const deviation = fround(Math.sqrt(hits.reduce((sum, { score }) => sum + (score - mean) ** 2, 0) / count));
+    // Of equal scores none stands out; a single hit of a list still does.
+    [offset, divisor] = deviation < EPSILON ? [fround(fround(mean) - 1), 1] : [fround(mean), deviation];
   }
-  return (score) => fround(fround(score - offset) / divisor);
+  const least = normalizer === 'zscore' ? 0 : -Infinity;
+  return (score) => Math.max(least, fround(fround(score - offset) / divisor));
 }
 
 /** The shortest decimal that stands for a 32-bit float, as answers have scores. */

@@ -148,7 +148,7 @@ function mayBecomeReserved(name: string): boolean {
 
 /** Names that the cluster reads in its own way cannot be decided about for it. */
 function refuseUnclear(name: string): void {
-  if (name.trim() === '' || name.includes(',') || isPattern(name)) throw illegal(`[${name}] is no name of an index`);
+  if (name.trim() === '' || name.includes(',') || isPattern(name)) throw illegal(`[${name}] is not a name of an index`);
   if (name.startsWith('<')) throw notOverCluster(`date math in [${name}], for a key that may use some indices only,`);
   if (name.includes(':')) throw notOverCluster(`a remote index [${name}], for a key that may use some indices only,`);
 }

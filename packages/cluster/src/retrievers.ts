@@ -1,5 +1,5 @@
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import type { Method, Normalizer } from './fusion.js';
+import { type Method, NORMALIZERS, type Normalizer } from './fusion.js';
 import { type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
 
 /** A node of the tree of lists: one that a query finds, or one that is fused from others. */
@@ -165,8 +165,9 @@ function input(text: string, item: Span, kind: string, ofAll: unknown, below: (s
 
 function normalizer(given: unknown): Normalizer {
   const name = (textOf(given) ?? 'none').toLowerCase();
-  if (name === 'none' || name === 'minmax' || name === 'l2_norm') return name;
-  throw illegal(`Unknown normalizer [${name}]`);
+  const found = NORMALIZERS.find((one) => one === name);
+  if (found === undefined) throw illegal(`Unknown normalizer [${name}]`);
+  return found;
 }
 
 function rankConstant(given: unknown): number {

@@ -262,7 +262,7 @@ function authorizationOf(credentials: string): string {
 function checkedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new ClusterSettingsError(`--cluster: [${text}] is no address such as https://host:9200`);
+    throw new ClusterSettingsError(`--cluster: [${text}] is not an address such as https://host:9200`);
   }
   if (url.username !== '' || url.password !== '') {
     throw new ClusterSettingsError('--cluster: credentials belong into the file of --cluster-credentials');

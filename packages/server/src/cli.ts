@@ -87,8 +87,9 @@ function explain(error: unknown, isServing: boolean): string {
       : 'stop the server that has it open, and run this again.';
     return `${error.reason}: ${remedy}`;
   }
-  // What a server and its documents say stays within the line.
-  if (error instanceof CommandError || error instanceof SparrowError) return inLine(error.message);
+  // What a server and its documents say stays within the line; some of its own sentences have several.
+  if (error instanceof CommandError || error instanceof SparrowError)
+    return inLine(error.message.replaceAll(/\s*\n\s*/g, ' '));
   const known = [ConfigError, BindingError, StoredFileError, UnusablePathError, UsageError];
   if (error instanceof Error && known.some((kind) => error instanceof kind)) return error.message;
   // The package for clusters is loaded only where there is one, so its errors are known by name.

@@ -83,7 +83,7 @@ impl Sections {
         self.segments.max_unsafe_auto_id_timestamp = -1;
         match serde_json::to_value(self) {
             Ok(Value::Object(sections)) => Ok(sections),
-            Ok(other) => Err(EngineError::internal(format!("statistics are no object: {other}"))),
+            Ok(other) => Err(EngineError::internal(format!("statistics are not an object: {other}"))),
             Err(error) => Err(EngineError::internal(format!("statistics are not JSON: {error}"))),
         }
     }

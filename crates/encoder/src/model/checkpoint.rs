@@ -165,7 +165,7 @@ pub(super) fn files(dir: &Path) -> Result<Option<Vec<PathBuf>>, EncoderError> {
     if let Some(name) =
         names.iter().find(|name| name.contains(['/', '\\']) || !name.ends_with(".safetensors"))
     {
-        return Err(unreadable(format!("[{name}] is no file of the checkpoint")));
+        return Err(unreadable(format!("[{name}] is not a file of the checkpoint")));
     }
     let parts = names.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
     Ok(Some([vec![path.clone()], parts].concat()))
@@ -191,7 +191,7 @@ impl Checkpoint {
             "" => return Err(unsupported("config.json does not say its [model_type]".into())),
             other => {
                 return Err(unsupported(format!(
-                    "[{other}] is no architecture that is computed from a checkpoint; those are [bert], [distilbert], [roberta], \
+                    "[{other}] is not an architecture that is computed from a checkpoint; those are [bert], [distilbert], [roberta], \
                      [xlm-roberta], [camembert] and [modernbert]. It needs a graph, model.onnx, beside it"
                 )));
             }

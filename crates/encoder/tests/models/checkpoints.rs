@@ -125,7 +125,7 @@ pub fn refused(dir: &tempfile::TempDir, reason: &str) {
 #[test]
 fn what_cannot_be_computed_is_refused_by_name() {
     let config = |change: &dyn Fn(&mut Value)| changed("checkpoint-bert", "config.json", change);
-    refused(&config(&|json| json["model_type"] = json!("mpnet")), "[mpnet] is no architecture");
+    refused(&config(&|json| json["model_type"] = json!("mpnet")), "[mpnet] is not an architecture");
     refused(&config(&|json| json["hidden_act"] = json!("gelu_new")), "activation [gelu_new]");
     refused(
         &config(&|json| json["position_embedding_type"] = json!("relative_key")),
@@ -151,7 +151,7 @@ fn what_cannot_be_computed_is_refused_by_name() {
     let out = |json: &mut Value| json["weight_map"]["lm_head.bias"] = json!("../other.safetensors");
     refused(
         &changed("checkpoint-splade", "model.safetensors.index.json", out),
-        "is no file of the checkpoint",
+        "is not a file of the checkpoint",
     );
     let missing = copy(&fixtures().join("checkpoint-bert"));
     fs::remove_file(missing.path().join("model.safetensors")).unwrap();

@@ -121,6 +121,22 @@ fn a_point_in_time_sees_each_document_once() {
         }
         seen
     });
+    // Also by score, where that is said: all have the same.
+    for (sort, values) in [(json!(["_score"]), Some(2)), (json!([]), None)] {
+        let body =
+            json!({"pit": {"id": pit}, "query": {"range": {"n": {"gte": 0}}}, "size": 3, "sort": sort});
+        let page = node.ok("search", &[], &[], &body);
+        let last = &page["hits"]["hits"][2];
+        assert_eq!(last["sort"].as_array().map(Vec::len), values, "{page}");
+        assert_eq!([&last["_score"], &page["hits"]["max_score"]], [&json!(1.0), &json!(1.0)]);
+        if values.is_some() {
+            let mut next = body;
+            next["search_after"] = last["sort"].clone();
+            let behind = ids(&node.ok("search", &[], &[], &next));
+            assert_eq!(behind.len(), 3);
+            assert!(behind.iter().all(|id| !ids(&page).contains(id)), "{behind:?}");
+        }
+    }
     let body = json!({"pit": {"id": pit}, "sort": ["n", "tag"], "search_after": [5, "t2"]});
     let answer = node.ok("search", &[], &[], &body);
     assert_eq!(answer["hits"]["hits"][0]["sort"][0], 6, "the last value may be left out");

@@ -80,6 +80,16 @@ fn linear_adds_weighted_scores() {
     assert_eq!(answer["hits"]["total"]["value"], 3);
 }
 
+/// What is below the mean of its lists has no score, and its places in them still tell which is better.
+#[test]
+fn linear_by_zscore_keeps_the_order_of_a_list() {
+    let node = example();
+    let list = standard(&[("four", 10.0), ("three", 3.0), ("two", 2.0), ("one", 1.0)]);
+    let answer = node.search("test", &json!({"retriever": linear(&[weighted(&list, 1.0, "zscore")])}));
+    assert_scores(&scores(&answer)[1..], &[("3", 0.0), ("2", 0.0), ("1", 0.0)]);
+    assert_eq!(ids(&answer), ["4", "3", "2", "1"]);
+}
+
 #[test]
 fn retrievers_nest() {
     let node = example();

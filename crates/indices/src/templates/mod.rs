@@ -74,7 +74,7 @@ impl TemplateSet {
                             .unwrap_or_else(|error| Legacy::kept(&definition, unusable(error)));
                         set.legacy.insert(name, Arc::new(template));
                     }
-                    _ => return Err(damaged("is no kind of template")),
+                    _ => return Err(damaged("is not a kind of template")),
                 }
             }
         }

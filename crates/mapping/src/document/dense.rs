@@ -44,9 +44,7 @@ impl Reader<'_> {
             self.check_magnitude(field, &vector)?;
         }
         self.steps.pop();
-        if field.index {
-            self.seen(path);
-        }
+        self.seen(path);
         // Scripts compare vectors of fields that are not searched, too.
         self.out.dense.push((path.to_owned(), vector));
         Ok(())

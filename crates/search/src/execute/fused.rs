@@ -17,7 +17,7 @@ use super::{Hit, List, Outcome, Run, total, with_k};
 use crate::body::SearchBody;
 use crate::collapse::Collapse;
 use crate::error::SearchError;
-use crate::fusion::{Fused, Ranked, Ties, fuse};
+use crate::fusion::{Fused, Normalizer, Ranked, Ties, fuse};
 use crate::helpers::share;
 use crate::profile::timed;
 use crate::rescore::Rescore;
@@ -359,9 +359,11 @@ fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<K
             normalizer: input.normalizer,
         })
         .collect();
+    // All that is below the mean of its lists scores 0: then the ranks still say what is better.
+    let is_cut = lists.iter().any(|list| list.normalizer == Normalizer::ZScore);
     let ties = match fusion.form {
-        Form::Rank => Ties::Rank,
-        Form::Retriever => Ties::Document,
+        Form::Retriever if !is_cut => Ties::Document,
+        Form::Rank | Form::Retriever => Ties::Rank,
     };
     fuse(fusion.method, ties, &lists)
 }

@@ -71,7 +71,9 @@ impl Layout {
         match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return BlobState::Missing,
             Err(error) => return BlobState::Damaged(unread(error)),
-            Ok(found) if !found.is_file() => return BlobState::Damaged("it is no regular file".to_owned()),
+            Ok(found) if !found.is_file() => {
+                return BlobState::Damaged("it is not a regular file".to_owned());
+            }
             Ok(_) => {}
         }
         match hashed(&path) {
@@ -229,7 +231,7 @@ impl Layout {
         };
         let path = self.blob(&entry.sha256);
         match path.metadata() {
-            Ok(found) if !found.is_file() => return Err(refuse("is no regular file")),
+            Ok(found) if !found.is_file() => return Err(refuse("is not a regular file")),
             Err(error) if error.kind() == io::ErrorKind::NotFound && aside(&path).exists() => {
                 return Err(refuse(
                     "is damaged and was set aside: the next snapshot of this file writes it again",

@@ -48,7 +48,7 @@ impl Unusable {
 /// When it cannot be read. Whoever opens a pipe waits for somebody to write to it, so only a regular file is opened.
 pub(super) fn read(path: &Path, first_line_only: bool) -> Result<Vec<u8>, Unusable> {
     if !path.metadata().map_err(Unusable::Io)?.is_file() {
-        return Err(Unusable::Damaged("it is no regular file".to_owned()));
+        return Err(Unusable::Damaged("it is not a regular file".to_owned()));
     }
     let mut file = File::open(path).map_err(Unusable::Io)?;
     let mut bytes = Vec::new();

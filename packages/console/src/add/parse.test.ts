@@ -51,7 +51,7 @@ describe('a file is read', () => {
   it('as JSON lines, saying what is left out', () => {
     const table = readFile('x.jsonl', '{"index":{"_index":"a"}}\n{"a":1}\nnonsense\n{"a":2}\n');
     expect(table.documents.map(({ source }) => source)).toEqual([{ a: 1 }, { a: 2 }]);
-    expect(table.left).toEqual(['line 3 is no JSON object', expect.stringContaining('_bulk')]);
+    expect(table.left).toEqual(['line 3 is not a JSON object', expect.stringContaining('_bulk')]);
   });
 
   it('as CSV, with quotes, line breaks and numbers', () => {

@@ -130,7 +130,7 @@ function fromLines(text: string, left: string[]): Source[] {
   for (const [at, line] of text.split('\n').entries()) {
     if (line.trim() === '') continue;
     const value = json(line);
-    if (!isObject(value)) left.push(`line ${at + 1} is no JSON object`);
+    if (!isObject(value)) left.push(`line ${at + 1} is not a JSON object`);
     else if (isAction(value)) actions += 1;
     else sources.push(value);
   }

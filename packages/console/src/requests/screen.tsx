@@ -48,7 +48,7 @@ function examplesFor(indices: readonly Index[]): readonly Example[] {
     [
       'Hybrid search',
       `GET /${name}/_search`,
-      json({ retriever: { rrf: { query: 'how to avoid pain after running' } } }),
+      json({ retriever: { linear: { query: 'how to avoid pain after running', normalizer: 'zscore' } } }),
     ],
     ['By meaning', `GET /${name}/_search`, json({ query: { semantic: { field, query: 'why does bread rise' } } })],
     [

@@ -34,13 +34,13 @@ const ONE_LINE = {
 const ONE_LINE_FIELDS = leaves(ONE_LINE);
 const ONE_LINE_WAYS = waysOf(ONE_LINE_FIELDS);
 const INDICES = [
-  { name: 'words', fields: FIELDS, ways: WAYS, lists: ['dense 1', 'meaning 1', 'words 1'] },
+  { name: 'words', fields: FIELDS, ways: WAYS, lists: ['dense', 'meaning', 'words'] },
   {
     name: 'texts',
     fields: ONE_LINE_FIELDS,
     ways: ONE_LINE_WAYS,
     // Two fields, each with two kinds of vectors; parts of one kind are one.
-    lists: ['dense 1', 'meaning 1', 'words 1'],
+    lists: ['dense', 'meaning', 'words'],
   },
 ];
 
@@ -93,13 +93,22 @@ describe('the console', () => {
 
   it('asks in one line where every vector is one of a semantic_text', () => {
     const hybrid = (ways: typeof WAYS): any => searchBody({ kind: 'hybrid', type: 'fused', fields: [] }, 'x', { ways });
-    expect(hybrid(ONE_LINE_WAYS)).toEqual({ retriever: { rrf: { query: 'x' } }, size: 10 });
+    expect(hybrid(ONE_LINE_WAYS)).toEqual({
+      retriever: { linear: { query: 'x', normalizer: 'zscore' } },
+      size: 10,
+    });
     const filtered: any = searchBody({ kind: 'hybrid', type: 'fused', fields: [] }, 'x', {
       ways: ONE_LINE_WAYS,
       filter: 'a:b',
     });
-    expect(filtered.retriever.rrf).toEqual({ query: 'x', filter: [{ query_string: { query: 'a:b' } }] });
-    expect(hybrid(WAYS).retriever.rrf.retrievers).toHaveLength(3);
+    const filter = [{ query_string: { query: 'a:b' } }];
+    expect(filtered.retriever.linear).toEqual({ query: 'x', normalizer: 'zscore', filter });
+    const lists = hybrid(WAYS).retriever.linear.retrievers;
+    expect(lists.map(({ weight, normalizer }: any) => [weight, normalizer])).toEqual([
+      [1, 'zscore'],
+      [1, 'zscore'],
+      [1.5, 'zscore'],
+    ]);
     expect(fusedLists(ONE_LINE_WAYS).map(({ kind, way }) => `${kind} ${way?.fields.join('+') ?? ''}`)).toEqual([
       'words summary+gloss',
       'meaning meaning',
@@ -149,7 +158,7 @@ describe('the console', () => {
     const parts = partsOf(first._explanation, way.kind === 'hybrid' ? kinds : []);
     const sum = parts.reduce((all, { value }) => all + value, 0);
     if (way.kind === 'hybrid') {
-      expect(parts.map(({ kind, rank }) => `${kind ?? ''} ${rank ?? ''}`).sort()).toEqual(lists);
+      expect(parts.map(({ kind }) => kind ?? '').sort()).toEqual(lists);
       expect(sum).toBeCloseTo(first._score, 4);
     } else if (way.kind !== 'dense') {
       expect(sum).toBeCloseTo(first._score, 3);

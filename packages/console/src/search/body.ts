@@ -6,6 +6,11 @@ export const HITS = 10;
 const HIGHLIGHTED = 8;
 /** Nearest documents that a search by dense vectors finds. */
 const NEIGHBOURS = 100;
+/** How scores of different lists are made comparable: better than fusion by places in all collections that were measured. */
+const NORMALIZER = 'zscore';
+/** How much dense vectors count besides words and sparse vectors, and how many hits of each list are fused: as in the short form. */
+const DENSE_WEIGHT = 1.5;
+const WINDOW = 100;
 
 export interface Models {
   readonly sparse: string;
@@ -97,10 +102,14 @@ function hasShortForm(ways: readonly Way[]): boolean {
 }
 
 function fusion(ways: readonly Way[], text: string, models: Models | undefined, window: number): Json {
-  if (hasShortForm(ways)) return { query: text };
+  if (hasShortForm(ways)) return { query: text, normalizer: NORMALIZER };
   const lists = fusedLists(ways).flatMap(({ way }) => way ?? []);
   return {
-    retrievers: lists.map((way) => ({ standard: { query: queryOf(way, text, models) } })),
+    retrievers: lists.map((way) => ({
+      retriever: { standard: { query: queryOf(way, text, models) } },
+      weight: way.kind === 'dense' ? DENSE_WEIGHT : 1,
+      normalizer: NORMALIZER,
+    })),
     rank_window_size: window,
   };
 }
@@ -113,8 +122,8 @@ export function searchBody(way: Way, text: string, options: SearchOptions): Json
     way.kind === 'hybrid'
       ? {
           retriever: {
-            rrf: {
-              ...fusion(ways, text, models, Math.max(50, from + size)),
+            linear: {
+              ...fusion(ways, text, models, Math.max(WINDOW, from + size)),
               ...(only.length === 0 ? {} : { filter: only }),
             },
           },

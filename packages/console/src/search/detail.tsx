@@ -71,7 +71,9 @@ export function Detail(props: Props): JSX.Element {
       )}
       <Problem text={error} />
       {way.kind === 'hybrid' && whys !== undefined && (
-        <p class="small">The hybrid score adds up what the places of this document in these lists are worth:</p>
+        <p class="small">
+          The hybrid score adds up how far this document stands above the mean of each of these lists:
+        </p>
       )}
       {whys?.map((why) => (
         <WhyTable key={why.kind} why={why} />

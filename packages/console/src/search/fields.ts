@@ -43,7 +43,7 @@ export const HINTS: Readonly<Record<Kind, string>> = {
     'Texts that mean the same in other words: a model expands question and texts into weighted tokens (sparse vectors)',
   dense:
     'Texts that mean the same in other words: a model turns question and texts into points, and the nearest are found (dense vectors)',
-  hybrid: 'All of these lists fused by their ranks (RRF): usually better than each of them',
+  hybrid: 'All of these lists fused by their scores: usually better than each of them',
 };
 
 /** The inference endpoint that makes a sparse and a dense vector of each passage. */

@@ -17,17 +17,15 @@ export interface Part {
   /** The word of the document that the token comes from. */
   readonly word?: string;
   readonly field?: string;
-  /** Of a fused list: which one, and at what place the hit is in it. */
+  /** Of a fused list: which one. */
   readonly kind?: Kind;
-  readonly rank?: number;
 }
 
 const LETTER = /[\p{L}\p{N}]/u;
 const SPARSE = /^Linear function on the (.+?) field for the (.+?) feature/;
 const BM25 = /^weight\((?:Synonym\()?([^:\s]+):(.+?)\)? in \d+\)/;
 const WORD = /^encoded from the word \[(.+?)\] of field \[(.+?)\]/;
-const LIST =
-  /^rrf score: \[([\d.eE+-]+)\], (?:for rank \[(\d+)\]|result not found)?.*?in query at index \[(\d+)\](?:.*? \* weight \[([\d.eE+-]+)\])?/;
+const LIST = /^weighted score: \[([\d.eE+-]+)\](?:, result not found)? in query at index \[(\d+)\]/;
 
 /**
  * The parts of an explanation, the greatest first.
@@ -48,13 +46,12 @@ export function tokensOf(explanation: Explanation): Part[] {
 function listPart({ description }: Explanation, lists: readonly Kind[]): Part | undefined {
   const found = LIST.exec(description);
   if (found === null) return undefined;
-  const [, value = '0', rank, at = '0', weight = '1'] = found;
+  const [, value = '0', at = '0'] = found;
   const kind = lists[Number(at)];
   return {
     label: kind ?? `list ${Number(at) + 1}`,
-    value: Number(value) * Number(weight),
+    value: Number(value),
     ...(kind === undefined ? {} : { kind }),
-    ...(rank === undefined ? {} : { rank: Number(rank) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import {
@@ -14,7 +14,10 @@ import {
 import { checkIdentity } from '../identity.js';
 import { KeyStore } from '../security/key-store.js';
 import { CommandError } from './errors.js';
-import { counted } from './terminal.js';
+import { counted, inLine } from './terminal.js';
+
+/** Repositories that are named to who named the folder above them. */
+const MOST_NAMED = 10;
 
 /** What a command has to say, and how the process ends: 0 when everything is whole, 1 when something is damaged or lost. */
 export interface Said {
@@ -42,6 +45,7 @@ export async function checkDirectory(data: string, json: boolean): Promise<Said>
  */
 export function checkSnapshots(repository: string, json: boolean): Said {
   mustBeThere(repository);
+  mustBeNoParent(repository);
   const report = checkRepository(repository);
   return { text: json ? line(report) : describeRepository(report), exitCode: report.problems.length === 0 ? 0 : 1 };
 }
@@ -65,6 +69,28 @@ export async function repairDirectory(data: string, into: string, json: boolean)
 /** The engine would name a file inside that is missing. */
 function mustBeThere(folder: string): void {
   if (!existsSync(folder)) throw new CommandError(`there is no folder ${folder}`);
+}
+
+/**
+ * The folder of `--repo-path` holds repositories, and is easily taken for one.
+ *
+ * @throws {CommandError} that names the repositories in it
+ */
+function mustBeNoParent(folder: string): void {
+  if (isRepository(folder)) return;
+  const inside = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && isRepository(join(folder, entry.name)))
+    .map(({ name }) => inLine(join(folder, name)))
+    .sort();
+  if (inside.length === 0) return;
+  const which = inside.length === 1 ? 'did you mean' : 'choose one of its repositories:';
+  const named = `${inside.slice(0, MOST_NAMED).join(', ')}${inside.length > MOST_NAMED ? ' …' : ''}`;
+  throw new CommandError(`${folder} is not a snapshot repository; ${which} ${named}${inside.length === 1 ? '?' : ''}`);
+}
+
+/** Whether a folder has what only a repository has. */
+function isRepository(folder: string): boolean {
+  return existsSync(join(folder, 'repository.json'));
 }
 
 /** The engine would only say which of its files is missing. */

@@ -40,7 +40,9 @@ export async function lookAt(file: string): Promise<KnownFile> {
     const found = await stat(path);
     // Before it is opened: that would wait for whoever writes into a pipe.
     if (!found.isFile())
-      throw new CommandError(`${file} is no regular file; - reads standard input, such as what comes through a pipe`);
+      throw new CommandError(
+        `${file} is not a regular file; - reads standard input, such as what comes through a pipe`,
+      );
     const { size, mtimeMs: modified } = found;
     const headBytes = Math.min(size, MARK_BYTES);
     return { file: path, size, modified, headBytes, ...(await marksOf(path, size)) };

@@ -1,11 +1,12 @@
 import { SparrowError } from '@sparrow-search/engine';
 
 import type { Context } from './context.js';
+import type { Properties } from './searched-fields.js';
 
 /** The mapping of an index, as far as the commands look at it. */
 export interface Mapping {
   readonly _meta?: Readonly<Record<string, unknown>>;
-  readonly properties?: Readonly<Record<string, { readonly type: string }>>;
+  readonly properties?: Properties;
 }
 
 /** The mapping of an index; nothing where the key may not see it. */

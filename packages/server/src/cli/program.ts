@@ -82,7 +82,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
     if (!(error instanceof CommanderError)) throw toldFailure(error);
     // Help and the version end in the same way, when everything is said.
     if (error.exitCode === 0) return;
-    throw new UsageError(sentence(error), { cause: error });
+    throw new UsageError(sentence(error, sparrow, args), { cause: error });
   }
 }
 
@@ -131,9 +131,12 @@ export function help(): string {
 }
 
 /** Commander's sentence as one of ours: with what was probably meant. */
-function sentence({ code, message }: CommanderError): string {
+function sentence({ code, message }: CommanderError, sparrow: Command, [word = '']: readonly string[]): string {
   // A group of commands without one of them: commander would show its help as an error.
-  if (code === 'commander.help') return 'a command is needed (see --help)';
+  if (code === 'commander.help') {
+    const group = sparrow.commands.find((command) => command.name() === word) ?? sparrow;
+    return `'${word}' needs one of its commands: ${namesOf(group).join(', ')} (see --help)`;
+  }
   const said = message
     .replace(/^error: /, '')
     .replace(/\n\(Did you mean (.*)\?\)$/s, ', did you mean $1?')

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 
-import { type CsvError, parse } from 'csv-parse';
+import { CsvError, type Info, type Parser, parse } from 'csv-parse';
 
 import { CommandError } from './errors.js';
 import { linesOf } from './lines.js';
@@ -52,6 +52,7 @@ const MOST_CELLS = 1_000_000;
 
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
+const QUOTE = 34;
 
 /** The format that the name of a file says; undefined if it says none. */
 export function formatOf(file: string): Format | undefined {
@@ -162,9 +163,9 @@ function parsed(n: number, text: string): Record_ {
     if (typeof document === 'object' && document !== null && !Array.isArray(document)) {
       return { n, document: document as Readonly<Record<string, unknown>>, text, problem: undefined };
     }
-    return { n, document: undefined, text: undefined, problem: 'it is no JSON object' };
+    return { n, document: undefined, text: undefined, problem: 'it is not a JSON object' };
   } catch (error) {
-    const problem = `it is no JSON (${error instanceof Error ? error.message : String(error)})`;
+    const problem = `it is not JSON (${error instanceof Error ? error.message : String(error)})`;
     return { n, document: undefined, text: undefined, problem };
   }
 }
@@ -175,11 +176,12 @@ async function* fromColumns(
   signal: AbortSignal,
 ): AsyncGenerator<Record_> {
   const { delimiter, bytes } = format === 'csv' ? await separated(stream) : { delimiter: '\t', bytes: stream };
-  const progress = { hasNames: false, rows: 0 };
-  const parser = parse({
+  const progress: Progress = { hasNames: false, rows: 0, end: { lines: 0, empty: 0 }, extra: 0 };
+  const parser: Parser = parse({
     bom: true,
     columns: (names: string[]) => {
       progress.hasNames = true;
+      endsRow(progress, names, parser.info);
       return checkedNames(names);
     },
     delimiter,
@@ -189,26 +191,71 @@ async function* fromColumns(
     skip_empty_lines: true,
     max_record_size: MOST_BYTES,
     info: true,
+    // Called while the file is parsed: rows that nobody has read yet are lost where the parser fails.
+    on_record: (row: Row, info) => {
+      progress.rows += 1;
+      endsRow(progress, Object.values(row.record), info);
+      return row;
+    },
   });
   const source = Readable.from(bounded(bytes, delimiter.charCodeAt(0), progress));
   source.on('error', (error) => parser.destroy(error));
+  let n = 0;
   try {
-    for await (const { record, info } of source.pipe(parser) as AsyncIterable<{
-      record: Readonly<Record<string, string>>;
-      info: { readonly error?: CsvError };
-    }>) {
-      progress.rows += 1;
+    for await (const { record, info } of source.pipe(parser) as AsyncIterable<Row>) {
+      n += 1;
       const problem = info.error === undefined ? undefined : `it has another number of columns than the first line`;
-      yield { n: progress.rows, document: problem === undefined ? record : undefined, text: undefined, problem };
+      yield { n, document: problem === undefined ? record : undefined, text: undefined, problem };
     }
   } catch (error) {
     if (signal.aborted) return;
-    if (error instanceof CommandError || !(error instanceof Error)) throw error;
-    const isTooLong = 'code' in error && error.code === 'CSV_MAX_RECORD_SIZE';
-    const sentence = isTooLong
-      ? `the row behind document ${String(progress.rows)} is longer than 100 MB: is this a file of columns, and is every quote closed?`
-      : `behind document ${String(progress.rows)}: ${error.message}`;
-    throw new CommandError(sentence, { cause: error });
+    if (!(error instanceof CsvError)) throw error;
+    throw new CommandError(unreadable(error, progress), { cause: error });
+  }
+}
+
+/** A row as the parser gives it. */
+interface Row {
+  readonly record: Readonly<Record<string, string>>;
+  readonly info: { readonly error?: CsvError };
+}
+
+/** How far the parser is. */
+interface Progress {
+  hasNames: boolean;
+  /** Rows behind the names. */
+  rows: number;
+  /** Where the last of them, or the line of names, ended: lines by the parser's count, and how many of them were empty. */
+  end: { readonly lines: number; readonly empty: number };
+  /** Lines that the parser has counted twice: within quotes, a carriage return with a line feed is two for it. */
+  extra: number;
+}
+
+type Counted = Readonly<Pick<Info, 'lines' | 'empty_lines'>>;
+
+function endsRow(progress: Progress, values: readonly string[], { lines, empty_lines: empty }: Counted): void {
+  progress.end = { lines, empty };
+  for (const value of values) if (value.includes('\r\n')) progress.extra += value.split('\r\n').length - 1;
+}
+
+/** What is wrong with a file that the parser cannot read any further, and where. */
+function unreadable(error: CsvError, { hasNames, rows, end, extra }: Progress): string {
+  // Of where it fails, the parser knows more or less: a quote that is left open makes one cell of all that follows.
+  const { column, empty_lines: empty } = error;
+  const begin = end.lines + 1 + (Number(empty) - end.empty) - extra;
+  const row = hasNames ? `the row that begins in line ${number(begin)}` : 'its first line';
+  const where = typeof column === 'string' ? ` in column [${column}]` : '';
+  switch (error.code) {
+    case 'CSV_MAX_RECORD_SIZE':
+      return `${row} is longer than 100 MB: is this a file of columns, and is every quote closed?`;
+    case 'CSV_QUOTE_NOT_CLOSED':
+      return `${row} opens a quote${where} that is not closed up to the end of the file`;
+    case 'CSV_INVALID_CLOSING_QUOTE':
+      return `${row} opens a quote${where} that ends in the middle of a value: a quote within quotes is written twice, and is every quote closed?`;
+    case 'INVALID_OPENING_QUOTE':
+      return `${row} has a quote${where} in the middle of a value: such a value is written in quotes, with the quotes in it written twice`;
+    default:
+      return `behind document ${String(rows)}: ${error.message}`;
   }
 }
 
@@ -221,24 +268,36 @@ async function separated(
 ): Promise<{ readonly delimiter: string; readonly bytes: AsyncIterable<Buffer> }> {
   const rest = stream[Symbol.asyncIterator]();
   const first: Buffer[] = [];
+  let isQuoted: boolean | undefined = false;
   for (let size = 0; size <= MOST_BYTES_OF_NAMES;) {
     const next = await rest.next();
     if (next.done === true) break;
     const chunk = next.value;
     first.push(chunk);
     size += chunk.length;
-    if (chunk.includes(LINE_FEED) || chunk.includes(CARRIAGE_RETURN)) break;
+    isQuoted = endsFirstLine(chunk, isQuoted);
+    if (isQuoted === undefined) break;
   }
-  const [line = ''] = Buffer.concat(first)
+  // Names that contain a separator or a line break are in quotes.
+  const [names = ''] = Buffer.concat(first)
     .toString()
+    .replaceAll(/"[^"]*(?:"|$)/g, '')
     .split(/[\r\n]/, 1);
-  // Names that contain a separator are in quotes.
-  const names = line.replaceAll(/"[^"]*"/g, '');
   async function* bytes(): AsyncGenerator<Buffer> {
     yield* first;
     yield* { [Symbol.asyncIterator]: () => rest };
   }
   return { delimiter: names.includes(';') && !names.includes(',') ? ';' : ',', bytes: bytes() };
+}
+
+/** Whether a quote is open at the end of a piece of the first line; undefined if the line ends in this piece. */
+function endsFirstLine(chunk: Buffer, isOpen: boolean): boolean | undefined {
+  let isQuoted = isOpen;
+  for (const byte of chunk) {
+    if (byte === QUOTE) isQuoted = !isQuoted;
+    else if (!isQuoted && (byte === LINE_FEED || byte === CARRIAGE_RETURN)) return undefined;
+  }
+  return isQuoted;
 }
 
 /**

@@ -74,7 +74,7 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
 /** A key as it can stand in a header. An error about a header would show the key. */
 function checkedKey(key: string, from: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new CommandError(`the key of ${from} is none: a key is one word of ASCII characters`);
+  throw new CommandError(`the key of ${from} is not a key: a key is one word of ASCII characters`);
 }
 
 /** The data directory of a server that is started here. */
@@ -101,7 +101,7 @@ function addressOf(text: string): string {
   } catch (cause) {
     // Up to the last @ there may be a password.
     const shown = inLine(text.replace(/^.*@/s, '…@'));
-    throw new CommandError(`[${shown}] is no address of a server`, { cause });
+    throw new CommandError(`[${shown}] is not an address of a server`, { cause });
   }
 }
 
@@ -280,7 +280,7 @@ let answeredBy: string | undefined;
 
 /** The sentence about the server at `url` when an answer of it cannot be understood. */
 export function strange(url: string): string {
-  return `the server at ${url} is no Sparrow server, or not the version of this command`;
+  return `the server at ${url} is not a Sparrow server, or not the version of this command`;
 }
 
 /** The route of an operation that takes just these parameters in its path. */

@@ -17,7 +17,8 @@ export type Properties = Readonly<Record<string, Property>>;
 /** A field that holds values, with its full name. */
 export type Leaf = readonly [name: string, property: Property];
 
-type Vector = 'sparse' | 'dense';
+/** A kind of vectors. */
+export type Vector = 'sparse' | 'dense';
 
 /** Indices that are named to who asked for one that is not there. */
 const MOST_NAMED = 10;

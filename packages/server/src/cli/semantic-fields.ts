@@ -1,4 +1,6 @@
+import { CommandError } from './errors.js';
 import type { Mapping } from './mappings.js';
+import { type Leaf, type Property, type Vector, kindsOf } from './searched-fields.js';
 import { number } from './terminal.js';
 
 export const VECTORS = ['hybrid', 'sparse', 'dense'] as const;
@@ -11,6 +13,13 @@ const ENDPOINTS: Readonly<Record<Vectors, string>> = {
   hybrid: '.hybrid',
   sparse: '.elser-2-elasticsearch',
   dense: '.all-minilm-l6-v2-elasticsearch',
+};
+
+/** The kinds of vectors that each of them makes. */
+const KINDS: Readonly<Record<Vectors, readonly Vector[]>> = {
+  hybrid: ['sparse', 'dense'],
+  sparse: ['sparse'],
+  dense: ['dense'],
 };
 
 /** Fields that are named to who asked for one that is not there. */
@@ -30,6 +39,35 @@ export function semanticProperties(names: readonly string[], vectors: Vectors): 
 
 function semanticField(name: string): string {
   return `${name}_semantic`;
+}
+
+/**
+ * Refuses another kind of vectors for a field that has documents: only a change of its model gives them others.
+ *
+ * @param there the fields of the index
+ * @param names fields that are to be searched by meaning
+ * @throws {CommandError} with what can be done instead
+ */
+export function refuseOtherVectors(
+  index: string,
+  there: readonly Leaf[],
+  names: readonly string[],
+  vectors: Vectors,
+): void {
+  for (const field of names.map(semanticField)) {
+    const [, property] = there.find(([name]) => name === field) ?? [];
+    if (!holdsVectors(property)) continue;
+    const kinds = kindsOf(property);
+    if (kinds.join() === KINDS[vectors].join()) continue;
+    throw new CommandError(
+      `the documents in [${index}] have ${kinds.join(' and ')} vectors in [${field}], which \`--vectors ${vectors}\` cannot replace: leave it out to keep them, choose another index with --index, or change the model of the field with \`POST /${index}/_ext/model/_change\``,
+    );
+  }
+}
+
+/** Whether a property is that of a field whose documents have vectors: its model cannot be changed by its mapping any more. */
+export function holdsVectors(property: Property | undefined): property is Property {
+  return property?.type === 'semantic_text' && property.model_settings !== undefined;
 }
 
 /** Which of the fields that an option names the first documents of a file have. */

@@ -40,7 +40,7 @@ export function refuseExpectation({ headers }: IncomingMessage, outgoing: Server
 
 /** Answers a request whose target and `Host` header make no address that Fetch could make a request of. */
 export function refuseAddress(): Response {
-  const reason = 'the target and the Host header of the request are no valid address';
+  const reason = 'the target and the Host header of the request are not a valid address';
   return new Response(errorBody(400, 'bad_request_exception', reason), {
     status: 400,
     headers: { 'Content-Type': 'application/json' },

@@ -29,7 +29,7 @@ function written(value: unknown, depth: number): string {
   if (depth > MAX_DEPTH) throw new Error(`nested deeper than [${String(MAX_DEPTH)}] levels`);
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new Error(`[${String(value)}] is no number of JSON`);
+    if (!Number.isFinite(value)) throw new Error(`[${String(value)}] is not a number in JSON`);
     return JSON.stringify(value);
   }
   if (value === null || value === undefined) return 'null';

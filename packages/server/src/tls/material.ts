@@ -44,7 +44,7 @@ export async function readMaterial({ tlsCert = '', tlsKey = '', tlsClientCa }: T
     const why =
       code === 'ERR_MISSING_PASSPHRASE'
         ? 'it has a passphrase; keys are read without one'
-        : 'it is no private key in PEM';
+        : 'it is not a private key in PEM';
     throw new ConfigError(`cannot use the private key ${tlsKey}: ${why}`, { cause });
   }
   if (!leaf.checkPrivateKey(own)) {

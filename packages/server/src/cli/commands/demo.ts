@@ -46,7 +46,9 @@ const BATCH = 250;
 const WORD_WIDTH = 20;
 
 const byWords = (query: string): SearchRequest => ({ query: { match: { gloss: query } } });
-const hybrid = (query: string): SearchRequest => ({ retriever: { rrf: { query } } });
+const hybrid = (query: string): SearchRequest => ({
+  retriever: { linear: { query, normalizer: 'zscore' } },
+});
 
 /** `sparrow demo`: a dictionary that finds the word for a meaning, by words alone and by words and meaning together. */
 export function addDemo(program: Command): void {

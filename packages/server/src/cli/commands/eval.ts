@@ -20,6 +20,7 @@ const PIPELINE = 'sparrow-eval';
 const SPARSE = '.sparse_encoder_model_2';
 const DENSE = '.all-minilm-l6-v2';
 const HYBRID = '.hybrid';
+const DEPLOYMENT = `/_ml/trained_models/${DENSE}/deployment`;
 const BATCH = 500;
 
 /** How many hits of a search are judged. */
@@ -83,7 +84,7 @@ export function addEval(program: Command): void {
       .addOption(new Option('--fusion <kind>', 'tune only this kind of fusion').choices(FUSIONS))
       .addOption(integerOption('--queries <n>', 'run only the first n queries', 1))
       .option('--no-dense', 'leave out the dense model, which takes longest')
-      .option('--keep', 'keep the index that was loaded'),
+      .option('--keep', `keep the index that was loaded, ${INDEX}, with its pipeline and the model that it started`),
     new Option('--json [file]', 'print the result as JSON, or write it to a file'),
   ).action(async (directory: string, options: Options) => {
     refuseMeaningless(options);
@@ -320,47 +321,76 @@ async function withLoadedIndex<T>(
   options: Options,
   use: (loaded: Loaded) => Promise<T>,
 ): Promise<T> {
+  const cleaning = new Cleaning(context);
+  const end = async (): Promise<void> => {
+    if (options.keep === true) cleaning.tellHow();
+    else await cleaning.run();
+  };
   let result: T;
   try {
-    result = await use(await loadAnew(context, directory, fields));
+    result = await use(await loadAnew(context, directory, fields, cleaning));
   } catch (error) {
-    await removeLoaded(context, options).catch(() => undefined);
+    await end().catch(() => undefined);
     throw error;
   }
-  await removeLoaded(context, options);
+  await end();
   return result;
 }
 
 /** Loads the corpus of a folder into an index of its own, in place of what an earlier run left. */
-async function loadAnew(context: Context, directory: string, fields: Fields): Promise<Loaded> {
-  context.note(`loading ${directory}`);
-  await createIndex(context, fields);
+async function loadAnew(context: Context, directory: string, fields: Fields, cleaning: Cleaning): Promise<Loaded> {
+  context.note(`loading ${directory} into [${INDEX}]`);
+  await createIndex(context, fields, cleaning);
   const begun = performance.now();
   const documents = await load(context, directory, fields.pipeline.length > 0);
   return { documents, seconds: (performance.now() - begun) / 1000 };
 }
 
-async function removeLoaded({ remote, sparrow }: Context, { keep }: Options): Promise<void> {
-  if (keep === true) return;
-  await sparrow.index(INDEX).drop();
-  await remote.request('DELETE', `/_ingest/pipeline/${PIPELINE}`).catch((error: unknown) => {
-    if (!(error instanceof SparrowError && error.status === 404)) throw error;
-  });
+/** Takes away what a run has made on the server. */
+class Cleaning {
+  /** Whether the run has started the dense model, which nobody else was using. */
+  hasStarted = false;
+  hasPipeline = false;
+
+  constructor(readonly context: Context) {}
+
+  /** Says how to do it by hand. */
+  tellHow(): void {
+    const requests = [`DELETE /${INDEX}`, ...(this.hasPipeline ? [`DELETE /_ingest/pipeline/${PIPELINE}`] : [])];
+    const model = this.hasStarted ? `, and \`sparrow models stop ${DENSE}\` stops the model that was started` : '';
+    this.context.note(
+      `kept: the index [${INDEX}]; to delete what was made for it, send \`${requests.join('` and `')}\`${model}`,
+    );
+  }
+
+  async run(): Promise<void> {
+    const { remote, sparrow } = this.context;
+    await sparrow.index(INDEX).drop();
+    await remote.request('DELETE', `/_ingest/pipeline/${PIPELINE}`).catch((error: unknown) => {
+      if (!(error instanceof SparrowError && error.status === 404)) throw error;
+    });
+    if (!this.hasStarted) return;
+    await remote.request('POST', `${DEPLOYMENT}/_stop`).catch((error: unknown) => {
+      // Somebody else has begun to use it, or has stopped it.
+      if (!(error instanceof SparrowError && error.status < 500)) throw error;
+    });
+  }
 }
 
-async function createIndex({ remote, sparrow }: Context, fields: Fields): Promise<void> {
+async function createIndex({ remote, sparrow }: Context, fields: Fields, cleaning: Cleaning): Promise<void> {
   await sparrow.index(INDEX).drop();
   if (fields.pipeline.length > 1) {
-    await remote
-      .request('POST', `/_ml/trained_models/${DENSE}/deployment/_start`, {
-        query: { number_of_allocations: 2, wait_for: 'started' },
-      })
-      .catch((error: unknown) => {
-        const isStarted = error instanceof SparrowError && (error.status === 400 || error.status === 409);
-        if (!isStarted) throw error;
-      });
+    const query = { number_of_allocations: 2, wait_for: 'started' };
+    try {
+      await remote.request('POST', `${DEPLOYMENT}/_start`, { query });
+      cleaning.hasStarted = true;
+    } catch (error) {
+      const isStarted = error instanceof SparrowError && (error.status === 400 || error.status === 409);
+      if (!isStarted) throw error;
+    }
   }
   if (fields.pipeline.length > 0) {
+    cleaning.hasPipeline = true;
     await remote.request('PUT', `/_ingest/pipeline/${PIPELINE}`, { body: { processors: fields.pipeline } });
   }
   const semantic = { fields: { semantic: { type: 'semantic_text', inference_id: HYBRID } } };

@@ -8,11 +8,22 @@ import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../
 import { type ColumnType, columnProperties, columnTypes, typedDocument } from '../columns.js';
 import { Context, type ServerOptions, integerOption, interruptible, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
+import { type Imported, amongFiles, described } from '../imported.js';
 import { type Mapping, forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
-import { FieldsSeen, VECTORS, type Vectors, namesIn, semanticProperties } from '../semantic-fields.js';
-import { counted, duration, inLine, number } from '../terminal.js';
+import { type Leaf, leaves } from '../searched-fields.js';
+import {
+  FieldsSeen,
+  VECTORS,
+  type Vectors,
+  holdsVectors,
+  namesIn,
+  refuseOtherVectors,
+  semanticProperties,
+} from '../semantic-fields.js';
+import { shellWord } from '../shell.js';
+import { counted, inLine, number } from '../terminal.js';
 
 interface Options extends ServerOptions {
   readonly index?: string;
@@ -31,19 +42,6 @@ interface Item {
   readonly id: string | undefined;
   readonly json: string;
   readonly record: Record_;
-}
-
-/** What became of a file. */
-interface Imported {
-  readonly file: string;
-  readonly index: string;
-  readonly written: number;
-  readonly rejected: number;
-  /** Documents that an earlier run had done, or that were there already for a key that may replace none. */
-  readonly skipped: number;
-  readonly truncated_texts: number;
-  readonly ms: number;
-  readonly interrupted: boolean;
 }
 
 /** Rows that tell of what type a column is. */
@@ -94,25 +92,20 @@ export function addImport(program: Command): void {
     const jobs = files.map((file) => ({ file, format: knownFormat(file, options), index: nameOf(file, options) }));
     const context = new Context(options);
     const results: Imported[] = [];
-    for (const { file, format, index } of jobs) {
-      const result = await new Import(context, options, file, format, index).run();
-      results.push(result);
-      if (result.interrupted) break;
+    let failure: unknown;
+    try {
+      for (const { file, format, index } of jobs) {
+        const result = await new Import(context, options, file, format, index).run();
+        results.push(result);
+        if (result.interrupted) break;
+      }
+    } catch (error) {
+      failure = amongFiles(error, files, results.length);
     }
-    context.show(results, (out) =>
-      results
-        .map(({ file, index, written, rejected, skipped, truncated_texts: cut, ms, interrupted }) => {
-          const more = [
-            rejected > 0 ? out.bad(`${number(rejected)} rejected`) : '',
-            skipped > 0 ? `${number(skipped)} ${skipped === 1 ? 'was' : 'were'} there already` : '',
-            cut > 0 ? `${counted(cut, 'text')} beyond the model's limit ${cut === 1 ? 'was' : 'were'} truncated` : '',
-            interrupted && options.follow !== true ? 'interrupted: run this again to go on' : '',
-          ].filter((text) => text !== '');
-          const rate = written === 0 ? '' : ` (${number((1000 * written) / Math.max(1, ms))}/s)`;
-          return `${inLine(file)}: ${counted(written, 'document')} in [${index}] in ${duration(ms)}${rate}${more.map((text) => `, ${text}`).join('')}\n`;
-        })
-        .join(''),
-    );
+    if (failure === undefined || results.length > 0) {
+      context.show(results, (out) => results.map((one) => described(out, one, options.follow === true)).join(''));
+    }
+    if (failure !== undefined) throw failure as Error;
     if (results.some(({ rejected }) => rejected > 0)) process.exitCode = 1;
     if (results.some(({ interrupted }) => interrupted) && options.follow !== true) process.exitCode = 130;
   });
@@ -144,7 +137,7 @@ function recordedOptions({ id, semantic = [], vectors, pipeline }: Options): str
     ...(vectors === undefined || vectors === 'hybrid' ? [] : ['--vectors', vectors]),
     ...(pipeline === undefined ? [] : ['--pipeline', pipeline]),
   ];
-  return words.join(' ');
+  return words.map(shellWord).join(' ');
 }
 
 function otherOptions(before: string, now: string): CommandError {
@@ -204,6 +197,7 @@ class Import {
     // Standard input cannot be read again.
     const file = this.#file === '-' ? undefined : await lookAt(this.#file);
     if (file !== undefined) [this.#key, this.#size] = [keyOf(file), file.size];
+    await this.#checkVectors();
     const isFresh = file === undefined || this.#options.restart === true;
     const before = isFresh ? undefined : await checkpointOf(this.#context, this.#index.name, file);
     // Before the index gets fields that no document of it would have.
@@ -382,11 +376,27 @@ class Import {
     }
   }
 
-  /** A field that holds vectors of one kind keeps them, unless another kind is asked for: that is an error of the server's. */
+  /** Adds the fields that are missing, and gives another model to those that have no vectors yet where that is asked for. */
   async #addFields(properties: NonNullable<Mapping['properties']>, isKindNamed: boolean): Promise<void> {
-    const { properties: there = {} } = isKindNamed ? {} : await mappingOf(this.#context, this.#index.name);
-    const wanted = Object.entries(properties).filter(([name]) => there[name]?.type !== 'semantic_text');
+    const there = new Map(await this.#fields());
+    const wanted = Object.entries(properties).filter(([name]) => {
+      const property = there.get(name);
+      return isKindNamed ? !holdsVectors(property) : property?.type !== 'semantic_text';
+    });
     await putMapping(this.#context, this.#index.name, { properties: Object.fromEntries(wanted) });
+  }
+
+  /** Refuses another kind of vectors than a field has, as neither this command nor --restart can replace them. */
+  async #checkVectors(): Promise<void> {
+    const { semantic = [], vectors } = this.#options;
+    if (semantic.length > 0 && vectors !== undefined)
+      refuseOtherVectors(this.#index.name, await this.#fields(), semantic, vectors);
+  }
+
+  /** The fields of the index, none where there is no index yet. */
+  async #fields(): Promise<readonly Leaf[]> {
+    const { properties = {} } = await mappingOf(this.#context, this.#index.name);
+    return leaves(properties);
   }
 
   /** Refuses fields that none of the first documents has: all of them would be refused, or their texts never found. */

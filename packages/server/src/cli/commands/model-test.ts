@@ -118,7 +118,9 @@ async function tryModel(directory: string, options: Options): Promise<Report> {
   const place = resolve(directory);
   const [found] = modelsIn(place);
   if (found !== place)
-    throw new CommandError(`${directory} is no model directory: it has no weights (model.safetensors or model.onnx)`);
+    throw new CommandError(
+      `${directory} is not a model directory: it has no weights (model.safetensors or model.onnx)`,
+    );
   const references = readReferences(place);
   let data = '';
   const remove = (): void => {
@@ -283,11 +285,11 @@ function readReferences(directory: string): readonly Reference[] | undefined {
   try {
     parsed = JSON.parse(text);
   } catch (cause) {
-    throw new CommandError(`${REFERENCE} is no JSON`, { cause });
+    throw new CommandError(`${REFERENCE} is not JSON`, { cause });
   }
   if (!Array.isArray(parsed) || parsed.length === 0 || !parsed.every(isReference)) {
     throw new CommandError(
-      `${REFERENCE} is no list of {"text", "vector"}, {"text", "tokens"} or {"question", "text", "score"}`,
+      `${REFERENCE} is not a list of {"text", "vector"}, {"text", "tokens"} or {"question", "text", "score"}`,
     );
   }
   return parsed.slice(0, MOST_REFERENCES);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
@@ -34,6 +34,10 @@ interface Options extends ServerOptions {
 
 /** Documents that a search by dense vectors finds, unless more are wanted. */
 const NEIGHBOURS = 100;
+/** How scores of different lists are made comparable: better than fusion by places in all collections that were measured. */
+const NORMALIZER = 'zscore';
+/** Hits of each list that are fused, as was measured, unless more are wanted. */
+const WINDOW = 100;
 /** Documents are found by so many fields at most; a search of more takes its time. */
 const MOST_FIELDS = 32;
 
@@ -57,7 +61,9 @@ export function addSearch(program: Command): void {
       .option('--body <json>', 'a whole request body instead of a question, or @FILE to read one'),
   ).action(async (words: readonly string[], options: Options) => {
     const question = words.join(' ');
-    if ((question === '') === (options.body === undefined))
+    if (question !== '' && options.body !== undefined)
+      throw new UsageError('give a question, or a request with --body, and not both');
+    if (question === '' && options.body === undefined)
       throw new UsageError('a question is needed, or a request with --body');
     const context = new Context(options);
     const body = options.body === undefined ? undefined : readBody(options.body);
@@ -84,13 +90,34 @@ async function ask(
   return context.sparrow.index<Document>(options.index).search(request);
 }
 
+/** The request that `--body` gives, or that is in the file which it names behind an @. */
 function readBody(given: string): SearchRequest {
-  try {
-    const text = given.startsWith('@') ? readFileSync(given.slice(1), 'utf8') : given;
-    return JSON.parse(text) as SearchRequest;
-  } catch (cause) {
-    throw new UsageError(`--body: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  const file = given.startsWith('@') ? given.slice(1) : undefined;
+  let text = given;
+  if (file !== undefined) {
+    try {
+      text = readFileSync(file, 'utf8');
+    } catch (cause) {
+      const code = (cause as NodeJS.ErrnoException).code ?? '';
+      throw new UsageError(`--body: cannot read the file [${inLine(file)}] (${code}), which is named behind the @`, {
+        cause,
+      });
+    }
   }
+  const where = file === undefined ? '' : ` [${inLine(file)}]`;
+  const hint =
+    file === undefined && existsSync(given)
+      ? `; did you mean the file, --body @${inLine(given)}?`
+      : `; a request looks like {"query": {"match_all": {}}}`;
+  let request: unknown;
+  try {
+    request = JSON.parse(text);
+  } catch (cause) {
+    const why = inLine(cause instanceof Error ? cause.message : String(cause));
+    throw new UsageError(`--body${where} is not JSON (${why})${hint}`, { cause });
+  }
+  if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request as SearchRequest;
+  throw new UsageError(`--body${where} is not a JSON object${hint}`);
 }
 
 async function requestFor(context: Context, question: string, options: Options): Promise<SearchRequest> {
@@ -98,9 +125,13 @@ async function requestFor(context: Context, question: string, options: Options):
   const mappings = await mappingsOf(context, index);
   if (mappings === undefined) {
     // The server finds the fields by itself.
-    if (by !== 'hybrid') throw new CommandError(`the key may not see the fields of [${index}], which --by needs`);
+    if (by !== 'hybrid')
+      throw new CommandError(
+        `the key may not see the fields of [${index}], which --by needs: take a key with view_index_metadata, or leave out --by`,
+      );
     context.note(`the key may not see the fields of [${index}]: the server chooses where to look`);
-    return { retriever: { rrf: { query: question, ...(field === undefined ? {} : { fields: [...field] }) } }, size };
+    const fields = field === undefined ? {} : { fields: [...field] };
+    return { retriever: { linear: { query: question, ...fields, normalizer: NORMALIZER } }, size };
   }
   const all = Object.values(mappings).flatMap(({ mappings: { properties } }) => leaves(properties ?? {}));
   const unknown = field?.find((name) => !all.some(([known]) => known === name));
@@ -111,10 +142,12 @@ async function requestFor(context: Context, question: string, options: Options):
   const highlight = { fields: Object.fromEntries(highlighted.map((name) => [name, { number_of_fragments: 1 }])) };
   const base = { size, highlight };
   const isFused = by === 'hybrid' || by === 'meaning';
-  if (isFused && semantic.length > 0 && fields.sparse.length === 0) {
+  const words = by === 'hybrid' ? fields.text : [];
+  const isOneList = words.length === 0 && fields.semantic.length === 1 && fields.semantic.every(hasOneKind);
+  if (isFused && semantic.length > 0 && fields.sparse.length === 0 && !isOneList) {
     // The server asks for every kind of vector that the fields hold, with the weights that were measured.
-    const words = by === 'hybrid' ? fields.text : [];
-    return { retriever: { rrf: { query: question, fields: [...words, ...semantic] } }, ...base };
+    const linear = { query: question, fields: [...words, ...semantic], normalizer: NORMALIZER };
+    return { retriever: { linear }, ...base };
   }
   const lists = queriesFor(by, fields, question, options);
   const [only] = lists;
@@ -122,10 +155,17 @@ async function requestFor(context: Context, question: string, options: Options):
   if (lists.length === 1) return { query: only, ...base };
   return {
     retriever: {
-      rrf: { retrievers: lists.map((query) => ({ standard: { query } })), rank_window_size: Math.max(size, 50) },
+      linear: {
+        retrievers: lists.map((query) => ({ retriever: { standard: { query } }, normalizer: NORMALIZER })),
+        rank_window_size: Math.max(size, WINDOW),
+      },
     },
     ...base,
   };
+}
+
+function hasOneKind([, property]: Leaf): boolean {
+  return kindsOf(property).length === 1;
 }
 
 /** What a field has to be to be searched in some way. */

@@ -8,6 +8,9 @@ import { counted, duration, table } from '../terminal.js';
 /** The repository that is used where none is named: a folder of the same name below `--repo-path` of the server. */
 const REPOSITORY = 'backups';
 
+/** Snapshots or repositories that are named to who asked for one that is not there. */
+const MOST_NAMED = 10;
+
 interface Snapshot {
   readonly snapshot: string;
   readonly state: string;
@@ -104,11 +107,13 @@ export function addSnapshots(program: Command): void {
         ? { include_global_state: true, feature_states: ['security'], include_models: true }
         : {}),
     };
-    const answer = await context.remote.request<{ snapshot: { indices: readonly string[] } }>(
-      'POST',
-      `${pathOf(repository, name)}/_restore`,
-      { query: { wait_for_completion: true }, body },
-    );
+    const answer = await context.remote
+      .request<{
+        snapshot: { indices: readonly string[] };
+      }>('POST', `${pathOf(repository, name)}/_restore`, { query: { wait_for_completion: true }, body })
+      .catch(async (error: unknown) => {
+        throw await namingSnapshots(context, error, repository, name);
+      });
     const { indices } = answer.snapshot;
     context.show(answer.snapshot, () => `restored: ${indices.join(', ') || 'no index'}\n`);
   });
@@ -116,23 +121,62 @@ export function addSnapshots(program: Command): void {
   about(snapshot.command('delete').description('delete a snapshot').argument('<name>', 'name of the snapshot')).action(
     async (name: string, options: RepositoryOptions) => {
       const context = new Context(options);
-      const answer = await context.remote.request('DELETE', pathOf(options.repository, name));
+      const { repository } = options;
+      const answer = await context.remote.request('DELETE', pathOf(repository, name)).catch(async (error: unknown) => {
+        throw await namingSnapshots(context, error, repository, name);
+      });
       context.show(answer, () => `${name} is deleted\n`);
     },
   );
 }
 
 /** The snapshots of a repository. The usual one is made with the first snapshot. */
-async function snapshotsIn({ remote }: Context, repository: string): Promise<readonly Snapshot[]> {
+async function snapshotsIn(context: Context, repository: string): Promise<readonly Snapshot[]> {
   try {
-    const answer = await remote.request<{ snapshots: readonly Snapshot[] }>('GET', pathOf(repository, '_all'));
-    return answer.snapshots;
+    const path = pathOf(repository, '_all');
+    return (await context.remote.request<{ snapshots: readonly Snapshot[] }>('GET', path)).snapshots;
   } catch (error) {
-    const isMissing = error instanceof SparrowError && error.type === 'repository_missing_exception';
-    if (!isMissing) throw error;
+    if (!isMissingRepository(error)) throw error;
     if (repository === REPOSITORY) return [];
-    throw new CommandError(`there is no snapshot repository [${repository}]`, { cause: error });
+    throw await namingRepositories(context, error, repository);
   }
+}
+
+/** What is said where a snapshot or a repository is missing: the same sentence for every command, with those that are there. */
+async function namingSnapshots(context: Context, error: unknown, repository: string, name: string): Promise<unknown> {
+  if (isMissingRepository(error) && repository !== REPOSITORY) return namingRepositories(context, error, repository);
+  // A restore tells a missing snapshot by the type that all its failures have.
+  const types = ['repository_missing_exception', 'snapshot_missing_exception', 'snapshot_restore_exception'];
+  if (!(error instanceof SparrowError) || !types.includes(error.type)) return error;
+  const names = await snapshotsIn(context, repository).then(
+    (found) => found.map(({ snapshot }) => snapshot),
+    () => undefined,
+  );
+  if (names === undefined || names.includes(name)) return error;
+  const there = names.length === 0 ? 'it has none; `sparrow snapshot create` makes one' : `it has ${list(names)}`;
+  return new CommandError(`there is no snapshot [${name}] in the repository [${repository}]: ${there}`, {
+    cause: error,
+  });
+}
+
+async function namingRepositories({ remote }: Context, cause: unknown, repository: string): Promise<CommandError> {
+  const names = await remote.request<Readonly<Record<string, unknown>>>('GET', '/_snapshot').then(
+    (found) => Object.keys(found),
+    // The key may not see them.
+    () => [],
+  );
+  const those = names.length === 1 ? `there is only [${names.join('')}]` : `the repositories are ${list(names.sort())}`;
+  const there = names.length === 0 ? '' : `; ${those}`;
+  return new CommandError(`there is no snapshot repository [${repository}]${there}`, { cause });
+}
+
+function isMissingRepository(error: unknown): boolean {
+  return error instanceof SparrowError && error.type === 'repository_missing_exception';
+}
+
+/** The names of a list; of a long one the last, which are the newest. */
+function list(names: readonly string[]): string {
+  return `${names.length > MOST_NAMED ? '… ' : ''}${names.slice(-MOST_NAMED).join(', ')}`;
 }
 
 /** Makes the repository unless there is one of that name. */

@@ -56,7 +56,8 @@ interface Prepared {
 
 /**
  * The lists that were fetched for one query, ready to be fused in many ways. As the server does, it rounds each step to 32-bit
- * numbers and sorts equal scores by the order of the documents. A test compares the order of the hits with the server's.
+ * numbers. Equal scores are sorted by the order of the documents, and those of `linear` by the place in the first list that holds
+ * either document. A test compares the order of the hits with the server's.
  */
 export class QueryLists {
   readonly #lists: readonly Prepared[];
@@ -105,8 +106,9 @@ export class QueryLists {
    * rounding does may have changed places.
    */
   isRanked(setting: Setting, ids: readonly string[]): boolean {
-    const scores = this.#fused(setting);
-    const order = sorted(scores);
+    const fused = this.#fused(setting);
+    const { scores } = fused;
+    const order = sorted(fused);
     const scoreAt = (rank: number): number => scores[order[rank] ?? -1] ?? ABSENT;
     return (
       ids.length === Math.min(order.length, WINDOW) &&
@@ -121,7 +123,7 @@ export class QueryLists {
   /** nDCG of the fused list. Only the ranks of relevant documents are looked up, since this is called for every setting. */
   ndcg(setting: Setting): number {
     if (this.#ideal === 0) return 0;
-    const scores = this.#fused(setting);
+    const { scores, places } = this.#fused(setting);
     let gain = 0;
     for (const [document, grade] of this.#relevant) {
       const reached = scores[document] ?? ABSENT;
@@ -129,27 +131,37 @@ export class QueryLists {
       let before = 0;
       for (let other = 0; other < scores.length; other += 1) {
         const score = scores[other] ?? ABSENT;
-        if (score > reached || (score === reached && other < document)) before += 1;
+        if (score > reached || (score === reached && (places[other] ?? 0) < (places[document] ?? 0))) before += 1;
       }
       if (before < this.depth) gain += grade / Math.log2(before + 2);
     }
     return gain / this.#ideal;
   }
 
-  /** The score of each document by its number; {@link ABSENT} if it is in no list that counts. */
-  #fused({ fusion, constant = 0, weights }: Setting): Float32Array {
+  #fused({ fusion, constant = 0, weights }: Setting): Fused {
     const fused = new Float32Array(this.#ids.length).fill(ABSENT);
+    const places = Int32Array.from(fused.keys());
+    let found = 0;
     for (const { kind, share, documents, scores } of this.#lists) {
       const weight = weightOf(weights[kind], share);
       if (weight <= 0) continue;
       for (const [at, document] of documents.entries()) {
         const value = fusion === 'rrf' ? Math.fround(1 / (constant + at + 1)) : (scores[at] ?? 0);
         const before = fused[document] ?? ABSENT;
+        if (before === ABSENT && fusion === 'linear') places[document] = found++;
         fused[document] = (before === ABSENT ? 0 : before) + Math.fround(weight * value);
       }
     }
-    return fused;
+    return { scores: fused, places };
   }
+}
+
+/** What a fusion makes of documents, each by its number. */
+interface Fused {
+  /** {@link ABSENT} for a document that is in no list that counts. */
+  readonly scores: Float32Array;
+  /** Which of two documents of equal scores goes first. */
+  readonly places: Int32Array;
 }
 
 const ABSENT = -Infinity;
@@ -162,10 +174,10 @@ export function weightOf(weight: number, share: number): number {
 }
 
 /** Numbers of the documents that have a score, the best first. */
-function sorted(scores: Float32Array): number[] {
+function sorted({ scores, places }: Fused): number[] {
   return [...scores.keys()]
     .filter((document) => scores[document] !== ABSENT)
-    .sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || a - b);
+    .sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || (places[a] ?? 0) - (places[b] ?? 0));
 }
 
 function keyOf({ index, id }: RankedHit): string {
