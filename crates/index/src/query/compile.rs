@@ -1,9 +1,10 @@
 //! From the query tree to tantivy weights bound to one snapshot.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
-use sparrow_types::work;
+use sparrow_types::{Executor, Executors, work};
 use tantivy::query::{BooleanWeight, BoostWeight, Occur, SumCombiner, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{Searcher, Term};
@@ -42,6 +43,7 @@ pub(crate) struct Compiler<'a> {
     score_errors: ScoreErrors,
     /// The weights are to say how they score.
     pub(super) explaining: bool,
+    executors: Cell<Executors>,
 }
 
 impl<'a> Compiler<'a> {
@@ -54,6 +56,7 @@ impl<'a> Compiler<'a> {
             clauses: 0,
             score_errors: ScoreErrors::default(),
             explaining: false,
+            executors: Cell::default(),
         }
     }
 
@@ -86,6 +89,23 @@ impl<'a> Compiler<'a> {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(QueryError::Cancelled),
             _ => Ok(work::check()?),
         }
+    }
+
+    /// Notes that an algorithm took part in the search.
+    pub(super) fn note_executor(&self, executor: Executor) {
+        self.note_executors(executor.into());
+    }
+
+    /// Notes that some algorithms took part in the search.
+    pub(super) fn note_executors(&self, executors: Executors) {
+        let mut all = self.executors.get();
+        all.extend(executors);
+        self.executors.set(all);
+    }
+
+    /// The algorithms noted so far.
+    pub(super) fn executors(&self) -> Executors {
+        self.executors.get()
     }
 
     /// Where scores that cannot be worked out are noted.

@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 
 use sparrow_postings::{ScoreBounds, SharedThreshold, TopKRequest};
+use sparrow_types::Executor;
 use tantivy::{DocAddress, DocId};
 
 use super::compile::Compiler;
@@ -122,6 +123,7 @@ impl Pass<'_> {
         if found_all && sparse_required {
             return Ok(Some(top));
         }
+        compiler.note_executor(Executor::SparseAndTextWindowAtATime);
         for (ord, first) in (0..).zip(&first) {
             compiler.check_cancelled()?;
             let rest = Rest {

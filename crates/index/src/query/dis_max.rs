@@ -7,6 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use sparrow_types::Executor;
 use tantivy::{DocId, SegmentReader};
 
 use super::compile::Compiler;
@@ -82,6 +83,14 @@ impl DisMaxOfSums {
     /// Whether some clauses must match.
     pub(super) fn has_required(&self) -> bool {
         self.required
+    }
+
+    /// How [`Self::walk`] goes through the documents.
+    pub(super) fn executor(&self) -> Executor {
+        match &self.sums[..] {
+            [_] => Executor::MaxScoreDisjunction,
+            _ => Executor::DisjunctionMax,
+        }
     }
 
     /// The words of a text of which any may match; `None` for other texts.

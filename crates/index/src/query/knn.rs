@@ -1,7 +1,8 @@
 //! kNN clauses: the nearest vectors of the whole index, found before the rest of the query runs.
 
 use rustc_hash::FxHashMap;
-use sparrow_vectors::{Effort, TopKRequest, VectorsError};
+use sparrow_types::Executor;
+use sparrow_vectors::{Effort, Method, TopKRequest, VectorsError};
 use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
@@ -72,14 +73,21 @@ impl Compiler<'_> {
                 cancel: self.cancel(),
             };
             let nearest_of = |request: &TopKRequest<'_>| {
-                let found = vectors.nearest(segment.graph(field), request, effort);
-                found.map(|(found, _)| found).map_err(|error| match error {
-                    // Only when the mapping leaves the dimensions to the first document.
-                    VectorsError::Dimensions { expected, found } => {
-                        QueryError::KnnDims { field: query.field.clone(), expected, actual: found }
+                match vectors.nearest(segment.graph(field), request, effort) {
+                    Ok((neighbours, method)) => {
+                        self.note_executor(match method {
+                            Method::Exact => Executor::ExactVectorScan,
+                            Method::Codes => Executor::QuantizedVectorScan,
+                            Method::Graph => Executor::GraphWalk,
+                        });
+                        Ok(neighbours)
                     }
-                    other => QueryError::Vectors(other),
-                })
+                    // Only when the mapping leaves the dimensions to the first document.
+                    Err(VectorsError::Dimensions { expected, found }) => {
+                        Err(QueryError::KnnDims { field: query.field.clone(), expected, actual: found })
+                    }
+                    Err(other) => Err(QueryError::Vectors(other)),
+                }
             };
             let found = match segment.plugins().passages(field) {
                 Some(map) => {

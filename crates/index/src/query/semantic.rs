@@ -6,8 +6,8 @@
 //! as they are of fewer documents than wanted more of them are asked for.
 
 use rustc_hash::FxHashSet;
-use sparrow_postings::{SharedThreshold, SparseCursor, TopKRequest};
-use sparrow_types::Score;
+use sparrow_postings::{SharedThreshold, SparseCursor, TopK, TopKRequest};
+use sparrow_types::{Executors, Score};
 use tantivy::directory::OwnedBytes;
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, TERMINATED};
@@ -173,15 +173,12 @@ pub(super) fn search<E>(
     }
 }
 
-/// The best documents of a segment for a sparse clause over passages, with the score of their best passage.
+/// The best documents of a segment for a sparse clause over passages, with the score of their best passage; not counted.
 /// `request` is about documents, `query` in the segment's own numbers.
-pub(super) fn best_documents(
-    postings: &SparseReader,
-    map: &PassageMap,
-    request: &TopKRequest<'_>,
-) -> Vec<(DocId, Score)> {
+pub(super) fn best_documents(postings: &SparseReader, map: &PassageMap, request: &TopKRequest<'_>) -> TopK {
     let allowed = map.allowed(request.live, request.filter);
-    let found = search(map, request.k, |depth| {
+    let mut executors = Executors::default();
+    let docs = search(map, request.k, |depth| {
         // What is certain of `depth` passages says nothing about as many documents: the threshold that the segments
         // share is only read.
         let threshold = SharedThreshold::new();
@@ -195,12 +192,11 @@ pub(super) fn best_documents(
             tie: &|passage| (request.tie)(map.doc(passage)),
             ..*request
         });
+        executors.extend(found.executors);
         Ok::<_, std::convert::Infallible>(found.hits)
     });
-    match found {
-        Ok(docs) => docs,
-        Err(never) => match never {},
-    }
+    let Ok(hits) = docs;
+    TopK { hits, matched: 0, executors }
 }
 
 /// Documents that share a term with a sparse clause over passages, each with the score of its best passage.

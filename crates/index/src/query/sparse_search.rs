@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sparrow_postings::{
     ScoreBounds, SegmentSearch, SharedThreshold, SparseCursor, TopK, TopKRequest, top_k_of_segments,
 };
+use sparrow_types::Executor;
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
@@ -279,9 +280,10 @@ impl Pass<'_> {
             if is_over(compiler, options)? {
                 break;
             }
-            let hits = if depth > 0 { best_documents(postings, map, &request) } else { Vec::new() };
+            let best = if depth > 0 { best_documents(postings, map, &request) } else { TopK::default() };
+            compiler.note_executors(best.executors);
             let scorer = PassageScorer::new(SparseCursor::new(postings, query), map.clone());
-            let found = TopK { hits, matched: self.count_passages(*ord, scorer, &request) };
+            let found = TopK { matched: self.count_passages(*ord, scorer, &request), ..best };
             if is_over(compiler, options)? {
                 // What a search leaves behind in a segment is of no use.
                 break;
@@ -298,6 +300,7 @@ impl Pass<'_> {
         let found = top_k_of_segments(segments);
         if !is_over(compiler, options)? {
             for (ord, found) in ords.into_iter().zip(found) {
+                compiler.note_executors(found.executors);
                 matched += self.offer(&mut top, ord, found);
             }
         }
@@ -344,6 +347,7 @@ impl Pass<'_> {
         others: &dyn Weight,
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
+        compiler.note_executor(Executor::SparseAndOthersDocumentAtATime);
         let Best { top: best, bounds } = best;
         // With fewer hits than wanted there are no sparse matches beside them.
         let bound = best.threshold().max(0.0);

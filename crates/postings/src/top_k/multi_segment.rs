@@ -5,8 +5,8 @@
 
 use std::ops::{Deref, Range};
 
-use sparrow_types::DocId;
 use sparrow_types::processors::Busy;
+use sparrow_types::{DocId, Executor, Executors};
 
 use super::candidates::{Errors, TopKCandidates};
 use super::collect::Collector;
@@ -195,6 +195,7 @@ where
     for (place, top) in places.into_iter().zip(tops) {
         found[place].matched += top.matched;
         found[place].hits.extend(top.hits);
+        found[place].executors.extend(top.executors);
     }
     // Each part of a divided segment has given its own best hits: of those the best are kept.
     for (place, request) in divided {
@@ -312,16 +313,22 @@ pub(super) fn run(
     if by_blocks && wanted > 0 && wanted < u64::from(u32::MAX) {
         count::count_frequent(&mut searches, wanted, scratch);
     }
+    let mut executors = Executors::default();
     for search in &mut searches {
         search.request.count_limit = search.request.count_limit.saturating_sub(*matched);
-        if by_blocks {
+        executors.insert(if by_blocks {
             search.count(scratch);
-        } else if !(by_documents && search.collect_by_documents(&mut found, scratch)) {
+            Executor::SparseBlockMax
+        } else if by_documents && search.collect_by_documents(&mut found, scratch) {
+            Executor::SparseDocumentBounds
+        } else {
             search.scan(&mut found, scratch);
-        }
+            Executor::SparseWindowAtATime
+        });
         *matched += search.matched;
     }
-    let top = if request.is_cancelled() { Vec::new() } else { finish(&searches, &request, &mut found) };
+    let top =
+        if request.is_cancelled() { Vec::new() } else { finish(&searches, &request, executors, &mut found) };
     scratch.found = found.into_scratch();
     top
 }
@@ -330,6 +337,7 @@ pub(super) fn run(
 fn finish(
     searches: &[Search<'_, '_, '_>],
     request: &TopKRequest<'_>,
+    executors: Executors,
     found: &mut TopKCandidates<'_>,
 ) -> Vec<TopK> {
     found.raise_to_score(request.floor());
@@ -352,6 +360,7 @@ fn finish(
     let found = searches.iter().zip(collectors).map(|(search, collector)| TopK {
         hits: collector.into_hits(&search.request),
         matched: search.matched,
+        executors,
     });
     let found: Vec<TopK> = found.collect();
     if found.len() > 1 {

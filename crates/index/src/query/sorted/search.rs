@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use sparrow_types::Executor;
 use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
@@ -123,6 +124,8 @@ impl Snapshot {
         compiler.check_cancelled()?;
         compiler.score_errors().check()?;
         merge(sorted, options.size, &mut found);
+        compiler.note_executor(if scores { Executor::DocumentAtATime } else { Executor::Bitset });
+        found.executors = compiler.executors();
         Ok(found)
     }
 }
