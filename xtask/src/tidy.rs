@@ -61,7 +61,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-segments",
         ],
     ),
-    ("sparrow-shard", &["sparrow-files", "sparrow-index", "sparrow-mapping", "sparrow-storage"]),
+    (
+        "sparrow-shard",
+        &["sparrow-files", "sparrow-index", "sparrow-mapping", "sparrow-storage", "sparrow-types"],
+    ),
     ("sparrow-inference", &["sparrow-encoder"]),
     (
         "sparrow-ingest",
