@@ -197,8 +197,12 @@ impl Quantized {
             let mut values = vec![0u8; count * first];
             let (mut square, mut lost) = (0f32, 0f32);
             for (at, out) in values.chunks_exact_mut(first).enumerate() {
-                let own = whole[at * dims..][..first].as_chunks::<TURNED_STEP>().0;
-                out.as_chunks_mut::<TURNED_STEP>().0.iter_mut().zip(own).for_each(|(out, own)| *out = *own);
+                let token_values = whole[at * dims..][..first].as_chunks::<TURNED_STEP>().0;
+                out.as_chunks_mut::<TURNED_STEP>()
+                    .0
+                    .iter_mut()
+                    .zip(token_values)
+                    .for_each(|(out, step)| *out = *step);
                 let mut sums = Sums::default();
                 for part in &parts[at * blocks..][..first / TURNED_STEP] {
                     sums.lost += part.lost;
