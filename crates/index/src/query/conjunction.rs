@@ -93,28 +93,28 @@ impl Pass<'_> {
             first[hit.addr.segment_ord as usize].push((hit.addr.doc_id, hit.score));
         }
         let mut top = TopCollector::new(self.options.size);
-        let mut found = Vec::new();
+        let mut scored = Vec::new();
         for (ord, first) in (0..).zip(&mut first) {
             if first.is_empty() {
                 continue;
             }
             first.sort_unstable_by_key(|(doc, _)| *doc);
             let mut walk = texts.look_up(self.snapshot.searcher().segment_reader(ord), None)?;
-            for (doc, own) in first {
+            for (doc, sparse_score) in first {
                 let score = match walk.score(*doc) {
                     Some(score) => score,
                     None if texts.has_required() => continue,
                     None => 0.0,
                 };
-                found.push((DocAddress::new(ord, *doc), *own + score));
+                scored.push((DocAddress::new(ord, *doc), *sparse_score + score));
             }
         }
         // The best lack what is required: they say nothing about the rest. A least score does.
-        let gives_up = !self.required_taken && found.len() < self.options.size && counter.limit == 0;
+        let gives_up = !self.required_taken && scored.len() < self.options.size && counter.limit == 0;
         if gives_up && !(found_all && join == Join::Both) {
             return Ok(None);
         }
-        for (addr, score) in found {
+        for (addr, score) in scored {
             if counter.takes(score) {
                 top.offer(addr, score, || self.snapshot.segment(addr.segment_ord).seq_no(addr.doc_id));
             }
@@ -171,9 +171,9 @@ impl Pass<'_> {
                 && rest.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_err()
         };
         let offer = |doc, score| {
-            let own = sparse.as_ref().and_then(|sparse| sparse.score(doc));
-            if own.is_some() || !rest.sparse_required {
-                let score = own.unwrap_or(0.0) + score;
+            let sparse_score = sparse.as_ref().and_then(|sparse| sparse.score(doc));
+            if sparse_score.is_some() || !rest.sparse_required {
+                let score = sparse_score.unwrap_or(0.0) + score;
                 if !rest.counter.takes(score) {
                     return;
                 }
@@ -215,14 +215,14 @@ impl Pass<'_> {
             TotalHits::UpTo(limit) if sparse_matches > limit => return Ok(sparse_matches),
             TotalHits::UpTo(_) | TotalHits::Exact => {}
         }
-        let mut others = self.allowed.clone();
-        for (ord, docs) in others.iter_mut().enumerate() {
+        let mut text_docs = self.allowed.clone();
+        for (ord, docs) in text_docs.iter_mut().enumerate() {
             compiler.check_cancelled()?;
             docs.intersect(texts.any_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
         }
-        let others = Pass { allowed: others, clause: self.clause.clone(), ..*self };
-        let matched = others.count_allowed();
-        let (_, both) = others.sparse(compiler, 0, true, None)?;
+        let of_texts = Pass { allowed: text_docs, clause: self.clause.clone(), ..*self };
+        let matched = of_texts.count_allowed();
+        let (_, both) = of_texts.sparse(compiler, 0, true, None)?;
         // Each of the three is exact, or over the limit; then so is the sum.
         Ok(match self.options.track_total_hits {
             TotalHits::UpTo(limit) if matched > limit => matched,
@@ -253,7 +253,7 @@ impl Pass<'_> {
                 filter.extend(
                     words.zip(self.snapshot.live_words_from(ord, allowed, first)).map(|(a, b)| a & b),
                 );
-                let found = postings.top_k(&TopKRequest {
+                let counted = postings.top_k(&TopKRequest {
                     query: &query,
                     k: 0,
                     min_score: None,
@@ -264,7 +264,7 @@ impl Pass<'_> {
                     tie: &|_| 0,
                     cancel: self.options.cancel.as_deref(),
                 });
-                matched += found.matched;
+                matched += counted.matched;
                 if matched >= limit {
                     return Ok(matched);
                 }

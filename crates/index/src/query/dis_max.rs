@@ -167,15 +167,17 @@ impl DisMaxOfSums {
         }
         let share = self.share();
         for leading in 0..self.sums.len() {
-            let mut found = self.look_up(reader, cancel)?;
-            while let Some((doc, score)) = found.walks[leading].next(least() * share, &wanted) {
+            let mut lookup = self.look_up(reader, cancel)?;
+            while let Some((doc, score)) = lookup.walks[leading].next(least() * share, &wanted) {
                 let mut scores = [None; MAX_SUMS];
-                for (at, (own, walk)) in scores.iter_mut().zip(&mut found.walks).enumerate() {
-                    *own = if at == leading { Some(score) } else { walk.score(doc) };
+                for (at, (clause_score, walk)) in scores.iter_mut().zip(&mut lookup.walks).enumerate() {
+                    *clause_score = if at == leading { Some(score) } else { walk.score(doc) };
                 }
                 // Found again, or found before, where another clause is the best.
-                let better = |(at, own): (usize, &Option<f32>)| {
-                    own.is_some_and(|own| own > score || (own == score && at < leading))
+                let better = |(at, clause_score): (usize, &Option<f32>)| {
+                    clause_score.is_some_and(|clause_score| {
+                        clause_score > score || (clause_score == score && at < leading)
+                    })
                 };
                 if !scores.iter().enumerate().any(better) {
                     offer(doc, combine(scores, self.tie_breaker).unwrap_or(score));

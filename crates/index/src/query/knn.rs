@@ -89,7 +89,7 @@ impl Compiler<'_> {
                     Err(other) => Err(QueryError::Vectors(other)),
                 }
             };
-            let found = match segment.plugins().passages(field) {
+            let neighbours = match segment.plugins().passages(field) {
                 Some(map) => {
                     let allowed = map.allowed(request.live, request.filter);
                     semantic::search(map, query.k, |depth| {
@@ -104,7 +104,7 @@ impl Compiler<'_> {
                 }
                 None => nearest_of(&request)?,
             };
-            nearest.extend(found.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)));
+            nearest.extend(neighbours.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)));
         }
         self.check_cancelled()?;
         nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -180,7 +180,7 @@ pub(super) fn first_terms(
     limit: usize,
     cancel: Option<&AtomicBool>,
 ) -> Result<Vec<Expansion>, QueryError> {
-    let mut found = std::collections::BTreeMap::<String, u64>::new();
+    let mut doc_freqs = std::collections::BTreeMap::<String, u64>::new();
     let mut last = String::new();
     let mut of_segment = 0;
     scan_terms(searcher, terms, filter, case_insensitive, cancel, &mut |value, doc_freq| {
@@ -190,12 +190,12 @@ pub(super) fn first_terms(
         }
         value.clone_into(&mut last);
         if filter.accepts(value, case_insensitive) {
-            *found.entry(value.to_owned()).or_insert(0) += doc_freq;
+            *doc_freqs.entry(value.to_owned()).or_insert(0) += doc_freq;
             of_segment += 1;
         }
         of_segment < limit
     })?;
-    let expansions = found.into_iter().map(|(value, doc_freq)| Expansion { value, boost: 1.0, doc_freq });
+    let expansions = doc_freqs.into_iter().map(|(value, doc_freq)| Expansion { value, boost: 1.0, doc_freq });
     Ok(expansions.take(limit).collect())
 }
 

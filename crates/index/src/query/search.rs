@@ -41,12 +41,11 @@ impl Snapshot {
         compiler: &mut Compiler<'_>,
         options: &SearchOptions,
     ) -> Result<TopDocs, QueryError> {
-        if let Some(plan) = SparsePlan::find(query)? {
-            let found = plan.search(self, compiler, options)?;
-            if let Some(top) = found {
-                is_over(compiler, options)?;
-                return Ok(top);
-            }
+        if let Some(plan) = SparsePlan::find(query)?
+            && let Some(top) = plan.search(self, compiler, options)?
+        {
+            is_over(compiler, options)?;
+            return Ok(top);
         }
         // All words and phrases, then any words: each leaves to the next what it does not know.
         if let Some(top) = self.search_words(query, compiler, options)? {

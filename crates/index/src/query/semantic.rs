@@ -162,9 +162,9 @@ pub(super) fn search<E>(
     let all = map.count() as usize;
     let mut depth = wanted.min(all);
     loop {
-        let found = find(depth)?;
-        let complete = found.len() < depth || depth == all;
-        let mut docs = collapse(map, found);
+        let passages = find(depth)?;
+        let complete = passages.len() < depth || depth == all;
+        let mut docs = collapse(map, passages);
         if complete || docs.len() >= wanted {
             docs.truncate(wanted);
             return Ok(docs);
@@ -183,7 +183,7 @@ pub(super) fn best_documents(postings: &SparseReader, map: &PassageMap, request:
         // share is only read.
         let threshold = SharedThreshold::new();
         threshold.raise(request.threshold.get());
-        let found = postings.top_k(&TopKRequest {
+        let passages = postings.top_k(&TopKRequest {
             k: depth,
             threshold: &threshold,
             live: None,
@@ -192,8 +192,8 @@ pub(super) fn best_documents(postings: &SparseReader, map: &PassageMap, request:
             tie: &|passage| (request.tie)(map.doc(passage)),
             ..*request
         });
-        executors.extend(found.executors);
-        Ok::<_, std::convert::Infallible>(found.hits)
+        executors.extend(passages.executors);
+        Ok::<_, std::convert::Infallible>(passages.hits)
     });
     let Ok(hits) = docs;
     TopK { hits, matched: 0, executors }

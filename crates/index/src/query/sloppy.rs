@@ -253,7 +253,7 @@ impl<'a> Run<'a> {
 /// How often the places stand exactly as the phrase says. Positions are less the offsets, ascending.
 pub(super) fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>]) -> f32 {
     let Some((first, rest)) = positions.split_first() else { return 0.0 };
-    let mut found = 0;
+    let mut occurrences = 0;
     'starts: for position in first {
         let Some(start) = position.checked_sub(offsets[0]) else { continue };
         for (offset, positions) in offsets[1..].iter().zip(rest) {
@@ -261,9 +261,9 @@ pub(super) fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>]) -> f32 {
                 continue 'starts;
             }
         }
-        found += 1;
+        occurrences += 1;
     }
-    found as f32
+    occurrences as f32
 }
 
 #[cfg(test)]

@@ -140,21 +140,21 @@ impl Compiler<'_> {
         if let [value] = values {
             return term_weight(self.searcher(), statistics, terms, value, None);
         }
-        let mut found = Vec::with_capacity(values.len());
+        let mut scored_terms = Vec::with_capacity(values.len());
         let mut most = 0;
         for value in values {
             let term = terms.term(value);
             let doc_freq = self.searcher().doc_freq(&term)?;
             most = most.max(doc_freq);
             if doc_freq > 0 {
-                found.push((term, 1.0));
+                scored_terms.push((term, 1.0));
             }
         }
-        if found.is_empty() {
+        if scored_terms.is_empty() {
             return Ok(weights::none());
         }
         Ok(Box::new(SummedWeight {
-            terms: found,
+            terms: scored_terms,
             fields: vec![(terms.field, 1.0)],
             bm25: statistics.map(|statistics| Bm25::new(statistics, &[most])),
         }))

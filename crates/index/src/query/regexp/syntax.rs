@@ -43,9 +43,9 @@ impl Parser<'_> {
     }
 
     fn eat(&mut self, wanted: char) -> bool {
-        let found = self.peek() == Some(wanted);
-        self.at += usize::from(found);
-        found
+        let is_next = self.peek() == Some(wanted);
+        self.at += usize::from(is_next);
+        is_next
     }
 
     fn next(&mut self) -> Result<char, String> {
