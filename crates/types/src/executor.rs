@@ -1,5 +1,7 @@
 //! The algorithms that find the hits of a search, as its profile names them.
 
+use std::cell::Cell;
+
 /// An algorithm that finds hits. One search may use several: in different segments, or one for each part of its query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
@@ -80,6 +82,24 @@ impl Executors {
     }
 }
 
+/// Notes which algorithms take part in a search while it runs.
+#[derive(Debug, Default)]
+pub struct ExecutorLog(Cell<Executors>);
+
+impl ExecutorLog {
+    /// Notes that one takes part, or several.
+    pub fn note(&self, executors: impl Into<Executors>) {
+        let mut noted = self.noted();
+        noted.extend(executors.into());
+        self.0.set(noted);
+    }
+
+    /// The algorithms noted so far.
+    pub fn noted(&self) -> Executors {
+        self.0.get()
+    }
+}
+
 impl From<Executor> for Executors {
     fn from(executor: Executor) -> Self {
         let mut executors = Self::default();
@@ -104,8 +124,9 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Executor::ALL.len());
-        let mut both = Executors::from(Executor::Bitset);
-        both.extend(Executor::GraphWalk.into());
-        assert_eq!(both.names().collect::<Vec<_>>(), ["graph_walk", "bitset"]);
+        let log = ExecutorLog::default();
+        log.note(Executor::Bitset);
+        log.note(Executors::from(Executor::GraphWalk));
+        assert_eq!(log.noted().names().collect::<Vec<_>>(), ["graph_walk", "bitset"]);
     }
 }

@@ -5,7 +5,7 @@ mod packed_tokens;
 pub mod processors;
 pub mod work;
 
-pub use executor::{Executor, Executors};
+pub use executor::{Executor, ExecutorLog, Executors};
 pub use packed_tokens::{PackedTokens, TokenIter};
 
 /// Dense number of a document inside one segment.

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use sparrow_types::{DocId, Score};
+use sparrow_types::{DocId, Executor, Executors, Score};
 
 use crate::builder::check_vector;
 use crate::error::VectorsError;
@@ -46,6 +46,16 @@ pub enum Method {
     Codes,
     /// A graph was walked.
     Graph,
+}
+
+impl From<Method> for Executors {
+    fn from(method: Method) -> Self {
+        Self::from(match method {
+            Method::Exact => Executor::ExactVectorScan,
+            Method::Codes => Executor::QuantizedVectorScan,
+            Method::Graph => Executor::GraphWalk,
+        })
+    }
 }
 
 impl<B: Deref<Target = [u8]>> VectorsReader<B> {

@@ -123,7 +123,7 @@ impl Pass<'_> {
         if found_all && sparse_required {
             return Ok(Some(top));
         }
-        compiler.note_executor(Executor::SparseAndTextWindowAtATime);
+        compiler.executors.note(Executor::SparseAndTextWindowAtATime);
         for (ord, first) in (0..).zip(&first) {
             compiler.check_cancelled()?;
             let rest = Rest {

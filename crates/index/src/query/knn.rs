@@ -1,8 +1,7 @@
 //! kNN clauses: the nearest vectors of the whole index, found before the rest of the query runs.
 
 use rustc_hash::FxHashMap;
-use sparrow_types::Executor;
-use sparrow_vectors::{Effort, Method, TopKRequest, VectorsError};
+use sparrow_vectors::{Effort, TopKRequest, VectorsError};
 use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
@@ -75,11 +74,7 @@ impl Compiler<'_> {
             let nearest_of = |request: &TopKRequest<'_>| {
                 match vectors.nearest(segment.graph(field), request, effort) {
                     Ok((neighbours, method)) => {
-                        self.note_executor(match method {
-                            Method::Exact => Executor::ExactVectorScan,
-                            Method::Codes => Executor::QuantizedVectorScan,
-                            Method::Graph => Executor::GraphWalk,
-                        });
+                        self.executors.note(method);
                         Ok(neighbours)
                     }
                     // Only when the mapping leaves the dimensions to the first document.

@@ -30,7 +30,7 @@ impl Snapshot {
         let mut compiler = Compiler::new(self, options.cancel.as_deref());
         let bound = semantic::bound(query, self.mapping())?;
         let mut top = self.search_bound(bound.as_ref().unwrap_or(query), &mut compiler, options)?;
-        top.executors = compiler.executors();
+        top.executors = compiler.executors.noted();
         Ok(top)
     }
 
@@ -49,7 +49,7 @@ impl Snapshot {
         }
         // All words and phrases, then any words: each leaves to the next what it does not know.
         if let Some(top) = self.search_words(query, compiler, options)? {
-            compiler.note_executor(Executor::Conjunction);
+            compiler.executors.note(Executor::Conjunction);
             is_over(compiler, options)?;
             return Ok(top);
         }
@@ -59,13 +59,13 @@ impl Snapshot {
         }
         if options.size == 0 && options.min_score.is_none() {
             let docs = compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?;
-            compiler.note_executor(Executor::Bitset);
+            compiler.executors.note(Executor::Bitset);
             let matched = docs.iter().enumerate().map(|(ord, docs)| self.count_live(ord, docs)).sum();
             return Ok(TopCollector::new(0).finish(matched, options.track_total_hits));
         }
         let allowed = compiler.filter_docs(&options.post_filter, [])?;
         let weight = compiler.compile(query, true)?;
-        compiler.note_executor(Executor::DocumentAtATime);
+        compiler.executors.note(Executor::DocumentAtATime);
         let mut top = TopCollector::new(options.size);
         let mut matched = 0;
         for (ord, allowed) in (0..).zip(&allowed) {

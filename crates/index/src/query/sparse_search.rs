@@ -281,7 +281,7 @@ impl Pass<'_> {
                 break;
             }
             let best = if depth > 0 { best_documents(postings, map, &request) } else { TopK::default() };
-            compiler.note_executors(best.executors);
+            compiler.executors.note(best.executors);
             let scorer = PassageScorer::new(SparseCursor::new(postings, query), map.clone());
             let of_segment = TopK { matched: self.count_passages(*ord, scorer, &request), ..best };
             if is_over(compiler, options)? {
@@ -299,8 +299,8 @@ impl Pass<'_> {
         let (ords, segments): (Vec<u32>, Vec<_>) = segments.into_iter().unzip();
         let tops = top_k_of_segments(segments);
         if !is_over(compiler, options)? {
-            for (ord, found) in ords.into_iter().zip(found) {
-                compiler.note_executors(of_segment.executors);
+            for (ord, of_segment) in ords.into_iter().zip(tops) {
+                compiler.executors.note(of_segment.executors);
                 matched += self.offer(&mut top, ord, of_segment);
             }
         }
@@ -347,7 +347,7 @@ impl Pass<'_> {
         others: &dyn Weight,
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
-        compiler.note_executor(Executor::SparseAndOthersDocumentAtATime);
+        compiler.executors.note(Executor::SparseAndOthersDocumentAtATime);
         let Best { top: best, bounds } = best;
         // With fewer hits than wanted there are no sparse matches beside them.
         let bound = best.threshold().max(0.0);

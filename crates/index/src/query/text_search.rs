@@ -99,11 +99,11 @@ impl Snapshot {
                 continue;
             }
             if let Some(words) = texts.words() {
-                compiler.note_executor(Executor::BlockMaxMaxScore);
+                compiler.executors.note(Executor::BlockMaxMaxScore);
                 best_of_any(words, self, ord, compiler, allowed, &mut top);
                 continue;
             }
-            compiler.note_executor(texts.executor());
+            compiler.executors.note(texts.executor());
             let segment = self.segment(ord);
             let reader = self.searcher().segment_reader(ord);
             let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);

@@ -124,8 +124,8 @@ impl Snapshot {
         compiler.check_cancelled()?;
         compiler.score_errors().check()?;
         merge(sorted, options.size, &mut sorted_docs);
-        compiler.note_executor(if scores { Executor::DocumentAtATime } else { Executor::Bitset });
-        sorted_docs.executors = compiler.executors();
+        compiler.executors.note(if scores { Executor::DocumentAtATime } else { Executor::Bitset });
+        sorted_docs.executors = compiler.executors.noted();
         Ok(sorted_docs)
     }
 }
