@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-wire", &[]),
     ("sparrow-analysis", &["sparrow-types"]),
     ("sparrow-mapping", &["sparrow-types", "sparrow-analysis", "sparrow-vectors", "sparrow-wire"]),
-    ("sparrow-query", &["sparrow-mapping", "sparrow-wire"]),
+    ("sparrow-query", &["sparrow-types", "sparrow-mapping", "sparrow-wire"]),
     ("sparrow-lexical", &[]),
     (
         "sparrow-segments",

@@ -9,10 +9,11 @@ use tantivy::schema::Field;
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
 use super::columns::NumericColumns;
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::dates::DateRequest;
 use super::decay::span_millis;
 use super::error::QueryError;
+use super::term::scalar_text;
 use super::weights;
 use sparrow_mapping::FieldType;
 use sparrow_postings::SparseCursor;

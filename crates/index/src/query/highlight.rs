@@ -10,15 +10,16 @@ use serde_json::Value;
 use sparrow_types::work;
 
 use super::analyzed::{all_paths, sections};
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::error::QueryError;
 use super::more_like_this;
 use super::multi_term::{Fuzzy, TermFilter, Wildcard, expand_fuzzy};
 use super::query_string;
-use super::regexp::Automaton;
 use super::simple_query_string;
+use super::term::scalar_text;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
+use sparrow_query::regexp::Automaton;
 use sparrow_query::{
     IntervalsRule, IntervalsSource, IntervalsWords, MatchPhraseQuery, MatchQuery, MultiMatchType, Query,
     QueryKind, RegexpQuery,

@@ -14,9 +14,9 @@ use super::bits::DocBits;
 use super::error::{self, QueryError};
 use super::fields::StringTerms;
 pub(crate) use super::fuzzy::{DEFAULT_EXPANSIONS, Expansion, Fuzzy, expand_fuzzy};
-use super::regexp::Automaton;
 use super::weights;
 pub(crate) use super::wildcard::Wildcard;
+use sparrow_query::regexp::Automaton;
 
 /// Which terms of a field are meant.
 pub(crate) enum TermFilter {

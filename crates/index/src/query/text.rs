@@ -6,13 +6,14 @@ use serde_json::Value;
 use tantivy::query::{BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight};
 
 use super::analyzed::{QueryToken, Section, sections};
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::error::QueryError;
 use super::explain::described;
 use super::fields::{FieldStatistics, StringTerms, term_weight};
 use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, TermFilter, multi_term};
 use super::scored::{Bm25, SummedWeight};
+use super::term::scalar_text;
 use super::weights;
 use sparrow_mapping::FieldType;
 use sparrow_query::MAX_CLAUSES;

@@ -1,7 +1,7 @@
 //! Reads regular expressions in Lucene's syntax.
 
 use super::expression::{Builder, EMPTY, EVERYTHING, Id, NEVER};
-use sparrow_query::regexp_flags;
+use crate::regexp_flags;
 
 /// Parentheses that may be open at once.
 const MAX_DEPTH: usize = 200;

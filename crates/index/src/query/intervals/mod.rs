@@ -18,9 +18,9 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::StringTerms;
 use super::multi_term::{Expansion, Fuzzy, TermFilter, Wildcard, expand_fuzzy, first_terms};
-use super::regexp::Automaton;
 use super::weights;
 use sparrow_mapping::{FieldType, TextIndexOptions};
+use sparrow_query::regexp::Automaton;
 use sparrow_query::{
     IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource, IntervalsWords,
     RegexpQuery,
