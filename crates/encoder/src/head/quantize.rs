@@ -45,8 +45,8 @@ pub(super) fn quantise(numbers: &[f32], scale: f32, out: &mut [i8]) -> Sums {
         let quantised = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()) as i8;
         *out = quantised;
         values[lane] += i32::from(quantised);
-        let rest = value - (shifted - ROUNDER) * scale;
-        lost[lane] += rest * rest;
+        let missed = value - (shifted - ROUNDER) * scale;
+        lost[lane] += missed * missed;
         square[lane] += value * value;
     };
     let (eights, last) = numbers.as_chunks::<LANES>();
@@ -178,10 +178,10 @@ impl Quantized {
                 return Err(NotFinite);
             }
             for (look, &first) in looks.iter().enumerate() {
-                let rest = squares[first / TURNED_STEP] + token[first - 1] * token[first - 1];
-                let rest = rest.sqrt() * inflation(dims);
-                rests[look * count + at] = rest;
-                most = most.max(rest * share);
+                let tail_norm = squares[first / TURNED_STEP] + token[first - 1] * token[first - 1];
+                let tail_norm = tail_norm.sqrt() * inflation(dims);
+                rests[look * count + at] = tail_norm;
+                most = most.max(tail_norm * share);
             }
         }
         let scale = scale(most.max(largest(tokens)), kernels.levels);

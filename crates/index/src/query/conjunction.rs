@@ -126,7 +126,7 @@ impl Pass<'_> {
         compiler.executors.note(Executor::SparseAndTextWindowAtATime);
         for (ord, first) in (0..).zip(&first) {
             compiler.check_cancelled()?;
-            let rest = Rest {
+            let remaining = Remaining {
                 ord,
                 first,
                 bound,
@@ -135,52 +135,53 @@ impl Pass<'_> {
                 sparse_required,
                 counter,
             };
-            self.rest(compiler, texts, &rest, &mut top)?;
+            self.offer_remaining(compiler, texts, &remaining, &mut top)?;
         }
         Ok(Some(top))
     }
 
     /// Offers the documents of one segment that are not among the first.
-    fn rest(
+    fn offer_remaining(
         &self,
         compiler: &Compiler<'_>,
         texts: &DisMaxOfSums,
-        rest: &Rest<'_>,
+        remaining: &Remaining<'_>,
         top: &mut TopCollector,
     ) -> Result<(), QueryError> {
-        let allowed = &self.allowed[rest.ord as usize];
+        let allowed = &self.allowed[remaining.ord as usize];
         if matches!(allowed, SegmentDocs::None) {
             return Ok(());
         }
-        let segment = self.snapshot.segment(rest.ord);
-        let sparse = if rest.found_all { None } else { self.clause.bind(segment.plugins(), self.boost) };
+        let segment = self.snapshot.segment(remaining.ord);
+        let sparse = if remaining.found_all { None } else { self.clause.bind(segment.plugins(), self.boost) };
         let sparse = sparse.as_ref().map(|(postings, terms)| postings.look_up(terms));
-        if rest.sparse_required && sparse.is_none() {
+        if remaining.sparse_required && sparse.is_none() {
             return Ok(());
         }
-        let reader = self.snapshot.searcher().segment_reader(rest.ord);
-        let narrow = !rest.found_all && rest.bounds.is_known();
+        let reader = self.snapshot.searcher().segment_reader(remaining.ord);
+        let narrow = !remaining.found_all && remaining.bounds.is_known();
         let top = RefCell::new(top);
         let needed = |doc: DocId| {
-            let bound = if narrow { rest.bound.min(rest.bounds.most(doc)) } else { rest.bound };
-            least_score(rest.counter.threshold(&top.borrow()), bound)
+            let bound =
+                if narrow { remaining.bound.min(remaining.bounds.most(doc)) } else { remaining.bound };
+            least_score(remaining.counter.threshold(&top.borrow()), bound)
         };
         let wanted = |doc| {
             allowed.contains(doc)
                 && segment.is_live(doc)
-                && rest.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_err()
+                && remaining.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_err()
         };
         let offer = |doc, score| {
             let sparse_score = sparse.as_ref().and_then(|sparse| sparse.score(doc));
-            if sparse_score.is_some() || !rest.sparse_required {
+            if sparse_score.is_some() || !remaining.sparse_required {
                 let score = sparse_score.unwrap_or(0.0) + score;
-                if !rest.counter.takes(score) {
+                if !remaining.counter.takes(score) {
                     return;
                 }
-                top.borrow_mut().offer(DocAddress::new(rest.ord, doc), score, || segment.seq_no(doc));
+                top.borrow_mut().offer(DocAddress::new(remaining.ord, doc), score, || segment.seq_no(doc));
             }
         };
-        let least = || least_score(rest.counter.threshold(&top.borrow()), rest.bound);
+        let least = || least_score(remaining.counter.threshold(&top.borrow()), remaining.bound);
         texts.windows(reader, compiler.cancel(), least, needed, wanted, offer)?;
         // The walk by windows ends early when the search is cancelled.
         compiler.check_cancelled()
@@ -280,8 +281,8 @@ pub(super) struct Best {
     pub(super) bounds: Vec<ScoreBounds>,
 }
 
-/// What [`Pass::rest`] has to know.
-struct Rest<'a> {
+/// What [`Pass::offer_remaining`] has to know.
+struct Remaining<'a> {
     ord: u32,
     /// Documents that were offered already, ascending.
     first: &'a [(DocId, f32)],

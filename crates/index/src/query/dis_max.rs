@@ -303,7 +303,7 @@ struct Window {
     /// What the essential parts give each document; within rounding.
     sums: Vec<f32>,
     /// The most that the other parts add.
-    rest: f32,
+    inessential_bound: f32,
     /// Sums below are of no interest, whatever else matches.
     floor: f32,
     /// No document of this and the windows to come can reach what is wanted by this sum.
@@ -318,7 +318,7 @@ impl Window {
     ) -> Result<Self, QueryError> {
         let sources = walk.order.iter().map(|part| sum.source(*part, reader)).collect::<Result<_, _>>()?;
         let sums = vec![0.0; WINDOW as usize];
-        Ok(Self { sources, sums, rest: 0.0, floor: f32::INFINITY, ended: false })
+        Ok(Self { sources, sums, inessential_bound: 0.0, floor: f32::INFINITY, ended: false })
     }
 
     fn fill(&mut self, walk: &mut DocumentAtATime<'_>, start: DocId, docs: usize, least: f32) {
@@ -333,9 +333,9 @@ impl Window {
         }
         let sums = &mut self.sums[..docs.next_multiple_of(BLOCK)];
         self.sources[walk.essential..].iter_mut().for_each(|source| source.add(start, sums));
-        self.rest = walk.essential.checked_sub(1).map_or(0.0, |place| walk.below[place]);
+        self.inessential_bound = walk.essential.checked_sub(1).map_or(0.0, |place| walk.below[place]);
         // Above 0, by what the essential parts are.
-        self.floor = (least - self.rest).max(f32::MIN_POSITIVE);
+        self.floor = (least - self.inessential_bound).max(f32::MIN_POSITIVE);
     }
 
     /// Whether a document of a block has a sum of at least `floor`.
@@ -345,10 +345,10 @@ impl Window {
 
     /// Whether a document of a block can have a score of at least `needed`.
     fn may_reach(&self, first: usize, needed: f32) -> bool {
-        self.reaches(first, self.floor.max(needed - self.rest))
+        self.reaches(first, self.floor.max(needed - self.inessential_bound))
     }
 
     fn may_reach_at(&self, at: usize, needed: f32) -> bool {
-        self.sums[at] >= self.floor.max(needed - self.rest)
+        self.sums[at] >= self.floor.max(needed - self.inessential_bound)
     }
 }

@@ -121,15 +121,15 @@ impl DocumentAtATime<'_> {
             let sums = &mut sums[..docs.next_multiple_of(BLOCK)];
             sums.fill(0.0);
             sources[self.essential..].iter_mut().for_each(|source| source.add(start, sums));
-            let rest = self.essential.checked_sub(1).map_or(0.0, |place| self.below[place]);
+            let inessential_bound = self.essential.checked_sub(1).map_or(0.0, |place| self.below[place]);
             // Above 0, by what the essential parts are.
-            let floor = (least - rest).max(f32::MIN_POSITIVE);
+            let floor = (least - inessential_bound).max(f32::MIN_POSITIVE);
             for (first, sums) in (start..).step_by(BLOCK).zip(sums.as_chunks::<BLOCK>().0) {
                 if sums.iter().fold(0, |any, sum| any | u32::from(*sum >= floor)) == 0 {
                     continue;
                 }
                 let needed_here = needed(first);
-                if sums.iter().all(|sum| *sum + rest < needed_here) {
+                if sums.iter().all(|sum| *sum + inessential_bound < needed_here) {
                     continue;
                 }
                 for (doc, sum) in (first..).zip(sums) {
@@ -137,7 +137,7 @@ impl DocumentAtATime<'_> {
                         continue;
                     }
                     let needed = needed(first);
-                    if *sum + rest >= needed
+                    if *sum + inessential_bound >= needed
                         && let Some(score) = self.complete(doc, *sum, needed)
                     {
                         offer(doc, score);

@@ -177,8 +177,8 @@ impl Snapshot {
                 Some(words) => words.get(word).copied().unwrap_or(0),
             };
             // No document lies behind the last.
-            let rest = max_doc - word as u32 * 64;
-            of(docs) & of(live) & if rest < 64 { (1 << rest) - 1 } else { u64::MAX }
+            let docs_left = max_doc - word as u32 * 64;
+            of(docs) & of(live) & if docs_left < 64 { (1 << docs_left) - 1 } else { u64::MAX }
         })
     }
 

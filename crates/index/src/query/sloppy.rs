@@ -70,12 +70,12 @@ impl SloppyPhrase {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (number, (_, terms)) in places.iter().enumerate() {
             let shares = |other: &usize| places[*other].1.iter().any(|term| terms.contains(term));
-            let (mut joined, mut rest): (Vec<_>, Vec<_>) =
+            let (mut joined, mut separate): (Vec<_>, Vec<_>) =
                 groups.into_iter().partition(|group: &Vec<usize>| group.iter().any(shares));
             let mut group: Vec<usize> = joined.drain(..).flatten().collect();
             group.push(number);
-            rest.push(group);
-            groups = rest;
+            separate.push(group);
+            groups = separate;
         }
         groups.retain(|group| group.len() > 1);
         for group in &mut groups {

@@ -181,23 +181,7 @@ where
             passed: filtered::passed(num_docs, &request),
         }
     });
-    let mut groups: Vec<Vec<Search<'_, '_, '_>>> = Vec::new();
-    let mut docs = 0_u32;
-    for mut search in searches {
-        docs = docs.saturating_add(search.num_docs);
-        match groups.last_mut() {
-            // Parts of a large segment are searched one by one, others together as far as there is room.
-            Some(group) if search.first == 0 && docs <= MAX_DOCS => {
-                search.segment = group.len();
-                group.push(search);
-            }
-            _ => {
-                docs = search.num_docs;
-                groups.push(vec![search]);
-            }
-        }
-    }
-    let searched = parallel::run(groups, errors, matched);
+    let searched = parallel::run(grouped(searches), errors, matched);
     for (place, top) in places.into_iter().zip(searched) {
         tops[place].matched += top.matched;
         tops[place].hits.extend(top.hits);
@@ -209,6 +193,26 @@ where
         tops[place].hits.drain(..).for_each(|(doc, score)| all.push(doc, score));
         tops[place].hits = all.into_hits(&request);
     }
+}
+
+/// The searches that are run together: parts of a large segment one by one, other segments as far as there is room.
+fn grouped<'s, 'a, 'r>(searches: impl Iterator<Item = Search<'s, 'a, 'r>>) -> Vec<Vec<Search<'s, 'a, 'r>>> {
+    let mut groups: Vec<Vec<Search<'s, 'a, 'r>>> = Vec::new();
+    let mut docs = 0_u32;
+    for mut search in searches {
+        docs = docs.saturating_add(search.num_docs);
+        match groups.last_mut() {
+            Some(group) if search.first == 0 && docs <= MAX_DOCS => {
+                search.segment = group.len();
+                group.push(search);
+            }
+            _ => {
+                docs = search.num_docs;
+                groups.push(vec![search]);
+            }
+        }
+    }
+    groups
 }
 
 /// Appends the numbers of a segment's clauses: the dense ones by bound, highest first, then the others. Returns how many

@@ -67,11 +67,11 @@ impl Snapshot {
                 }
             };
             for (index, word) in (0..).zip(words) {
-                let mut rest = *word;
-                while rest != 0 {
-                    let bit = rest & rest.wrapping_neg();
-                    let doc = index * 64 + rest.trailing_zeros();
-                    rest &= rest - 1;
+                let mut bits_left = *word;
+                while bits_left != 0 {
+                    let bit = bits_left & bits_left.wrapping_neg();
+                    let doc = index * 64 + bits_left.trailing_zeros();
+                    bits_left &= bits_left - 1;
                     let inside = match (&key, slice) {
                         (Some(key), Some(slice)) => {
                             part(key.key(doc, 0.0, || segment.seq_no(doc)), slice.max) == slice.id
