@@ -18,7 +18,6 @@ const LONG_FILES: &[(&str, &str)] = &[
         "crates/segments/src/directory.rs",
         "tantivy's directory trait, whose operations share the list of files",
     ),
-    ("crates/index/src/query/compile.rs", "one match over all kinds of queries"),
     ("crates/index/src/writer.rs", "one state: a buffer, its commits and what went wrong with them"),
     ("crates/ingest/src/error.rs", "one table of errors with their words"),
     ("crates/search/src/body.rs", "one table of the keys of a search"),

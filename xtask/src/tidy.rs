@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-wire", &[]),
     ("sparrow-analysis", &["sparrow-types"]),
     ("sparrow-mapping", &["sparrow-types", "sparrow-analysis", "sparrow-vectors", "sparrow-wire"]),
-    ("sparrow-query", &["sparrow-mapping", "sparrow-wire"]),
+    ("sparrow-query", &["sparrow-types", "sparrow-mapping", "sparrow-wire"]),
     ("sparrow-lexical", &[]),
     (
         "sparrow-segments",
@@ -61,7 +61,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-segments",
         ],
     ),
-    ("sparrow-shard", &["sparrow-files", "sparrow-index", "sparrow-mapping", "sparrow-storage"]),
+    (
+        "sparrow-shard",
+        &["sparrow-files", "sparrow-index", "sparrow-mapping", "sparrow-storage", "sparrow-types"],
+    ),
     ("sparrow-inference", &["sparrow-encoder"]),
     (
         "sparrow-ingest",

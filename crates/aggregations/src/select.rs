@@ -8,8 +8,9 @@ use super::error::AggregationError;
 use super::fields::Resolved;
 use super::key::Key;
 use super::values::Values;
-use sparrow_index::query::Automaton;
+use sparrow_index::query::QueryError;
 use sparrow_query::RegexpQuery;
+use sparrow_query::regexp::Automaton;
 
 /// Which codes of a segment have a bucket.
 pub enum Allowed {
@@ -138,7 +139,7 @@ impl<'a> TextTest<'a> {
         Ok(match selection {
             Selection::Regexp(pattern) => {
                 let automaton = Automaton::new(&RegexpQuery::new("", pattern.as_str()))
-                    .map_err(|error| AggregationError::IllegalArgument(error.reason()))?;
+                    .map_err(|error| AggregationError::IllegalArgument(QueryError::from(error).reason()))?;
                 TextTest::Regexp(Box::new(automaton))
             }
             Selection::Values(values) => TextTest::Values(values.iter().map(String::as_str).collect()),

@@ -33,11 +33,11 @@ pub(crate) fn attribute(
     let tokens = model.tokenizer.encode(text)?;
     let Some(placed) = forward.run_placed(&tokens.ids)? else { return Ok(None) };
     let places = model.tokenizer.places(text, &tokens)?;
-    let found = placed.into_iter().filter_map(|(term, weight, at)| {
+    let attributions = placed.into_iter().filter_map(|(term, weight, at)| {
         let word = places.get(at as usize).cloned().flatten().map(|place| word_around(text, place));
         Some(Attribution { token: model.vocabulary.token(term)?.into(), weight, word })
     });
-    Ok(Some(found.collect()))
+    Ok(Some(attributions.collect()))
 }
 
 /// The letters and digits around a place in a text.

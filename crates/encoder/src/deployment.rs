@@ -221,9 +221,9 @@ impl Deployment {
             Some(forward) => forward,
             None => Forward::new(&shared.model, 1)?,
         };
-        let found = attribute(&shared.model, &mut forward, text);
+        let attributions = attribute(&shared.model, &mut forward, text);
         shared.spare.lock().push(forward);
-        found
+        attributions
     }
 
     /// Changes the number of worker threads; returns when new ones are ready and surplus ones have left.

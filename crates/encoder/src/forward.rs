@@ -122,14 +122,14 @@ fn placed(
     vectors: Vec<Vector>,
 ) -> Option<Vec<Placed>> {
     let ([range], Some(Vector::Sparse(weights))) = (rows, vectors.into_iter().next()) else { return None };
-    let own = &values[range.start * width..range.end * width];
+    let text_values = &values[range.start * width..range.end * width];
     let terms: Vec<u32> = weights.iter().map(|(term, _)| *term).collect();
     let positions = match plan {
-        Plan::FusedSparse { head, .. } => head.positions(own, &terms),
+        Plan::FusedSparse { head, .. } => head.positions(text_values, &terms),
         Plan::SparseLogits { .. } => terms
             .iter()
             .map(|term| {
-                let column = own.iter().skip(*term as usize).step_by(width);
+                let column = text_values.iter().skip(*term as usize).step_by(width);
                 let best = column.enumerate().fold((0, f32::NEG_INFINITY), |best, (row, logit)| {
                     if *logit > best.1 { (row as u32, *logit) } else { best }
                 });

@@ -338,11 +338,11 @@ fn take_batch(queue: &mut VecDeque<Item>, limits: BatchLimits) -> Vec<Item> {
         chosen[*place] = true;
     }
     let mut batch = Vec::with_capacity(high - low);
-    let mut rest = Vec::with_capacity(window - (high - low));
+    let mut left_in_queue = Vec::with_capacity(window - (high - low));
     for (item, chosen) in queue.drain(..window).zip(chosen) {
-        if chosen { batch.push(item) } else { rest.push(item) }
+        if chosen { batch.push(item) } else { left_in_queue.push(item) }
     }
-    for item in rest.into_iter().rev() {
+    for item in left_in_queue.into_iter().rev() {
         queue.push_front(item);
     }
     batch

@@ -45,13 +45,13 @@ pub fn set_runtime(library: PathBuf) {
 /// # Errors
 /// [`EncoderError::RuntimeUnavailable`] if no library is known, if it is missing or too old, or if it would report to its maker.
 fn environment() -> Result<&'static Environment, EncoderError> {
-    let known = LIBRARY.lock();
+    let configured = LIBRARY.lock();
     if let Some(environment) = ENVIRONMENT.get() {
         return Ok(environment);
     }
-    let library = known.clone().unwrap_or_default();
+    let library = configured.clone().unwrap_or_default();
     let unavailable = |reason: String| EncoderError::RuntimeUnavailable { library: library.clone(), reason };
-    if known.is_none() {
+    if configured.is_none() {
         return Err(unavailable(NOT_INSTALLED.to_owned()));
     }
     if std::env::var_os(SILENCE).is_none_or(|value| value != "1") {

@@ -153,8 +153,8 @@ impl TextTokenizer {
             .map_err(|error| EncoderError::Runtime { phase: "tokenize", reason: error.to_string() })?;
         let mut places = vec![None; tokens.ids.len()];
         let content = self.prefix.len()..tokens.ids.len() - self.suffix.len();
-        let found = encoding.get_ids().iter().zip(encoding.get_offsets());
-        for (at, (id, (start, stop))) in content.zip(found) {
+        let encoded = encoding.get_ids().iter().zip(encoding.get_offsets());
+        for (at, (id, (start, stop))) in content.zip(encoded) {
             // A cut through a word changes the tokens there, and all behind may be shifted.
             if tokens.ids[at] != *id {
                 break;

@@ -49,10 +49,10 @@ impl SparrowIndex {
     pub fn salvage(from: &Path, to: &Path) -> Result<SalvagedIndex, IndexError> {
         let missing = || IndexError::Corrupt { path: from.join(META), reason: "it is missing".to_owned() };
         let corrupt = |reason: String| IndexError::Corrupt { path: from.join(META), reason };
-        let found = CheckedCommit::read(from)?.ok_or_else(missing)?;
-        let (sums, damages) = found.check(from)?;
+        let commit = CheckedCommit::read(from)?.ok_or_else(missing)?;
+        let (sums, damages) = commit.check(from)?;
         let mut meta: Json =
-            serde_json::from_slice(found.meta_bytes()).map_err(|error| corrupt(error.to_string()))?;
+            serde_json::from_slice(commit.meta_bytes()).map_err(|error| corrupt(error.to_string()))?;
         let schema: Schema =
             serde_json::from_value(meta["schema"].clone()).map_err(|error| corrupt(error.to_string()))?;
         let schema = IndexSchema::from_schema(schema)

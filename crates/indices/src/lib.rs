@@ -42,13 +42,13 @@ mod search_limits;
 pub mod semantic;
 pub mod settings;
 pub mod slow_log;
+mod startup;
 pub mod templates;
 pub mod texts;
 mod upgrade;
 mod watermark;
 mod write;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
@@ -78,7 +78,7 @@ use self::opened::Opened;
 pub use self::opened::RestoredFrom;
 pub use self::recovery::reread;
 pub use self::registry::IndexNames;
-use self::registry::{Broken, Registry};
+use self::registry::Registry;
 use self::reopen::NextAttempt;
 pub use self::resolve::Resolved;
 pub use self::resolve_options::ResolveOptions;
@@ -190,68 +190,12 @@ impl Indices {
             templates: Templates::open(data.clone())?,
             cluster,
         };
-        let mut names = IndexNames::default();
         let stored = Stored::load(&data)?;
         for uuid in &stored.removed {
             claim::withdraw(&data.index_dir(uuid))?;
             data.remove(&metadata::store_name(uuid))?;
         }
-        let (mut uuids, mut broken) = (Vec::new(), Vec::new());
-        let mut replaced: HashSet<String> = HashSet::new();
-        for (store, replaces) in metadata::stores(&data)? {
-            let uuid = &store[metadata::STORE_PREFIX.len()..];
-            if replaced.contains(uuid) {
-                // What that one replaced is gone as well.
-                replaced.extend(replaces);
-                claim::withdraw(&data.index_dir(uuid))?;
-                data.remove(&store)?;
-                continue;
-            }
-            uuids.push(uuid.to_owned());
-            match opened(|| {
-                let Some(metadata) = Metadata::load(&data, &store)? else { return Ok(None) };
-                check_log(&data.index_dir(&metadata.uuid))?;
-                indices.open_one(metadata).map(Some)
-            }) {
-                // Only one that opened takes the place of another.
-                Ok(Some(handle)) => {
-                    replaced.extend(replaces);
-                    names.indices.insert(handle.name.clone(), Arc::new(handle));
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    // The others go on. What cannot be read has a name that nothing else can have.
-                    let names = Metadata::names_in_damaged(&data, &store);
-                    let index = names.into_iter().collect::<Vec<_>>().join(", ");
-                    tracing::error!(index, uuid, %error, "an index cannot be opened");
-                    let later = reopen::may_open_later(&error);
-                    broken.push((uuid.to_owned(), store.clone(), reason(&error, &data), later));
-                }
-            }
-        }
-        // One that took another's place may have been opened before the one that took its own.
-        for uuid in &replaced {
-            if uuids.contains(uuid) {
-                claim::withdraw(&data.index_dir(uuid))?;
-                data.remove(&metadata::store_name(uuid))?;
-                uuids.retain(|other| other != uuid);
-                names.indices.retain(|_, handle| handle.uuid != *uuid);
-                broken.retain(|(other, ..)| other != uuid);
-            }
-        }
-        for (uuid, store, reason, may_open_later) in broken {
-            let claimed = Metadata::names_in_damaged(&data, &store);
-            let mut free: Vec<String> =
-                claimed.into_iter().filter(|name| !names.indices.contains_key(name)).collect();
-            if free.is_empty() {
-                free.push(uuid.clone());
-            }
-            for name in free {
-                let (uuid, reason) = (uuid.clone(), reason.clone());
-                let broken = Broken { name: name.clone(), uuid, reason, may_open_later };
-                names.broken.insert(name, Arc::new(broken));
-            }
-        }
+        let (mut names, uuids) = indices.open_stored()?;
         let with: Vec<String> = stored.with.keys().cloned().collect();
         for (uuid, aliases) in stored.in_force(&uuids) {
             let of = |name: &&String| names.uuid(name) == Some(uuid.as_str());
@@ -266,29 +210,7 @@ impl Indices {
         if !with.is_empty() {
             indices.aliases.resolve(&indices.names(), with.into_iter());
         }
-        uuids.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
-        let orphans = claim::orphans(&data, &|uuid| uuids.iter().any(|other| other == uuid))?;
-        for uuid in &orphans {
-            if !claim::is_marked(&data, uuid) {
-                tracing::warn!(
-                    folder = uuid,
-                    "a folder among those of the indices is not Sparrow's: it is left alone"
-                );
-                continue;
-            }
-            tracing::error!(
-                uuid,
-                "an index is not served, as its metadata [store/{}.json] is missing: its files are left where they are, bring the \
-                 metadata back or restore a snapshot",
-                metadata::store_name(uuid)
-            );
-        }
-        // Other folders without metadata are of an index whose creation or deletion was cut short.
-        for uuid in durable::list_dir(&data.path().join("indices"))? {
-            if !uuids.contains(&uuid) && !orphans.contains(&uuid) {
-                handle::remove_folder(&data.index_dir(&uuid));
-            }
-        }
+        startup::clear_folders(&data, &uuids)?;
         Ok(indices)
     }
 

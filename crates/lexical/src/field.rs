@@ -112,10 +112,10 @@ impl SegmentField {
         let lengths = read(&reader.fieldnorms_readers().get_inner_file())?;
         let has_best = option.has_freq() && lengths.is_some();
         // The best of a block was chosen by this average when the segment was written.
-        let own = inverted.total_num_tokens() as f32 / reader.max_doc() as f32;
-        let bounds = (has_best && own > 0.0).then(|| {
-            let share = (own / average).min(1.0) * (1.0 - ROUNDING);
-            Box::new(norms(own).map(|norm| norm * share))
+        let average_here = inverted.total_num_tokens() as f32 / reader.max_doc() as f32;
+        let bounds = (has_best && average_here > 0.0).then(|| {
+            let share = (average_here / average).min(1.0) * (1.0 - ROUNDING);
+            Box::new(norms(average_here).map(|norm| norm * share))
         });
         Ok(Some(Self { inverted, postings, positions, lengths, bounds, option }))
     }

@@ -45,9 +45,9 @@ impl QueryTerms {
         let mut resolved = Vec::with_capacity(most);
         let ends = (0..segments).map(|segment| {
             for (run, weight) in runs.clone() {
-                if let Some(Some((term, own))) = run.get(segment) {
+                if let Some(Some((term, resolved_term))) = run.get(segment) {
                     query.push((*term, weight));
-                    resolved.push(*own);
+                    resolved.push(*resolved_term);
                 }
             }
             query.len()

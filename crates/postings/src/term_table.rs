@@ -22,7 +22,7 @@ impl TermTable {
     pub(crate) fn number(&mut self, token: &[u8], new: u32) -> Option<u32> {
         if let Some(key) = key_of(token) {
             return match self.short.get(&key) {
-                Some(known) => Some(*known),
+                Some(number) => Some(*number),
                 None => {
                     std::str::from_utf8(token).ok()?;
                     self.short.insert(key, new);
@@ -31,8 +31,8 @@ impl TermTable {
             };
         }
         let token = std::str::from_utf8(token).ok()?;
-        if let Some(known) = self.long.get(token) {
-            return Some(*known);
+        if let Some(number) = self.long.get(token) {
+            return Some(*number);
         }
         self.long.insert(token.into(), new);
         Some(new)

@@ -3,6 +3,7 @@
 
 pub mod dsl;
 pub mod lucene;
+pub mod regexp;
 pub mod script;
 mod tree;
 pub mod walk;

@@ -1,7 +1,7 @@
 //! `profile`: where the time of a search goes.
 //!
 //! The shape is Elasticsearch's. What it breaks down further than this server measures is 0: clients read those keys
-//! as required. `phases` and `models` are this server's own. Nothing is measured unless the request asks for it.
+//! as required. `debug`, `phases` and `models` are this server's own. Nothing is measured unless the request asks for it.
 
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Timings;
 use sparrow_query::{BoolQuery, Query, QueryKind};
+use sparrow_types::Executors;
 
 use super::error::Shard;
 
@@ -49,13 +50,22 @@ pub struct QueryProfile {
     #[serde(rename = "time_in_nanos", serialize_with = "in_nanos")]
     took: Duration,
     breakdown: Map<String, Value>,
+    debug: QueryDebug,
+}
+
+/// What Elasticsearch's shape leaves to the implementation.
+#[derive(Debug, Serialize)]
+struct QueryDebug {
+    /// Names of the algorithms that found the hits; none if the query failed.
+    executors: Vec<&'static str>,
 }
 
 impl QueryProfile {
-    /// A query and how long it took.
-    pub fn new(query: &Query, took: Duration) -> Self {
+    /// A query, how long it took, and what carried it out.
+    pub fn new(query: &Query, took: Duration, executors: Executors) -> Self {
         let (kind, description) = describe(query);
-        Self { kind, description, took, breakdown: unmeasured(&QUERY_BREAKDOWN) }
+        let debug = QueryDebug { executors: executors.names().collect() };
+        Self { kind, description, took, breakdown: unmeasured(&QUERY_BREAKDOWN), debug }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use sparrow_types::processors::pause;
 
 use crate::error::ShardError;
 
@@ -136,7 +137,7 @@ impl Visibility {
             if cancelled() {
                 break Err(ShardError::Cancelled);
             }
-            self.changed.wait_for(&mut state, LOOK);
+            pause(|| self.changed.wait_for(&mut state, LOOK));
         };
         state.waiting -= 1;
         result
@@ -147,6 +148,9 @@ impl Visibility {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Instant;
+
+    use sparrow_types::processors::{self, Busy};
 
     use super::*;
 
@@ -234,6 +238,32 @@ mod tests {
                 _ => matches!(error, ShardError::Cancelled),
             });
         }
+    }
+
+    #[test]
+    fn who_waits_does_not_count_as_busy() {
+        let visibility = Visibility::default();
+        visibility.note_write();
+        let counted = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _busy = Busy::begin();
+                counted.store(processors::idle() < processors::available(), Ordering::SeqCst);
+                visibility.wait(2, &|| false)
+            });
+            while visibility.state.lock().waiting == 0 {
+                std::thread::yield_now();
+            }
+            let end = Instant::now() + Duration::from_secs(10);
+            let is_counted = || processors::idle() < processors::available();
+            while is_counted() && Instant::now() < end {
+                std::thread::yield_now();
+            }
+            let still_counted = is_counted();
+            visibility.close();
+            assert!(!still_counted);
+        });
+        assert!(counted.into_inner(), "it counts before it waits");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::progress::Progress;
 use crate::spec::TaskSpec;
 use sparrow_call::error::EngineError;
+use sparrow_call::waits::waiting;
 
 /// How often whoever waits for a task looks whether anybody waits for it still.
 const LOOK: Duration = Duration::from_millis(50);
@@ -154,15 +155,17 @@ impl Task {
     /// As [`Task::wait`]; none also soon after `is_unwanted` says that nobody waits any longer.
     pub fn wait_unless(&self, timeout: Option<Duration>, is_unwanted: &dyn Fn() -> bool) -> Option<Outcome> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        let mut outcome = self.outcome.lock();
-        while outcome.is_none() && !is_unwanted() {
-            let look = Instant::now() + LOOK;
-            let until = deadline.map_or(look, |deadline| deadline.min(look));
-            if self.ended.wait_until(&mut outcome, until).timed_out() && deadline == Some(until) {
-                break;
+        waiting(|| {
+            let mut outcome = self.outcome.lock();
+            while outcome.is_none() && !is_unwanted() {
+                let look = Instant::now() + LOOK;
+                let until = deadline.map_or(look, |deadline| deadline.min(look));
+                if self.ended.wait_until(&mut outcome, until).timed_out() && deadline == Some(until) {
+                    break;
+                }
             }
-        }
-        outcome.clone()
+            outcome.clone()
+        })
     }
 }
 

@@ -1,9 +1,11 @@
 //! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights. No I/O.
 
+mod executor;
 mod packed_tokens;
 pub mod processors;
 pub mod work;
 
+pub use executor::{Executor, ExecutorLog, Executors};
 pub use packed_tokens::{PackedTokens, TokenIter};
 
 /// Dense number of a document inside one segment.

@@ -5,8 +5,13 @@
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+/// Bytes of stack of a thread that helps: as many as those have that carry out requests.
+const HELPER_STACK: usize = 2 << 20;
 
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
@@ -75,12 +80,45 @@ pub fn are_overloaded() -> bool {
     BUSY.load(Relaxed) > available()
 }
 
+/// Runs `part` on this thread and on `helpers` others, which are told that they only help. Where no thread can be had, fewer do. Returns
+/// the results, this thread's first. A panic on any thread is one here.
+pub fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let help = || {
+            let _busy = Busy::begin();
+            part(true)
+        };
+        let spawned: Vec<_> = (0..helpers)
+            .filter_map(|_| {
+                let helper =
+                    thread::Builder::new().name("sparrow-search-help".into()).stack_size(HELPER_STACK);
+                helper.spawn_scoped(scope, help).ok()
+            })
+            .collect();
+        let mut results = Vec::with_capacity(1 + spawned.len());
+        results.push(part(false));
+        results.extend(
+            spawned.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| resume_unwind(panic))),
+        );
+        results
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
     use super::*;
+
+    /// Other tests would change what one of them counts.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn a_thread_counts_once_and_until_it_has_finished() {
+        let _alone = alone();
         let before = BUSY.load(Relaxed);
         let outer = Busy::begin();
         let inner = Busy::begin();
@@ -89,7 +127,7 @@ mod tests {
         assert_eq!(BUSY.load(Relaxed), before + 1);
         pause(|| assert_eq!(BUSY.load(Relaxed), before));
         assert_eq!(BUSY.load(Relaxed), before + 1);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             scope.spawn(|| {
                 let _busy = Busy::begin();
                 assert_eq!(BUSY.load(Relaxed), before + 2);
@@ -98,5 +136,26 @@ mod tests {
         drop(outer);
         assert_eq!(BUSY.load(Relaxed), before);
         assert_eq!(idle(), available().saturating_sub(before));
+    }
+    #[test]
+    fn helpers_take_their_part_and_count_as_busy() {
+        let _alone = alone();
+        let parts = AtomicUsize::new(0);
+        let results = share(2, |is_helper| {
+            parts.fetch_add(1, Relaxed);
+            // All three are at work at the same time.
+            while parts.load(Relaxed) < 3 {
+                thread::yield_now();
+            }
+            (is_helper, IS_BUSY.get())
+        });
+        assert_eq!(results, [(false, false), (true, true), (true, true)]);
+    }
+
+    #[test]
+    fn a_panic_of_a_helper_is_one_here() {
+        let _alone = alone();
+        let outcome = std::panic::catch_unwind(|| share(1, |is_helper| assert!(!is_helper)));
+        assert!(outcome.is_err());
     }
 }

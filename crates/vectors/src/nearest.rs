@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use sparrow_types::{DocId, Score};
+use sparrow_types::{DocId, Executor, Executors, Score};
 
 use crate::builder::check_vector;
 use crate::error::VectorsError;
@@ -48,6 +48,16 @@ pub enum Method {
     Graph,
 }
 
+impl From<Method> for Executors {
+    fn from(method: Method) -> Self {
+        Self::from(match method {
+            Method::Exact => Executor::ExactVectorScan,
+            Method::Codes => Executor::QuantizedVectorScan,
+            Method::Graph => Executor::GraphWalk,
+        })
+    }
+}
+
 impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     /// The `k` best documents, best first, and how they were found. Their scores are always exact; whether none
     /// better exist depends on `effort`, and is sure with [`Method::Exact`].
@@ -64,9 +74,9 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         let allowed = self.count_allowed(request);
         let candidates = effort.candidates(request.k).min(allowed);
         if let Some(graph) = graph.filter(|graph| graph.is_of(self))
-            && let Some(found) = self.walk(graph, request, candidates, allowed)
+            && let Some(neighbours) = self.walk(graph, request, candidates, allowed)
         {
-            return Ok((found, Method::Graph));
+            return Ok((neighbours, Method::Graph));
         }
         if self.has_codes() && allowed >= MIN_CODES_SCAN && candidates < allowed / 2 {
             return Ok((self.scan_codes(request, candidates), Method::Codes));
@@ -114,14 +124,14 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         }
         let query = Query::new(self.metric(), request.query, self.has_codes() || graph.code_bytes() > 0);
         let allows = |ord: usize| request.allows(self.doc(ord));
-        let found = graph.walk(&BeamSearch {
+        let walked = graph.walk(&BeamSearch {
             candidates,
             budget,
             allows: (allowed < self.len()).then_some(&allows),
             near: &|compared, vectors, out| query.on_walk(self, compared, vectors, out),
             cancelled: &|| request.is_cancelled(),
         })?;
-        Some(self.rescore(request, &query, found, graph.code_bytes() > 0 || self.has_codes()))
+        Some(self.rescore(request, &query, walked, graph.code_bytes() > 0 || self.has_codes()))
     }
 
     fn scan_codes(&self, request: &TopKRequest<'_>, candidates: usize) -> Vec<(DocId, Score)> {
@@ -129,8 +139,9 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         let mut best = Best::new(request, candidates, self.len());
         let near = |order, ords: &[u32], out: &mut [f32]| query.by_codes(self, order, ords, out);
         self.scan(request, ReadOrder::Scattered, near, |doc, near| best.offer(doc, near));
-        let found = best.finish().into_iter().filter_map(|(doc, nearness)| Some((self.ord(doc)?, nearness)));
-        self.rescore(request, &query, found.collect(), true)
+        let best_by_codes =
+            best.finish().into_iter().filter_map(|(doc, nearness)| Some((self.ord(doc)?, nearness)));
+        self.rescore(request, &query, best_by_codes.collect(), true)
     }
 
     /// The `k` best of some vectors by their exact scores; `by_codes` when those at hand are not exact.
@@ -138,20 +149,20 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         &self,
         request: &TopKRequest<'_>,
         query: &Query<'_>,
-        mut found: Vec<(usize, f32)>,
+        mut neighbours: Vec<(usize, f32)>,
         by_codes: bool,
     ) -> Vec<(DocId, Score)> {
         if by_codes {
             let (mut ords, mut near) = ([0; BATCH], [0.0; BATCH]);
-            for found in found.chunks_mut(BATCH) {
-                let count = found.len();
-                ords.iter_mut().zip(&*found).for_each(|(ord, found)| *ord = found.0 as u32);
+            for batch in neighbours.chunks_mut(BATCH) {
+                let count = batch.len();
+                ords.iter_mut().zip(&*batch).for_each(|(ord, neighbour)| *ord = neighbour.0 as u32);
                 query.exact_many(self, ReadOrder::Scattered, &ords[..count], &mut near[..count]);
-                found.iter_mut().zip(near).for_each(|(found, near)| found.1 = near);
+                batch.iter_mut().zip(near).for_each(|(neighbour, near)| neighbour.1 = near);
             }
         }
-        let mut best = Best::new(request, request.k, found.len());
-        for (ord, nearness) in found {
+        let mut best = Best::new(request, request.k, neighbours.len());
+        for (ord, nearness) in neighbours {
             let score = self.metric().score_of_nearness(nearness);
             if request.min_score.is_none_or(|floor| score >= floor) {
                 best.offer(self.doc(ord), score);

@@ -99,7 +99,7 @@ impl<'a> Best<'a> {
 
     /// Best first.
     pub(crate) fn finish(self) -> Vec<(DocId, Score)> {
-        self.heap.into_sorted_vec().into_iter().map(|found| (found.doc, found.score)).collect()
+        self.heap.into_sorted_vec().into_iter().map(|hit| (hit.doc, hit.score)).collect()
     }
 }
 
@@ -149,7 +149,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
                 count += usize::from(request.allows(self.doc(ord)));
             }
             let mut order = ReadOrder::Scattered;
-            let others = window.len() - count;
+            let not_allowed = window.len() - count;
             if dense == ReadOrder::Streams && count * 100 >= window.len() * DENSE_PERCENT {
                 count = window.len();
                 order = dense;
@@ -160,7 +160,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
                 near(order, numbers, nearness);
                 for (ord, near) in numbers.iter().zip(nearness) {
                     let doc = self.doc(*ord as usize);
-                    if order == ReadOrder::Scattered || others == 0 || request.allows(doc) {
+                    if order == ReadOrder::Scattered || not_allowed == 0 || request.allows(doc) {
                         visit(doc, *near);
                     }
                 }

@@ -10,6 +10,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Right;
+use sparrow_call::waits::waiting;
 use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
 
@@ -267,7 +268,7 @@ pub fn cluster_health(
         if cancel.is_cancelled() {
             return Err(EngineError::Cancelled);
         }
-        thread::sleep(PATIENCE);
+        waiting(|| thread::sleep(PATIENCE));
     }
 }
 

@@ -141,10 +141,10 @@ impl Modern {
         bert.kernels.linear(&layer.qkv, input, Epilogue::None, scratch, qkv);
         let rotation = &self.rotations[usize::from(local)];
         for range in ranges {
-            let own = &mut qkv[range.start * 3 * width..range.end * 3 * width];
-            rotation.turn(own, width);
+            let text_qkv = &mut qkv[range.start * 3 * width..range.end * 3 * width];
+            rotation.turn(text_qkv, width);
             let job = Attention {
-                qkv: own,
+                qkv: text_qkv,
                 tokens: range.len(),
                 width,
                 heads: bert.heads,

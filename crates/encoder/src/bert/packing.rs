@@ -374,14 +374,14 @@ fn joined(
 
 /// The parts, if the files have a byte for each of their weights and a scale for each output.
 fn bytes(parts: &[(LinearWeights, f32)], width: usize) -> Option<Vec<(&StoredBytes, f32)>> {
-    let mut found = Vec::with_capacity(parts.len());
+    let mut pieces = Vec::with_capacity(parts.len());
     for (part, factor) in parts {
         match &part.weights {
             Stored::Bytes(bytes) if (bytes.axis, bytes.columns) == (Axis::Columns, width) => {
-                found.push((&**bytes, *factor));
+                pieces.push((&**bytes, *factor));
             }
             _ => return None,
         }
     }
-    Some(found)
+    Some(pieces)
 }

@@ -123,9 +123,9 @@ impl Shared {
         let deadline =
             options.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
         let keys = self.keys(texts, options.question);
-        let known = self.look_up(texts.len(), &keys);
-        let missing: Vec<usize> = (0..texts.len()).filter(|slot| known[*slot].is_none()).collect();
-        let call = Call::new(known, options.timed);
+        let cached = self.look_up(texts.len(), &keys);
+        let missing: Vec<usize> = (0..texts.len()).filter(|slot| cached[*slot].is_none()).collect();
+        let call = Call::new(cached, options.timed);
         let begun = PendingCall {
             shared: self,
             call: Arc::clone(&call),
@@ -172,13 +172,13 @@ impl Shared {
     fn look_up(&self, texts: usize, keys: &Option<Vec<Key>>) -> Vec<Option<Encoding>> {
         let Some(keys) = keys else { return vec![None; texts] };
         let mut cache = self.cache.lock();
-        let known: Vec<_> = keys.iter().map(|key| cache.get(key)).collect();
+        let cached: Vec<_> = keys.iter().map(|key| cache.get(key)).collect();
         drop(cache);
-        let hits = known.iter().flatten().count();
+        let hits = cached.iter().flatten().count();
         if hits > 0 {
             self.recorder.hits(hits as u64);
         }
-        known
+        cached
     }
 
     /// Tokenizes and queues, a chunk at a time.

@@ -231,12 +231,12 @@ impl Decoder {
         let (mut first, mut left) = (0, 0);
         while first < pairs.len() {
             let count = NEAR_PAIRS.min(pairs.len() - first);
-            let (own, next) = pairs[first..].split_at_mut(count);
+            let (of_document, next) = pairs[first..].split_at_mut(count);
             rows.prefetch::<true>(&next[..NEAR_PAIRS.min(next.len())]);
-            let found = kernels.refine(&rows, &document, own);
-            kept(&own[..found]);
-            pairs.copy_within(first..first + found, left);
-            (first, left) = (first + count, left + found);
+            let survivors = kernels.refine(&rows, &document, of_document);
+            kept(&of_document[..survivors]);
+            pairs.copy_within(first..first + survivors, left);
+            (first, left) = (first + count, left + survivors);
         }
         pairs.truncate(left);
     }
@@ -275,20 +275,20 @@ fn whole_row(numbers: &[f32], bias: f32, levels: i8, out: &mut [i8]) -> (Bound, 
 /// Quantises the first dimensions of a turned term, and the norm of its rest for the last; the bound and the norm of the
 /// turned term.
 fn turned_row(numbers: &[f32], bias: f32, levels: i8, out: &mut [i8]) -> (Bound, f64) {
-    let (own, rest) = numbers.split_at(out.len() - 1);
-    let rest = norms(rest.iter().map(|value| value * value).sum(), 0.0, numbers.len()).0;
-    let largest = own.iter().fold(rest, |max, weight| max.max(weight.abs()));
+    let (leading, tail) = numbers.split_at(out.len() - 1);
+    let tail_norm = norms(tail.iter().map(|value| value * value).sum(), 0.0, numbers.len()).0;
+    let largest = leading.iter().fold(tail_norm, |max, weight| max.max(weight.abs()));
     let scale = scale(largest, levels);
-    let sums = quantise(own, scale, out);
+    let sums = quantise(leading, scale, out);
     // At most `levels`: the scale was made for it.
-    out[own.len()] = round_up(rest, scale) as i8;
+    out[leading.len()] = round_up(tail_norm, scale) as i8;
     let (norm, lost) = norms(sums.square, sums.lost, numbers.len());
     let (norm, lost) = (f64::from(norm), f64::from(lost));
     // A token's norm comes without a shift.
     let sum = sums.values;
     let bound =
         Bound { scale, spread: inflate(norm + lost), residual: inflate(lost), bias: above(bias), sum };
-    (bound, norm.hypot(f64::from(rest)))
+    (bound, norm.hypot(f64::from(tail_norm)))
 }
 
 /// Puts a row at its place in a panel.

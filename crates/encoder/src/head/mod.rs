@@ -194,7 +194,7 @@ impl Head {
             merged
         };
         if self.decoder.is_turned() {
-            merged.iter_mut().for_each(|found| found.sort_unstable_by_key(|(term, _)| *term));
+            merged.iter_mut().for_each(|weights| weights.sort_unstable_by_key(|(term, _)| *term));
         }
         Ok(merged)
     }
@@ -206,20 +206,20 @@ impl Head {
         let mut work = vec![(Vec::new(), Vec::new()); documents.len()];
         let last = panels.end;
         for index in panels {
-            for (document, (pairs, found)) in documents.iter().zip(&mut work) {
+            for (document, (pairs, logits)) in documents.iter().zip(&mut work) {
                 self.decoder.first_look(kernels, index, &document.looks, &mut masks, pairs);
                 // All pairs of a term are in its panel, so they are looked at together.
                 if pairs.len() >= PAIRS_AT_ONCE || index + 1 == last {
                     // What the exact step will read.
                     let ahead = |pairs: &[Pair]| pairs.iter().for_each(|pair| fetch::<false>(self.row(pair)));
                     self.decoder.second_look(kernels, &document.looks, pairs, ahead);
-                    self.exact(document.hidden, pairs, found);
+                    self.exact(document.hidden, pairs, logits);
                     pairs.clear();
                 }
             }
         }
         kernels.release();
-        work.into_iter().map(|(_, found)| found).collect()
+        work.into_iter().map(|(_, logits)| logits).collect()
     }
 
     /// The row of a pair's term.
@@ -233,7 +233,7 @@ impl Head {
 
     /// Adds the positive maximal logits of the pairs' terms, in f32: the maximum of a term is among its pairs, if it is
     /// positive. Pairs come panel by panel.
-    fn exact(&self, hidden: &[f32], pairs: &[Pair], found: &mut Vec<(u32, f32)>) {
+    fn exact(&self, hidden: &[f32], pairs: &[Pair], logits: &mut Vec<(u32, f32)>) {
         let products = f32_kernels::named(self.kernels.name);
         let order = self.decoder.order();
         let mut ahead = pairs.iter().skip(EXACT_AHEAD);
@@ -254,7 +254,7 @@ impl Head {
                 if *max > f32::NEG_INFINITY {
                     let logit = *max + self.bias[term as usize];
                     if logit > 0.0 {
-                        found.push((term, logit));
+                        logits.push((term, logit));
                     }
                 }
             }
@@ -298,7 +298,7 @@ impl Head {
     /// If a term is not in the vocabulary.
     pub(crate) fn positions(&self, hidden: &[f32], terms: &[u32]) -> Vec<u32> {
         let products = f32_kernels::named(self.kernels.name);
-        let mut found = Vec::with_capacity(terms.len());
+        let mut places = Vec::with_capacity(terms.len());
         let (mut dots, mut rows) = (Vec::new(), Vec::new());
         for some in terms.chunks(TERMS_AT_ONCE) {
             rows.clear();
@@ -309,7 +309,7 @@ impl Head {
             let columns = linear.columns();
             dots.resize(hidden.len() / self.dims * columns, 0.0);
             products.linear(&linear, hidden, Epilogue::None, &mut Vec::new(), &mut dots);
-            found.extend((0..some.len()).map(|column| {
+            places.extend((0..some.len()).map(|column| {
                 let (mut best, mut place) = (f32::NEG_INFINITY, 0);
                 for (row, token) in dots.chunks_exact(columns).enumerate() {
                     if token[column] > best {
@@ -319,7 +319,7 @@ impl Head {
                 place
             }));
         }
-        found
+        places
     }
 }
 

@@ -45,8 +45,8 @@ pub(super) fn quantise(numbers: &[f32], scale: f32, out: &mut [i8]) -> Sums {
         let quantised = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()) as i8;
         *out = quantised;
         values[lane] += i32::from(quantised);
-        let rest = value - (shifted - ROUNDER) * scale;
-        lost[lane] += rest * rest;
+        let missed = value - (shifted - ROUNDER) * scale;
+        lost[lane] += missed * missed;
         square[lane] += value * value;
     };
     let (eights, last) = numbers.as_chunks::<LANES>();
@@ -178,10 +178,10 @@ impl Quantized {
                 return Err(NotFinite);
             }
             for (look, &first) in looks.iter().enumerate() {
-                let rest = squares[first / TURNED_STEP] + token[first - 1] * token[first - 1];
-                let rest = rest.sqrt() * inflation(dims);
-                rests[look * count + at] = rest;
-                most = most.max(rest * share);
+                let tail_norm = squares[first / TURNED_STEP] + token[first - 1] * token[first - 1];
+                let tail_norm = tail_norm.sqrt() * inflation(dims);
+                rests[look * count + at] = tail_norm;
+                most = most.max(tail_norm * share);
             }
         }
         let scale = scale(most.max(largest(tokens)), kernels.levels);
@@ -197,8 +197,12 @@ impl Quantized {
             let mut values = vec![0u8; count * first];
             let (mut square, mut lost) = (0f32, 0f32);
             for (at, out) in values.chunks_exact_mut(first).enumerate() {
-                let own = whole[at * dims..][..first].as_chunks::<TURNED_STEP>().0;
-                out.as_chunks_mut::<TURNED_STEP>().0.iter_mut().zip(own).for_each(|(out, own)| *out = *own);
+                let token_values = whole[at * dims..][..first].as_chunks::<TURNED_STEP>().0;
+                out.as_chunks_mut::<TURNED_STEP>()
+                    .0
+                    .iter_mut()
+                    .zip(token_values)
+                    .for_each(|(out, step)| *out = *step);
                 let mut sums = Sums::default();
                 for part in &parts[at * blocks..][..first / TURNED_STEP] {
                     sums.lost += part.lost;

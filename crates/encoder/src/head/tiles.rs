@@ -76,13 +76,13 @@ impl Head {
     }
 
     fn time(&self, hidden: &[f32]) -> Result<Timed, NotFinite> {
-        let (mut found, mut best) = (Vec::new(), Duration::MAX);
+        let (mut projected, mut best) = (Vec::new(), Duration::MAX);
         for _ in 0..ROUNDS {
             let start = Instant::now();
-            found = self.project(hidden, std::slice::from_ref(&(0..TOKENS)), 1)?;
+            projected = self.project(hidden, std::slice::from_ref(&(0..TOKENS)), 1)?;
             best = best.min(start.elapsed());
         }
-        Ok((found, best))
+        Ok((projected, best))
     }
 }
 

@@ -22,9 +22,9 @@ pub(crate) fn recognise(path: &Path, output: &str) -> Option<Weights> {
     let bytes = skeleton::read(path).ok()?;
     let graph = Graph::parse(graph_bytes(&bytes).ok()?).ok()?;
     let reader = Reader { graph: &graph, path };
-    let found = reader.model(output.as_bytes());
-    tracing::debug!(path = %path.display(), recognised = found.is_some(), "forward pass in own code");
-    found
+    let model = reader.model(output.as_bytes());
+    tracing::debug!(path = %path.display(), recognised = model.is_some(), "forward pass in own code");
+    model
 }
 
 struct Reader<'g, 'a> {

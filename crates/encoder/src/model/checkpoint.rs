@@ -319,8 +319,8 @@ impl Checkpoint {
                 "its checkpoint has no head of a masked language model, which token weights come from".into(),
             )
         })?;
-        let own = self.find(head.decoder)?.is_some();
-        let rows = if own { self.matrix(head.decoder, None, dims)? } else { self.words()? };
+        let has_decoder = self.find(head.decoder)?.is_some();
+        let rows = if has_decoder { self.matrix(head.decoder, None, dims)? } else { self.words()? };
         let terms = rows.shape[0];
         let bias = match (self.find(head.bias[0])?, self.find(head.bias[1])?) {
             (Some(bias), _) | (None, Some(bias)) => bias.values,
@@ -341,25 +341,25 @@ impl Checkpoint {
     }
 
     fn head(&self) -> Option<&'static HeadNames> {
-        let has = |name: &str| self.files.iter().flat_map(Tensors::names).any(|own| own == name);
+        let has = |name: &str| self.files.iter().flat_map(Tensors::names).any(|tensor| tensor == name);
         HEADS.iter().find(|head| has(&format!("{}.weight", head.dense)))
     }
 
     fn layer(&self, number: usize) -> Result<LayerWeights, EncoderError> {
         let (names, width) = (self.names, self.width());
-        let own = |part: &str| self.own(&format!("{}.{number}.{part}", names.layers));
-        let square = |part: &str| self.linear(&own(part), width, width);
-        let inner = self.tensor(&format!("{}.bias", own(names.inner)))?.values.len();
+        let of_layer = |part: &str| self.own(&format!("{}.{number}.{part}", names.layers));
+        let square = |part: &str| self.linear(&of_layer(part), width, width);
+        let inner = self.tensor(&format!("{}.bias", of_layer(names.inner)))?.values.len();
         Ok(LayerWeights {
             query: square(names.query)?,
             key: square(names.key)?,
             value: square(names.value)?,
             attended: square(names.attended)?,
-            attention_norm: self.norm(&own(names.attention_norm))?,
-            inner: self.linear(&own(names.inner), width, inner)?,
+            attention_norm: self.norm(&of_layer(names.attention_norm))?,
+            inner: self.linear(&of_layer(names.inner), width, inner)?,
             gate: None,
-            outer: self.linear(&own(names.outer), inner, width)?,
-            output_norm: self.norm(&own(names.output_norm))?,
+            outer: self.linear(&of_layer(names.outer), inner, width)?,
+            output_norm: self.norm(&of_layer(names.output_norm))?,
         })
     }
 

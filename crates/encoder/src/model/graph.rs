@@ -100,14 +100,14 @@ pub(super) struct Graph<'a> {
 /// # Errors
 /// `InvalidData` if it is not protobuf.
 pub(super) fn graph_bytes(model: &[u8]) -> std::io::Result<&[u8]> {
-    let mut found: &[u8] = &[];
+    let mut graph_bytes: &[u8] = &[];
     each(model, |field, value| {
         if let (MODEL_GRAPH, Value::Bytes(graph)) = (field, value) {
-            found = graph;
+            graph_bytes = graph;
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok(graph_bytes)
 }
 
 impl<'a> Graph<'a> {

@@ -95,25 +95,25 @@ impl Checkpoint {
 
     fn modern_layer(&self, number: usize) -> Result<LayerWeights, EncoderError> {
         let width = self.width();
-        let own = |part: &str| self.own(&format!("layers.{number}.{part}"));
-        let [query, key, value] = self.parts(&own("attn.Wqkv"), width, width)?;
-        let outer = self.tensor(&format!("{}.weight", own("mlp.Wo")))?;
+        let of_layer = |part: &str| self.own(&format!("layers.{number}.{part}"));
+        let [query, key, value] = self.parts(&of_layer("attn.Wqkv"), width, width)?;
+        let outer = self.tensor(&format!("{}.weight", of_layer("mlp.Wo")))?;
         let inner = outer.shape.last().copied().unwrap_or_default();
         // The first half is activated, the other one multiplies it.
-        let [activated, gate] = self.parts(&own("mlp.Wi"), width, inner)?;
+        let [activated, gate] = self.parts(&of_layer("mlp.Wi"), width, inner)?;
         Ok(LayerWeights {
             query,
             key,
             value,
-            attended: self.linear(&own("attn.Wo"), width, width)?,
+            attended: self.linear(&of_layer("attn.Wo"), width, width)?,
             attention_norm: match number {
                 0 => NormWeights::default(),
-                _ => self.norm(&own("attn_norm"))?,
+                _ => self.norm(&of_layer("attn_norm"))?,
             },
             inner: activated,
             gate: Some(gate),
-            outer: self.linear(&own("mlp.Wo"), inner, width)?,
-            output_norm: self.norm(&own("mlp_norm"))?,
+            outer: self.linear(&of_layer("mlp.Wo"), inner, width)?,
+            output_norm: self.norm(&of_layer("mlp_norm"))?,
         })
     }
 

@@ -61,7 +61,7 @@ fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<boo
     if depth > DEEPEST {
         return Err(damaged());
     }
-    let mut found = false;
+    let mut is_external = false;
     each(bytes, |field, value| {
         let inner = match (message, field) {
             (Message::Model, 7) | (Message::Attribute, 6 | 11) => Message::Graph,
@@ -74,26 +74,26 @@ fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<boo
             (Message::Node, 5) | (Message::Function, 11) => Message::Attribute,
             // `external_data`, and `data_location` of `EXTERNAL`.
             (Message::Tensor, 13) => {
-                found = true;
+                is_external = true;
                 return Ok(());
             }
             (Message::Tensor, 14) => {
-                found |= matches!(value, Value::Number(1..));
+                is_external |= matches!(value, Value::Number(1..));
                 return Ok(());
             }
             _ => return Ok(()),
         };
         if let Value::Bytes(value) = value {
-            found |= external(value, inner, depth + 1)?;
+            is_external |= external(value, inner, depth + 1)?;
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok(is_external)
 }
 
 fn read_outputs(model: &mut Fields<BufReader<File>>) -> std::io::Result<Vec<Output>> {
-    while let Some((field, found)) = model.next()? {
-        let length = match found {
+    while let Some((field, value)) = model.next()? {
+        let length = match value {
             WireValue::Bytes(length) if field == 7 => length,
             other => {
                 model.skip(other)?;
@@ -102,8 +102,8 @@ fn read_outputs(model: &mut Fields<BufReader<File>>) -> std::io::Result<Vec<Outp
         };
         let after = model.enter(length)?;
         let mut outputs = Vec::new();
-        while let Some((field, found)) = model.next()? {
-            match found {
+        while let Some((field, value)) = model.next()? {
+            match value {
                 // 1 MiB is far more than a name and a shape take.
                 WireValue::Bytes(length) if field == 12 && length < 1 << 20 => {
                     outputs.push(value_info(&model.bytes(length)?)?);
@@ -255,14 +255,14 @@ impl Fields<BufReader<File>> {
             return Ok(None);
         }
         let key = self.varint()?;
-        let found = match key & 7 {
+        let value = match key & 7 {
             0 => WireValue::Number(self.varint()?),
             1 => WireValue::Bytes(8),
             2 => WireValue::Bytes(self.varint()?),
             5 => WireValue::Bytes(4),
             _ => return Err(damaged()),
         };
-        Ok(Some((key >> 3, found)))
+        Ok(Some((key >> 3, value)))
     }
 
     /// The place in the file.
@@ -282,8 +282,8 @@ impl Fields<BufReader<File>> {
     }
 
     /// Passes over the bytes of a field.
-    pub(super) fn skip(&mut self, found: WireValue) -> std::io::Result<()> {
-        let WireValue::Bytes(length) = found else { return Ok(()) };
+    pub(super) fn skip(&mut self, value: WireValue) -> std::io::Result<()> {
+        let WireValue::Bytes(length) = value else { return Ok(()) };
         self.left = self.left.checked_sub(length).ok_or_else(damaged)?;
         self.at += length;
         // A relative seek keeps the buffer where it can; a plain one throws it away.

@@ -46,12 +46,12 @@ impl Modules {
 
     /// A step of a dense model that only a graph can have.
     pub(super) fn foreign(&self) -> Option<&str> {
-        let known = |kind: &str| ["Transformer", "Pooling", "Normalize"].contains(&kind);
-        self.0.iter().map(String::as_str).find(|kind| !known(kind))
+        let is_supported = |kind: &str| ["Transformer", "Pooling", "Normalize"].contains(&kind);
+        self.0.iter().map(String::as_str).find(|kind| !is_supported(kind))
     }
 
     fn has(&self, kind: &str) -> bool {
-        self.0.iter().any(|own| own == kind)
+        self.0.iter().any(|module| module == kind)
     }
 }
 
@@ -76,8 +76,8 @@ impl Prompts {
     /// The prompts by what they are for, under the names that models give them.
     pub(super) fn prefixes(&self) -> Prefixes {
         let first = |names: &[&str]| {
-            let mut found = names.iter().filter_map(|name| self.prompts.get(*name));
-            found.find(|prompt| !prompt.is_empty()).cloned()
+            let mut prompts = names.iter().filter_map(|name| self.prompts.get(*name));
+            prompts.find(|prompt| !prompt.is_empty()).cloned()
         };
         Prefixes {
             search: first(&["query", "search_query", "retrieval.query"]),

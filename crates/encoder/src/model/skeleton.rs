@@ -30,8 +30,8 @@ pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 
 /// Copies the rest of a message: the model (depth 0), its graph (1) or a weight of that (2).
 fn message(file: &mut Fields<BufReader<File>>, out: &mut Vec<u8>, depth: usize) -> std::io::Result<()> {
-    while let Some((field, found)) = file.next()? {
-        let length = match found {
+    while let Some((field, value)) = file.next()? {
+        let length = match value {
             WireValue::Number(number) => {
                 emit(out, field, Value::Number(number));
                 continue;
@@ -46,11 +46,11 @@ fn message(file: &mut Fields<BufReader<File>>, out: &mut Vec<u8>, depth: usize) 
             emit(out, field, Value::Bytes(&inner));
         } else if depth == 2 && matches!(field, TENSOR_RAW | TENSOR_FLOATS) && length > LONGEST_KEPT {
             let place = [field, file.place(), length].map(u64::to_le_bytes).concat();
-            file.skip(found)?;
+            file.skip(value)?;
             emit(out, TENSOR_PLACE, Value::Bytes(&place));
         } else if field == TENSOR_PLACE {
             // Nobody but us says this.
-            file.skip(found)?;
+            file.skip(value)?;
         } else {
             emit(out, field, Value::Bytes(&file.bytes(length)?));
         }

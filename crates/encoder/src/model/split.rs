@@ -29,9 +29,9 @@ pub(super) struct Decoder {
 /// The last projection of a graph; `None` if the graph is not of a known form.
 pub(super) fn decoder(path: &Path, logits: &str) -> Option<Decoder> {
     let bytes = skeleton::read(path).ok()?;
-    let found = head(&bytes, path, logits).ok().flatten();
-    tracing::debug!(path = %path.display(), split = found.is_some(), "decoder of a plain export");
-    found
+    let decoder = head(&bytes, path, logits).ok().flatten();
+    tracing::debug!(path = %path.display(), split = decoder.is_some(), "decoder of a plain export");
+    decoder
 }
 
 /// A graph without its last projection, for the runtime. Made for each session and then dropped: it holds all other weights once
@@ -60,9 +60,9 @@ impl CutGraph {
         let ForwardPass::Graph { onnx, output } = &self.layout.forward else {
             return Err(changed(&self.layout.tokenizer));
         };
-        let found = shorter(onnx, output);
+        let split = shorter(onnx, output);
         let same = self.files.is_some() && self.files == self.layout.identity(String::new());
-        found.filter(|_| same).ok_or_else(|| changed(onnx))
+        split.filter(|_| same).ok_or_else(|| changed(onnx))
     }
 }
 

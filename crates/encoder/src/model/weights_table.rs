@@ -17,12 +17,12 @@ pub(super) fn load(path: &Path, tokenizer: &TextTokenizer, terms: usize) -> Resu
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
     let content = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
     let mut weights = vec![0f32; terms];
-    let mut known = 0usize;
+    let mut matched = 0usize;
     let mut put = |token: &str, weight: f32| {
         let slot = tokenizer.id(token).and_then(|id| weights.get_mut(id as usize));
         if let Some(slot) = slot.filter(|_| weight.is_finite()) {
             *slot = weight;
-            known += 1;
+            matched += 1;
         }
     };
     if content.trim_start().starts_with('{') {
@@ -38,7 +38,7 @@ pub(super) fn load(path: &Path, tokenizer: &TextTokenizer, terms: usize) -> Resu
             put(token, weight);
         }
     }
-    if known == 0 {
+    if matched == 0 {
         return Err(unreadable("no token of the table is in the vocabulary".into()));
     }
     Ok(weights)

@@ -55,11 +55,11 @@ impl Stamp {
 #[cfg(unix)]
 fn changed_ns(metadata: &std::fs::Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let (seconds, rest) = (metadata.ctime(), metadata.ctime_nsec());
+    let (seconds, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
     u64::try_from(seconds)
         .unwrap_or(0)
         .wrapping_mul(1_000_000_000)
-        .wrapping_add(u64::try_from(rest).unwrap_or(0))
+        .wrapping_add(u64::try_from(nanoseconds).unwrap_or(0))
 }
 
 #[cfg(not(unix))]

@@ -116,9 +116,9 @@ fn template(tokenizer: &Tokenizer) -> Result<Template, String> {
     let (ids, types) = (encoding.get_ids(), encoding.get_type_ids());
     let of = encoding.get_sequence_ids();
     let range = |sequence: usize| {
-        let first = of.iter().position(|own| *own == Some(sequence))?;
-        let end = of.iter().rposition(|own| *own == Some(sequence))? + 1;
-        of[first..end].iter().all(|own| *own == Some(sequence)).then_some(first..end)
+        let first = of.iter().position(|part| *part == Some(sequence))?;
+        let end = of.iter().rposition(|part| *part == Some(sequence))? + 1;
+        of[first..end].iter().all(|part| *part == Some(sequence)).then_some(first..end)
     };
     let (Some(first), Some(second)) = (range(0), range(1)) else { return Err(FOREIGN.into()) };
     if first.end > second.start || types.len() != ids.len() {

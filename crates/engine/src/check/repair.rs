@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sparrow_files as fs;
-use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument};
+use sparrow_index::{IndexOptions, SalvagedDoc, SparrowIndex, WriteDocument};
 use sparrow_storage::{DataDir, Salvaged, StorageError, durable, salvage};
 
 use super::{CheckedIndex, Report, below, inspect};
@@ -89,6 +89,7 @@ pub fn repair(data: &Path, into: &Path, unusable: &[String]) -> Result<Repair, E
     Ok(Repair { into: into.display().to_string(), indices, left_out, found: report })
 }
 
+/// Makes an index of the new data directory of what the damaged one has of it.
 fn of_index(
     source: &DataDir,
     into: &Path,
@@ -134,36 +135,69 @@ fn of_index(
         name: metadata.name.as_str().into(),
         ..IndexOptions::default()
     };
-    if !index.damaged {
-        copy_tree(&from, &to, Path::new(""), &mut |_| true, skipped)?;
-        let (opened, _) = SparrowIndex::open(&to.join(&metadata.folder), &metadata.mapping, &options)?;
-        repaired.kept = opened.stats()?.docs;
-        let waiting = salvage(&from.join("wal"))?.records.len();
-        if waiting > 0 {
-            repaired.notes.push(format!("{waiting} writes in its log, applied when it is opened"));
-        }
+    if index.damaged {
+        let segments = salvage_segments(&from, &to, &metadata, &options, &mut repaired)?;
+        add_salvaged(&from, &metadata, segments, &mut repaired)?;
         return Ok(repaired);
     }
+    copy_tree(&from, &to, Path::new(""), &mut |_| true, skipped)?;
+    let (opened, _) = SparrowIndex::open(&to.join(&metadata.folder), &metadata.mapping, &options)?;
+    repaired.kept = opened.stats()?.docs;
+    let waiting = salvage(&from.join("wal"))?.records.len();
+    if waiting > 0 {
+        repaired.notes.push(format!("{waiting} writes in its log, applied when it is opened"));
+    }
+    Ok(repaired)
+}
+
+/// An index of the segments that are whole.
+struct WholeSegments {
+    index: SparrowIndex,
+    /// Last sequence number that they cover.
+    covered: Option<u64>,
+    /// Stored documents of the segments that are damaged.
+    documents: Vec<SalvagedDoc>,
+}
+
+/// Makes an index in `to` of the segments in `from` that are whole, an empty one if the commit cannot be read.
+fn salvage_segments(
+    from: &Path,
+    to: &Path,
+    metadata: &Metadata,
+    options: &IndexOptions,
+    repaired: &mut RepairedIndex,
+) -> Result<WholeSegments, EngineError> {
     let folder = to.join(&metadata.folder);
     // An index without a folder for its log counts as damaged.
     durable::create_dir_all(&to.join("wal"))?;
     let salvaged = SparrowIndex::salvage(&from.join(&metadata.folder), &folder).and_then(|salvaged| {
-        let (opened, covered) = SparrowIndex::open(&folder, &metadata.mapping, &options)?;
-        Ok((opened, covered, salvaged))
+        let (index, covered) = SparrowIndex::open(&folder, &metadata.mapping, options)?;
+        Ok((salvaged.lost, WholeSegments { index, covered, documents: salvaged.documents }))
     });
-    let (opened, covered, documents) = match salvaged {
-        Ok((opened, covered, salvaged)) => {
-            repaired.lost = Some(salvaged.lost);
-            (opened, covered, salvaged.documents)
+    match salvaged {
+        Ok((lost, segments)) => {
+            repaired.lost = Some(lost);
+            Ok(segments)
         }
         Err(error) => {
             repaired.lost = None;
             repaired.notes.push(format!("its segments cannot be read, only its log: {error}"));
             // It is not there if the commit could not be read.
             durable::remove_dir_all(&folder)?;
-            (SparrowIndex::create(&folder, &metadata.mapping, &options)?, None, Vec::new())
+            let index = SparrowIndex::create(&folder, &metadata.mapping, options)?;
+            Ok(WholeSegments { index, covered: None, documents: Vec::new() })
         }
-    };
+    }
+}
+
+/// Adds what damaged segments and the log in `from` still have, and commits it.
+fn add_salvaged(
+    from: &Path,
+    metadata: &Metadata,
+    segments: WholeSegments,
+    repaired: &mut RepairedIndex,
+) -> Result<(), EngineError> {
+    let WholeSegments { index, covered, documents } = segments;
     let log = salvage(&from.join("wal"))
         .unwrap_or_else(|error| Salvaged { records: Vec::new(), problems: vec![error] });
     let records: Vec<Record<'_>> = log.records.iter().filter_map(|bytes| Record::decode(bytes)).collect();
@@ -189,7 +223,7 @@ fn of_index(
         let document =
             WriteDocument { id: id.clone(), seq_no, version, parsed: read.parsed, source, replaces: true };
         last = last.max(Some(seq_no));
-        if let Err(error) = opened.add(document) {
+        if let Err(error) = index.add(document) {
             tracing::warn!(id, %error, "a document cannot be kept");
             lost_ids.push(id);
         }
@@ -205,7 +239,7 @@ fn of_index(
     for record in records.iter().filter(|record| covered.is_none_or(|covered| record.seq_no > covered)) {
         match record.source {
             Some(source) => add(record.id, record.seq_no, record.version, source, &mut repaired.lost_ids),
-            None => opened.delete(record.id)?,
+            None => index.delete(record.id)?,
         }
     }
     if narrowed > 0 {
@@ -227,10 +261,10 @@ fn of_index(
         *lost += repaired.lost_ids.len() as u64;
     }
     let last = last.max(next.and_then(|next| next.checked_sub(1)));
-    opened.flush(last)?;
-    opened.refresh()?;
-    repaired.kept = opened.stats()?.docs;
-    Ok(repaired)
+    index.flush(last)?;
+    index.refresh()?;
+    repaired.kept = index.stats()?.docs;
+    Ok(())
 }
 
 /// Copies a folder, but for what `wanted` refuses by its place below the first one. Links to folders and what is neither a folder nor

@@ -181,6 +181,7 @@ fn a_profile_says_where_the_time_went() {
         assert!(query["time_in_nanos"].as_u64().expect("a time") > 0);
         assert_eq!(query["breakdown"]["shallow_advance_count"], 0);
         assert_eq!(query["breakdown"].as_object().expect("keys").len(), 20);
+        assert_eq!(query["debug"]["executors"], json!(["block_max_max_score"]));
         assert_eq!(shard["fetch"]["breakdown"]["load_stored_fields_count"], 2);
         assert!(shard["searches"][0]["collector"][0]["name"].is_string());
         assert_eq!(shard["aggregations"], json!([]));
@@ -197,6 +198,10 @@ fn a_profile_says_where_the_time_went() {
     for phase in ["highlight_in_nanos", "explain_in_nanos"] {
         assert!(shown["profile"]["phases"][phase].as_u64().expect("a time") > 0, "{phase}");
     }
+    let sorted = json!({"query": {"match": {"t": "two"}}, "sort": ["_doc"], "profile": true});
+    let sorted = node.search("first", &sorted);
+    let debug = &sorted["profile"]["shards"][0]["searches"][0]["query"][0]["debug"];
+    assert_eq!(debug["executors"], json!(["bitset"]));
     let list = json!({"standard": {"query": {"match": {"t": "two"}}}});
     let fused =
         node.search("first", &json!({"retriever": {"rrf": {"retrievers": [list, list]}}, "profile": true}));

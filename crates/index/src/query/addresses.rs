@@ -5,10 +5,11 @@ use std::ops::Bound;
 use serde_json::Value;
 use tantivy::query::Weight;
 
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::StringTerms;
 use super::multi_term::{TermFilter, multi_term};
+use super::term::scalar_text;
 use sparrow_mapping::ip;
 use sparrow_query::RangeQuery;
 

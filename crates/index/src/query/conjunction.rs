@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 
 use sparrow_postings::{ScoreBounds, SharedThreshold, TopKRequest};
+use sparrow_types::Executor;
 use tantivy::{DocAddress, DocId};
 
 use super::compile::Compiler;
@@ -92,28 +93,28 @@ impl Pass<'_> {
             first[hit.addr.segment_ord as usize].push((hit.addr.doc_id, hit.score));
         }
         let mut top = TopCollector::new(self.options.size);
-        let mut found = Vec::new();
+        let mut scored = Vec::new();
         for (ord, first) in (0..).zip(&mut first) {
             if first.is_empty() {
                 continue;
             }
             first.sort_unstable_by_key(|(doc, _)| *doc);
             let mut walk = texts.look_up(self.snapshot.searcher().segment_reader(ord), None)?;
-            for (doc, own) in first {
+            for (doc, sparse_score) in first {
                 let score = match walk.score(*doc) {
                     Some(score) => score,
                     None if texts.has_required() => continue,
                     None => 0.0,
                 };
-                found.push((DocAddress::new(ord, *doc), *own + score));
+                scored.push((DocAddress::new(ord, *doc), *sparse_score + score));
             }
         }
         // The best lack what is required: they say nothing about the rest. A least score does.
-        let gives_up = !self.required_taken && found.len() < self.options.size && counter.limit == 0;
+        let gives_up = !self.required_taken && scored.len() < self.options.size && counter.limit == 0;
         if gives_up && !(found_all && join == Join::Both) {
             return Ok(None);
         }
-        for (addr, score) in found {
+        for (addr, score) in scored {
             if counter.takes(score) {
                 top.offer(addr, score, || self.snapshot.segment(addr.segment_ord).seq_no(addr.doc_id));
             }
@@ -122,9 +123,10 @@ impl Pass<'_> {
         if found_all && sparse_required {
             return Ok(Some(top));
         }
+        compiler.executors.note(Executor::SparseAndTextWindowAtATime);
         for (ord, first) in (0..).zip(&first) {
             compiler.check_cancelled()?;
-            let rest = Rest {
+            let remaining = Remaining {
                 ord,
                 first,
                 bound,
@@ -133,52 +135,53 @@ impl Pass<'_> {
                 sparse_required,
                 counter,
             };
-            self.rest(compiler, texts, &rest, &mut top)?;
+            self.offer_remaining(compiler, texts, &remaining, &mut top)?;
         }
         Ok(Some(top))
     }
 
     /// Offers the documents of one segment that are not among the first.
-    fn rest(
+    fn offer_remaining(
         &self,
         compiler: &Compiler<'_>,
         texts: &DisMaxOfSums,
-        rest: &Rest<'_>,
+        remaining: &Remaining<'_>,
         top: &mut TopCollector,
     ) -> Result<(), QueryError> {
-        let allowed = &self.allowed[rest.ord as usize];
+        let allowed = &self.allowed[remaining.ord as usize];
         if matches!(allowed, SegmentDocs::None) {
             return Ok(());
         }
-        let segment = self.snapshot.segment(rest.ord);
-        let sparse = if rest.found_all { None } else { self.clause.bind(segment.plugins(), self.boost) };
+        let segment = self.snapshot.segment(remaining.ord);
+        let sparse = if remaining.found_all { None } else { self.clause.bind(segment.plugins(), self.boost) };
         let sparse = sparse.as_ref().map(|(postings, terms)| postings.look_up(terms));
-        if rest.sparse_required && sparse.is_none() {
+        if remaining.sparse_required && sparse.is_none() {
             return Ok(());
         }
-        let reader = self.snapshot.searcher().segment_reader(rest.ord);
-        let narrow = !rest.found_all && rest.bounds.is_known();
+        let reader = self.snapshot.searcher().segment_reader(remaining.ord);
+        let narrow = !remaining.found_all && remaining.bounds.is_known();
         let top = RefCell::new(top);
         let needed = |doc: DocId| {
-            let bound = if narrow { rest.bound.min(rest.bounds.most(doc)) } else { rest.bound };
-            least_score(rest.counter.threshold(&top.borrow()), bound)
+            let bound =
+                if narrow { remaining.bound.min(remaining.bounds.most(doc)) } else { remaining.bound };
+            least_score(remaining.counter.threshold(&top.borrow()), bound)
         };
         let wanted = |doc| {
             allowed.contains(doc)
                 && segment.is_live(doc)
-                && rest.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_err()
+                && remaining.first.binary_search_by_key(&doc, |(doc, _)| *doc).is_err()
         };
         let offer = |doc, score| {
-            let own = sparse.as_ref().and_then(|sparse| sparse.score(doc));
-            if own.is_some() || !rest.sparse_required {
-                let score = own.unwrap_or(0.0) + score;
-                if !rest.counter.takes(score) {
+            let sparse_score = sparse.as_ref().and_then(|sparse| sparse.score(doc));
+            if sparse_score.is_some() || !remaining.sparse_required {
+                let score = sparse_score.unwrap_or(0.0) + score;
+                if !remaining.counter.takes(score) {
                     return;
                 }
-                top.borrow_mut().offer(DocAddress::new(rest.ord, doc), score, || segment.seq_no(doc));
+                top.borrow_mut().offer(DocAddress::new(remaining.ord, doc), score, || segment.seq_no(doc));
             }
         };
-        let least = || least_score(rest.counter.threshold(&top.borrow()), rest.bound);
+        let least = || least_score(remaining.counter.threshold(&top.borrow()), remaining.bound);
         texts.windows(reader, compiler.cancel(), least, needed, wanted, offer)?;
         // The walk by windows ends early when the search is cancelled.
         compiler.check_cancelled()
@@ -213,14 +216,14 @@ impl Pass<'_> {
             TotalHits::UpTo(limit) if sparse_matches > limit => return Ok(sparse_matches),
             TotalHits::UpTo(_) | TotalHits::Exact => {}
         }
-        let mut others = self.allowed.clone();
-        for (ord, docs) in others.iter_mut().enumerate() {
+        let mut text_docs = self.allowed.clone();
+        for (ord, docs) in text_docs.iter_mut().enumerate() {
             compiler.check_cancelled()?;
             docs.intersect(texts.any_docs(self.snapshot.searcher().segment_reader(ord as u32))?);
         }
-        let others = Pass { allowed: others, clause: self.clause.clone(), ..*self };
-        let matched = others.count_allowed();
-        let (_, both) = others.sparse(compiler, 0, true, None)?;
+        let of_texts = Pass { allowed: text_docs, clause: self.clause.clone(), ..*self };
+        let matched = of_texts.count_allowed();
+        let (_, both) = of_texts.sparse(compiler, 0, true, None)?;
         // Each of the three is exact, or over the limit; then so is the sum.
         Ok(match self.options.track_total_hits {
             TotalHits::UpTo(limit) if matched > limit => matched,
@@ -251,7 +254,7 @@ impl Pass<'_> {
                 filter.extend(
                     words.zip(self.snapshot.live_words_from(ord, allowed, first)).map(|(a, b)| a & b),
                 );
-                let found = postings.top_k(&TopKRequest {
+                let counted = postings.top_k(&TopKRequest {
                     query: &query,
                     k: 0,
                     min_score: None,
@@ -262,7 +265,7 @@ impl Pass<'_> {
                     tie: &|_| 0,
                     cancel: self.options.cancel.as_deref(),
                 });
-                matched += found.matched;
+                matched += counted.matched;
                 if matched >= limit {
                     return Ok(matched);
                 }
@@ -278,8 +281,8 @@ pub(super) struct Best {
     pub(super) bounds: Vec<ScoreBounds>,
 }
 
-/// What [`Pass::rest`] has to know.
-struct Rest<'a> {
+/// What [`Pass::offer_remaining`] has to know.
+struct Remaining<'a> {
     ord: u32,
     /// Documents that were offered already, ascending.
     first: &'a [(DocId, f32)],

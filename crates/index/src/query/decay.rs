@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::columns::NumericColumns;
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::dates::DateRequest;
 use super::error::QueryError;
+use super::term::scalar_text;
 use sparrow_mapping::FieldType;
 use sparrow_query::{DecayCurve, DecayFunction, MultiValue};
 

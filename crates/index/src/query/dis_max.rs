@@ -7,6 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use sparrow_types::Executor;
 use tantivy::{DocId, SegmentReader};
 
 use super::compile::Compiler;
@@ -84,6 +85,14 @@ impl DisMaxOfSums {
         self.required
     }
 
+    /// How [`Self::walk`] goes through the documents.
+    pub(super) fn executor(&self) -> Executor {
+        match &self.sums[..] {
+            [_] => Executor::MaxScoreDisjunction,
+            _ => Executor::DisjunctionMax,
+        }
+    }
+
     /// The words of a text of which any may match; `None` for other texts.
     pub(super) fn words(&self) -> Option<impl Iterator<Item = &Word>> {
         match &self.sums[..] {
@@ -158,15 +167,17 @@ impl DisMaxOfSums {
         }
         let share = self.share();
         for leading in 0..self.sums.len() {
-            let mut found = self.look_up(reader, cancel)?;
-            while let Some((doc, score)) = found.walks[leading].next(least() * share, &wanted) {
+            let mut lookup = self.look_up(reader, cancel)?;
+            while let Some((doc, score)) = lookup.walks[leading].next(least() * share, &wanted) {
                 let mut scores = [None; MAX_SUMS];
-                for (at, (own, walk)) in scores.iter_mut().zip(&mut found.walks).enumerate() {
-                    *own = if at == leading { Some(score) } else { walk.score(doc) };
+                for (at, (clause_score, walk)) in scores.iter_mut().zip(&mut lookup.walks).enumerate() {
+                    *clause_score = if at == leading { Some(score) } else { walk.score(doc) };
                 }
                 // Found again, or found before, where another clause is the best.
-                let better = |(at, own): (usize, &Option<f32>)| {
-                    own.is_some_and(|own| own > score || (own == score && at < leading))
+                let better = |(at, clause_score): (usize, &Option<f32>)| {
+                    clause_score.is_some_and(|clause_score| {
+                        clause_score > score || (clause_score == score && at < leading)
+                    })
                 };
                 if !scores.iter().enumerate().any(better) {
                     offer(doc, combine(scores, self.tie_breaker).unwrap_or(score));
@@ -292,7 +303,7 @@ struct Window {
     /// What the essential parts give each document; within rounding.
     sums: Vec<f32>,
     /// The most that the other parts add.
-    rest: f32,
+    inessential_bound: f32,
     /// Sums below are of no interest, whatever else matches.
     floor: f32,
     /// No document of this and the windows to come can reach what is wanted by this sum.
@@ -307,7 +318,7 @@ impl Window {
     ) -> Result<Self, QueryError> {
         let sources = walk.order.iter().map(|part| sum.source(*part, reader)).collect::<Result<_, _>>()?;
         let sums = vec![0.0; WINDOW as usize];
-        Ok(Self { sources, sums, rest: 0.0, floor: f32::INFINITY, ended: false })
+        Ok(Self { sources, sums, inessential_bound: 0.0, floor: f32::INFINITY, ended: false })
     }
 
     fn fill(&mut self, walk: &mut DocumentAtATime<'_>, start: DocId, docs: usize, least: f32) {
@@ -322,9 +333,9 @@ impl Window {
         }
         let sums = &mut self.sums[..docs.next_multiple_of(BLOCK)];
         self.sources[walk.essential..].iter_mut().for_each(|source| source.add(start, sums));
-        self.rest = walk.essential.checked_sub(1).map_or(0.0, |place| walk.below[place]);
+        self.inessential_bound = walk.essential.checked_sub(1).map_or(0.0, |place| walk.below[place]);
         // Above 0, by what the essential parts are.
-        self.floor = (least - self.rest).max(f32::MIN_POSITIVE);
+        self.floor = (least - self.inessential_bound).max(f32::MIN_POSITIVE);
     }
 
     /// Whether a document of a block has a sum of at least `floor`.
@@ -334,10 +345,10 @@ impl Window {
 
     /// Whether a document of a block can have a score of at least `needed`.
     fn may_reach(&self, first: usize, needed: f32) -> bool {
-        self.reaches(first, self.floor.max(needed - self.rest))
+        self.reaches(first, self.floor.max(needed - self.inessential_bound))
     }
 
     fn may_reach_at(&self, at: usize, needed: f32) -> bool {
-        self.sums[at] >= self.floor.max(needed - self.rest)
+        self.sums[at] >= self.floor.max(needed - self.inessential_bound)
     }
 }

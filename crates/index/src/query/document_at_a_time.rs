@@ -78,13 +78,13 @@ impl DocumentAtATime<'_> {
                 }
                 self.until_poll = CANCEL_INTERVAL;
             }
-            let found = if wanted(doc) { self.sum_at(doc, least) } else { None };
+            let sum = if wanted(doc) { self.sum_at(doc, least) } else { None };
             for (head, scorer) in self.heads.iter_mut().zip(&mut self.scorers).skip(self.essential) {
                 if *head == doc {
                     *head = scorer.advance();
                 }
             }
-            if let Some(score) = found {
+            if let Some(score) = sum {
                 return Some((doc, score));
             }
         }
@@ -121,24 +121,24 @@ impl DocumentAtATime<'_> {
             let sums = &mut sums[..docs.next_multiple_of(BLOCK)];
             sums.fill(0.0);
             sources[self.essential..].iter_mut().for_each(|source| source.add(start, sums));
-            let rest = self.essential.checked_sub(1).map_or(0.0, |place| self.below[place]);
+            let inessential_bound = self.essential.checked_sub(1).map_or(0.0, |place| self.below[place]);
             // Above 0, by what the essential parts are.
-            let floor = (least - rest).max(f32::MIN_POSITIVE);
+            let floor = (least - inessential_bound).max(f32::MIN_POSITIVE);
             for (first, sums) in (start..).step_by(BLOCK).zip(sums.as_chunks::<BLOCK>().0) {
                 if sums.iter().fold(0, |any, sum| any | u32::from(*sum >= floor)) == 0 {
                     continue;
                 }
                 let needed_here = needed(first);
-                if sums.iter().all(|sum| *sum + rest < needed_here) {
+                if sums.iter().all(|sum| *sum + inessential_bound < needed_here) {
                     continue;
                 }
-                for (doc, found) in (first..).zip(sums) {
-                    if *found == 0.0 || !wanted(doc) {
+                for (doc, sum) in (first..).zip(sums) {
+                    if *sum == 0.0 || !wanted(doc) {
                         continue;
                     }
                     let needed = needed(first);
-                    if *found + rest >= needed
-                        && let Some(score) = self.complete(doc, *found, needed)
+                    if *sum + inessential_bound >= needed
+                        && let Some(score) = self.complete(doc, *sum, needed)
                     {
                         offer(doc, score);
                     }
@@ -150,8 +150,8 @@ impl DocumentAtATime<'_> {
 
     /// The score of a document of which the essential parts' scores are known, within rounding, unless it is
     /// found to be too low. Documents must ascend over all calls.
-    pub(super) fn complete(&mut self, doc: DocId, found: f32, least: f32) -> Option<f32> {
-        let mut sum = found;
+    pub(super) fn complete(&mut self, doc: DocId, partial_sum: f32, least: f32) -> Option<f32> {
+        let mut sum = partial_sum;
         for place in (0..self.essential).rev() {
             if sum + self.below[place] < least {
                 return None;

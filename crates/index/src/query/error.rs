@@ -2,6 +2,7 @@
 
 use std::io;
 
+use sparrow_query::regexp::RegexpError;
 use sparrow_types::work;
 
 /// Error of a query or a search.
@@ -172,6 +173,19 @@ impl From<tantivy::TantivyError> for QueryError {
 pub(crate) fn over(limit: impl Into<work::Exceeded>) -> tantivy::TantivyError {
     work::note(limit);
     tantivy::TantivyError::InvalidArgument("the request went over a limit".to_owned())
+}
+
+impl From<RegexpError> for QueryError {
+    fn from(error: RegexpError) -> Self {
+        match error {
+            RegexpError::Syntax { pattern, detail } => QueryError::Regexp { pattern, detail },
+            RegexpError::Length { length, limit } => QueryError::RegexpLength { length, limit },
+            RegexpError::States { pattern, limit } => QueryError::RegexpStates { pattern, limit },
+            RegexpError::Stopped(stopped) => stopped.into(),
+            RegexpError::Memory(limit) => limit.into(),
+            RegexpError::Effort(limit) => limit.into(),
+        }
+    }
 }
 
 impl From<work::Stopped> for QueryError {

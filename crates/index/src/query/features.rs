@@ -9,10 +9,11 @@ use tantivy::schema::Field;
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
 use super::columns::NumericColumns;
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::dates::DateRequest;
 use super::decay::span_millis;
 use super::error::QueryError;
+use super::term::scalar_text;
 use super::weights;
 use sparrow_mapping::FieldType;
 use sparrow_postings::SparseCursor;
@@ -183,12 +184,12 @@ impl Source {
                 numbers: NumericColumns::open(reader, &source.path)?,
             },
             Source::Postings { field, tokens, segments } => {
-                let found = segments.get(&reader.segment_id()).and_then(|plugins| {
+                let cursor = segments.get(&reader.segment_id()).and_then(|plugins| {
                     let (postings, ids) = plugins.sparse_with_ids(*field)?;
                     let terms = ids.resolve(postings, tokens, 1.0);
                     Some(SparseCursor::new(postings, &terms))
                 });
-                match found {
+                match cursor {
                     Some(cursor) => Docs::Postings(Box::new(super::sparse::SparseScorer::new(cursor))),
                     None => Docs::Postings(Box::new(EmptyScorer)),
                 }

@@ -194,40 +194,40 @@ impl Compiler<'_> {
     /// Documents of a clause by its own means, or as the segments know them from before.
     fn clause_docs(&mut self, query: &Query) -> Result<Docs, QueryError> {
         let key: Option<Arc<[u8]>> = filter_key(query, self.snapshot.mapping_epoch()).map(Into::into);
-        let mut known: Vec<Option<SegmentDocs>> = vec![None; self.snapshot.segments().len()];
+        let mut cached_docs: Vec<Option<SegmentDocs>> = vec![None; self.snapshot.segments().len()];
         if let Some(key) = &key {
             let mut clauses = 0;
-            for (known, segment) in known.iter_mut().zip(self.snapshot.segments()) {
+            for (cached_docs, segment) in cached_docs.iter_mut().zip(self.snapshot.segments()) {
                 if let Some(cached) = segment.filters().get(key) {
-                    *known = Some(cached.docs);
+                    *cached_docs = Some(cached.docs);
                     clauses = cached.clauses;
                 }
             }
-            if !known.is_empty() && known.iter().all(Option::is_some) {
+            if !cached_docs.is_empty() && cached_docs.iter().all(Option::is_some) {
                 self.count_clauses(clauses)?;
-                return Ok(known.into_iter().flatten().collect());
+                return Ok(cached_docs.into_iter().flatten().collect());
             }
         }
         let before = self.clauses();
         let weight = self.compile_filter(query)?;
         let clauses = self.clauses() - before;
-        let mut docs = Vec::with_capacity(known.len());
-        for (ord, known) in known.into_iter().enumerate() {
-            if let Some(known) = known {
-                docs.push(known);
+        let mut docs = Vec::with_capacity(cached_docs.len());
+        for (ord, cached_docs) in cached_docs.into_iter().enumerate() {
+            if let Some(cached_docs) = cached_docs {
+                docs.push(cached_docs);
                 continue;
             }
             self.check_cancelled()?;
             let reader = self.searcher().segment_reader(ord as u32);
             let mut scorer = weight.scorer(reader, 1.0)?;
             let cheap = scorer.downcast_ref().is_some_and(BitsScorer::is_cheap);
-            let found = SegmentDocs::collect(&mut *scorer, reader, self.cancel());
+            let matching = SegmentDocs::collect(&mut *scorer, reader, self.cancel());
             self.check_cancelled()?;
             if let Some(key) = &key {
-                let cached = Cached { docs: found.clone(), clauses };
+                let cached = Cached { docs: matching.clone(), clauses };
                 self.snapshot.segment(ord as u32).filters().insert(key, cached, cheap);
             }
-            docs.push(found);
+            docs.push(matching);
         }
         self.score_errors().check()?;
         Ok(docs)

@@ -275,9 +275,9 @@ struct FunctionScore {
 
 impl ComputeScore for FunctionScore {
     fn compute(&self, inner: &mut dyn Scorer) -> Score {
-        let own = inner.score();
+        let query_score = inner.score();
         if self.functions.is_empty() {
-            return own;
+            return query_score;
         }
         let doc = inner.doc();
         let errors = &self.errors;
@@ -289,7 +289,7 @@ impl ComputeScore for FunctionScore {
             wanted.then(|| (function.of(column, doc, errors) * function.weight, function.weight))
         });
         let joined = self.joining.functions(results);
-        let score = self.joining.with_query(f64::from(own), joined) as Score;
+        let score = self.joining.with_query(f64::from(query_score), joined) as Score;
         if score.is_nan() || score < 0.0 {
             errors.note("illegal_argument_exception", || {
                 format!(

@@ -104,7 +104,7 @@ pub(crate) fn expand_fuzzy(
     } else {
         TermFilter::Prefix(shared)
     };
-    let mut found = std::collections::BTreeMap::<String, (usize, u64)>::new();
+    let mut candidates = std::collections::BTreeMap::<String, (usize, u64)>::new();
     let mut memory = Growing::new("<fuzzy>");
     let mut effort = Effort::of(&filter);
     let mut taken: Result<(), QueryError> = Ok(());
@@ -115,7 +115,7 @@ pub(crate) fn expand_fuzzy(
             taken = effort.add(COMPARED).map_err(QueryError::from);
         }
         if let Some(distance) = edit_distance(&fuzzy.value, value, fuzzy.edits, fuzzy.transpositions) {
-            let entry = found.entry(value.to_owned()).or_insert((distance, 0));
+            let entry = candidates.entry(value.to_owned()).or_insert((distance, 0));
             entry.1 += doc_freq;
             if taken.is_ok() {
                 taken = memory.add(length + EXPANSION_BYTES).map_err(QueryError::from);
@@ -125,7 +125,7 @@ pub(crate) fn expand_fuzzy(
     })?;
     taken?;
     let length = fuzzy.value.len();
-    let mut expansions: Vec<Expansion> = found
+    let mut expansions: Vec<Expansion> = candidates
         .into_iter()
         .map(|(value, (distance, doc_freq))| {
             let shorter = value.chars().count().min(length).max(1);

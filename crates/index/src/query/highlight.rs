@@ -10,15 +10,16 @@ use serde_json::Value;
 use sparrow_types::work;
 
 use super::analyzed::{all_paths, sections};
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::error::QueryError;
 use super::more_like_this;
 use super::multi_term::{Fuzzy, TermFilter, Wildcard, expand_fuzzy};
 use super::query_string;
-use super::regexp::Automaton;
 use super::simple_query_string;
+use super::term::scalar_text;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
+use sparrow_query::regexp::Automaton;
 use sparrow_query::{
     IntervalsRule, IntervalsSource, IntervalsWords, MatchPhraseQuery, MatchQuery, MultiMatchType, Query,
     QueryKind, RegexpQuery,
@@ -69,10 +70,10 @@ pub struct MatchedText {
 impl MatchedText {
     /// Adds what another field of the same text matches.
     pub fn add(&mut self, other: MatchedText) {
-        for (own, more) in [(&mut self.words, other.words), (&mut self.spans, other.spans)] {
-            own.extend(more);
-            own.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
-            *own = disjoint(std::mem::take(own));
+        for (merged, more) in [(&mut self.words, other.words), (&mut self.spans, other.spans)] {
+            merged.extend(more);
+            merged.sort_by_key(|place| (place.range.start, std::cmp::Reverse(place.range.end)));
+            *merged = disjoint(std::mem::take(merged));
         }
         if self.tokens.is_empty() {
             self.tokens = other.tokens;
@@ -135,7 +136,7 @@ impl Snapshot {
         work::check()?;
         // It is gone once the fragments are chosen.
         let _held = work::hold("<highlight>", tokens.len() * TOKEN_BYTES)?;
-        let mut found = MatchedText {
+        let mut matched = MatchedText {
             tokens: tokens.iter().map(|token| token.range.clone()).collect(),
             ..MatchedText::default()
         };
@@ -155,10 +156,10 @@ impl Snapshot {
         }
         words.sort_by_key(|word| (word.range.start, word.range.end));
         words.dedup_by(|a, b| a.range == b.range);
-        found.words = disjoint(words);
+        matched.words = disjoint(words);
         spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
-        found.spans = disjoint(spans);
-        Ok(found)
+        matched.spans = disjoint(spans);
+        Ok(matched)
     }
 }
 
@@ -188,10 +189,10 @@ impl Phrase {
         };
         let mut places: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         for number in 1..self.terms.len() {
-            let own = tokens.iter().enumerate().filter(|(_, token)| fits(number, token));
-            places.insert(number, own.map(|(at, _)| at).collect());
+            let fitting = tokens.iter().enumerate().filter(|(_, token)| fits(number, token));
+            places.insert(number, fitting.map(|(at, _)| at).collect());
         }
-        let mut found = Vec::new();
+        let mut occurrences = Vec::new();
         for (at, token) in tokens.iter().enumerate() {
             if !fits(0, token) {
                 continue;
@@ -204,11 +205,11 @@ impl Phrase {
             let (mut least, mut most) = (origin, origin);
             let mut members = vec![at];
             for number in 1..self.terms.len() {
-                let own = places.get(&number).map(Vec::as_slice).unwrap_or_default();
-                let after = own.partition_point(|other| adjusted(number, *other) < origin);
+                let fitting = places.get(&number).map(Vec::as_slice).unwrap_or_default();
+                let after = fitting.partition_point(|other| adjusted(number, *other) < origin);
                 let near = [after.checked_sub(1), Some(after)].into_iter().flatten();
                 let nearest = near
-                    .filter_map(|place| own.get(place).copied())
+                    .filter_map(|place| fitting.get(place).copied())
                     .filter(|other| !members.contains(other))
                     .min_by_key(|other| (adjusted(number, *other) - origin).abs());
                 let Some(nearest) = nearest else { break };
@@ -218,10 +219,10 @@ impl Phrase {
             }
             if members.len() == self.terms.len() && most - least <= i64::from(self.slop) {
                 members.sort_unstable();
-                found.push(members);
+                occurrences.push(members);
             }
         }
-        found
+        occurrences
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use sparrow_query::Query;
-use sparrow_types::SeqNo;
+use sparrow_types::{Executors, SeqNo};
 
 /// How far the number of hits is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,4 +78,6 @@ pub struct TopDocs {
     pub relation: TotalRelation,
     /// Highest score; `None` without a hit.
     pub max_score: Option<f32>,
+    /// The algorithms that found them.
+    pub executors: Executors,
 }

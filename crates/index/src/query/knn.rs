@@ -72,16 +72,19 @@ impl Compiler<'_> {
                 cancel: self.cancel(),
             };
             let nearest_of = |request: &TopKRequest<'_>| {
-                let found = vectors.nearest(segment.graph(field), request, effort);
-                found.map(|(found, _)| found).map_err(|error| match error {
-                    // Only when the mapping leaves the dimensions to the first document.
-                    VectorsError::Dimensions { expected, found } => {
-                        QueryError::KnnDims { field: query.field.clone(), expected, actual: found }
+                match vectors.nearest(segment.graph(field), request, effort) {
+                    Ok((neighbours, method)) => {
+                        self.executors.note(method);
+                        Ok(neighbours)
                     }
-                    other => QueryError::Vectors(other),
-                })
+                    // Only when the mapping leaves the dimensions to the first document.
+                    Err(VectorsError::Dimensions { expected, found }) => {
+                        Err(QueryError::KnnDims { field: query.field.clone(), expected, actual: found })
+                    }
+                    Err(other) => Err(QueryError::Vectors(other)),
+                }
             };
-            let found = match segment.plugins().passages(field) {
+            let neighbours = match segment.plugins().passages(field) {
                 Some(map) => {
                     let allowed = map.allowed(request.live, request.filter);
                     semantic::search(map, query.k, |depth| {
@@ -96,7 +99,7 @@ impl Compiler<'_> {
                 }
                 None => nearest_of(&request)?,
             };
-            nearest.extend(found.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)));
+            nearest.extend(neighbours.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)));
         }
         self.check_cancelled()?;
         nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -221,11 +221,11 @@ impl Compiler<'_> {
             Some(statistics) => self.text_field(terms, statistics)?,
             None => None,
         };
-        let found = match (&field, statistics) {
+        let looked_up = match (&field, statistics) {
             (Some(field), Some(statistics)) => Word::find(field, &term, statistics, boost)?,
             _ => None,
         };
-        let (word, doc_freq) = match found {
+        let (word, doc_freq) = match looked_up {
             Some((word, doc_freq)) => (Some(word), doc_freq),
             None => (None, self.searcher().doc_freq(&term)?),
         };
@@ -260,8 +260,8 @@ impl MaxScoreDisjunction {
             [range] => *range == (0..self.parts.len()),
             _ => false,
         };
-        let known = any && self.parts.iter().all(|part| part.word.is_some());
-        known.then(|| self.parts.iter().filter_map(|part| part.word.as_ref()))
+        let are_words = any && self.parts.iter().all(|part| part.word.is_some());
+        are_words.then(|| self.parts.iter().filter_map(|part| part.word.as_ref()))
     }
 
     /// Whether two or more terms are in it: one alone is never passed over.

@@ -179,12 +179,13 @@ impl Selection<'_> {
         let Some(sources) = &document.sources else {
             return Err(QueryError::NotLookedUp { field: CLAUSE.to_owned() });
         };
-        let own: Option<Vec<String>> = document.fields.as_ref().map(|patterns| self.matching(patterns));
+        let requested_fields: Option<Vec<String>> =
+            document.fields.as_ref().map(|patterns| self.matching(patterns));
         for (index, source) in sources {
             if index.as_deref().is_some_and(|index| index != self.compiler.name()) {
                 continue;
             }
-            for field in own.as_deref().unwrap_or(fields) {
+            for field in requested_fields.as_deref().unwrap_or(fields) {
                 let analyzer = document.analyzers.get(field).or(self.query.analyzer.as_ref());
                 let mut values = Vec::new();
                 let mapping = self.compiler.snapshot.mapping();
@@ -258,7 +259,7 @@ impl Selection<'_> {
     fn select(&self, counts: Counts, fields: &[String]) -> Result<Vec<Telling>, QueryError> {
         let searcher = self.compiler.searcher();
         let docs = searcher.num_docs();
-        let mut found = Vec::new();
+        let mut selected = Vec::new();
         for (word, count) in counts {
             if count < self.query.min_term_freq {
                 continue;
@@ -276,10 +277,10 @@ impl Selection<'_> {
                 continue;
             }
             let idf = ((docs + 1) as f64 / (doc_freq + 1) as f64).ln() + 1.0;
-            found.push(Telling { field: field.clone(), word, score: count as f32 * idf as f32 });
+            selected.push(Telling { field: field.clone(), word, score: count as f32 * idf as f32 });
         }
-        found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.word.cmp(&b.word)));
-        found.truncate(self.query.max_query_terms);
-        Ok(found)
+        selected.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.word.cmp(&b.word)));
+        selected.truncate(self.query.max_query_terms);
+        Ok(selected)
     }
 }

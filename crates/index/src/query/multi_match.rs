@@ -268,13 +268,13 @@ fn blend(frequencies: &[u64], max_doc: u64, fewest_tokens: u64) -> Vec<Option<u6
     let mut blended = vec![None; frequencies.len()];
     let (mut actual, mut previous) = (most.min(limit), most);
     for field in order {
-        let own = frequencies[field];
-        if own == 0 {
+        let frequency = frequencies[field];
+        if frequency == 0 {
             break;
         }
-        actual += u64::from(previous > own);
+        actual += u64::from(previous > frequency);
         blended[field] = Some(actual.min(limit).max(1));
-        previous = own;
+        previous = frequency;
     }
     blended
 }

@@ -14,9 +14,9 @@ use super::bits::DocBits;
 use super::error::{self, QueryError};
 use super::fields::StringTerms;
 pub(crate) use super::fuzzy::{DEFAULT_EXPANSIONS, Expansion, Fuzzy, expand_fuzzy};
-use super::regexp::Automaton;
 use super::weights;
 pub(crate) use super::wildcard::Wildcard;
+use sparrow_query::regexp::Automaton;
 
 /// Which terms of a field are meant.
 pub(crate) enum TermFilter {
@@ -180,7 +180,7 @@ pub(super) fn first_terms(
     limit: usize,
     cancel: Option<&AtomicBool>,
 ) -> Result<Vec<Expansion>, QueryError> {
-    let mut found = std::collections::BTreeMap::<String, u64>::new();
+    let mut doc_freqs = std::collections::BTreeMap::<String, u64>::new();
     let mut last = String::new();
     let mut of_segment = 0;
     scan_terms(searcher, terms, filter, case_insensitive, cancel, &mut |value, doc_freq| {
@@ -190,12 +190,12 @@ pub(super) fn first_terms(
         }
         value.clone_into(&mut last);
         if filter.accepts(value, case_insensitive) {
-            *found.entry(value.to_owned()).or_insert(0) += doc_freq;
+            *doc_freqs.entry(value.to_owned()).or_insert(0) += doc_freq;
             of_segment += 1;
         }
         of_segment < limit
     })?;
-    let expansions = found.into_iter().map(|(value, doc_freq)| Expansion { value, boost: 1.0, doc_freq });
+    let expansions = doc_freqs.into_iter().map(|(value, doc_freq)| Expansion { value, boost: 1.0, doc_freq });
     Ok(expansions.take(limit).collect())
 }
 

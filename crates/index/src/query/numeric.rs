@@ -7,11 +7,12 @@ use tantivy::Term;
 use tantivy::query::{EnableScoring, Query as _, TermQuery, Weight};
 use tantivy::schema::IndexRecordOption;
 
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::dates::DateRequest;
 use super::error::QueryError;
 use super::fields::number_term;
 use super::multi_term::{TermFilter, multi_term};
+use super::term::scalar_text;
 use super::value_range::Interval;
 use super::weights;
 use sparrow_mapping::date::parse_formats;

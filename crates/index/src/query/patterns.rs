@@ -34,8 +34,9 @@ impl Compiler<'_> {
                 limit.min(MAX_SCORED)
             }
         };
-        let found = first_terms(self.searcher(), &terms, &filter, case_insensitive, limit, self.cancel())?;
-        self.expanded(&terms, &found, rewrite, scoring)
+        let expansions =
+            first_terms(self.searcher(), &terms, &filter, case_insensitive, limit, self.cancel())?;
+        self.expanded(&terms, &expansions, rewrite, scoring)
     }
 
     pub(super) fn fuzzy_query(
@@ -63,38 +64,38 @@ impl Compiler<'_> {
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
         let rewrite = rewrite.unwrap_or(Rewrite::TopTermsBlended(fuzzy.max_expansions()));
-        let mut found = expand_fuzzy(self.searcher(), terms, fuzzy, self.cancel())?;
+        let mut expansions = expand_fuzzy(self.searcher(), terms, fuzzy, self.cancel())?;
         if let Rewrite::TopTerms(limit) | Rewrite::TopTermsBoost(limit) | Rewrite::TopTermsBlended(limit) =
             rewrite
         {
-            found.truncate(limit);
+            expansions.truncate(limit);
         }
         if rewrite == Rewrite::Constant {
-            let values = found.into_iter().map(|expansion| expansion.value).collect();
+            let values = expansions.into_iter().map(|expansion| expansion.value).collect();
             let docs = multi_term(terms.clone(), TermFilter::Set(values), false);
             return Ok(weights::constant(docs, 1.0, scoring));
         }
-        self.expanded(terms, &found, rewrite, scoring)
+        self.expanded(terms, &expansions, rewrite, scoring)
     }
 
     /// Terms whose scores add up.
     fn expanded(
         &mut self,
         terms: &StringTerms,
-        found: &[Expansion],
+        expansions: &[Expansion],
         rewrite: Rewrite,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
-        if rewrite == Rewrite::ScoringBoolean && found.len() > MAX_SCORED {
+        if rewrite == Rewrite::ScoringBoolean && expansions.len() > MAX_SCORED {
             return Err(QueryError::TooManyClauses { limit: MAX_SCORED });
         }
         let blended = match rewrite {
-            Rewrite::TopTermsBlended(_) => found.iter().map(|expansion| expansion.doc_freq).max(),
+            Rewrite::TopTermsBlended(_) => expansions.iter().map(|expansion| expansion.doc_freq).max(),
             _ => None,
         };
         let statistics = self.statistics(terms, scoring && !matches!(rewrite, Rewrite::TopTermsBoost(_)))?;
-        let mut clauses = Vec::with_capacity(found.len());
-        for expansion in found {
+        let mut clauses = Vec::with_capacity(expansions.len());
+        for expansion in expansions {
             let weight = match rewrite {
                 Rewrite::TopTermsBoost(_) => {
                     let set = TermFilter::Set(vec![expansion.value.clone()]);

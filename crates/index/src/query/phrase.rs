@@ -73,9 +73,9 @@ impl Compiler<'_> {
             let mut ends: Vec<String> = Vec::new();
             for start in starts {
                 let filter = TermFilter::Prefix(start);
-                for found in first_terms(self.searcher(), &terms, &filter, false, limit, self.cancel())? {
-                    if ends.len() < limit && !ends.contains(&found.value) {
-                        ends.push(found.value);
+                for expansion in first_terms(self.searcher(), &terms, &filter, false, limit, self.cancel())? {
+                    if ends.len() < limit && !ends.contains(&expansion.value) {
+                        ends.push(expansion.value);
                     }
                 }
             }

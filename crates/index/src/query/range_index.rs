@@ -107,7 +107,7 @@ impl RangeIndex {
         let Some(slot) = self.firsts.partition_point(|first| *first < value).checked_sub(1) else { return 0 };
         let start = slot * self.slot;
         let end = self.order.len().min(start + self.slot);
-        let lower = |doc: &DocId| self.column.first(*doc).is_some_and(|own| own < value);
+        let lower = |doc: &DocId| self.column.first(*doc).is_some_and(|first| first < value);
         start + self.order[start..end].partition_point(lower)
     }
 

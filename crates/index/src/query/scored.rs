@@ -239,8 +239,8 @@ impl Weight for SummedWeight {
         };
         let mut postings = Vec::with_capacity(self.terms.len());
         for (term, weight) in &self.terms {
-            let found = reader.inverted_index(term.field())?.read_postings(term, option)?;
-            postings.extend(found.map(|found| (found, *weight)));
+            let list = reader.inverted_index(term.field())?.read_postings(term, option)?;
+            postings.extend(list.map(|list| (list, *weight)));
         }
         let scoring = self.bm25.map(|bm25| {
             let fields = self.fields.iter().map(|(field, weight)| (lengths(reader, *field), *weight));

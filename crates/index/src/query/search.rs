@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sparrow_types::SeqNo;
+use sparrow_types::{Executor, SeqNo};
 use tantivy::{DocAddress, TERMINATED};
 
 use super::compile::Compiler;
@@ -29,34 +29,47 @@ impl Snapshot {
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<TopDocs, QueryError> {
         let mut compiler = Compiler::new(self, options.cancel.as_deref());
         let bound = semantic::bound(query, self.mapping())?;
-        let query = bound.as_ref().unwrap_or(query);
-        if let Some(plan) = SparsePlan::find(query)? {
-            let found = plan.search(self, &mut compiler, options)?;
-            if let Some(top) = found {
-                is_over(&compiler, options)?;
-                return Ok(top);
-            }
-        }
-        // All words and phrases, then any words: each leaves to the next what it does not know.
-        if let Some(top) = self.search_words(query, &mut compiler, options)? {
-            is_over(&compiler, options)?;
+        let mut top = self.search_bound(bound.as_ref().unwrap_or(query), &mut compiler, options)?;
+        top.executors = compiler.executors.noted();
+        Ok(top)
+    }
+
+    /// The same for a query without clauses whose meaning depends on the mapping.
+    fn search_bound(
+        &self,
+        query: &Query,
+        compiler: &mut Compiler<'_>,
+        options: &SearchOptions,
+    ) -> Result<TopDocs, QueryError> {
+        if let Some(plan) = SparsePlan::find(query)?
+            && let Some(top) = plan.search(self, compiler, options)?
+        {
+            is_over(compiler, options)?;
             return Ok(top);
         }
-        if let Some(top) = self.search_text(query, &mut compiler, options)? {
-            is_over(&compiler, options)?;
+        // All words and phrases, then any words: each leaves to the next what it does not know.
+        if let Some(top) = self.search_words(query, compiler, options)? {
+            compiler.executors.note(Executor::Conjunction);
+            is_over(compiler, options)?;
+            return Ok(top);
+        }
+        if let Some(top) = self.search_text(query, compiler, options)? {
+            is_over(compiler, options)?;
             return Ok(top);
         }
         if options.size == 0 && options.min_score.is_none() {
             let docs = compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?;
+            compiler.executors.note(Executor::Bitset);
             let matched = docs.iter().enumerate().map(|(ord, docs)| self.count_live(ord, docs)).sum();
             return Ok(TopCollector::new(0).finish(matched, options.track_total_hits));
         }
         let allowed = compiler.filter_docs(&options.post_filter, [])?;
         let weight = compiler.compile(query, true)?;
+        compiler.executors.note(Executor::DocumentAtATime);
         let mut top = TopCollector::new(options.size);
         let mut matched = 0;
         for (ord, allowed) in (0..).zip(&allowed) {
-            if is_over(&compiler, options)? {
+            if is_over(compiler, options)? {
                 break;
             }
             let reader = self.searcher().segment_reader(ord);
@@ -72,7 +85,7 @@ impl Snapshot {
             matched += segment.run(&mut *scorer, &mut top)?;
         }
         // Scores that are computed end early when the search is cancelled.
-        is_over(&compiler, options)?;
+        is_over(compiler, options)?;
         compiler.score_errors().check()?;
         Ok(top.finish(matched, options.track_total_hits))
     }
@@ -164,8 +177,8 @@ impl Snapshot {
                 Some(words) => words.get(word).copied().unwrap_or(0),
             };
             // No document lies behind the last.
-            let rest = max_doc - word as u32 * 64;
-            of(docs) & of(live) & if rest < 64 { (1 << rest) - 1 } else { u64::MAX }
+            let docs_left = max_doc - word as u32 * 64;
+            of(docs) & of(live) & if docs_left < 64 { (1 << docs_left) - 1 } else { u64::MAX }
         })
     }
 

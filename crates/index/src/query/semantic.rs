@@ -6,8 +6,8 @@
 //! as they are of fewer documents than wanted more of them are asked for.
 
 use rustc_hash::FxHashSet;
-use sparrow_postings::{SharedThreshold, SparseCursor, TopKRequest};
-use sparrow_types::Score;
+use sparrow_postings::{SharedThreshold, SparseCursor, TopK, TopKRequest};
+use sparrow_types::{Executors, Score};
 use tantivy::directory::OwnedBytes;
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, TERMINATED};
@@ -162,9 +162,9 @@ pub(super) fn search<E>(
     let all = map.count() as usize;
     let mut depth = wanted.min(all);
     loop {
-        let found = find(depth)?;
-        let complete = found.len() < depth || depth == all;
-        let mut docs = collapse(map, found);
+        let passages = find(depth)?;
+        let complete = passages.len() < depth || depth == all;
+        let mut docs = collapse(map, passages);
         if complete || docs.len() >= wanted {
             docs.truncate(wanted);
             return Ok(docs);
@@ -173,20 +173,17 @@ pub(super) fn search<E>(
     }
 }
 
-/// The best documents of a segment for a sparse clause over passages, with the score of their best passage.
+/// The best documents of a segment for a sparse clause over passages, with the score of their best passage; not counted.
 /// `request` is about documents, `query` in the segment's own numbers.
-pub(super) fn best_documents(
-    postings: &SparseReader,
-    map: &PassageMap,
-    request: &TopKRequest<'_>,
-) -> Vec<(DocId, Score)> {
+pub(super) fn best_documents(postings: &SparseReader, map: &PassageMap, request: &TopKRequest<'_>) -> TopK {
     let allowed = map.allowed(request.live, request.filter);
-    let found = search(map, request.k, |depth| {
+    let mut executors = Executors::default();
+    let docs = search(map, request.k, |depth| {
         // What is certain of `depth` passages says nothing about as many documents: the threshold that the segments
         // share is only read.
         let threshold = SharedThreshold::new();
         threshold.raise(request.threshold.get());
-        let found = postings.top_k(&TopKRequest {
+        let passages = postings.top_k(&TopKRequest {
             k: depth,
             threshold: &threshold,
             live: None,
@@ -195,12 +192,11 @@ pub(super) fn best_documents(
             tie: &|passage| (request.tie)(map.doc(passage)),
             ..*request
         });
-        Ok::<_, std::convert::Infallible>(found.hits)
+        executors.extend(passages.executors);
+        Ok::<_, std::convert::Infallible>(passages.hits)
     });
-    match found {
-        Ok(docs) => docs,
-        Err(never) => match never {},
-    }
+    let Ok(hits) = docs;
+    TopK { hits, matched: 0, executors }
 }
 
 /// Documents that share a term with a sparse clause over passages, each with the score of its best passage.

@@ -70,12 +70,12 @@ impl SloppyPhrase {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (number, (_, terms)) in places.iter().enumerate() {
             let shares = |other: &usize| places[*other].1.iter().any(|term| terms.contains(term));
-            let (mut joined, mut rest): (Vec<_>, Vec<_>) =
+            let (mut joined, mut separate): (Vec<_>, Vec<_>) =
                 groups.into_iter().partition(|group: &Vec<usize>| group.iter().any(shares));
             let mut group: Vec<usize> = joined.drain(..).flatten().collect();
             group.push(number);
-            rest.push(group);
-            groups = rest;
+            separate.push(group);
+            groups = separate;
         }
         groups.retain(|group| group.len() > 1);
         for group in &mut groups {
@@ -253,7 +253,7 @@ impl<'a> Run<'a> {
 /// How often the places stand exactly as the phrase says. Positions are less the offsets, ascending.
 pub(super) fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>]) -> f32 {
     let Some((first, rest)) = positions.split_first() else { return 0.0 };
-    let mut found = 0;
+    let mut occurrences = 0;
     'starts: for position in first {
         let Some(start) = position.checked_sub(offsets[0]) else { continue };
         for (offset, positions) in offsets[1..].iter().zip(rest) {
@@ -261,9 +261,9 @@ pub(super) fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>]) -> f32 {
                 continue 'starts;
             }
         }
-        found += 1;
+        occurrences += 1;
     }
-    found as f32
+    occurrences as f32
 }
 
 #[cfg(test)]

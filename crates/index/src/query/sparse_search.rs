@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use sparrow_postings::{
     ScoreBounds, SegmentSearch, SharedThreshold, SparseCursor, TopK, TopKRequest, top_k_of_segments,
 };
+use sparrow_types::Executor;
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
@@ -279,14 +280,15 @@ impl Pass<'_> {
             if is_over(compiler, options)? {
                 break;
             }
-            let hits = if depth > 0 { best_documents(postings, map, &request) } else { Vec::new() };
+            let best = if depth > 0 { best_documents(postings, map, &request) } else { TopK::default() };
+            compiler.executors.note(best.executors);
             let scorer = PassageScorer::new(SparseCursor::new(postings, query), map.clone());
-            let found = TopK { hits, matched: self.count_passages(*ord, scorer, &request) };
+            let of_segment = TopK { matched: self.count_passages(*ord, scorer, &request), ..best };
             if is_over(compiler, options)? {
                 // What a search leaves behind in a segment is of no use.
                 break;
             }
-            matched += self.offer(&mut top, *ord, found);
+            matched += self.offer(&mut top, *ord, of_segment);
             if depth > 0 {
                 threshold.raise(top.threshold());
             }
@@ -295,22 +297,23 @@ impl Pass<'_> {
             return Ok((top, matched));
         }
         let (ords, segments): (Vec<u32>, Vec<_>) = segments.into_iter().unzip();
-        let found = top_k_of_segments(segments);
+        let tops = top_k_of_segments(segments);
         if !is_over(compiler, options)? {
-            for (ord, found) in ords.into_iter().zip(found) {
-                matched += self.offer(&mut top, ord, found);
+            for (ord, of_segment) in ords.into_iter().zip(tops) {
+                compiler.executors.note(of_segment.executors);
+                matched += self.offer(&mut top, ord, of_segment);
             }
         }
         Ok((top, matched))
     }
 
     /// Offers what was found in a segment, and returns how many documents match there.
-    fn offer(&self, top: &mut TopCollector, ord: u32, found: TopK) -> u64 {
+    fn offer(&self, top: &mut TopCollector, ord: u32, of_segment: TopK) -> u64 {
         let segment = self.snapshot.segment(ord);
-        for (doc, score) in found.hits {
+        for (doc, score) in of_segment.hits {
             top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
         }
-        found.matched
+        of_segment.matched
     }
 
     /// Number of documents that match by a passage, exact up to the limit.
@@ -344,6 +347,7 @@ impl Pass<'_> {
         others: &dyn Weight,
         join: Join,
     ) -> Result<(TopCollector, u64), QueryError> {
+        compiler.executors.note(Executor::SparseAndOthersDocumentAtATime);
         let Best { top: best, bounds } = best;
         // With fewer hits than wanted there are no sparse matches beside them.
         let bound = best.threshold().max(0.0);
@@ -382,8 +386,8 @@ impl Pass<'_> {
                     while let Some(passed) = first.pop_if(|(first, _)| *first < doc) {
                         lone.push(passed);
                     }
-                    if let Some((_, own)) = first.pop_if(|(first, _)| *first == doc) {
-                        top.offer(DocAddress::new(ord, doc), own + score, || segment.seq_no(doc));
+                    if let Some((_, sparse_score)) = first.pop_if(|(first, _)| *first == doc) {
+                        top.offer(DocAddress::new(ord, doc), sparse_score + score, || segment.seq_no(doc));
                     } else if bound.min(bounds.most(doc)) + score >= rounded_down(top.threshold()) {
                         waiting.push((doc, score));
                     }
@@ -419,10 +423,10 @@ impl Pass<'_> {
                 if bound.min(bounds.most(doc)) + score < rounded_down(top.threshold()) {
                     continue;
                 }
-                let own =
+                let sparse_score =
                     cursor.as_mut().and_then(|cursor| (cursor.seek(doc) == doc).then(|| cursor.score()));
-                if own.is_some() || matches!(join, Join::Either | Join::Others) {
-                    let score = own.unwrap_or(0.0) + score;
+                if sparse_score.is_some() || matches!(join, Join::Either | Join::Others) {
+                    let score = sparse_score.unwrap_or(0.0) + score;
                     top.offer(DocAddress::new(ord, doc), score, || segment.seq_no(doc));
                 }
             }

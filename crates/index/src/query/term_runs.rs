@@ -17,7 +17,7 @@ const NAME: usize = 32;
 /// Remembers what was looked up in any segment, until the snapshot goes.
 #[derive(Default)]
 pub(crate) struct TermRuns {
-    known: RwLock<FxHashMap<Field, FieldRuns>>,
+    fields: RwLock<FxHashMap<Field, FieldRuns>>,
 }
 
 impl TermRuns {
@@ -30,19 +30,20 @@ impl TermRuns {
         boost: f32,
     ) -> QueryTerms {
         let segments = snapshot.segments().len();
-        if let Some(bound) = self.known.read().get(&field).and_then(|runs| runs.bind(tokens, boost, segments))
+        if let Some(bound) =
+            self.fields.read().get(&field).and_then(|runs| runs.bind(tokens, boost, segments))
         {
             return bound;
         }
         let runs = look_up(snapshot, field, tokens);
         let bound = bind(runs.chunks(segments.max(1)), tokens, boost, segments);
-        let mut known = self.known.write();
-        let kept: usize = known.values().map(|runs| runs.terms.len()).sum();
+        let mut fields = self.fields.write();
+        let kept: usize = fields.values().map(|runs| runs.terms.len()).sum();
         if kept + runs.len() > MOST_TERMS {
-            known.clear();
+            fields.clear();
         }
         if runs.len() <= MOST_TERMS {
-            known.entry(field).or_default().keep(tokens, &runs, segments);
+            fields.entry(field).or_default().keep(tokens, &runs, segments);
         }
         bound
     }

@@ -180,13 +180,13 @@ impl Snapshot {
         if doc_freq as f64 > most {
             return None;
         }
-        let own = if request.mode == SuggestMode::Popular { doc_freq } else { 0 };
+        let frequency_of_text = if request.mode == SuggestMode::Popular { doc_freq } else { 0 };
         let least = match request.min_doc_freq {
             number if number >= 1.0 => number as u64,
             share if share > 0.0 => ((f64::from(share) * docs as f64) as u64).saturating_sub(1),
             _ => 0,
         };
-        Some(own.max(least))
+        Some(frequency_of_text.max(least))
     }
 }
 
@@ -228,7 +228,7 @@ fn best(
     near: FxHashMap<String, (usize, u64)>,
     more_than: u64,
 ) -> Vec<SuggestedTerm> {
-    let mut found: Vec<(f32, usize, SuggestedTerm)> = near
+    let mut suggestions: Vec<(f32, usize, SuggestedTerm)> = near
         .into_iter()
         .filter(|(_, (_, doc_freq))| *doc_freq > more_than)
         .filter_map(|(term, (edits, doc_freq))| {
@@ -240,12 +240,12 @@ fn best(
         .collect();
     let inspected = request.size.saturating_mul(request.max_inspections);
     // Terms two edits away are looked at where those one edit away are too few.
-    if found.iter().filter(|(_, edits, _)| *edits < 2).count() >= inspected {
-        found.retain(|(_, edits, _)| *edits < 2);
+    if suggestions.iter().filter(|(_, edits, _)| *edits < 2).count() >= inspected {
+        suggestions.retain(|(_, edits, _)| *edits < 2);
     }
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.term.cmp(&b.2.term)));
-    found.truncate(inspected);
-    let mut options: Vec<SuggestedTerm> = found.into_iter().map(|(_, _, option)| option).collect();
+    suggestions.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.term.cmp(&b.2.term)));
+    suggestions.truncate(inspected);
+    let mut options: Vec<SuggestedTerm> = suggestions.into_iter().map(|(_, _, option)| option).collect();
     request.sort(&mut options);
     options
 }

@@ -141,19 +141,19 @@ impl Snapshot {
     /// # Errors
     /// When the index cannot be read.
     pub fn term_frequency(&self, path: &str, term: &str) -> Result<TermFrequency, QueryError> {
-        let mut found = TermFrequency { docs: 0, total: 0 };
-        let Some(terms) = Compiler::new(self, None).string_terms(path) else { return Ok(found) };
+        let mut frequency = TermFrequency { docs: 0, total: 0 };
+        let Some(terms) = Compiler::new(self, None).string_terms(path) else { return Ok(frequency) };
         let key = terms.term(term);
         for reader in self.searcher().segment_readers() {
             let inverted = reader.inverted_index(terms.field)?;
             let Some(mut postings) = inverted.read_postings(&key, terms.record_option())? else { continue };
             while postings.doc() != TERMINATED {
-                found.docs += 1;
-                found.total += u64::from(postings.term_freq());
+                frequency.docs += 1;
+                frequency.total += u64::from(postings.term_freq());
                 postings.advance();
             }
         }
-        Ok(found)
+        Ok(frequency)
     }
 }
 

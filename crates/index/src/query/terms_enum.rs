@@ -34,11 +34,11 @@ impl Snapshot {
         limit: usize,
         cancel: &AtomicBool,
     ) -> Result<(BTreeSet<String>, bool), QueryError> {
-        let mut found = BTreeSet::new();
+        let mut keywords = BTreeSet::new();
         if limit == 0 || !matches!(self.mapping().field(path), Some(FieldType::Keyword { .. })) {
-            return Ok((found, true));
+            return Ok((keywords, true));
         }
-        let Some(terms) = Compiler::new(self, None).string_terms(path) else { return Ok((found, true)) };
+        let Some(terms) = Compiler::new(self, None).string_terms(path) else { return Ok((keywords, true)) };
         let prefix = self.normalized(path, prefix);
         let lower = match after {
             Some(after) if case_insensitive || after >= &*prefix => Bound::Excluded(after.to_owned()),
@@ -59,11 +59,11 @@ impl Snapshot {
             if begins.accepts(value, case_insensitive) {
                 of_segment += 1;
                 // A term that a smaller one pushes out of the list gives back the bytes that were taken for it.
-                if found.insert(value.to_owned()) {
+                if keywords.insert(value.to_owned()) {
                     held += COPIES * value.len();
                 }
-                if found.len() > limit
-                    && let Some(pushed_out) = found.pop_last()
+                if keywords.len() > limit
+                    && let Some(pushed_out) = keywords.pop_last()
                 {
                     held = held.saturating_sub(COPIES * pushed_out.len());
                 }
@@ -81,8 +81,8 @@ impl Snapshot {
         });
         match (scanned, too_much) {
             (_, Some(error)) => Err(error.into()),
-            (Ok(_), None) => Ok((found, true)),
-            (Err(QueryError::Cancelled), None) => Ok((found, false)),
+            (Ok(_), None) => Ok((keywords, true)),
+            (Err(QueryError::Cancelled), None) => Ok((keywords, false)),
             (Err(error), None) => Err(error),
         }
     }

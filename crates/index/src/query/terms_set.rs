@@ -18,8 +18,8 @@ impl Compiler<'_> {
         query: &TermsSetQuery,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
-        let mut known = std::collections::HashSet::with_capacity(query.values.len());
-        let distinct: Vec<&Value> = query.values.iter().filter(|value| known.insert(*value)).collect();
+        let mut seen = std::collections::HashSet::with_capacity(query.values.len());
+        let distinct: Vec<&Value> = query.values.iter().filter(|value| seen.insert(*value)).collect();
         let mut clauses = Vec::with_capacity(distinct.len());
         for value in distinct {
             clauses.push(self.term(&query.field, value, false, scoring)?);

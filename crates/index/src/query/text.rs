@@ -6,13 +6,14 @@ use serde_json::Value;
 use tantivy::query::{BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight};
 
 use super::analyzed::{QueryToken, Section, sections};
-use super::compile::{Compiler, scalar_text};
+use super::compile::Compiler;
 use super::error::QueryError;
 use super::explain::described;
 use super::fields::{FieldStatistics, StringTerms, term_weight};
 use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, TermFilter, multi_term};
 use super::scored::{Bm25, SummedWeight};
+use super::term::scalar_text;
 use super::weights;
 use sparrow_mapping::FieldType;
 use sparrow_query::MAX_CLAUSES;
@@ -140,21 +141,21 @@ impl Compiler<'_> {
         if let [value] = values {
             return term_weight(self.searcher(), statistics, terms, value, None);
         }
-        let mut found = Vec::with_capacity(values.len());
+        let mut scored_terms = Vec::with_capacity(values.len());
         let mut most = 0;
         for value in values {
             let term = terms.term(value);
             let doc_freq = self.searcher().doc_freq(&term)?;
             most = most.max(doc_freq);
             if doc_freq > 0 {
-                found.push((term, 1.0));
+                scored_terms.push((term, 1.0));
             }
         }
-        if found.is_empty() {
+        if scored_terms.is_empty() {
             return Ok(weights::none());
         }
         Ok(Box::new(SummedWeight {
-            terms: found,
+            terms: scored_terms,
             fields: vec![(terms.field, 1.0)],
             bm25: statistics.map(|statistics| Bm25::new(statistics, &[most])),
         }))

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 
+use sparrow_types::Executor;
 use tantivy::DocAddress;
 
 use super::compile::{Compiler, required_should};
@@ -98,9 +99,11 @@ impl Snapshot {
                 continue;
             }
             if let Some(words) = texts.words() {
+                compiler.executors.note(Executor::BlockMaxMaxScore);
                 best_of_any(words, self, ord, compiler, allowed, &mut top);
                 continue;
             }
+            compiler.executors.note(texts.executor());
             let segment = self.segment(ord);
             let reader = self.searcher().segment_reader(ord);
             let wanted = |doc| allowed.contains(doc) && segment.is_live(doc);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use sparrow_types::SeqNo;
+use sparrow_types::{Executors, SeqNo};
 use tantivy::DocAddress;
 
 use crate::query::{ScoredDoc, TopDocs, TotalHits, TotalRelation};
@@ -102,7 +102,7 @@ impl TopCollector {
             TotalHits::Off => (0, TotalRelation::Gte),
         };
         let max_score = hits.first().map(|hit| hit.score);
-        TopDocs { hits, total, relation, max_score }
+        TopDocs { hits, total, relation, max_score, executors: Executors::default() }
     }
 }
 

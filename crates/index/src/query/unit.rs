@@ -23,7 +23,7 @@ impl Snapshot {
 
 impl Compiler<'_> {
     fn unit_of_words(&mut self, query: &Query) -> Result<Option<f32>, QueryError> {
-        let found = match &query.kind {
+        let score = match &query.kind {
             QueryKind::Match(clause) => self.unit_in_field(clause)?,
             QueryKind::Lenient(inner) => self.unit_of_words(inner)?,
             QueryKind::MultiMatch(clause) => match self.fields_of(clause) {
@@ -37,7 +37,7 @@ impl Compiler<'_> {
             },
             _ => None,
         };
-        Ok(found.map(|score| score * query.boost))
+        Ok(score.map(|score| score * query.boost))
     }
 
     fn highest(&mut self, queries: &[Query]) -> Result<Option<f32>, QueryError> {

@@ -179,13 +179,13 @@ fn scan(column: &Column<u64>, range: &RangeInclusive<u64>, docs: &mut DocBits) {
         return;
     }
     let end = column.num_docs();
-    let mut found = Vec::new();
+    let mut doc_ids = Vec::new();
     let mut start = 0;
     while start < end {
         let stop = end.min(start + CHUNK);
-        found.clear();
-        column.get_docids_for_value_range(range.clone(), start..stop, &mut found);
-        docs.insert_sorted(&found);
+        doc_ids.clear();
+        column.get_docids_for_value_range(range.clone(), start..stop, &mut doc_ids);
+        docs.insert_sorted(&doc_ids);
         start = stop;
     }
 }

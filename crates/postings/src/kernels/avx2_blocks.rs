@@ -161,14 +161,14 @@ pub(super) fn start(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mu
 #[target_feature(enable = "avx2")]
 unsafe fn start_blocks(totals: &[u16], sums: &[[u16; 8]], inverse: u16, blocks: &mut Blocks) {
     let masked = blocks.scope != Scope::All;
-    let Blocks { ids, rest, sums: own, wanted, .. } = blocks;
-    for (((id, rest), own), wanted) in ids.iter().zip(rest).zip(own).zip(wanted) {
+    let Blocks { ids, rest, sums: block_sums, wanted, .. } = blocks;
+    for (((id, rest), block_sums), wanted) in ids.iter().zip(rest).zip(block_sums).zip(wanted) {
         // SAFETY: the caller promises both; 8 sums are a vector, as 8 lanes are; unaligned.
         unsafe {
             let of_block = _mm_loadu_si128(sums.as_ptr().add(*id as usize).cast());
             let lanes = _mm_loadu_si128(LANES[usize::from(*wanted)].as_ptr().cast());
             let of_wanted = _mm_and_si128(of_block, lanes);
-            _mm_storeu_si128(own.as_mut_ptr().cast(), of_wanted);
+            _mm_storeu_si128(block_sums.as_mut_ptr().cast(), of_wanted);
             let of_block = if masked { of_wanted } else { of_block };
             let lowest = _mm_minpos_epu16(_mm_xor_si128(of_block, _mm_set1_epi8(-1)));
             let highest = !(_mm_cvtsi128_si32(lowest) as u16);

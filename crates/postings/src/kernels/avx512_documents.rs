@@ -163,8 +163,8 @@ unsafe fn bound(
         let block = narrow(a, b);
         let high = _mm512_test_epi8_mask(block, _mm512_set1_epi8(64));
         let (a, b) = load(sums);
-        let mut found = u64::from(_mm512_test_epi16_mask(a, a));
-        found |= u64::from(_mm512_test_epi16_mask(b, b)) << 32;
+        let mut has_any = u64::from(_mm512_test_epi16_mask(a, a));
+        has_any |= u64::from(_mm512_test_epi16_mask(b, b)) << 32;
         // Sums of all bytes' even and odd lanes together, and of the odd alone.
         let (mut both, mut odd) = (_mm512_setzero_si512(), _mm512_setzero_si512());
         for term in terms {
@@ -184,9 +184,9 @@ unsafe fn bound(
             let bounds = _mm512_maskz_shuffle_epi8(has, table, _mm512_and_si512(levels, four));
             both = _mm512_add_epi16(both, bounds);
             odd = _mm512_add_epi16(odd, _mm512_srli_epi16(bounds, 8));
-            found |= has;
+            has_any |= has;
         }
-        matched += (found & lanes).count_ones();
+        matched += (has_any & lanes).count_ones();
         let even = _mm512_sub_epi16(both, _mm512_slli_epi16(odd, 8));
         // Eight documents at a time back in order: the first of every 16, and the others.
         let (low, other) = (_mm512_unpacklo_epi16(even, odd), _mm512_unpackhi_epi16(even, odd));

@@ -98,8 +98,8 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
         let high_groups = quarters([group(4), group(5), group(6), group(7)]);
 
         // Which of the 16 bytes of its group is a block's: four numbers of 32 bits, and each in all bytes of a quarter.
-        let own = _mm256_maskz_loadu_epi32(some, ids.cast());
-        let numbers = _mm256_and_si256(own, _mm256_set1_epi32(15));
+        let block_ids = _mm256_maskz_loadu_epi32(some, ids.cast());
+        let numbers = _mm256_and_si256(block_ids, _mm256_set1_epi32(15));
         let low_numbers = in_quarters(_mm256_castsi256_si128(numbers));
         let high_numbers = in_quarters(_mm256_extracti128_si256(numbers, 1));
         // A byte of each quarter of both.
@@ -119,12 +119,13 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
             |i: usize| i32::from(ranks.as_ptr().cast::<u16>().add(id(i) / 16).read_unaligned());
         let before_region = |i: usize| regions.as_ptr().cast::<i32>().add(id(i) / 8192).read_unaligned();
         let region = _mm256_set1_epi32((id(0) / 8192) as i32);
-        let before_regions = if _mm256_mask_cmpneq_epi32_mask(some, _mm256_srli_epi32(own, 13), region) == 0 {
-            _mm256_set1_epi32(before_region(0))
-        } else {
-            let before: [i32; EIGHT] = each!(before_region);
-            _mm256_loadu_si256(before.as_ptr().cast())
-        };
+        let before_regions =
+            if _mm256_mask_cmpneq_epi32_mask(some, _mm256_srli_epi32(block_ids, 13), region) == 0 {
+                _mm256_set1_epi32(before_region(0))
+            } else {
+                let before: [i32; EIGHT] = each!(before_region);
+                _mm256_loadu_si256(before.as_ptr().cast())
+            };
         let before_groups = _mm256_cvtepu16_epi32(words(each!(before_group)));
         let places = _mm256_add_epi32(in_order(in_group), before_groups);
         let places = _mm256_add_epi32(places, before_regions);
@@ -185,11 +186,11 @@ unsafe fn add_to_blocks<const WHOLE: bool>(
         let top = highest_of_each(low, high);
 
         // What the terms after this can add.
-        let own = _mm256_maskz_loadu_epi32(some, ids.add(first).cast());
-        let at = level_bytes(own);
+        let block_ids = _mm256_maskz_loadu_epi32(some, ids.add(first).cast());
+        let at = level_bytes(block_ids);
         let level = |i: usize| i32::from(*term.levels.as_ptr().add(at[i] as usize));
         let levels = bytes_of(each!(level));
-        let is_upper = _mm256_test_epi32_mask(own, _mm256_set1_epi32(64));
+        let is_upper = _mm256_test_epi32_mask(block_ids, _mm256_set1_epi32(64));
         let levels = _mm_mask_blend_epi8(u16::from(is_upper), levels, _mm_srli_epi16(levels, 4));
         let levels = _mm_and_si128(levels, _mm_set1_epi8(15));
         let counts = _mm_cvtsi64_si128((bits & (wanted_bits | others)) as i64);
@@ -202,7 +203,7 @@ unsafe fn add_to_blocks<const WHOLE: bool>(
         let reached = _mm256_add_epi32(reached, top);
         let stays = _mm256_mask_cmpge_epu32_mask(some, reached, _mm256_set1_epi32(need as i32));
         // What is behind those that stay is overwritten by the next, or cut off.
-        _mm256_mask_storeu_epi32(ids.add(kept).cast(), some, _mm256_maskz_compress_epi32(stays, own));
+        _mm256_mask_storeu_epi32(ids.add(kept).cast(), some, _mm256_maskz_compress_epi32(stays, block_ids));
         _mm_mask_storeu_epi16(rests.add(kept).cast(), some, _mm_maskz_compress_epi16(stays, rest));
         let top = _mm_maskz_compress_epi16(stays, _mm256_cvtepi32_epi16(top));
         _mm_mask_storeu_epi16(tops.add(kept).cast(), some, top);

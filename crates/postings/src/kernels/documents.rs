@@ -130,16 +130,16 @@ pub(super) fn find_sparse(
         let is_below = |bytes: &[u8; 2]| u16::from_le_bytes(*bytes) < *id;
         let mut rest = start..end;
         if let Some(some) = ids[around..].first_chunk::<NEAR>() {
-            let own = NEAR.min(end - around);
-            let at = near(some, own, *id).trailing_zeros() as usize;
+            let length = NEAR.min(end - around);
+            let at = near(some, length, *id).trailing_zeros() as usize;
             found[count] = Posting { of, position: (around + at) as u32 };
-            count += usize::from(at < own);
+            count += usize::from(at < length);
             rest = match (is_below(&some[0]), is_below(&some[NEAR - 1])) {
                 (false, _) => start..around,
                 (true, true) => (around + NEAR).min(end)..end,
                 (true, false) => continue,
             };
-            if at < own || rest.is_empty() {
+            if at < length || rest.is_empty() {
                 continue;
             }
         }
@@ -181,16 +181,16 @@ pub(super) fn bound_documents(
         let in_chunk = usize::from(*id) % CHUNK as usize;
         let (block, bit) = (in_chunk / 8, in_chunk % 8);
         let (byte, shift) = level_place(block);
-        let mut found = *sum != 0;
+        let mut has_any = *sum != 0;
         *total = coarse(*sum, inverse);
         for term in terms {
             if term.bitmap.bits[chunk * CHUNK_BITMAP + block] >> bit & 1 == 1 {
                 let level = term.levels[chunk * CHUNK_LEVELS + byte] >> shift & 15;
                 *total = total.wrapping_add(u16::from(term.bounds[usize::from(level)]));
-                found = true;
+                has_any = true;
             }
         }
-        matched += u32::from(found);
+        matched += u32::from(has_any);
     }
     matched
 }

@@ -79,8 +79,8 @@ pub(super) fn find_sparse(
     first: u32,
     found: &mut [Posting],
 ) -> usize {
-    documents::find_sparse(list, places, first, found, |near, own, id| {
-        let at = near[..own].partition_point(|bytes| u16::from_le_bytes(*bytes) < id);
+    documents::find_sparse(list, places, first, found, |near, length, id| {
+        let at = near[..length].partition_point(|bytes| u16::from_le_bytes(*bytes) < id);
         if near.get(at) == Some(&id.to_le_bytes()) { 1 << at } else { 0 }
     })
 }
@@ -190,12 +190,12 @@ fn highest_wanted(sums: &[u16; BLOCK], wanted: u8) -> u16 {
 
 fn start(totals: &[u16], sums: &[[u16; BLOCK]], inverse: u16, blocks: &mut Blocks) {
     let masked = blocks.scope != Scope::All;
-    let Blocks { ids, rest, sums: own, wanted, .. } = blocks;
-    for (((id, rest), own), wanted) in ids.iter().zip(rest).zip(own).zip(wanted) {
-        *own = sums[*id as usize];
-        let of_all = own.iter().copied().fold(0, u16::max);
-        mask(&[*wanted], own);
-        let highest = if masked { own.iter().copied().fold(0, u16::max) } else { of_all };
+    let Blocks { ids, rest, sums: block_sums, wanted, .. } = blocks;
+    for (((id, rest), block_sums), wanted) in ids.iter().zip(rest).zip(block_sums).zip(wanted) {
+        *block_sums = sums[*id as usize];
+        let of_all = block_sums.iter().copied().fold(0, u16::max);
+        mask(&[*wanted], block_sums);
+        let highest = if masked { block_sums.iter().copied().fold(0, u16::max) } else { of_all };
         *rest = totals[*id as usize].wrapping_sub(coarse(highest, inverse));
     }
 }
@@ -222,8 +222,8 @@ fn select(totals: &[u16], highest: &[u16], floor: u16, first: u32, selected: &mu
 
 fn first_highest(totals: &[[u16; MAXIMUM_BLOCKS]], highest: &[u16], groups: &mut [u32]) {
     for group in groups {
-        let own = *group as usize;
-        let first = totals[own].iter().position(|total| *total == highest[own]);
+        let place = *group as usize;
+        let first = totals[place].iter().position(|total| *total == highest[place]);
         *group = *group * MAXIMUM_BLOCKS as u32 + first.unwrap_or(0) as u32;
     }
 }

@@ -89,8 +89,8 @@ impl BlockScratch {
         kernels::chosen().start(ids, totals, &self.sums[docs], wanted, plan.scope, plan.inverse, blocks);
     }
 
-    /// What is known of some documents, whole words, counted from the first of the first segment.
-    fn known(&self, docs: Range<usize>) -> WindowState<'_> {
+    /// The state of some documents, whole words, counted from the first of the first segment.
+    fn state(&self, docs: Range<usize>) -> WindowState<'_> {
         let words = docs.start / 64..docs.end / 64;
         WindowState { sums: &self.sums[docs], wanted: &self.wanted[words] }
     }
@@ -149,19 +149,19 @@ pub(super) fn coarse_unit<'s, 'a: 's>(clauses: impl Iterator<Item = &'s Clause<'
 /// threshold that excludes anything.
 pub(super) fn collect(
     searches: &mut [Search<'_, '_, '_>],
-    best: &mut TopKCandidates<'_>,
+    candidates: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
 ) -> bool {
-    let mut own = std::mem::take(&mut scratch.blocks);
-    let found = collect_blocks(searches, &mut own, best, scratch);
-    scratch.blocks = own;
-    found
+    let mut block_scratch = std::mem::take(&mut scratch.blocks);
+    let collected = collect_blocks(searches, &mut block_scratch, candidates, scratch);
+    scratch.blocks = block_scratch;
+    collected
 }
 
 fn collect_blocks(
     searches: &mut [Search<'_, '_, '_>],
-    own: &mut BlockScratch,
-    found: &mut TopKCandidates<'_>,
+    block_scratch: &mut BlockScratch,
+    candidates: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
 ) -> bool {
     let unit = coarse_unit(searches.iter().flat_map(|search| search.clauses));
@@ -170,29 +170,29 @@ fn collect_blocks(
     let (mut chunks, mut terms) = (0, &terms[..]);
     let mut plans = Vec::with_capacity(searches.len());
     for search in &mut *searches {
-        let (own, others) = terms.split_at(search.dense.len());
-        terms = others;
+        let (of_segment, of_following) = terms.split_at(search.dense.len());
+        terms = of_following;
         let first = chunks;
         chunks += (search.num_docs as usize).div_ceil(CHUNK_BLOCKS * BLOCK);
         search.sums_at = first * CHUNK_BLOCKS * BLOCK;
-        plans.push(Plan::new(unit, first..chunks, search.scope(), own));
+        plans.push(Plan::new(unit, first..chunks, search.scope(), of_segment));
     }
-    own.resize(chunks);
+    block_scratch.resize(chunks);
     for (search, plan) in searches.iter_mut().zip(&plans) {
         if search.request.is_cancelled() {
             return true;
         }
-        search.bound_blocks(plan, own, found.errors);
+        search.bound_blocks(plan, block_scratch, candidates.errors);
     }
     if let Some(first) = searches.first() {
-        found.raise_to_score(first.request.floor());
+        candidates.raise_to_score(first.request.floor());
     }
-    super::threshold_priming::score(searches, &plans, own, found);
-    if found.need() <= 0 {
-        found.forget_from(0);
+    super::threshold_priming::score(searches, &plans, block_scratch, candidates);
+    if candidates.need() <= 0 {
+        candidates.forget_from(0);
         return false;
     }
-    collect_parts(searches, &plans, own, found, scratch);
+    collect_parts(searches, &plans, block_scratch, candidates, scratch);
     true
 }
 
@@ -201,8 +201,8 @@ fn collect_blocks(
 fn collect_parts(
     searches: &mut [Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
-    own: &mut BlockScratch,
-    found: &mut TopKCandidates<'_>,
+    block_scratch: &mut BlockScratch,
+    candidates: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
 ) {
     let mut next = 0;
@@ -215,7 +215,7 @@ fn collect_parts(
         // Several have no more than one part's blocks together.
         for start in (0..blocks).step_by(PART) {
             let (searches, plans) = (&mut searches[first..next], &plans[first..next]);
-            if !collect_part(searches, plans, start..start + PART, own, found, scratch) {
+            if !collect_part(searches, plans, start..start + PART, block_scratch, candidates, scratch) {
                 return;
             }
         }
@@ -226,33 +226,33 @@ fn collect_parts(
 fn collect_part(
     searches: &mut [Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
-    some: Range<usize>,
-    own: &mut BlockScratch,
-    found: &mut TopKCandidates<'_>,
+    range: Range<usize>,
+    block_scratch: &mut BlockScratch,
+    candidates: &mut TopKCandidates<'_>,
     scratch: &mut Scratch,
 ) -> bool {
-    let mut all = own.take_blocks(plans.len());
+    let mut all = block_scratch.take_blocks(plans.len());
     let scored = &mut all[..plans.len()];
     let mut goes_on = true;
     for ((search, plan), blocks) in searches.iter_mut().zip(plans).zip(&mut *scored) {
-        let some = some.start..some.end.min(plan.blocks().len());
-        own.selected.clear();
-        match found.coarse(plan.unit).filter(|_| goes_on && !search.request.is_cancelled()) {
-            Some(floor) => own.select(plan, some.clone(), floor),
+        let range = range.start..range.end.min(plan.blocks().len());
+        block_scratch.selected.clear();
+        match candidates.coarse(plan.unit).filter(|_| goes_on && !search.request.is_cancelled()) {
+            Some(floor) => block_scratch.select(plan, range.clone(), floor),
             None => goes_on = false,
         }
-        if own.selected.len() as f64 > some.len() as f64 * kernels::chosen().scanned_share() {
-            search.scan_blocks(some, own, found, scratch);
-            own.selected.clear();
+        if block_scratch.selected.len() as f64 > range.len() as f64 * kernels::chosen().scanned_share() {
+            search.scan_blocks(range, block_scratch, candidates, scratch);
+            block_scratch.selected.clear();
         }
-        own.start_blocks(plan, &own.selected, blocks);
+        block_scratch.start_blocks(plan, &block_scratch.selected, blocks);
     }
     add_terms(plans, scored, |_, blocks| {
-        blocks.iter().any(|blocks| blocks.len() > 0).then(|| found.needed())
+        blocks.iter().any(|blocks| blocks.len() > 0).then(|| candidates.needed())
     });
-    searches.iter().zip(&*scored).for_each(|(search, blocks)| search.take(blocks, found));
-    own.blocks = all;
-    found.share();
+    searches.iter().zip(&*scored).for_each(|(search, blocks)| search.take(blocks, candidates));
+    block_scratch.blocks = all;
+    candidates.share();
     goes_on
 }
 
@@ -286,8 +286,8 @@ impl<'a> Search<'_, 'a, '_> {
     fn scan_blocks(
         &mut self,
         blocks: Range<usize>,
-        own: &BlockScratch,
-        found: &mut TopKCandidates<'_>,
+        block_scratch: &BlockScratch,
+        candidates: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) {
         let words = (self.num_docs as usize).div_ceil(64);
@@ -295,8 +295,8 @@ impl<'a> Search<'_, 'a, '_> {
         for start in (blocks.start / 8..(blocks.end / 8).min(words)).step_by(window) {
             let groups = window.min(words - start);
             let first = self.sums_at + start * 64;
-            let known = own.known(first..first + groups * 64);
-            self.window(start, groups, false, Some(known), found, scratch);
+            let state = block_scratch.state(first..first + groups * 64);
+            self.window(start, groups, false, Some(state), candidates, scratch);
         }
     }
 
@@ -317,9 +317,9 @@ impl<'a> Search<'_, 'a, '_> {
 
     /// Adds up the sparse terms and computes the bounds of all blocks, window by window, so that the sums
     /// are still in the second level cache when they are read.
-    fn bound_blocks(&mut self, plan: &Plan<'_, '_>, own: &mut BlockScratch, errors: Errors) {
+    fn bound_blocks(&mut self, plan: &Plan<'_, '_>, block_scratch: &mut BlockScratch, errors: Errors) {
         let blocks = plan.blocks();
-        let BlockScratch { sums, totals, highest, wanted, .. } = own;
+        let BlockScratch { sums, totals, highest, wanted, .. } = block_scratch;
         let sums = &mut sums[blocks.start * BLOCK..];
         let totals = &mut totals[blocks.clone()];
         let highest = &mut highest[blocks.start / MAXIMUM_BLOCKS..blocks.end / MAXIMUM_BLOCKS];
@@ -389,14 +389,14 @@ impl<'a> Search<'_, 'a, '_> {
 
     /// Takes the scored documents that can be among the best as candidates; the sums of those that are not
     /// wanted are 0.
-    pub(super) fn take(&self, blocks: &Blocks, found: &mut TopKCandidates<'_>) {
+    pub(super) fn take(&self, blocks: &Blocks, candidates: &mut TopKCandidates<'_>) {
         for (id, sums) in blocks.ids().iter().zip(blocks.sums()) {
-            if i64::from(sums.iter().copied().fold(0, u16::max)) < found.need() {
+            if i64::from(sums.iter().copied().fold(0, u16::max)) < candidates.need() {
                 continue;
             }
             for (doc, estimate) in (*id * BLOCK as u32..).zip(sums) {
-                if *estimate > 0 && i64::from(*estimate) >= found.need() {
-                    found.push(*estimate, self.segment, doc);
+                if *estimate > 0 && i64::from(*estimate) >= candidates.need() {
+                    candidates.push(*estimate, self.segment, doc);
                 }
             }
         }

@@ -40,16 +40,16 @@ pub(super) struct TopKCandidates<'r> {
     k: usize,
     threshold: &'r SharedThreshold,
     pub(super) errors: Errors,
-    own: CandidateScratch,
+    scratch: CandidateScratch,
     need: i64,
 }
 
 impl<'r> TopKCandidates<'r> {
     /// Nothing, with the `k` and the threshold of a request.
-    pub(super) fn new(request: &TopKRequest<'r>, errors: Errors, mut own: CandidateScratch) -> Self {
-        own.highest.clear();
-        own.candidates.clear();
-        Self { k: request.k, threshold: request.threshold, errors, own, need: 0 }
+    pub(super) fn new(request: &TopKRequest<'r>, errors: Errors, mut scratch: CandidateScratch) -> Self {
+        scratch.highest.clear();
+        scratch.candidates.clear();
+        Self { k: request.k, threshold: request.threshold, errors, scratch, need: 0 }
     }
 
     /// Lowest estimate wanted; not positive: any.
@@ -86,8 +86,8 @@ impl<'r> TopKCandidates<'r> {
 
     /// Takes a document as candidate.
     pub(super) fn push(&mut self, estimate: u16, segment: usize, doc: DocId) {
-        self.own.candidates.push(Candidate { estimate, segment, doc });
-        let highest = &mut self.own.highest;
+        self.scratch.candidates.push(Candidate { estimate, segment, doc });
+        let highest = &mut self.scratch.highest;
         if highest.len() < self.k {
             highest.push(Reverse(estimate));
             if highest.len() < self.k {
@@ -108,15 +108,15 @@ impl<'r> TopKCandidates<'r> {
     /// Takes back all candidates of this segment and those after it.
     pub(super) fn forget_from(&mut self, segment: usize) {
         // Of which segments these are is not known: what the others found is only missed.
-        self.own.highest.clear();
-        self.own.candidates.retain(|candidate| candidate.segment < segment);
+        self.scratch.highest.clear();
+        self.scratch.candidates.retain(|candidate| candidate.segment < segment);
     }
 
     /// Tells other searches what k documents of this one certainly reach.
     pub(super) fn share(&self) {
         if self.k > 0
-            && self.own.highest.len() == self.k
-            && let Some(lowest) = self.own.highest.peek()
+            && self.scratch.highest.len() == self.k
+            && let Some(lowest) = self.scratch.highest.peek()
         {
             let certain = (f64::from(lowest.0) - self.errors.below) / self.errors.units;
             // Converting to f32 may round up by one part in 2^24.
@@ -126,25 +126,25 @@ impl<'r> TopKCandidates<'r> {
 
     /// Drops candidates that are not wanted any more when they have become many.
     pub(super) fn tidy(&mut self) {
-        if self.own.candidates.len() > self.k.saturating_mul(4).saturating_add(1 << 16) {
+        if self.scratch.candidates.len() > self.k.saturating_mul(4).saturating_add(1 << 16) {
             self.drop_unwanted();
         }
     }
 
     fn drop_unwanted(&mut self) {
         let need = self.need;
-        self.own.candidates.retain(|candidate| i64::from(candidate.estimate) >= need);
+        self.scratch.candidates.retain(|candidate| i64::from(candidate.estimate) >= need);
     }
 
     /// The candidates that are wanted, segment by segment.
     pub(super) fn candidates(&mut self) -> &[Candidate] {
         self.drop_unwanted();
-        self.own.candidates.sort_unstable_by_key(|candidate| (candidate.segment, candidate.doc));
-        &self.own.candidates
+        self.scratch.candidates.sort_unstable_by_key(|candidate| (candidate.segment, candidate.doc));
+        &self.scratch.candidates
     }
 
     /// Gives the buffers back for the next search.
     pub(super) fn into_scratch(self) -> CandidateScratch {
-        self.own
+        self.scratch
     }
 }

@@ -69,7 +69,7 @@ impl<'c, 'a> Batch<'c, 'a> {
     /// Scores the documents and forgets them. First everything that finding a posting reads is fetched, if it has to be, then
     /// all are found and their weights fetched, so that the cache misses of documents and terms overlap.
     fn score(&mut self, each: &mut impl FnMut(usize, DocId, f32, bool)) {
-        let mut found = [Posting::default(); DOCS * TERMS];
+        let mut postings_found = [Posting::default(); DOCS * TERMS];
         let mut scores = [(0.0_f32, false); DOCS];
         let terms = self.parts.iter().map(|(_, clauses, _)| clauses.len()).max().unwrap_or(0);
         for first in (0..terms).step_by(TERMS) {
@@ -82,15 +82,15 @@ impl<'c, 'a> Batch<'c, 'a> {
             self.for_each_part(first, |part, clauses, places, at| {
                 for (term, Clause { postings, .. }) in clauses.iter().enumerate() {
                     let place = ((part * TERMS + term) * DOCS + at) as u32;
-                    count += postings.find_all(places, place, &mut found[count..]);
+                    count += postings.find_all(places, place, &mut postings_found[count..]);
                 }
             });
             // One list for all clauses: how many documents have which is not to be foretold.
             let clause = |of: usize| &self.parts[of / DOCS / TERMS].1[first + of / DOCS % TERMS];
-            for Posting { of, position } in &found[..count] {
+            for Posting { of, position } in &postings_found[..count] {
                 clause(*of as usize).postings.fetch_weight(*position as usize);
             }
-            for Posting { of, position } in &found[..count] {
+            for Posting { of, position } in &postings_found[..count] {
                 let Clause { postings, weight, .. } = clause(*of as usize);
                 let (score, shares) = &mut scores[*of as usize % DOCS];
                 *score += weight * postings.weight_at(*position as usize);

@@ -3,6 +3,8 @@
 
 use std::ops::Deref;
 
+use sparrow_types::Executor;
+
 use super::collect::Collector;
 use super::{TopK, TopKRequest};
 use crate::reader::PostingsReader;
@@ -41,5 +43,9 @@ where
             }
         }
     }
-    TopK { hits: collector.into_hits(request), matched: if request.count_limit == 0 { 0 } else { matched } }
+    TopK {
+        hits: collector.into_hits(request),
+        matched: if request.count_limit == 0 { 0 } else { matched },
+        executors: Executor::SparseExhaustive.into(),
+    }
 }

@@ -1,6 +1,6 @@
 //! Scores the documents of a strict filter one by one.
 
-use sparrow_types::DocId;
+use sparrow_types::{DocId, Executor};
 
 use super::collect::Collector;
 use super::exact::for_each_score;
@@ -58,5 +58,9 @@ pub(super) fn top_k(num_docs: u32, request: &TopKRequest<'_>, clauses: &[Clause<
             }
         });
     }
-    TopK { hits: collector.into_hits(request), matched: if request.count_limit == 0 { 0 } else { matched } }
+    TopK {
+        hits: collector.into_hits(request),
+        matched: if request.count_limit == 0 { 0 } else { matched },
+        executors: Executor::SparseFilterDriven.into(),
+    }
 }

@@ -80,60 +80,65 @@ impl<'a> Search<'_, 'a, '_> {
     /// threshold that excludes anything.
     pub(super) fn collect_by_documents(
         &mut self,
-        best: &mut TopKCandidates<'_>,
+        candidates: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) -> bool {
-        let mut own = std::mem::take(&mut scratch.documents);
-        let found = self.collect_documents(&mut own, best, scratch);
-        scratch.documents = own;
-        found
+        let mut document_scratch = std::mem::take(&mut scratch.documents);
+        let collected = self.collect_documents(&mut document_scratch, candidates, scratch);
+        scratch.documents = document_scratch;
+        collected
     }
 
     fn collect_documents(
         &mut self,
-        own: &mut DocumentScratch,
-        best: &mut TopKCandidates<'_>,
+        document_scratch: &mut DocumentScratch,
+        candidates: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) -> bool {
         let unit = coarse_unit(self.clauses.iter());
         let mut terms = Vec::with_capacity(self.dense.len());
         self.block_terms(unit, &mut terms);
         let plan = Plan::new(unit, 0..0, self.scope(), &terms);
-        let matched = self.bound_documents(&plan, own, scratch);
+        let matched = self.bound_documents(&plan, document_scratch, scratch);
         if self.request.is_cancelled() {
             return true;
         }
         if self.bounds.is_some() {
-            self.leave_bounds(&plan, own, best.errors);
+            self.leave_bounds(&plan, document_scratch, candidates.errors);
         }
-        own.totals.resize(own.ids.len().next_multiple_of(GROUP), 0);
-        own.highest.resize(own.totals.len() / GROUP, 0);
-        kernels::chosen().highest(&own.totals, &mut own.highest);
-        best.raise_to_score(self.request.floor());
-        self.score_first(&plan, own, best);
-        if best.need() <= 0 {
-            best.forget_from(self.segment);
+        document_scratch.totals.resize(document_scratch.ids.len().next_multiple_of(GROUP), 0);
+        document_scratch.highest.resize(document_scratch.totals.len() / GROUP, 0);
+        kernels::chosen().highest(&document_scratch.totals, &mut document_scratch.highest);
+        candidates.raise_to_score(self.request.floor());
+        self.score_first(&plan, document_scratch, candidates);
+        if candidates.need() <= 0 {
+            candidates.forget_from(self.segment);
             return false;
         }
         if self.request.count_limit > 0 {
             self.matched = matched;
         }
-        Self::select(&plan, own, best);
-        let selected = std::mem::take(&mut own.selected);
+        Self::select(&plan, document_scratch, candidates);
+        let selected = std::mem::take(&mut document_scratch.selected);
         for part in selected.chunks(PART) {
             if self.request.is_cancelled() {
                 break;
             }
-            self.score(&plan, own, part, false, best);
+            self.score(&plan, document_scratch, part, false, candidates);
         }
-        own.selected = selected;
-        best.share();
+        document_scratch.selected = selected;
+        candidates.share();
         true
     }
 
     /// Lists the wanted documents with their sums and bounds. Returns how many match.
-    fn bound_documents(&self, plan: &Plan<'_, 'a>, own: &mut DocumentScratch, scratch: &mut Scratch) -> u64 {
-        let DocumentScratch { ids, sums, totals, windows, .. } = own;
+    fn bound_documents(
+        &self,
+        plan: &Plan<'_, 'a>,
+        document_scratch: &mut DocumentScratch,
+        scratch: &mut Scratch,
+    ) -> u64 {
+        let DocumentScratch { ids, sums, totals, windows, .. } = document_scratch;
         let Scratch { sums: window_sums, allowed, .. } = scratch;
         ids.clear();
         sums.clear();
@@ -180,12 +185,16 @@ impl<'a> Search<'_, 'a, '_> {
     }
 
     /// Leaves behind the highest bound of every block.
-    fn leave_bounds(&mut self, plan: &Plan<'_, 'a>, own: &DocumentScratch, errors: Errors) {
+    fn leave_bounds(&mut self, plan: &Plan<'_, 'a>, document_scratch: &DocumentScratch, errors: Errors) {
         let mut blocks = vec![0_u16; (self.num_docs as usize).div_ceil(BLOCK)];
-        for (at, (first, start)) in own.windows.iter().enumerate() {
-            let end = own.windows.get(at + 1).map_or(own.ids.len(), |(_, start)| *start as usize);
+        for (at, (first, start)) in document_scratch.windows.iter().enumerate() {
+            let end = document_scratch
+                .windows
+                .get(at + 1)
+                .map_or(document_scratch.ids.len(), |(_, start)| *start as usize);
             let range = *start as usize..end;
-            for (id, total) in own.ids[range.clone()].iter().zip(&own.totals[range]) {
+            for (id, total) in document_scratch.ids[range.clone()].iter().zip(&document_scratch.totals[range])
+            {
                 let block = &mut blocks[(*first as usize + usize::from(*id)) / BLOCK];
                 *block = (*block).max(*total);
             }
@@ -196,10 +205,15 @@ impl<'a> Search<'_, 'a, '_> {
     }
 
     /// Scores the documents with the highest bounds, and takes what it finds as candidates.
-    fn score_first(&self, plan: &Plan<'_, 'a>, own: &mut DocumentScratch, found: &mut TopKCandidates<'_>) {
+    fn score_first(
+        &self,
+        plan: &Plan<'_, 'a>,
+        document_scratch: &mut DocumentScratch,
+        candidates: &mut TopKCandidates<'_>,
+    ) {
         // What other segments found is a threshold already.
-        let seeds = if found.need() > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
-        let DocumentScratch { totals, highest, best, selected, .. } = own;
+        let seeds = if candidates.need() > 0 { FEW_SEEDS } else { SEEDS.max(self.request.k * 2) };
+        let DocumentScratch { totals, highest, best, selected, .. } = document_scratch;
         best.clear();
         // The highest of so many groups are as many documents at least.
         best.extend_from_slice(if highest.len() >= seeds * 2 { highest } else { totals });
@@ -207,23 +221,29 @@ impl<'a> Search<'_, 'a, '_> {
             Some(place) => *best.select_nth_unstable(place).1,
             None => 1,
         };
-        let Some(needed) = found.coarse(plan.unit) else { return };
+        let Some(needed) = candidates.coarse(plan.unit) else { return };
         let floor = needed.max(lowest).max(1);
         selected.clear();
         kernels::chosen().select(totals, highest, floor, 0, selected);
         // Of many equals, some.
         selected.truncate(seeds * 4);
         let selected = std::mem::take(selected);
-        self.score(plan, own, &selected, true, found);
-        selected.iter().for_each(|at| own.totals[*at as usize] = 0);
-        own.selected = selected;
+        self.score(plan, document_scratch, &selected, true, candidates);
+        selected.iter().for_each(|at| document_scratch.totals[*at as usize] = 0);
+        document_scratch.selected = selected;
     }
 
     /// Selects the documents whose bounds reach what is needed.
-    fn select(plan: &Plan<'_, 'a>, own: &mut DocumentScratch, found: &TopKCandidates<'_>) {
-        own.selected.clear();
-        if let Some(floor) = found.coarse(plan.unit) {
-            kernels::chosen().select(&own.totals, &own.highest, floor, 0, &mut own.selected);
+    fn select(plan: &Plan<'_, 'a>, document_scratch: &mut DocumentScratch, candidates: &TopKCandidates<'_>) {
+        document_scratch.selected.clear();
+        if let Some(floor) = candidates.coarse(plan.unit) {
+            kernels::chosen().select(
+                &document_scratch.totals,
+                &document_scratch.highest,
+                floor,
+                0,
+                &mut document_scratch.selected,
+            );
         }
     }
 
@@ -232,12 +252,12 @@ impl<'a> Search<'_, 'a, '_> {
     fn score(
         &self,
         plan: &Plan<'_, 'a>,
-        own: &mut DocumentScratch,
+        document_scratch: &mut DocumentScratch,
         places: &[u32],
         alone: bool,
-        found: &mut TopKCandidates<'_>,
+        candidates: &mut TopKCandidates<'_>,
     ) {
-        let DocumentScratch { ids, sums, totals, windows, best, scored, .. } = own;
+        let DocumentScratch { ids, sums, totals, windows, best, scored, .. } = document_scratch;
         scored.clear();
         let mut window = 0;
         for place in places {
@@ -245,9 +265,9 @@ impl<'a> Search<'_, 'a, '_> {
                 window += 1;
             }
             let at = *place as usize;
-            let rest = totals[at].wrapping_sub(coarse(sums[at], plan.inverse));
+            let remaining = totals[at].wrapping_sub(coarse(sums[at], plan.inverse));
             let doc = windows[window].0 + u32::from(ids[at]);
-            scored.push(Scored::new(doc, sums[at], rest));
+            scored.push(Scored::new(doc, sums[at], remaining));
             plan.dense.first().inspect(|term| term.bitmap.fetch(doc));
         }
         plan.dense.first().inspect(|term| term.bitmap.fetch_regions());
@@ -257,10 +277,10 @@ impl<'a> Search<'_, 'a, '_> {
                 best.extend(scored.iter().map(|scored| scored.sum));
                 if let Some(place) = best.len().checked_sub(self.request.k) {
                     let (_, kth, _) = best.select_nth_unstable(place);
-                    found.raise_to(*kth);
+                    candidates.raise_to(*kth);
                 }
             }
-            let need = found.needed();
+            let need = candidates.needed();
             let next = plan.dense.get(i + 1).map(|next| &next.bitmap);
             let &BlockTerm { bitmap, impacts, factor, .. } = term;
             add_term(scored, AddedTerm { bitmap, impacts, factor }, next, |scored, has| {
@@ -274,8 +294,8 @@ impl<'a> Search<'_, 'a, '_> {
             }
         }
         for Scored { doc, sum, .. } in &*scored {
-            if *sum > 0 && i64::from(*sum) >= found.need() {
-                found.push(*sum, self.segment, *doc);
+            if *sum > 0 && i64::from(*sum) >= candidates.need() {
+                candidates.push(*sum, self.segment, *doc);
             }
         }
     }

@@ -24,7 +24,7 @@ mod threshold_priming;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use sparrow_types::{DocId, TermId};
+use sparrow_types::{DocId, Executors, TermId};
 
 pub use bounds::ScoreBounds;
 
@@ -88,6 +88,8 @@ pub struct TopK {
     /// Matching documents: exact up to the limit, from there on at least the limit. Of several segments that are searched at
     /// once the sum is.
     pub matched: u64,
+    /// The algorithms that found them.
+    pub executors: Executors,
 }
 
 impl TopKRequest<'_> {

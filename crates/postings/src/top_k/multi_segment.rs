@@ -5,8 +5,8 @@
 
 use std::ops::{Deref, Range};
 
-use sparrow_types::DocId;
 use sparrow_types::processors::Busy;
+use sparrow_types::{DocId, Executor, Executors};
 
 use super::candidates::{Errors, TopKCandidates};
 use super::collect::Collector;
@@ -38,24 +38,24 @@ where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
     let _busy = Busy::begin();
-    let mut found: Vec<TopK> = segments.iter().map(|_| TopK::default()).collect();
+    let mut tops: Vec<TopK> = segments.iter().map(|_| TopK::default()).collect();
     let mut matched = 0;
     let mut start = 0;
-    let mut rest = segments.into_iter().peekable();
-    while rest.peek().is_some() {
+    let mut remaining = segments.into_iter().peekable();
+    while remaining.peek().is_some() {
         let mut clauses = 0;
         let mut group: Vec<SegmentSearch<'_, B>> = Vec::new();
-        while let Some(segment) = rest.next_if(|segment| {
+        while let Some(segment) = remaining.next_if(|segment| {
             clauses += segment.request.query.len();
             group.is_empty() || clauses <= MAX_CLAUSES
         }) {
             group.push(segment);
         }
         let end = start + group.len();
-        search(group, &mut matched, &mut found[start..end]);
+        search(group, &mut matched, &mut tops[start..end]);
         start = end;
     }
-    found
+    tops
 }
 
 /// A segment that is searched together with others, or a part of a large one.
@@ -73,7 +73,7 @@ struct Pending<'a, 'r> {
 }
 
 /// Searches a few segments, each its own way or all together. `matched` counts on.
-fn search<B>(segments: Vec<SegmentSearch<'_, B>>, matched: &mut u64, found: &mut [TopK])
+fn search<B>(segments: Vec<SegmentSearch<'_, B>>, matched: &mut u64, tops: &mut [TopK])
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
 {
@@ -85,33 +85,39 @@ where
     let mut whole_segments = Vec::with_capacity(segments.len());
     let mut divided = Vec::new();
     for (place, segment) in segments.into_iter().enumerate() {
-        let known = segment.terms_are_known();
+        let are_resolved = segment.terms_are_known();
         let SegmentSearch { reader, request: whole, bounds, terms } = segment;
-        let own;
-        (own, resolved) = resolved.split_at(if known { 0 } else { whole.query.len() });
+        let looked_up;
+        (looked_up, resolved) = resolved.split_at(if are_resolved { 0 } else { whole.query.len() });
         let mut request = whole;
         request.count_limit = request.count_limit.saturating_sub(*matched);
         if request.k == 0 && request.count_limit == 0 {
             continue;
         }
         if reader.format() == Format::V1 || !are_bounded(request.query) {
-            found[place] = exhaustive::top_k(reader, &request);
-            *matched += found[place].matched;
+            tops[place] = exhaustive::top_k(reader, &request);
+            *matched += tops[place].matched;
             continue;
         }
         let first = clauses.len();
-        if known {
-            clauses.extend(request.query.iter().zip(terms).map(|(term, own)| clause(reader, *term, own)));
+        if are_resolved {
+            clauses.extend(
+                request.query.iter().zip(terms).map(|(term, resolved)| clause(reader, *term, resolved)),
+            );
         } else {
-            let has = request.query.iter().zip(own).filter_map(|(term, own)| Some((term, own.as_ref()?)));
-            clauses.extend(has.map(|(term, own)| clause(reader, *term, own)));
+            let has = request
+                .query
+                .iter()
+                .zip(looked_up)
+                .filter_map(|(term, resolved)| Some((term, resolved.as_ref()?)));
+            clauses.extend(has.map(|(term, resolved)| clause(reader, *term, resolved)));
         }
         if clauses.len() == first {
             continue;
         }
         if filter_driven::is_cheaper(reader.num_docs(), &request, &clauses[first..]) {
-            found[place] = filter_driven::top_k(reader.num_docs(), &request, &clauses[first..]);
-            *matched += found[place].matched;
+            tops[place] = filter_driven::top_k(reader.num_docs(), &request, &clauses[first..]);
+            *matched += tops[place].matched;
             clauses.truncate(first);
             continue;
         }
@@ -131,11 +137,11 @@ where
         } else {
             divided.push((place, whole));
             // The clauses of the segment become those of its first part, and are repeated for the others.
-            let own = first..clauses.len();
+            let of_segment = first..clauses.len();
             for start in (0..docs).step_by(PART_DOCS as usize) {
                 let at = if start == 0 { first } else { clauses.len() };
                 if start > 0 {
-                    let part = own.clone().map(|at| clauses[at].from(start));
+                    let part = of_segment.clone().map(|at| clauses[at].from(start));
                     clauses.extend(part.collect::<Vec<_>>());
                 }
                 let request = whole.from(start);
@@ -147,8 +153,8 @@ where
     let Some(errors) = scale(&mut clauses, &pending) else {
         for (place, reader, mut request) in whole_segments {
             request.count_limit = request.count_limit.saturating_sub(*matched);
-            found[place] = exhaustive::top_k(reader, &request);
-            *matched += found[place].matched;
+            tops[place] = exhaustive::top_k(reader, &request);
+            *matched += tops[place].matched;
         }
         return;
     };
@@ -175,12 +181,27 @@ where
             passed: filtered::passed(num_docs, &request),
         }
     });
-    let mut groups: Vec<Vec<Search<'_, '_, '_>>> = Vec::new();
+    let searched = parallel::run(grouped(searches), errors, matched);
+    for (place, top) in places.into_iter().zip(searched) {
+        tops[place].matched += top.matched;
+        tops[place].hits.extend(top.hits);
+        tops[place].executors.extend(top.executors);
+    }
+    // Each part of a divided segment has given its own best hits: of those the best are kept.
+    for (place, request) in divided {
+        let mut all = Collector::new(request.k, request.floor());
+        tops[place].hits.drain(..).for_each(|(doc, score)| all.push(doc, score));
+        tops[place].hits = all.into_hits(&request);
+    }
+}
+
+/// The searches that are run together: parts of a large segment one by one, other segments as far as there is room.
+fn grouped<'s, 'a, 'r>(searches: impl Iterator<Item = Search<'s, 'a, 'r>>) -> Vec<Vec<Search<'s, 'a, 'r>>> {
+    let mut groups: Vec<Vec<Search<'s, 'a, 'r>>> = Vec::new();
     let mut docs = 0_u32;
     for mut search in searches {
         docs = docs.saturating_add(search.num_docs);
         match groups.last_mut() {
-            // Parts of a large segment are searched one by one, others together as far as there is room.
             Some(group) if search.first == 0 && docs <= MAX_DOCS => {
                 search.segment = group.len();
                 group.push(search);
@@ -191,17 +212,7 @@ where
             }
         }
     }
-    let tops = parallel::run(groups, errors, matched);
-    for (place, top) in places.into_iter().zip(tops) {
-        found[place].matched += top.matched;
-        found[place].hits.extend(top.hits);
-    }
-    // Each part of a divided segment has given its own best hits: of those the best are kept.
-    for (place, request) in divided {
-        let mut all = Collector::new(request.k, request.floor());
-        found[place].hits.drain(..).for_each(|(doc, score)| all.push(doc, score));
-        found[place].hits = all.into_hits(&request);
-    }
+    groups
 }
 
 /// Appends the numbers of a segment's clauses: the dense ones by bound, highest first, then the others. Returns how many
@@ -266,12 +277,12 @@ fn scale(clauses: &mut [Clause<'_>], segments: &[Pending<'_, '_>]) -> Option<Err
     let (mut highest, mut terms) = (0_f64, 0);
     for Pending { clauses: range, .. } in segments {
         let of = |clause: &Clause<'_>| f64::from(clause.weight) * f64::from(clause.postings.scale.max);
-        let own: f64 = clauses[range.clone()].iter().map(of).sum();
+        let sum: f64 = clauses[range.clone()].iter().map(of).sum();
         // Outside, f32 scores overflow, or lose the precision that the error bounds count on.
-        if !(1e-30..1e37).contains(&own) {
+        if !(1e-30..1e37).contains(&sum) {
             return None;
         }
-        highest = highest.max(own);
+        highest = highest.max(sum);
         terms = terms.max(range.len());
     }
     let units = (65_000.0 - 3.0 * terms as f64) / highest.max(1e-30);
@@ -304,25 +315,34 @@ pub(super) fn run(
     scratch: &mut Scratch,
 ) -> Vec<TopK> {
     let Some(request) = searches.first().map(|search| search.request) else { return Vec::new() };
-    let mut found = TopKCandidates::new(&request, errors, std::mem::take(&mut scratch.found));
+    let mut candidates = TopKCandidates::new(&request, errors, std::mem::take(&mut scratch.candidates));
     let useful = blocks::are_useful(&searches);
     let by_documents = useful && searches.iter().all(Search::is_strict);
-    let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut found, scratch);
+    let by_blocks = useful && !by_documents && blocks::collect(&mut searches, &mut candidates, scratch);
     let wanted = request.count_limit.saturating_sub(*matched);
     if by_blocks && wanted > 0 && wanted < u64::from(u32::MAX) {
         count::count_frequent(&mut searches, wanted, scratch);
     }
+    let mut executors = Executors::default();
     for search in &mut searches {
         search.request.count_limit = search.request.count_limit.saturating_sub(*matched);
-        if by_blocks {
+        executors.insert(if by_blocks {
             search.count(scratch);
-        } else if !(by_documents && search.collect_by_documents(&mut found, scratch)) {
-            search.scan(&mut found, scratch);
-        }
+            Executor::SparseBlockMax
+        } else if by_documents && search.collect_by_documents(&mut candidates, scratch) {
+            Executor::SparseDocumentBounds
+        } else {
+            search.scan(&mut candidates, scratch);
+            Executor::SparseWindowAtATime
+        });
         *matched += search.matched;
     }
-    let top = if request.is_cancelled() { Vec::new() } else { finish(&searches, &request, &mut found) };
-    scratch.found = found.into_scratch();
+    let top = if request.is_cancelled() {
+        Vec::new()
+    } else {
+        finish(&searches, &request, executors, &mut candidates)
+    };
+    scratch.candidates = candidates.into_scratch();
     top
 }
 
@@ -330,10 +350,11 @@ pub(super) fn run(
 fn finish(
     searches: &[Search<'_, '_, '_>],
     request: &TopKRequest<'_>,
-    found: &mut TopKCandidates<'_>,
+    executors: Executors,
+    candidates: &mut TopKCandidates<'_>,
 ) -> Vec<TopK> {
-    found.raise_to_score(request.floor());
-    let candidates = found.candidates();
+    candidates.raise_to_score(request.floor());
+    let candidates = candidates.candidates();
     let docs: Vec<DocId> = candidates.iter().map(|candidate| candidate.doc).collect();
     let mut start = 0;
     let wanted = searches.iter().enumerate().map(|(segment, search)| {
@@ -349,13 +370,14 @@ fn finish(
     for_each_candidate(wanted.into_iter(), searched, |segment, doc, score| {
         collectors[segment].push(searches[segment].first + doc, score)
     });
-    let found = searches.iter().zip(collectors).map(|(search, collector)| TopK {
+    let tops = searches.iter().zip(collectors).map(|(search, collector)| TopK {
         hits: collector.into_hits(&search.request),
         matched: search.matched,
+        executors,
     });
-    let found: Vec<TopK> = found.collect();
-    if found.len() > 1 {
-        let mut scores: Vec<f32> = found.iter().flat_map(|found| &found.hits).map(|hit| hit.1).collect();
+    let tops: Vec<TopK> = tops.collect();
+    if tops.len() > 1 {
+        let mut scores: Vec<f32> = tops.iter().flat_map(|top| &top.hits).map(|hit| hit.1).collect();
         if let Some(place) = scores.len().checked_sub(request.k)
             && request.k > 0
         {
@@ -363,5 +385,5 @@ fn finish(
             request.threshold.raise(*kth);
         }
     }
-    found
+    tops
 }

@@ -70,7 +70,7 @@ pub(super) struct Scratch {
     pub(super) scored: Vec<Scored>,
     pub(super) blocks: BlockScratch,
     pub(super) documents: DocumentScratch,
-    pub(super) found: CandidateScratch,
+    pub(super) candidates: CandidateScratch,
 }
 
 /// What is known of the documents of a window.
@@ -91,7 +91,7 @@ impl Scratch {
             scored: Vec::new(),
             blocks: BlockScratch::default(),
             documents: DocumentScratch::default(),
-            found: CandidateScratch::default(),
+            candidates: CandidateScratch::default(),
         }
     }
 }
@@ -122,7 +122,7 @@ pub(super) struct Search<'s, 'a, 'r> {
 
 impl<'a, 'r> Search<'_, 'a, 'r> {
     /// Scans all windows.
-    pub(super) fn scan(&mut self, found: &mut TopKCandidates<'_>, scratch: &mut Scratch) {
+    pub(super) fn scan(&mut self, candidates: &mut TopKCandidates<'_>, scratch: &mut Scratch) {
         let window = self.window_size as usize;
         let words = (self.num_docs as usize).div_ceil(64);
         for start in (0..words).step_by(window / 64) {
@@ -130,7 +130,7 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
             if self.request.is_cancelled() || (self.request.k == 0 && !counting) {
                 return;
             }
-            self.window(start, (window / 64).min(words - start), counting, None, found, scratch);
+            self.window(start, (window / 64).min(words - start), counting, None, candidates, scratch);
         }
     }
 
@@ -140,15 +140,15 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         start: usize,
         groups: usize,
         counting: bool,
-        known: Option<WindowState<'_>>,
-        found: &mut TopKCandidates<'_>,
+        state: Option<WindowState<'_>>,
+        candidates: &mut TopKCandidates<'_>,
         scratch: &mut Scratch,
     ) {
         let Scratch { sums, allowed, matches, scored, .. } = scratch;
-        let any_allowed = match known {
-            Some(known) => {
+        let any_allowed = match state {
+            Some(state) => {
                 allowed.clear();
-                allowed.extend(known.wanted.iter().map(|bits| u64::from_le_bytes(*bits)));
+                allowed.extend(state.wanted.iter().map(|bits| u64::from_le_bytes(*bits)));
                 allowed.iter().any(|word| *word != 0)
             }
             None => self.fill_allowed(start, groups, allowed),
@@ -158,12 +158,12 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         }
         matches.clear();
         matches.resize(groups, 0);
-        found.raise_to_score(self.request.floor());
+        candidates.raise_to_score(self.request.floor());
         let min_score = self.request.min_score.filter(|minimum| *minimum > 0.0);
         let judging = counting && min_score.is_some();
-        let (kept, deferred) = if judging { (self.dense.len(), 0) } else { self.split(found.need()) };
-        match known {
-            Some(known) => kernels::chosen().to_lanes(known.sums, &mut sums.0[..groups * GROUP]),
+        let (kept, deferred) = if judging { (self.dense.len(), 0) } else { self.split(candidates.need()) };
+        match state {
+            Some(state) => kernels::chosen().to_lanes(state.sums, &mut sums.0[..groups * GROUP]),
             None => {
                 sums.0[..groups * GROUP].fill(0);
                 self.scatter(start, sums);
@@ -171,8 +171,8 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         }
         let sums = &mut sums.0[..groups * GROUP];
         let floor = match min_score {
-            Some(minimum) if judging => found.estimate_of(minimum),
-            _ => found.need() - i64::from(deferred),
+            Some(minimum) if judging => candidates.estimate_of(minimum),
+            _ => candidates.need() - i64::from(deferred),
         };
         // All that share a term: to count them, or because no bound excludes any.
         let any = floor <= 0 && (self.request.k > 0 || judging);
@@ -196,11 +196,11 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
             matches.iter_mut().zip(allowed.iter()).for_each(|(matches, allowed)| *matches &= allowed);
         }
         match min_score {
-            Some(minimum) if judging => self.judge(start, sums, matches, minimum, found),
-            _ => self.collect(start, sums, matches, (kept, deferred), scored, found),
+            Some(minimum) if judging => self.judge(start, sums, matches, minimum, candidates),
+            _ => self.collect(start, sums, matches, (kept, deferred), scored, candidates),
         }
-        found.share();
-        found.tidy();
+        candidates.share();
+        candidates.tidy();
     }
 
     /// Bits of the live and wanted documents of some words; whether there are any.
@@ -274,7 +274,7 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         matches: &[u64],
         (kept, deferred): (usize, u32),
         scored: &mut Vec<Scored>,
-        found: &mut TopKCandidates<'_>,
+        candidates: &mut TopKCandidates<'_>,
     ) {
         let deferred_terms = &self.dense[kept..];
         let first = deferred_terms.first().map(|i| self.clauses[*i].postings.bitmap());
@@ -286,22 +286,22 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
                 let estimate = sums[usize::from(lane(bit as u16))];
-                if i64::from(u32::from(estimate) + deferred) < found.need() {
+                if i64::from(u32::from(estimate) + deferred) < candidates.need() {
                     continue;
                 }
                 let doc = (start + group) as u32 * 64 + bit;
                 let Some(first) = &first else {
-                    found.push(estimate, self.segment, doc);
+                    candidates.push(estimate, self.segment, doc);
                     continue;
                 };
                 first.fetch(doc);
                 scored.push(Scored::new(doc, estimate, 0));
                 if scored.len() == TOGETHER {
-                    self.look_up(deferred_terms, deferred, scored, found);
+                    self.look_up(deferred_terms, deferred, scored, candidates);
                 }
             }
         }
-        self.look_up(deferred_terms, deferred, scored, found);
+        self.look_up(deferred_terms, deferred, scored, candidates);
     }
 
     /// Adds deferred terms, whose bounds are `rest` together, to the documents, and takes those as candidates that can be among
@@ -309,26 +309,26 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
     fn look_up(
         &self,
         terms: &[usize],
-        mut rest: u32,
+        mut remaining: u32,
         scored: &mut Vec<Scored>,
-        found: &mut TopKCandidates<'_>,
+        candidates: &mut TopKCandidates<'_>,
     ) {
-        let need = found.need();
+        let need = candidates.need();
         for (at, i) in terms.iter().enumerate() {
             let Clause { postings, factor, bound, .. } = &self.clauses[*i];
-            rest -= bound;
+            remaining -= bound;
             let term = AddedTerm { bitmap: postings.bitmap(), impacts: postings.impacts(), factor: *factor };
             let next = terms.get(at + 1).map(|next| self.clauses[*next].postings.bitmap());
             add_term(scored, term, next.as_ref(), |scored, _| {
-                i64::from(u32::from(scored.sum) + rest) >= need
+                i64::from(u32::from(scored.sum) + remaining) >= need
             });
             if scored.is_empty() {
                 return;
             }
         }
         for Scored { doc, sum, .. } in scored.drain(..) {
-            if i64::from(sum) >= found.need() {
-                found.push(sum, self.segment, doc);
+            if i64::from(sum) >= candidates.need() {
+                candidates.push(sum, self.segment, doc);
             }
         }
     }
@@ -340,9 +340,9 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         sums: &[u16],
         matches: &[u64],
         minimum: f32,
-        found: &mut TopKCandidates<'_>,
+        candidates: &mut TopKCandidates<'_>,
     ) {
-        let sure = (f64::from(minimum) * found.errors.units + found.errors.below).ceil() as i64;
+        let sure = (f64::from(minimum) * candidates.errors.units + candidates.errors.below).ceil() as i64;
         let mut unsure = Vec::new();
         for (group, (word, sums)) in matches.iter().zip(sums.chunks_exact(GROUP)).enumerate() {
             let mut bits = *word;
@@ -356,8 +356,8 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
                 } else {
                     unsure.push(doc);
                 }
-                if self.request.k > 0 && i64::from(estimate) >= found.need() {
-                    found.push(estimate, self.segment, doc);
+                if self.request.k > 0 && i64::from(estimate) >= candidates.need() {
+                    candidates.push(estimate, self.segment, doc);
                 }
             }
         }

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use sparrow_types::Executor;
 
 use super::*;
 use crate::Format;
@@ -103,6 +104,7 @@ proptest! {
             }
             let finish = |mut found: TopK| {
                 found.matched = found.matched.min(case.count_limit);
+                found.executors = Executors::default();
                 found
             };
             let min_score = at(case.min_score);
@@ -435,6 +437,26 @@ fn weights_beyond_bounds_are_still_exact() {
         let expected = reader.top_k_exhaustive(&plain_request(&query, 20, &SharedThreshold::new()));
         assert_eq!(reader.top_k(&plain_request(&query, 20, &SharedThreshold::new())), expected);
         assert!(!expected.hits.is_empty());
+    }
+}
+
+#[test]
+fn a_search_names_the_algorithm_that_its_request_makes_the_cheapest() {
+    let num_docs = 20_000;
+    let reader = Model::random(3, num_docs, 30).reader(Format::V3);
+    let query: Vec<_> = (0..reader.term_count()).map(|term| (term, 1.0 + term as f32)).collect();
+    let lowered = [(0, -1.0), (1, 2.0)];
+    let random = |density| Some(random_bits(11, num_docs, density));
+    for (query, k, filter, expected) in [
+        (&query[..], 10, None, Executor::SparseBlockMax),
+        (&query, 2000, None, Executor::SparseWindowAtATime),
+        (&query, 10, random(0.05), Executor::SparseDocumentBounds),
+        (&query, 10, Some(vec![0b111]), Executor::SparseFilterDriven),
+        (&lowered, 10, None, Executor::SparseExhaustive),
+    ] {
+        let threshold = SharedThreshold::new();
+        let request = TopKRequest { filter: filter.as_deref(), ..plain_request(query, k, &threshold) };
+        assert_eq!(reader.top_k(&request).executors, expected.into());
     }
 }
 

@@ -16,29 +16,29 @@ const TERMS_BETWEEN: usize = 3;
 pub(super) fn score(
     searches: &[Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
-    own: &mut BlockScratch,
-    found: &mut TopKCandidates<'_>,
+    block_scratch: &mut BlockScratch,
+    candidates: &mut TopKCandidates<'_>,
 ) {
     let (Some(first), Some(Plan { unit, .. })) = (searches.first(), plans.first()) else { return };
     let k = first.request.k;
     // What other segments found is a threshold already.
-    let wanted = if found.need() > 0 { FEW_SEEDS } else { SEEDS.max(k * 2) };
-    choose(own, found.coarse(*unit), wanted);
-    let mut seeds = own.take_blocks(plans.len());
-    let mut rest = 0;
+    let wanted = if candidates.need() > 0 { FEW_SEEDS } else { SEEDS.max(k * 2) };
+    choose(block_scratch, candidates.coarse(*unit), wanted);
+    let mut seeds = block_scratch.take_blocks(plans.len());
+    let mut end_of_segment = 0;
     for (plan, blocks) in plans.iter().zip(&mut seeds) {
         let (start, end) = (plan.blocks().start as u32, plan.blocks().end as u32);
-        let first = rest;
-        rest += own.selected[rest..].partition_point(|id| *id < end);
-        own.selected[first..rest].iter_mut().for_each(|id| *id -= start);
-        own.start_blocks(plan, &own.selected[first..rest], blocks);
+        let first = end_of_segment;
+        end_of_segment += block_scratch.selected[end_of_segment..].partition_point(|id| *id < end);
+        block_scratch.selected[first..end_of_segment].iter_mut().for_each(|id| *id -= start);
+        block_scratch.start_blocks(plan, &block_scratch.selected[first..end_of_segment], blocks);
         // None is looked at again.
-        for id in &own.selected[first..rest] {
-            own.totals[(start + id) as usize] = 0;
-            own.wanted.as_flattened_mut()[(start + id) as usize] = 0;
+        for id in &block_scratch.selected[first..end_of_segment] {
+            block_scratch.totals[(start + id) as usize] = 0;
+            block_scratch.wanted.as_flattened_mut()[(start + id) as usize] = 0;
         }
     }
-    let best = &mut own.best;
+    let best = &mut block_scratch.best;
     let seeds_now = &mut seeds[..plans.len()];
     add_terms(plans, seeds_now, |i, seeds| {
         if i % TERMS_BETWEEN == TERMS_BETWEEN - 1 {
@@ -47,18 +47,18 @@ pub(super) fn score(
             // Documents of different blocks: what was added up is no more than their estimates will be.
             if let Some(place) = best.len().checked_sub(k) {
                 let (_, kth, _) = best.select_nth_unstable(place);
-                found.raise_to(*kth);
+                candidates.raise_to(*kth);
             }
         }
-        Some(found.needed())
+        Some(candidates.needed())
     });
-    searches.iter().zip(&*seeds_now).for_each(|(search, blocks)| search.take(blocks, found));
-    own.blocks = seeds;
+    searches.iter().zip(&*seeds_now).for_each(|(search, blocks)| search.take(blocks, candidates));
+    block_scratch.blocks = seeds;
 }
 
 /// Selects the best block of each of the `wanted` best groups of 32, of those whose bound reaches `floor`.
-fn choose(own: &mut BlockScratch, floor: Option<u16>, wanted: usize) {
-    let BlockScratch { totals, highest, selected, .. } = own;
+fn choose(block_scratch: &mut BlockScratch, floor: Option<u16>, wanted: usize) {
+    let BlockScratch { totals, highest, selected, .. } = block_scratch;
     selected.clear();
     let most = highest.iter().copied().max().unwrap_or(0);
     let Some(floor) = floor.map(|floor| floor.max(1)) else { return };
@@ -77,11 +77,11 @@ fn choose(own: &mut BlockScratch, floor: Option<u16>, wanted: usize) {
     // All groups above the step, and of it as many as are wanted.
     let mut room = wanted - above.min(wanted);
     for (group, highest) in (0..).zip(&*highest) {
-        let own_step = usize::from(highest >> shift);
-        if own_step < step || *highest < floor {
+        let step_of_group = usize::from(highest >> shift);
+        if step_of_group < step || *highest < floor {
             continue;
         }
-        if own_step == step {
+        if step_of_group == step {
             if room == 0 {
                 continue;
             }

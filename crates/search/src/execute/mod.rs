@@ -155,7 +155,8 @@ impl Run<'_> {
             let started = self.profile.as_ref().map(|_| Instant::now());
             let result = target.snapshot.search(&query, options);
             if let (Some(profile), Some(started)) = (&mut self.profile, started) {
-                profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed()));
+                let executors = result.as_ref().map(|docs| docs.executors).unwrap_or_default();
+                profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed(), executors));
             }
             match result {
                 Ok(top) => list.extend(number, &top),

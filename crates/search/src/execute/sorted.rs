@@ -55,7 +55,8 @@ impl Run<'_> {
             let started = self.profile.as_ref().map(|_| Instant::now());
             let sorted = target.snapshot.search_sorted(&query, &search, &options);
             if let (Some(profile), Some(started)) = (&mut self.profile, started) {
-                profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed()));
+                let executors = sorted.as_ref().map(|docs| docs.executors).unwrap_or_default();
+                profile.shards[number].queries.push(QueryProfile::new(&query, started.elapsed(), executors));
             }
             match sorted {
                 Ok(docs) => {

@@ -9,18 +9,18 @@ use sparrow_call::error::{EngineError, Exception};
 pub struct Options<'a> {
     owner: &'a str,
     members: &'a Map<String, Value>,
-    known: Vec<&'static str>,
+    taken: Vec<&'static str>,
 }
 
 impl<'a> Options<'a> {
     /// `owner` is what errors call it.
     pub fn new(owner: &'a str, members: &'a Map<String, Value>) -> Self {
-        Self { owner, members, known: Vec::new() }
+        Self { owner, members, taken: Vec::new() }
     }
 
     /// A member, unless it is missing or `null`.
     pub fn take(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.known.push(name);
+        self.taken.push(name);
         self.members.get(name).filter(|value| !value.is_null())
     }
 
@@ -94,7 +94,7 @@ impl<'a> Options<'a> {
     /// # Errors
     /// The first of them.
     pub fn done(&self) -> Result<(), EngineError> {
-        match self.members.keys().find(|name| !self.known.contains(&name.as_str())) {
+        match self.members.keys().find(|name| !self.taken.contains(&name.as_str())) {
             None => Ok(()),
             Some(name) => Err(parse(format!("[{}] unknown field [{name}]", self.owner))),
         }

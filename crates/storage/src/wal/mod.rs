@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sparrow_files::{self as fs, File};
+use sparrow_types::processors::pause;
 
 use self::failed::Failed;
 use self::mark::{Mark, SyncMarkFile};
@@ -148,7 +149,7 @@ impl Wal {
     pub fn wait_for_room(&self) {
         let mut state = self.state.lock();
         while state.busy && state.buffer.len() >= MOST_BUFFERED {
-            self.synced.wait(&mut state);
+            pause(|| self.synced.wait(&mut state));
         }
     }
 
@@ -193,7 +194,7 @@ impl Wal {
             }
             state.check_open()?;
             if state.busy {
-                self.synced.wait(&mut state);
+                pause(|| self.synced.wait(&mut state));
                 continue;
             }
             self.write(&mut state, true)?;
@@ -214,7 +215,7 @@ impl Wal {
                 (&*file).write_all(&buffer).map_err(StorageError::io("write", &path))?;
             }
             if sync {
-                file.sync_data().map_err(StorageError::io("sync", &path))?;
+                pause(|| file.sync_data()).map_err(StorageError::io("sync", &path))?;
                 self.marks.lock().note(mark);
             }
             Ok(())
@@ -272,7 +273,7 @@ impl Wal {
             let mut state = self.state.lock();
             state.check_open()?;
             if state.busy {
-                self.synced.wait(&mut state);
+                pause(|| self.synced.wait(&mut state));
                 continue;
             }
             if state.durable < state.appended {
@@ -295,7 +296,7 @@ impl Wal {
     pub fn reopen(&self, keep_unsynced: bool) -> Result<(), StorageError> {
         let mut state = self.state.lock();
         while state.busy {
-            self.synced.wait(&mut state);
+            pause(|| self.synced.wait(&mut state));
         }
         if state.poisoned.is_none() {
             return Ok(());

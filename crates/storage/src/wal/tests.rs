@@ -395,17 +395,23 @@ fn an_unsynced_record_that_cannot_be_read_any_more_is_lost_when_the_log_is_reope
     assert_eq!(payloads(wal.replay().unwrap()), [&b"durable"[..], b"after"]);
 }
 
-/// Holds up writes while it is told to.
-#[derive(Default)]
+/// Holds up writes, or syncs, while it is told to.
 struct Stalled {
+    kind: sparrow_files::Kind,
     stalls: std::sync::atomic::AtomicBool,
     waiting: std::sync::atomic::AtomicBool,
+}
+
+impl Stalled {
+    fn at(kind: sparrow_files::Kind) -> Arc<Self> {
+        Arc::new(Self { kind, stalls: Default::default(), waiting: Default::default() })
+    }
 }
 
 impl sparrow_files::Observer for Stalled {
     fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
         use std::sync::atomic::Ordering::SeqCst;
-        while call.kind == sparrow_files::Kind::Write && self.stalls.load(SeqCst) {
+        while call.kind == self.kind && self.stalls.load(SeqCst) {
             self.waiting.store(true, SeqCst);
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -419,7 +425,7 @@ fn a_log_whose_disk_has_stalled_still_answers_what_others_ask_and_takes_appends(
     use std::sync::atomic::Ordering::SeqCst;
     let folder = tempfile::tempdir().unwrap();
     let (wal, _) = Wal::open(folder.path()).unwrap();
-    let disk = Arc::new(Stalled::default());
+    let disk = Stalled::at(sparrow_files::Kind::Write);
     let _guard = sparrow_files::observe(folder.path(), disk.clone());
     let first = wal.append(b"first").unwrap();
     disk.stalls.store(true, SeqCst);
@@ -437,13 +443,49 @@ fn a_log_whose_disk_has_stalled_still_answers_what_others_ask_and_takes_appends(
     assert_eq!(payloads(wal.replay().unwrap()), [&b"first"[..], b"second"]);
 }
 
+#[test]
+fn who_waits_for_the_disk_does_not_count_as_busy() {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::time::{Duration, Instant};
+
+    use sparrow_types::processors::{self, Busy};
+    let folder = tempfile::tempdir().unwrap();
+    let (wal, _) = Wal::open(folder.path()).unwrap();
+    let disk = Stalled::at(sparrow_files::Kind::Sync);
+    let _guard = sparrow_files::observe(folder.path(), disk.clone());
+    let record = wal.append(b"record").unwrap();
+    let counted = AtomicUsize::new(0);
+    disk.stalls.store(true, SeqCst);
+    std::thread::scope(|scope| {
+        // One of them syncs, the other one waits for it.
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let _busy = Busy::begin();
+                counted.fetch_add(usize::from(processors::idle() < processors::available()), SeqCst);
+                wal.sync(record).unwrap();
+            });
+        }
+        let all_wait = || {
+            let (both, synced) = (counted.load(SeqCst) == 2, disk.waiting.load(SeqCst));
+            both && synced && processors::idle() == processors::available()
+        };
+        let end = Instant::now() + Duration::from_secs(10);
+        while !all_wait() && Instant::now() < end {
+            std::thread::yield_now();
+        }
+        let waited = all_wait();
+        disk.stalls.store(false, SeqCst);
+        assert!(waited, "{} threads counted, and none should any more", counted.load(SeqCst));
+    });
+}
+
 /// Nobody waits for the disk where writes are acknowledged before they are durable.
 #[test]
 fn writers_wait_for_a_disk_that_is_far_behind() {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     let folder = tempfile::tempdir().unwrap();
     let (wal, _) = Wal::open(folder.path()).unwrap();
-    let disk = Arc::new(Stalled::default());
+    let disk = Stalled::at(sparrow_files::Kind::Write);
     let _guard = sparrow_files::observe(folder.path(), disk.clone());
     let record = vec![b'x'; 1 << 20];
     let all = MOST_BUFFERED / record.len() * 2;

@@ -9,6 +9,7 @@ use sparrow_storage::{DataDir, StorageError};
 use super::{MOST_RUNNING, MOST_WAITING, TaskSpec, Tasks};
 use crate::store::KEPT_RESULTS;
 use sparrow_call::error::EngineError;
+use sparrow_call::waits::{Worker, work_for};
 
 fn open(folder: &tempfile::TempDir) -> Tasks {
     // The thread of a task that has just ended may hold the directory, and with it the lock, for a moment longer.
@@ -38,6 +39,34 @@ fn who_waits_for_a_task_goes_when_nobody_waits_for_the_answer() {
     });
     drop(task);
     assert!(running.wait_unless(None, &|| false).is_some());
+}
+
+/// Tells when a thread needs a core, and when it does not.
+struct CoreUse(mpsc::Sender<bool>);
+
+impl Worker for CoreUse {
+    fn needs_core(&self, needs: bool) {
+        self.0.send(needs).unwrap();
+    }
+}
+
+#[test]
+fn who_waits_for_a_task_needs_no_core_until_it_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let tasks = open(&folder);
+    let task = tasks.enter(TaskSpec::new("a", "")).unwrap();
+    let running = tasks.running().remove(0);
+    let (sender, needs_core) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            work_for(Arc::new(CoreUse(sender)));
+            running.wait(None)
+        });
+        assert!(!needs_core.recv().unwrap());
+        assert!(needs_core.recv_timeout(Duration::from_millis(100)).is_err(), "the task has not ended");
+        drop(task);
+        assert!(needs_core.recv().unwrap());
+    });
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) struct BeamSearch<'a> {
 impl<B: Deref<Target = [u8]>> GraphReader<B> {
     /// The nearest vectors with their nearness, in no particular order; `None` when the budget did not last.
     pub(crate) fn walk(&self, search: &BeamSearch<'_>) -> Option<Vec<(usize, f32)>> {
-        let mut found = Vec::new();
+        let mut neighbours = Vec::new();
         let mut budget = search.budget;
         for block in &self.blocks {
             let compared = Compared { first: block.vectors.start, codes: self.codes(block) };
@@ -54,11 +54,11 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
             };
             let nearest = walk.run()?;
             budget = walk.budget;
-            found.extend(
+            neighbours.extend(
                 nearest.iter().map(|seen| (block.vectors.start + seen.vector() as usize, seen.nearness())),
             );
         }
-        Some(found)
+        Some(neighbours)
     }
 }
 

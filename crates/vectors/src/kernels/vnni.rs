@@ -63,12 +63,13 @@ fn sums<const N: usize>(query: &[u8], rows: [&[u8]; N]) -> [i32; N] {
         at += BYTES;
     }
     if at < length {
-        let rest = (1_u64 << (length - at)) - 1;
+        let tail_mask = (1_u64 << (length - at)) - 1;
         // SAFETY: the mask leaves only bytes within the query and each row; the others are not read.
         unsafe {
-            let q = _mm512_maskz_loadu_epi8(rest, query.as_ptr().add(at).cast());
+            let q = _mm512_maskz_loadu_epi8(tail_mask, query.as_ptr().add(at).cast());
             for (sum, row) in sums.iter_mut().zip(rows) {
-                let row = _mm512_xor_si512(_mm512_maskz_loadu_epi8(rest, row.as_ptr().add(at).cast()), up);
+                let row =
+                    _mm512_xor_si512(_mm512_maskz_loadu_epi8(tail_mask, row.as_ptr().add(at).cast()), up);
                 *sum = _mm512_dpbusd_epi32(*sum, row, q);
             }
         }

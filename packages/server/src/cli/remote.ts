@@ -181,7 +181,7 @@ export class Remote implements SearchEngine {
       // Without an error: that a document is not there, and what the server does while it does not serve.
       const isKnown = status < 400 || status === 404 || 'error' in value || 'status' in value;
       if (isKnown) {
-        answeredBy = this.target.url;
+        answeredUrl = this.target.url;
         return value;
       }
     }
@@ -272,11 +272,11 @@ function noServer(url: string, error: unknown): string {
 export function toldFailure(error: unknown): unknown {
   // What looking into a value of another type, or one nested too deeply, comes to.
   const isOfValue = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
-  return isOfValue && answeredBy !== undefined ? new CommandError(strange(answeredBy), { cause: error }) : error;
+  return isOfValue && answeredUrl !== undefined ? new CommandError(strange(answeredUrl), { cause: error }) : error;
 }
 
-/** The server that has answered this command with a value. */
-let answeredBy: string | undefined;
+/** The address of the server whose answer this command read last; none until one could be read as JSON. */
+let answeredUrl: string | undefined;
 
 /** The sentence about the server at `url` when an answer of it cannot be understood. */
 export function strange(url: string): string {

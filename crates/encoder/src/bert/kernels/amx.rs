@@ -51,8 +51,8 @@ unsafe fn product<const GELU: bool>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut
         for column in (0..linear.columns).step_by(PANEL) {
             let columns = Columns::of(bytes, &linear.bias, column);
             let weights = bytes.numbers.as_ptr().add(column * depth);
-            amx::products((rows.words.cast(), job.rows), (weights, depth), |first, own, sums| {
-                for row in 0..own {
+            amx::products((rows.words.cast(), job.rows), (weights, depth), |first, rows_here, sums| {
+                for row in 0..rows_here {
                     let at = sums.add(row * PANEL);
                     let sums = [_mm512_loadu_si512(at.cast()), _mm512_loadu_si512(at.add(16).cast())];
                     let row = first + row;

@@ -59,13 +59,13 @@ unsafe fn exp<V: Lanes>(x: V) -> V {
     unsafe {
         let x = x.max(V::splat(-87.0));
         let whole = x.mul_add(V::splat(std::f32::consts::LOG2_E), V::splat(ROUNDER)).sub(V::splat(ROUNDER));
-        let rest = whole.mul_add(V::splat(-0.693_359_4), x);
-        let rest = whole.mul_add(V::splat(2.121_944_4e-4), rest);
+        let fraction = whole.mul_add(V::splat(-0.693_359_4), x);
+        let fraction = whole.mul_add(V::splat(2.121_944_4e-4), fraction);
         let mut p = V::splat(1.987_569_1e-4);
         for coefficient in [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_65, 0.5] {
-            p = p.mul_add(rest, V::splat(coefficient));
+            p = p.mul_add(fraction, V::splat(coefficient));
         }
-        let value = p.mul_add(rest.mul(rest), rest.add(V::splat(1.0)));
+        let value = p.mul_add(fraction.mul(fraction), fraction.add(V::splat(1.0)));
         value.mul(whole.power_of_two())
     }
 }

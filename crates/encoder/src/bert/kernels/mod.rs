@@ -271,19 +271,19 @@ use kernels;
 pub fn available() -> &'static [&'static Kernels] {
     static AVAILABLE: OnceLock<Vec<&'static Kernels>> = OnceLock::new();
     AVAILABLE.get_or_init(|| {
-        let mut found: Vec<&'static Kernels> = Vec::new();
+        let mut implementations: Vec<&'static Kernels> = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            found.extend(avx512::detect());
+            implementations.extend(avx512::detect());
             // Beside the others in tests only: whether it is used is decided for each model, see `tiles`.
             #[cfg(all(test, target_os = "linux"))]
-            found.extend(amx::available());
-            found.extend(avx2::detect());
+            implementations.extend(amx::available());
+            implementations.extend(avx2::detect());
         }
         #[cfg(target_arch = "aarch64")]
-        found.extend(neon::detect());
-        found.push(&scalar::KERNELS);
-        found
+        implementations.extend(neon::detect());
+        implementations.push(&scalar::KERNELS);
+        implementations
     })
 }
 

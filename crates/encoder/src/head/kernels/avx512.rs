@@ -153,10 +153,10 @@ impl Sparse {
 /// # Safety
 /// The processor has the features.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,bmi1,popcnt")]
-unsafe fn collect(masks: &[u32], first: u32, found: &mut Vec<Pair>) {
-    found.reserve(masks.len() * PANEL);
-    let mut len = found.len();
-    let out = found.as_mut_ptr();
+unsafe fn collect(masks: &[u32], first: u32, pairs: &mut Vec<Pair>) {
+    pairs.reserve(masks.len() * PANEL);
+    let mut len = pairs.len();
+    let out = pairs.as_mut_ptr();
     let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let (mut some, mut tokens) = (Sparse::NONE, Sparse::NONE);
     for (chunk, masks) in masks.chunks(MASKS).enumerate() {
@@ -199,7 +199,7 @@ unsafe fn collect(masks: &[u32], first: u32, found: &mut Vec<Pair>) {
         }
     }
     // SAFETY: that many have been written.
-    unsafe { found.set_len(len) };
+    unsafe { pairs.set_len(len) };
 }
 
 /// # Safety

@@ -273,7 +273,7 @@ impl Kernels {
         document: &Document<'_>,
         first: u32,
         masks: &mut Vec<u32>,
-        found: &mut Vec<Pair>,
+        pairs: &mut Vec<Pair>,
     ) {
         // The SIMD files rely on this: a token's row is as long as a panel's column, and there is a mask for each token.
         assert_eq!(
@@ -284,7 +284,7 @@ impl Kernels {
         // Every implementation writes all of them.
         masks.resize(document.tokens, 0);
         (self.screen)(panel, document, masks);
-        (self.collect)(masks, first, found);
+        (self.collect)(masks, first, pairs);
     }
 
     /// Looks at pairs again, at all dimensions, and moves those whose logit may still be positive to the front; how many
@@ -374,19 +374,19 @@ fn thresholds(bounds: &Bounds, limits: &Limits, shift: u8) -> [i32; PANEL] {
 pub fn available() -> &'static [&'static Kernels] {
     static AVAILABLE: OnceLock<Vec<&'static Kernels>> = OnceLock::new();
     AVAILABLE.get_or_init(|| {
-        let mut found: Vec<&'static Kernels> = Vec::new();
+        let mut implementations: Vec<&'static Kernels> = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            found.extend(avx512::detect());
+            implementations.extend(avx512::detect());
             // Beside the others in tests only: whether it is used is decided for each decoder, see `tiles`.
             #[cfg(all(test, target_os = "linux"))]
-            found.extend(amx::available());
-            found.extend(avx2::detect());
+            implementations.extend(amx::available());
+            implementations.extend(avx2::detect());
         }
         #[cfg(target_arch = "aarch64")]
-        found.extend(neon::detect());
-        found.push(&scalar::KERNELS);
-        found
+        implementations.extend(neon::detect());
+        implementations.push(&scalar::KERNELS);
+        implementations
     })
 }
 
@@ -441,11 +441,11 @@ fn tiles_for(
 ) -> Option<(&'static Kernels, Tiles)> {
     match wanted {
         Some("amx") => {
-            let found = detect();
-            if found.is_none() {
+            let kernels = detect();
+            if kernels.is_none() {
                 tracing::warn!(used = chosen().name, "SPARROW_SIMD=amx: not on this processor or system");
             }
-            Some((found?, Tiles::Always))
+            Some((kernels?, Tiles::Always))
         }
         Some(name) if available().iter().any(|kernels| kernels.name == name) => None,
         _ => Some((detect()?, Tiles::IfFaster)),

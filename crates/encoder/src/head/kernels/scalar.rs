@@ -39,11 +39,11 @@ pub(super) fn above(dots: &[i32; PANEL], thresholds: &[i32; PANEL]) -> u32 {
     pairs.fold(0, |mask, (term, (dot, threshold))| mask | u32::from(dot > threshold) << term)
 }
 
-pub(super) fn collect(masks: &[u32], first: u32, found: &mut Vec<Pair>) {
+pub(super) fn collect(masks: &[u32], first: u32, pairs: &mut Vec<Pair>) {
     for (token, &mask) in masks.iter().enumerate() {
         let mut left = mask;
         while left != 0 {
-            found.push(Pair { term: first + left.trailing_zeros(), token: token as u32 });
+            pairs.push(Pair { term: first + left.trailing_zeros(), token: token as u32 });
             left &= left - 1;
         }
     }

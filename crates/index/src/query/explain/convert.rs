@@ -31,7 +31,7 @@ fn step(raw: &Value, boost: f32, depth: usize) -> Explanation {
         return step(inner, boost * factor, depth + 1);
     }
     let sum = description == "BooleanClause. sum of ...";
-    let own = value * boost;
+    let boosted = value * boost;
     let inner_boost = |place: usize| {
         let first = place == 0;
         match description {
@@ -56,14 +56,14 @@ fn step(raw: &Value, boost: f32, depth: usize) -> Explanation {
     };
     let description = match (sum, &context[..]) {
         (true, _) => "sum of:".to_owned(),
-        (_, [CONSTANT_TAG, ..]) if own != 1.0 => format!("{description}^{own:?}"),
+        (_, [CONSTANT_TAG, ..]) if boosted != 1.0 => format!("{description}^{boosted:?}"),
         _ => description.to_owned(),
     };
     let token = match &context[..] {
         [TOKEN_TAG, field, token] => Some(((*field).to_owned(), (*token).to_owned())),
         _ => None,
     };
-    Explanation { token, ..Explanation::of(own, description, details) }
+    Explanation { token, ..Explanation::of(boosted, description, details) }
 }
 
 /// The factor of a step that only boosts.

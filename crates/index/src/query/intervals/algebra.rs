@@ -48,16 +48,16 @@ pub fn all_of(lists: &[Vec<Interval>], order: IntervalsOrder) -> Vec<Interval> {
     if lists.iter().any(Vec::is_empty) || lists.is_empty() {
         return Vec::new();
     }
-    let found = if order.ordered { in_order(lists) } else { in_any_order(lists) };
-    let mut found = minimal(found);
+    let intervals = if order.ordered { in_order(lists) } else { in_any_order(lists) };
+    let mut intervals = minimal(intervals);
     if let Some(most) = order.max_gaps {
-        found.retain(|interval| interval.gaps <= most);
+        intervals.retain(|interval| interval.gaps <= most);
     }
-    found
+    intervals
 }
 
 fn in_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
-    let mut found = Vec::new();
+    let mut intervals = Vec::new();
     let mut places = vec![0; lists.len()];
     for first in &lists[0] {
         let (mut end, mut covered) = (first.end, first.width());
@@ -66,17 +66,17 @@ fn in_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
             while list.get(*place).is_some_and(|next| next.start <= end) {
                 *place += 1;
             }
-            let Some(next) = list.get(*place) else { return found };
+            let Some(next) = list.get(*place) else { return intervals };
             end = next.end;
             covered += next.width();
         }
-        found.push(Interval { start: first.start, end, gaps: end - first.start + 1 - covered });
+        intervals.push(Interval { start: first.start, end, gaps: end - first.start + 1 - covered });
     }
-    found
+    intervals
 }
 
 fn in_any_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
-    let mut found = Vec::new();
+    let mut intervals = Vec::new();
     let mut places = vec![0; lists.len()];
     loop {
         let current = lists.iter().zip(&places).map(|(list, &place)| list[place]);
@@ -89,10 +89,10 @@ fn in_any_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
             end = end.max(interval.end);
             covered += interval.width();
         }
-        found.push(Interval { start, end, gaps: (end - start + 1).saturating_sub(covered) });
+        intervals.push(Interval { start, end, gaps: (end - start + 1).saturating_sub(covered) });
         places[least] += 1;
         if places[least] == lists[least].len() {
-            return found;
+            return intervals;
         }
     }
 }

@@ -18,9 +18,9 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::fields::StringTerms;
 use super::multi_term::{Expansion, Fuzzy, TermFilter, Wildcard, expand_fuzzy, first_terms};
-use super::regexp::Automaton;
 use super::weights;
 use sparrow_mapping::{FieldType, TextIndexOptions};
+use sparrow_query::regexp::Automaton;
 use sparrow_query::{
     IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource, IntervalsWords,
     RegexpQuery,
@@ -115,8 +115,8 @@ impl Compiler<'_> {
                 let term = self.interval_normalized(term, words, &terms);
                 let fuzzy = Fuzzy::new(&term, fuzziness, *prefix_length, MAX_EXPANSIONS)?
                     .with_transpositions(!without_transpositions);
-                let found = expand_fuzzy(self.searcher(), &terms, &fuzzy, self.cancel())?;
-                self.interval_words(&terms, &found)?
+                let expansions = expand_fuzzy(self.searcher(), &terms, &fuzzy, self.cancel())?;
+                self.interval_words(&terms, &expansions)?
             }
             IntervalsSource::AllOf(rules, order) => {
                 Node::All { parts: self.interval_rules(rules, field)?, order: *order }
@@ -156,18 +156,19 @@ impl Compiler<'_> {
     }
 
     fn interval_expanded(&mut self, terms: &StringTerms, filter: &TermFilter) -> Result<Node, QueryError> {
-        let found = first_terms(self.searcher(), terms, filter, false, MAX_EXPANSIONS + 1, self.cancel())?;
-        if found.len() > MAX_EXPANSIONS {
+        let expansions =
+            first_terms(self.searcher(), terms, filter, false, MAX_EXPANSIONS + 1, self.cancel())?;
+        if expansions.len() > MAX_EXPANSIONS {
             return Err(QueryError::Invalid {
                 reason: format!("Automaton expanded to too many terms (limit {MAX_EXPANSIONS})"),
             });
         }
-        self.interval_words(terms, &found)
+        self.interval_words(terms, &expansions)
     }
 
-    fn interval_words(&mut self, terms: &StringTerms, found: &[Expansion]) -> Result<Node, QueryError> {
-        self.count_clauses(found.len())?;
-        let terms = found.iter().map(|expansion| terms.term(&expansion.value)).collect();
+    fn interval_words(&mut self, terms: &StringTerms, expansions: &[Expansion]) -> Result<Node, QueryError> {
+        self.count_clauses(expansions.len())?;
+        let terms = expansions.iter().map(|expansion| terms.term(&expansion.value)).collect();
         Ok(Node::Words { terms, before: 0 })
     }
 
@@ -228,7 +229,7 @@ impl Weight for IntervalsWeight {
             bound,
             docs,
             doc: 0,
-            found: Vec::new(),
+            intervals: Vec::new(),
             shortest: self.shortest,
             boost,
             scoring: self.scoring,
@@ -351,7 +352,7 @@ struct IntervalsScorer {
     bound: BoundRule,
     docs: DocBits,
     doc: DocId,
-    found: Vec<Interval>,
+    intervals: Vec<Interval>,
     shortest: u32,
     boost: Score,
     scoring: bool,
@@ -363,8 +364,8 @@ impl IntervalsScorer {
         let mut scratch = Vec::new();
         self.doc = self.docs.next(from);
         while self.doc != TERMINATED {
-            self.found = self.bound.intervals(self.doc, &mut scratch);
-            if !self.found.is_empty() {
+            self.intervals = self.bound.intervals(self.doc, &mut scratch);
+            if !self.intervals.is_empty() {
                 break;
             }
             self.doc = self.docs.next(self.doc + 1);
@@ -404,7 +405,7 @@ impl Scorer for IntervalsScorer {
             let longer = (interval.end - interval.start + 1).saturating_sub(self.shortest) + 1;
             1.0 / longer as f32
         };
-        let frequency: f32 = self.found.iter().map(one).sum();
+        let frequency: f32 = self.intervals.iter().map(one).sum();
         self.boost * frequency / (frequency + 1.0)
     }
 }

@@ -279,7 +279,7 @@ struct KeywordReader {
     highest: bool,
     missing: u64,
     /// Texts of the request and their positions.
-    known: Vec<(Arc<str>, u64)>,
+    placed: Vec<(Arc<str>, u64)>,
     null: Option<u64>,
     /// Texts by position that were looked up before.
     texts: FxHashMap<u64, Arc<str>>,
@@ -302,7 +302,7 @@ impl KeywordReader {
         }
         texts.sort();
         texts.dedup();
-        let mut known = Vec::new();
+        let mut placed = Vec::new();
         for (number, text) in (0..).zip(texts) {
             let position = match &column {
                 None => 1 + number,
@@ -314,12 +314,12 @@ impl KeywordReader {
                     }
                 }
             };
-            known.push((text, position));
+            placed.push((text, position));
         }
         let (null, missing) = match &key.missing {
             Missing::First => (Some(flip(descending)), flip(descending)),
             Missing::Value(SortValue::Text(text)) => {
-                let place = known.iter().find(|(known, _)| known == text);
+                let place = placed.iter().find(|(other, _)| other == text);
                 (None, place.map_or(u64::MAX, |(_, position)| *position))
             }
             Missing::Last | Missing::Value(_) => (Some(!flip(descending)), !flip(descending)),
@@ -330,7 +330,7 @@ impl KeywordReader {
             ords,
             highest: key.mode == SortMode::Max,
             missing,
-            known,
+            placed,
             null,
             texts: FxHashMap::default(),
         })
@@ -348,9 +348,9 @@ impl KeywordReader {
     fn position_of(&self, value: &SortValue) -> u64 {
         match value {
             SortValue::Text(text) => self
-                .known
+                .placed
                 .iter()
-                .find(|(known, _)| known == text)
+                .find(|(other, _)| other == text)
                 .map_or(self.missing, |(_, position)| *position),
             // A null of another index, where this one places documents without a value by a text.
             _ => self.null.unwrap_or(self.missing),
@@ -361,7 +361,7 @@ impl KeywordReader {
         if Some(position) == self.null {
             return Ok(SortValue::Null);
         }
-        if let Some((text, _)) = self.known.iter().find(|(_, known)| *known == position) {
+        if let Some((text, _)) = self.placed.iter().find(|(_, other)| *other == position) {
             return Ok(SortValue::Text(text.clone()));
         }
         if let Some(text) = self.texts.get(&position) {

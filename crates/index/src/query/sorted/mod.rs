@@ -14,6 +14,8 @@ mod search;
 mod tests;
 mod value;
 
+use sparrow_types::Executors;
+
 pub use self::search::GroupId;
 pub use self::value::{SortValue, compare};
 
@@ -163,4 +165,6 @@ pub struct SortedDocs {
     pub max_score: Option<f32>,
     /// The search ended at [`SortedSearch::terminate_after`].
     pub terminated_early: bool,
+    /// The algorithms that found them.
+    pub executors: Executors,
 }

@@ -27,8 +27,8 @@ impl Snapshot {
         while let Some(&first) = rest.first() {
             let ord = docs[first].segment_ord;
             let count = rest.iter().take_while(|&&place| docs[place].segment_ord == ord).count();
-            let (segment, others) = rest.split_at(count);
-            rest = others;
+            let (segment, following) = rest.split_at(count);
+            rest = following;
             let mut scorer = weight.scorer(self.searcher().segment_reader(ord), 1.0)?;
             let mut at = scorer.doc();
             for &place in segment {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use sparrow_types::Executor;
 use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
@@ -66,11 +67,11 @@ impl Snapshot {
                 }
             };
             for (index, word) in (0..).zip(words) {
-                let mut rest = *word;
-                while rest != 0 {
-                    let bit = rest & rest.wrapping_neg();
-                    let doc = index * 64 + rest.trailing_zeros();
-                    rest &= rest - 1;
+                let mut bits_left = *word;
+                while bits_left != 0 {
+                    let bit = bits_left & bits_left.wrapping_neg();
+                    let doc = index * 64 + bits_left.trailing_zeros();
+                    bits_left &= bits_left - 1;
                     let inside = match (&key, slice) {
                         (Some(key), Some(slice)) => {
                             part(key.key(doc, 0.0, || segment.seq_no(doc)), slice.max) == slice.id
@@ -102,28 +103,30 @@ impl Snapshot {
         } else {
             (compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?, None)
         };
-        let mut found = SortedDocs::default();
+        let mut sorted_docs = SortedDocs::default();
         for (ord, docs) in (0..).zip(&docs) {
             compiler.check_cancelled()?;
             if matches!(docs, SegmentDocs::None) {
                 continue;
             }
-            let left = sorted.terminate_after.map(|limit| limit - found.total.min(limit));
+            let left = sorted.terminate_after.map(|limit| limit - sorted_docs.total.min(limit));
             let mut segment = Segment::<N>::open(self, ord, sorted, options, left)?;
             match &weight {
                 Some(weight) => segment.scored(&**weight, docs, &compiler)?,
                 None => segment.unscored(docs, &compiler)?,
             }
-            segment.finish(&mut found)?;
-            if found.terminated_early {
+            segment.finish(&mut sorted_docs)?;
+            if sorted_docs.terminated_early {
                 break;
             }
         }
         // Scores that are computed end early when the search is cancelled.
         compiler.check_cancelled()?;
         compiler.score_errors().check()?;
-        merge(sorted, options.size, &mut found);
-        Ok(found)
+        merge(sorted, options.size, &mut sorted_docs);
+        compiler.executors.note(if scores { Executor::DocumentAtATime } else { Executor::Bitset });
+        sorted_docs.executors = compiler.executors.noted();
+        Ok(sorted_docs)
     }
 }
 
@@ -311,10 +314,10 @@ impl<'a, const N: usize> Segment<'a, N> {
     }
 
     /// Turns what was kept back into values.
-    fn finish(self, found: &mut SortedDocs) -> Result<(), QueryError> {
-        found.total += self.matched;
-        found.terminated_early |= self.terminated;
-        found.max_score = match (found.max_score, self.max_score) {
+    fn finish(self, sorted_docs: &mut SortedDocs) -> Result<(), QueryError> {
+        sorted_docs.total += self.matched;
+        sorted_docs.terminated_early |= self.terminated;
+        sorted_docs.max_score = match (sorted_docs.max_score, self.max_score) {
             (Some(a), Some(b)) => Some(a.max(b)),
             (a, b) => a.or(b),
         };
@@ -333,13 +336,13 @@ impl<'a, const N: usize> Segment<'a, N> {
         let mut groups = groups.into_iter();
         let mut keys = self.keys;
         let wanted = self.sorted.keys.len();
-        found.hits.reserve(entries.len());
+        sorted_docs.hits.reserve(entries.len());
         for entry in entries {
             let mut values = Vec::with_capacity(wanted);
             for (key, place) in keys.iter_mut().zip(entry.keys) {
                 values.push(key.value_of(place)?);
             }
-            found.hits.push(SortedHit {
+            sorted_docs.hits.push(SortedHit {
                 addr: DocAddress::new(self.ord, entry.doc),
                 seq_no: entry.seq_no,
                 score: entry.score,
@@ -360,16 +363,16 @@ fn part(key: u64, max: u32) -> u32 {
 }
 
 /// Puts the hits of all segments in order, the best of each group once.
-fn merge(sorted: &SortedSearch, size: usize, found: &mut SortedDocs) {
+fn merge(sorted: &SortedSearch, size: usize, sorted_docs: &mut SortedDocs) {
     let order = |a: &SortedHit, b: &SortedHit| {
         compare(&sorted.keys, &a.values, &b.values).then(a.seq_no.cmp(&b.seq_no))
     };
-    found.hits.sort_by(order);
+    sorted_docs.hits.sort_by(order);
     if sorted.collapse.is_some() {
         let mut seen = HashSet::new();
-        found.hits.retain(|hit| seen.insert(GroupId::of(&hit.group)));
+        sorted_docs.hits.retain(|hit| seen.insert(GroupId::of(&hit.group)));
     }
-    found.hits.truncate(size);
+    sorted_docs.hits.truncate(size);
 }
 
 /// A group across segments and indices.

@@ -3,6 +3,7 @@
 mod cancel;
 mod clauses;
 mod dis_max;
+mod executors;
 mod explain;
 mod functions;
 mod knn;

@@ -301,9 +301,9 @@ impl Parser {
             "median_absolute_deviation" | "boxplot" => metrics::median_absolute_deviation(options),
             "weighted_avg" => metrics::weighted_avg(options),
             "top_metrics" => {
-                let found = tuples::top_metrics(options, self.hits.len(), &mut || self.numbers_next())?;
+                let metric = tuples::top_metrics(options, self.hits.len(), &mut || self.numbers_next())?;
                 self.hits.push(SearchBody::default());
-                Ok(found)
+                Ok(metric)
             }
             "top_hits" => {
                 let (context, place) = (self.context, self.hits.len());

@@ -291,7 +291,8 @@ export const SEARCH_SCHEMAS: Schemas = {
   }),
   ProfiledQuery: object({
     ...{ type: text(), description: text(), time: text(), time_in_nanos: int(), breakdown: map(int()) },
-    ...{ children: list(ref('ProfiledQuery')), debug: open() },
+    children: list(ref('ProfiledQuery')),
+    debug: object({ executors: list(text('an algorithm that found the hits')) }),
   }),
   SearchAnswer: object(HITS_ANSWER, ['took', 'timed_out', '_shards', 'hits']),
   MultiSearchAnswer: object(

@@ -41,9 +41,9 @@ fn agree_on(one: &Kernels, other: &Kernels, dims: usize, tokens: usize) -> bool 
         let least = |term: usize| dots[(term + at / 2) % tokens][term] + (at % 2) as i32;
         bounds.bias = std::array::from_fn(|term| -least(term) as f32);
         let panel = Panel::new(&weights, &bounds);
-        let (mut found, mut wanted) = (vec![0; tokens], vec![0; tokens]);
-        (one.screen)(&panel, &document, &mut found);
+        let (mut masks, mut wanted) = (vec![0; tokens], vec![0; tokens]);
+        (one.screen)(&panel, &document, &mut masks);
         (other.screen)(&panel, &document, &mut wanted);
-        found == wanted
+        masks == wanted
     })
 }

@@ -33,7 +33,7 @@ enum Term {
 pub(super) struct Builder {
     terms: Vec<Term>,
     nullable: Vec<bool>,
-    known: FxHashMap<Term, Id>,
+    ids: FxHashMap<Term, Id>,
     derivatives: FxHashMap<(Id, u32), Id>,
     limit: usize,
     /// What was done so far: parts of terms that were looked at.
@@ -56,7 +56,7 @@ impl Builder {
         let mut builder = Self {
             terms: Vec::new(),
             nullable: Vec::new(),
-            known: FxHashMap::default(),
+            ids: FxHashMap::default(),
             derivatives: FxHashMap::default(),
             limit,
             steps: 0,
@@ -77,7 +77,7 @@ impl Builder {
     }
 
     fn add(&mut self, term: Term) -> Id {
-        if let Some(known) = self.known.get(&term) {
+        if let Some(known) = self.ids.get(&term) {
             return *known;
         }
         let nullable = match &term {
@@ -99,7 +99,7 @@ impl Builder {
         let id = self.terms.len() as Id;
         self.terms.push(term.clone());
         self.nullable.push(nullable);
-        self.known.insert(term, id);
+        self.ids.insert(term, id);
         id
     }
 

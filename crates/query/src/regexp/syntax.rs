@@ -1,7 +1,7 @@
 //! Reads regular expressions in Lucene's syntax.
 
 use super::expression::{Builder, EMPTY, EVERYTHING, Id, NEVER};
-use sparrow_query::regexp_flags;
+use crate::regexp_flags;
 
 /// Parentheses that may be open at once.
 const MAX_DEPTH: usize = 200;
@@ -43,9 +43,9 @@ impl Parser<'_> {
     }
 
     fn eat(&mut self, wanted: char) -> bool {
-        let found = self.peek() == Some(wanted);
-        self.at += usize::from(found);
-        found
+        let is_next = self.peek() == Some(wanted);
+        self.at += usize::from(is_next);
+        is_next
     }
 
     fn next(&mut self) -> Result<char, String> {

@@ -9,14 +9,42 @@ mod syntax;
 use rustc_hash::FxHashMap;
 use sparrow_types::work;
 
-use super::error::QueryError;
-use expression::{Builder, Id, NEVER};
-use sparrow_query::RegexpQuery;
+use self::expression::{Builder, Id, NEVER};
+use crate::RegexpQuery;
 
 /// Longest expression (`index.max_regex_length`).
 const MAX_LENGTH: usize = 1000;
 /// Most entries of a table of transitions.
 const MAX_TABLE: usize = 4 << 20;
+
+/// Why there is no automaton of an expression.
+#[derive(Debug, thiserror::Error)]
+pub enum RegexpError {
+    /// The expression is malformed.
+    #[error("cannot parse regular expression {pattern:?}: {detail}")]
+    Syntax { pattern: String, detail: String },
+    /// The expression is longer than allowed.
+    #[error("regular expression of {length} characters")]
+    Length { length: usize, limit: usize },
+    /// The automaton is too large.
+    #[error("automaton of regular expression {pattern:?} has more than {limit} states")]
+    States { pattern: String, limit: usize },
+    /// The request is to stop.
+    #[error("the request is to stop")]
+    Stopped(work::Stopped),
+    /// The automaton takes more memory than a limit allows.
+    #[error(transparent)]
+    Memory(#[from] work::TooMuch),
+    /// The patterns of the request take more effort than a limit allows.
+    #[error(transparent)]
+    Effort(#[from] work::TooMuchEffort),
+}
+
+impl From<work::Stopped> for RegexpError {
+    fn from(stopped: work::Stopped) -> Self {
+        Self::Stopped(stopped)
+    }
+}
 
 /// A deterministic automaton: which texts an expression matches as a whole.
 #[derive(Debug)]
@@ -35,19 +63,19 @@ impl Automaton {
     /// Reads an expression.
     ///
     /// # Errors
-    /// [`QueryError::Regexp`] when it is malformed, [`QueryError::RegexpLength`] or
-    /// [`QueryError::RegexpStates`] when it is too long or its automaton too large.
-    pub fn new(query: &RegexpQuery) -> Result<Self, QueryError> {
+    /// [`RegexpError::Syntax`] when it is malformed, [`RegexpError::Length`] or
+    /// [`RegexpError::States`] when it is too long or its automaton too large.
+    pub fn new(query: &RegexpQuery) -> Result<Self, RegexpError> {
         let length = query.value.chars().count();
         if length > MAX_LENGTH {
-            return Err(QueryError::RegexpLength { length, limit: MAX_LENGTH });
+            return Err(RegexpError::Length { length, limit: MAX_LENGTH });
         }
         let limit = query.max_determinized_states.max(1);
-        let too_large = || QueryError::RegexpStates { pattern: query.value.clone(), limit };
+        let too_large = || RegexpError::States { pattern: query.value.clone(), limit };
         // A state has a handful of terms of its own.
         let mut builder = Builder::new(limit.saturating_mul(32).min(1 << 20));
         let start = syntax::parse(&query.value, query.flags, query.case_insensitive, &mut builder)
-            .map_err(|detail| QueryError::Regexp { pattern: query.value.clone(), detail })?;
+            .map_err(|detail| RegexpError::Syntax { pattern: query.value.clone(), detail })?;
         let (stretches, classes) = builder.stretches();
         let mut representatives = vec![0; classes];
         for (first, class) in &stretches {
@@ -98,7 +126,7 @@ impl Automaton {
     }
 
     /// What every text that matches starts with.
-    pub(crate) fn literal_prefix(&self) -> String {
+    pub fn literal_prefix(&self) -> String {
         let mut prefix = String::new();
         let mut state = 0;
         // A cycle of single characters matches nothing; its length is no matter.
@@ -108,7 +136,7 @@ impl Automaton {
                 row.iter().enumerate().filter(|(_, next)| Some(**next) != self.dead).map(|(class, _)| class);
             let (Some(class), None) = (alive.next(), alive.next()) else { break };
             let mut members =
-                self.stretches.iter().enumerate().filter(|(_, (_, own))| *own as usize == class);
+                self.stretches.iter().enumerate().filter(|(_, (_, other))| *other as usize == class);
             let (Some((place, (first, _))), None) = (members.next(), members.next()) else { break };
             let single = self.stretches.get(place + 1).is_some_and(|(next, _)| *next == first + 1);
             let Some(character) = char::from_u32(*first).filter(|_| single) else { break };
@@ -123,8 +151,8 @@ impl Automaton {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Automaton, QueryError, work};
-    use sparrow_query::{RegexpQuery, regexp_flags};
+    use super::{Automaton, MAX_LENGTH, RegexpError, work};
+    use crate::{RegexpQuery, regexp_flags};
 
     fn automaton(pattern: &str) -> Automaton {
         Automaton::new(&RegexpQuery::new("f", pattern)).unwrap_or_else(|error| panic!("{pattern}: {error}"))
@@ -204,17 +232,21 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_says_where() {
-        let error = |pattern: &str| Automaton::new(&RegexpQuery::new("f", pattern)).unwrap_err().reason();
-        assert_eq!(error("(a"), "failed to create query: expected ')' at position 2");
-        assert_eq!(error("[a"), "failed to create query: expected ']' at position 2");
-        assert_eq!(error("a)"), "failed to create query: end-of-string expected at position 1");
-        assert_eq!(error("a{x}"), "failed to create query: integer expected at position 2");
-        assert_eq!(error("a{2,1}"), "failed to create query: invalid repetition range(out of order): 2..1");
-        assert_eq!(error("\"a"), "failed to create query: expected '\"' at position 2");
-        assert_eq!(error("a\\"), "failed to create query: unexpected end-of-string");
-        assert_eq!(error("<a>"), "failed to create query: interval syntax error at position 2");
-        assert!(error(&"a".repeat(1001)).contains("The length of regex [1001]"));
+        let error = |pattern: &str| match Automaton::new(&RegexpQuery::new("f", pattern)) {
+            Err(RegexpError::Syntax { detail, .. }) => detail,
+            other => panic!("{pattern}: {other:?}"),
+        };
+        assert_eq!(error("(a"), "expected ')' at position 2");
+        assert_eq!(error("[a"), "expected ']' at position 2");
+        assert_eq!(error("a)"), "end-of-string expected at position 1");
+        assert_eq!(error("a{x}"), "integer expected at position 2");
+        assert_eq!(error("a{2,1}"), "invalid repetition range(out of order): 2..1");
+        assert_eq!(error("\"a"), "expected '\"' at position 2");
+        assert_eq!(error("a\\"), "unexpected end-of-string");
+        assert_eq!(error("<a>"), "interval syntax error at position 2");
         assert!(error(&"(".repeat(900)).contains("nested"));
+        let long = Automaton::new(&RegexpQuery::new("f", "a".repeat(1001)));
+        assert!(matches!(long, Err(RegexpError::Length { length: 1001, limit: MAX_LENGTH })));
     }
 
     #[test]
@@ -249,9 +281,9 @@ mod tests {
         let query = RegexpQuery { max_determinized_states: 100_000, ..RegexpQuery::new("f", ".*a{1,99999}") };
         work::spend(work::MOST_EFFORT * 3 / 4).unwrap();
         let errors = (0..100).map(|_| Automaton::new(&query).unwrap_err());
-        let before = errors.take_while(|error| matches!(error, QueryError::RegexpStates { .. })).count();
+        let before = errors.take_while(|error| matches!(error, RegexpError::States { .. })).count();
         assert!((1..10).contains(&before), "{before}");
-        assert!(matches!(Automaton::new(&query), Err(QueryError::TooMuchEffort(_))));
+        assert!(matches!(Automaton::new(&query), Err(RegexpError::Effort(_))));
     }
 
     proptest! {

@@ -1,0 +1,110 @@
+//! Opening what the data directory holds when the server starts.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use sparrow_call::error::EngineError;
+use sparrow_storage::{DataDir, durable};
+
+use crate::registry::{Broken, IndexNames};
+use crate::{Indices, Metadata, check_log, claim, handle, metadata, opened, reason, reopen};
+
+impl Indices {
+    /// Opens every index that has metadata, and gives their names and their uuids. An index that took the place of another one is
+    /// opened instead of it.
+    ///
+    /// # Errors
+    /// When the data directory itself cannot be read or written. An index that cannot be read is among the broken ones.
+    pub(crate) fn open_stored(&self) -> Result<(IndexNames, Vec<String>), EngineError> {
+        let data = &self.data;
+        let mut names = IndexNames::default();
+        let (mut uuids, mut broken) = (Vec::new(), Vec::new());
+        let mut replaced: HashSet<String> = HashSet::new();
+        for (store, replaces) in metadata::stores(data)? {
+            let uuid = &store[metadata::STORE_PREFIX.len()..];
+            if replaced.contains(uuid) {
+                // What that one replaced is gone as well.
+                replaced.extend(replaces);
+                claim::withdraw(&data.index_dir(uuid))?;
+                data.remove(&store)?;
+                continue;
+            }
+            uuids.push(uuid.to_owned());
+            match opened(|| {
+                let Some(metadata) = Metadata::load(data, &store)? else { return Ok(None) };
+                check_log(&data.index_dir(&metadata.uuid))?;
+                self.open_one(metadata).map(Some)
+            }) {
+                // Only one that opened takes the place of another.
+                Ok(Some(handle)) => {
+                    replaced.extend(replaces);
+                    names.indices.insert(handle.name.clone(), Arc::new(handle));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    // The others go on. What cannot be read has a name that nothing else can have.
+                    let names = Metadata::names_in_damaged(data, &store);
+                    let index = names.into_iter().collect::<Vec<_>>().join(", ");
+                    tracing::error!(index, uuid, %error, "an index cannot be opened");
+                    let later = reopen::may_open_later(&error);
+                    broken.push((uuid.to_owned(), store.clone(), reason(&error, data), later));
+                }
+            }
+        }
+        // One that took another's place may have been opened before the one that took its own.
+        for uuid in &replaced {
+            if uuids.contains(uuid) {
+                claim::withdraw(&data.index_dir(uuid))?;
+                data.remove(&metadata::store_name(uuid))?;
+                uuids.retain(|other| other != uuid);
+                names.indices.retain(|_, handle| handle.uuid != *uuid);
+                broken.retain(|(other, ..)| other != uuid);
+            }
+        }
+        for (uuid, store, reason, may_open_later) in broken {
+            let claimed = Metadata::names_in_damaged(data, &store);
+            let mut free: Vec<String> =
+                claimed.into_iter().filter(|name| !names.indices.contains_key(name)).collect();
+            if free.is_empty() {
+                free.push(uuid.clone());
+            }
+            for name in free {
+                let (uuid, reason) = (uuid.clone(), reason.clone());
+                let broken = Broken { name: name.clone(), uuid, reason, may_open_later };
+                names.broken.insert(name, Arc::new(broken));
+            }
+        }
+        Ok((names, uuids))
+    }
+}
+
+/// Marks the folders of indices, tells of those whose metadata is missing, and removes what is left of others.
+///
+/// # Errors
+/// When the folder of the indices cannot be listed.
+pub(crate) fn clear_folders(data: &DataDir, uuids: &[String]) -> Result<(), EngineError> {
+    uuids.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
+    let orphans = claim::orphans(data, &|uuid| uuids.iter().any(|other| other == uuid))?;
+    for uuid in &orphans {
+        if !claim::is_marked(data, uuid) {
+            tracing::warn!(
+                folder = uuid,
+                "a folder among those of the indices is not Sparrow's: it is left alone"
+            );
+            continue;
+        }
+        tracing::error!(
+            uuid,
+            "an index is not served, as its metadata [store/{}.json] is missing: its files are left where they are, bring the \
+             metadata back or restore a snapshot",
+            metadata::store_name(uuid)
+        );
+    }
+    // Other folders without metadata are of an index whose creation or deletion was cut short.
+    for uuid in durable::list_dir(&data.path().join("indices"))? {
+        if !uuids.contains(&uuid) && !orphans.contains(&uuid) {
+            handle::remove_folder(&data.index_dir(&uuid));
+        }
+    }
+    Ok(())
+}
