@@ -158,6 +158,23 @@ describe('script_score', () => {
     expect(answer.text).toContain(expected);
   });
 
+  it('has room for the longest scripts in the deepest queries', async () => {
+    // The scripts inside are worked out while those around them are: one that is too long ended the process.
+    const nested = (numbers: number, levels: number): object => {
+      let query: object = { match_all: {} };
+      for (let level = 0; level < levels; level += 1) {
+        query = { script_score: { query, script: { source: Array(numbers).fill('_score').join('+') } } };
+      }
+      return query;
+    };
+    const longest = await call('POST', '/vectors/_search', { query: nested(128, 29), sort: '_score' });
+    expect([200, 400], longest.text).toContain(longest.status);
+    const tooLong = await call('POST', '/vectors/_search', { query: nested(2040, 7) });
+    expect([tooLong.status, tooLong.text]).toEqual([400, expect.stringContaining('one after the other')]);
+    const explained = await call('POST', '/vectors/_search', { query: nested(128, 29), explain: true, profile: true });
+    expect([200, 400], explained.text).toContain(explained.status);
+  });
+
   it('refuses what is no query of this kind', async () => {
     for (const [body, expected] of [
       [{ script: { source: '1' } }, 'Required [query]'],

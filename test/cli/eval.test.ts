@@ -94,6 +94,17 @@ it('takes away what it has made, and says how where it is kept', async () => {
   await server.request('POST', '/_ml/trained_models/.all-minilm-l6-v2/deployment/_stop');
 });
 
+it('leaves an index alone that it has not made', async () => {
+  await server.request('PUT', '/sparrow-eval/_doc/1?refresh=true', { body: 'somebody else wrote this' });
+  const { code, stderr } = await run(collection, '--queries', '2');
+  expect([code, stderr]).toEqual([
+    1,
+    'sparrow: there is an index or alias [sparrow-eval] that sparrow eval has not made, and would delete: rename it, or measure it with --index sparrow-eval\n',
+  ]);
+  expect((await server.request('GET', '/sparrow-eval/_count')).body.count).toBe(1);
+  await server.request('DELETE', '/sparrow-eval');
+});
+
 it('measures the lists of an index and their fusions', async () => {
   const { code, stdout, stderr } = await run(collection, '--index', 'glosses');
   expect([code, stderr]).toEqual([0, 'searching (qrels.test.tsv)\n']);
@@ -259,7 +270,11 @@ describe('says what to do', () => {
 
   it('about what failed first, if removing the index fails too', async () => {
     const reasons: string[] = [];
-    const failing = createServer((_, response) => {
+    const failing = createServer((request, response) => {
+      if (request.method === 'GET') {
+        response.writeHead(404).end();
+        return;
+      }
       // The index of an earlier run is removed, and no other request does what it should.
       reasons.push(`reason ${String(reasons.length)}`);
       const error = { type: 'illegal_argument_exception', reason: reasons.at(-1) };

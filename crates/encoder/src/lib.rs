@@ -22,6 +22,7 @@ mod pooling;
 mod queue;
 mod scorer;
 mod session;
+mod small_file;
 mod stats;
 mod stored;
 mod table;

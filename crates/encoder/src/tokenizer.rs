@@ -7,6 +7,7 @@ use std::path::Path;
 use tokenizers::Tokenizer;
 
 use crate::error::EncoderError;
+use crate::small_file;
 use crate::word_piece::WordPiece;
 
 mod pairs;
@@ -22,6 +23,9 @@ const PIECE_BYTES: usize = 8 * 1024;
 const MAX_PIECE_BYTES: usize = 1024 * 1024;
 /// Longest prefix of a text given to a tokenizer that cannot work in pieces.
 const MAX_PREFIX_BYTES: usize = 4 * 1024 * 1024;
+/// Longest piece of a Unigram vocabulary, in bytes: the library keeps a tree of pieces, one level for each byte, and frees it level within
+/// level, so that one of 40,000 bytes ends the process. Published ones have up to a few dozen.
+const MAX_UNIGRAM_PIECE: usize = 4096;
 /// Runs of ASCII letters and digits above this are cut to it in huge texts: WordPiece makes one unknown token of either.
 const LONG_RUN: usize = 256;
 
@@ -64,7 +68,12 @@ impl TextTokenizer {
     /// [`EncoderError::ModelNotReadable`] if it is not a tokenizer, or leaves no room for text below `limit`.
     pub(crate) fn load(path: &Path, limit: usize) -> Result<Self, EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
-        let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+        let bytes = small_file::read(path).map_err(|error| unreadable(error.to_string()))?;
+        if longest_piece(&bytes) > MAX_UNIGRAM_PIECE {
+            return Err(unreadable(format!(
+                "a piece of its vocabulary is longer than {MAX_UNIGRAM_PIECE} bytes"
+            )));
+        }
         // The library panics over some files that are JSON and no tokenizer, over others with the first text: found by
         // `tests/fuzz.rs`.
         let opened = catch_unwind(|| {
@@ -261,6 +270,22 @@ fn next_piece(text: &str) -> (String, &str) {
     (piece, "")
 }
 
+/// Bytes of the longest piece of a Unigram vocabulary; 0 for a vocabulary of another kind.
+fn longest_piece(json: &[u8]) -> usize {
+    #[derive(serde::Deserialize)]
+    struct Unigram<'a> {
+        #[serde(borrow)]
+        vocab: Vec<(std::borrow::Cow<'a, str>, f64)>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Description<'a> {
+        #[serde(borrow)]
+        model: Unigram<'a>,
+    }
+    let pieces = serde_json::from_slice::<Description<'_>>(json).map(|description| description.model.vocab);
+    pieces.unwrap_or_default().iter().map(|(piece, _)| piece.len()).max().unwrap_or(0)
+}
+
 /// Whether `tokenizer.json` describes BERT's WordPiece, whose words never reach across whitespace.
 fn is_word_piece(json: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
@@ -326,6 +351,21 @@ mod tests {
         "model": {"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
             "vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"a":4,"b":5,"##b":6,".":7,"c.d":8,"é":9,"中":10}}
     }"###;
+
+    #[test]
+    fn a_vocabulary_of_endless_pieces_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let load = |length: usize| {
+            let pieces = serde_json::json!([["<unk>", 0.0], ["a".repeat(length), -1.0]]);
+            let model = serde_json::json!({ "type": "Unigram", "unk_id": 0, "vocab": pieces });
+            std::fs::write(file.path(), serde_json::json!({ "version": "1.0", "model": model }).to_string())
+                .unwrap();
+            TextTokenizer::load(file.path(), 16)
+        };
+        load(4096).unwrap();
+        let refused = load(100_000).unwrap_err();
+        assert!(refused.to_string().contains("longer than 4096 bytes"), "{refused}");
+    }
 
     fn tokenizer(limit: usize) -> TextTokenizer {
         let file = tempfile::NamedTempFile::new().unwrap();

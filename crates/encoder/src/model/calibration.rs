@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::ModelKind;
 use crate::error::EncoderError;
+use crate::small_file;
 
 const FILE: &str = "calibration.json";
 
@@ -48,7 +49,7 @@ struct Stored {
 pub(super) fn load(dir: &Path, kind: ModelKind) -> Result<Option<Calibration>, EncoderError> {
     let path = dir.join(FILE);
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.clone(), reason };
-    let bytes = match std::fs::read(&path) {
+    let bytes = match small_file::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error.to_string())),

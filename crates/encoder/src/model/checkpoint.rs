@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
 use crate::error::EncoderError;
+use crate::small_file;
 use crate::stored::Stored;
 
 use super::decoder::Source;
@@ -155,7 +156,7 @@ pub(super) fn files(dir: &Path) -> Result<Option<Vec<PathBuf>>, EncoderError> {
     }
     let path = dir.join(INDEX);
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.clone(), reason };
-    let bytes = match std::fs::read(&path) {
+    let bytes = match small_file::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error.to_string())),

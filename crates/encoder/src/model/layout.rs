@@ -10,6 +10,7 @@ use crate::error::EncoderError;
 use crate::packed::Identity;
 use crate::pooling::Activation;
 use crate::scorer::Scorer;
+use crate::small_file;
 use crate::stored::Stored;
 
 use super::checkpoint::Checkpoint;
@@ -234,7 +235,7 @@ pub(super) fn read_json<T: serde::de::DeserializeOwned>(
     files: &mut Vec<PathBuf>,
 ) -> Result<Option<T>, EncoderError> {
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
-    match std::fs::read(path) {
+    match small_file::read(path) {
         Ok(bytes) => {
             files.push(path.to_path_buf());
             serde_json::from_slice(&bytes).map(Some).map_err(|error| unreadable(error.to_string()))

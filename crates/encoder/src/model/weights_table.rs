@@ -5,6 +5,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::error::EncoderError;
+use crate::small_file;
 use crate::tokenizer::TextTokenizer;
 
 /// Reads a table of token weights (`idf.json`, `query_token_weights.txt`) by term id; absent tokens weigh nothing.
@@ -15,7 +16,8 @@ use crate::tokenizer::TextTokenizer;
 /// [`EncoderError::ModelNotReadable`] if it is neither.
 pub(super) fn load(path: &Path, tokenizer: &TextTokenizer, terms: usize) -> Result<Vec<f32>, EncoderError> {
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
-    let content = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let content = small_file::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let content = String::from_utf8(content).map_err(|error| unreadable(error.to_string()))?;
     let mut weights = vec![0f32; terms];
     let mut matched = 0usize;
     let mut put = |token: &str, weight: f32| {

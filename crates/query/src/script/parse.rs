@@ -8,6 +8,9 @@ use super::{Expression, Function, Operator, Script, VectorFunction};
 const MAX_LENGTH: usize = 8 * 1024;
 /// Deepest nesting of an expression.
 const MAX_DEPTH: usize = 64;
+/// Most levels of a script's expression, of which each operator of a chain such as `a + b + c` is one. A script may be in a query of a
+/// script, whose levels are on the stack at the same time: thirty times as many have to fit.
+const MAX_HEIGHT: usize = 128;
 /// Most parts of a script once its variables are replaced, so that a few of them cannot stand for endless ones.
 const MAX_PARTS: usize = 4096;
 /// Most components of a vector: as many as a document's may have. Each comparison of a script copies what it compares with.
@@ -35,6 +38,9 @@ pub fn parse(source: &str, params: &Params) -> Result<Script, String> {
         parts: 0,
     };
     let score = reader.script()?;
+    if height(&score) > MAX_HEIGHT {
+        return Err(format!("it joins more than [{MAX_HEIGHT}] numbers one after the other"));
+    }
     Ok(Script { source: source.to_owned(), score, fields: reader.fields, vectors: reader.vectors })
 }
 
@@ -439,6 +445,17 @@ fn binary(operator: Operator, left: Expression, right: Expression) -> Expression
     Expression::Binary { operator, left: Box::new(left), right: Box::new(right) }
 }
 
+/// Levels of an expression.
+fn height(expression: &Expression) -> usize {
+    1 + match expression {
+        Expression::Number(_) | Expression::Score | Expression::Size(_) | Expression::Vector { .. } => 0,
+        Expression::Negative(inner) => height(inner),
+        Expression::Binary { left, right, .. } => height(left).max(height(right)),
+        Expression::Choice { condition, yes, no } => height(condition).max(height(yes)).max(height(no)),
+        Expression::Call { arguments, .. } => arguments.iter().map(height).max().unwrap_or(0),
+    }
+}
+
 fn parts(expression: &Expression) -> usize {
     1 + match expression {
         Expression::Number(_) | Expression::Score | Expression::Size(_) | Expression::Vector { .. } => 0,
@@ -549,6 +566,12 @@ mod tests {
         }
         assert!(parse(&"(".repeat(5000), &params()).unwrap_err().contains("nested deeper"));
         assert!(parse(&"1+".repeat(4000), &params()).unwrap_err().contains("parts"));
+        let chain = |numbers: usize| vec!["_score"; numbers].join("+");
+        assert!(parse(&chain(MAX_HEIGHT), &params()).is_ok());
+        assert!(parse(&chain(MAX_HEIGHT + 1), &params()).unwrap_err().contains("one after the other"));
+        // Nor by way of variables.
+        let longer = format!("double a = {}; return a + {}", chain(60), chain(70));
+        assert!(parse(&longer, &params()).unwrap_err().contains("one after the other"));
         assert!(parse(&" ".repeat(10_000), &params()).unwrap_err().contains("longer"));
         // A vector longer than any document's, hundreds of times, would be copied as often.
         let long: Params = [("long".to_owned(), vec![1.0; 4097])].into();

@@ -321,6 +321,7 @@ async function withLoadedIndex<T>(
   options: Options,
   use: (loaded: Loaded) => Promise<T>,
 ): Promise<T> {
+  await mustBeFree(context);
   const cleaning = new Cleaning(context);
   const end = async (): Promise<void> => {
     if (options.keep === true) cleaning.tellHow();
@@ -335,6 +336,24 @@ async function withLoadedIndex<T>(
   }
   await end();
   return result;
+}
+
+/** What says in the mapping of an index that `sparrow eval` made it. */
+const MADE_BY = 'sparrow eval';
+
+/** @throws {CommandError} if somebody else has an index of the name that is loaded, and deleted */
+async function mustBeFree({ remote }: Context): Promise<void> {
+  const path = `/${INDEX}/_mapping`;
+  const answer = await remote.request('GET', path).catch((error: unknown) => {
+    if (error instanceof SparrowError && error.status === 404) return undefined;
+    throw error;
+  });
+  if (answer === undefined) return;
+  const mappings = Object.values(answer as Record<string, { mappings?: { _meta?: { made_by?: unknown } } }>);
+  if (mappings.every(({ mappings: own }) => own?._meta?.made_by === MADE_BY)) return;
+  throw new CommandError(
+    `there is an index or alias [${INDEX}] that sparrow eval has not made, and would delete: rename it, or measure it with --index ${INDEX}`,
+  );
 }
 
 /** Loads the corpus of a folder into an index of its own, in place of what an earlier run left. */
@@ -397,7 +416,13 @@ async function createIndex({ remote, sparrow }: Context, fields: Fields, cleanin
   const body = { type: 'text', analyzer: 'english', ...(fields.hasSemantic && semantic) };
   await sparrow
     .index(INDEX)
-    .create({ mappings: { _source: { excludes: ['tokens', 'vector'] }, properties: { body, ...fields.properties } } });
+    .create({
+      mappings: {
+        _meta: { made_by: MADE_BY },
+        _source: { excludes: ['tokens', 'vector'] },
+        properties: { body, ...fields.properties },
+      },
+    });
 }
 
 function inference(model: string, output: string): object {
