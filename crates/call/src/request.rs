@@ -41,6 +41,9 @@ pub struct Request {
     /// Who asks: the rights of a restricted key, or none.
     #[serde(default, rename = "rights")]
     pub caller: Caller,
+    /// Whether no other request is under way, and no other answer on its way to who asked.
+    #[serde(skip)]
+    pub alone: bool,
 }
 
 impl Request {

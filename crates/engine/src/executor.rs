@@ -6,6 +6,7 @@
 //! no longer counted, so that short ones get past it.
 
 mod lane;
+mod lookout;
 mod queue;
 mod shedding;
 
@@ -25,6 +26,15 @@ use self::queue::{Job, Queue};
 
 /// Long operations that may run at once. Each has a thread.
 const LONG_CAPACITY: usize = 128;
+
+/// What an operation holds and who else there is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Load {
+    /// Bytes that it holds while it waits.
+    pub(crate) bytes: usize,
+    /// Whether no other operation of the engine is under way, or its answer on its way back.
+    pub(crate) alone: bool,
+}
 
 type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
 
@@ -56,23 +66,23 @@ impl Executor {
         }
     }
 
-    /// Runs `work` and hands its result to `done`, whatever happens. `bytes` is what it holds while it waits.
+    /// Runs `work` and hands its result to `done`, whatever happens.
     pub(crate) fn run(
         &self,
         lane: Lane,
-        bytes: usize,
+        load: Load,
         cancel: &CancelFlag,
         work: impl FnOnce() -> Result<Reply, EngineError> + Send + 'static,
         done: Done,
     ) {
-        self.post(lane, bytes, cancel, done, move |done| done(guarded(work)));
+        self.post(lane, load, cancel, done, move |done| done(guarded(work)));
     }
 
     /// Hands `done` to `work`, which calls it now or later. If nobody can work on it, it is called with the reason.
     pub(crate) fn post(
         &self,
         lane: Lane,
-        bytes: usize,
+        load: Load,
         cancel: &CancelFlag,
         done: Done,
         work: impl FnOnce(Done) + Send + 'static,
@@ -88,12 +98,12 @@ impl Executor {
             })
         };
         let sent = match lane {
-            Lane::Read => self.read.send(job, bytes, cancel),
-            Lane::Write => self.write.send(job, bytes, cancel),
-            Lane::Look => self.look.send(job, bytes, cancel),
-            Lane::Trial => self.trial.send(job, bytes, cancel),
-            Lane::Watch => self.watch.send(job, bytes, cancel),
-            Lane::Health => self.health.send(job, bytes, cancel),
+            Lane::Read => self.read.send(job, load, cancel),
+            Lane::Write => self.write.send(job, load, cancel),
+            Lane::Look => self.look.send(job, load, cancel),
+            Lane::Trial => self.trial.send(job, load, cancel),
+            Lane::Watch => self.watch.send(job, load, cancel),
+            Lane::Health => self.health.send(job, load, cancel),
             Lane::Long => self.run_long(job),
         };
         if let Err(error) = sent

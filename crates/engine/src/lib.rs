@@ -31,7 +31,7 @@ use sparrow_storage::DataDir;
 use sparrow_tasks::{Tasks, api as tasks};
 use sparrow_types::work::{self, Work};
 
-use crate::executor::{Executor, Lane};
+use crate::executor::{Executor, Lane, Load};
 pub use crate::options::EngineOptions;
 
 /// Everything behind the HTTP layer.
@@ -140,14 +140,14 @@ impl Engine {
         let engine = self.clone();
         if executor::lane_of(&request) == Lane::Health {
             let flag = cancel.clone();
-            return self.executor.post(Lane::Health, 0, &flag, Box::new(done), move |done| {
+            return self.executor.post(Lane::Health, Load::default(), &flag, Box::new(done), move |done| {
                 engine.waits.answer(&engine.node, request, cancel, done);
             });
         }
-        let bytes = body.as_ref().len();
+        let load = Load { bytes: body.as_ref().len(), alone: request.alone };
         self.executor.run(
             executor::lane_of(&request),
-            bytes,
+            load,
             &cancel.clone(),
             move || {
                 // What a request left behind that panicked on this thread.

@@ -10,8 +10,8 @@ use crate::least_score;
 use crate::list::Cursor;
 use crate::positions::Positions;
 
-/// Documents between two looks at whether the search goes on.
-const PAUSE: u32 = 4096;
+/// Work between two looks at whether the search goes on: documents looked for in a list, and positions read. Well below a millisecond.
+const PAUSE: usize = 1 << 16;
 
 /// What a walk asks and tells.
 pub trait Hits {
@@ -23,6 +23,30 @@ pub trait Hits {
     fn take(&mut self, doc: DocId, score: f32);
     /// Whether to go on.
     fn goes_on(&self) -> bool;
+}
+
+/// Looks now and then whether a search goes on.
+struct Pace {
+    until_pause: usize,
+    goes_on: bool,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { until_pause: PAUSE, goes_on: true }
+    }
+
+    /// Counts some work, and says whether the search goes on.
+    #[inline]
+    fn goes_on(&mut self, work: usize, hits: &impl Hits) -> bool {
+        if self.until_pause > work {
+            self.until_pause -= work;
+        } else {
+            self.until_pause = PAUSE;
+            self.goes_on &= hits.goes_on();
+        }
+        self.goes_on
+    }
 }
 
 /// A term that leads or follows.
@@ -54,7 +78,7 @@ pub fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
         rest,
         hits,
         |lead, doc, least| lead.score(doc) + others >= least,
-        |lead, rest, doc| {
+        |lead, rest, doc, _, _, _| {
             let first = lead.score(doc);
             let Some((second, rest)) = rest.split_first_mut() else { return Some(first) };
             let both = first + second.score(doc);
@@ -90,11 +114,20 @@ pub fn phrase(mut places: Vec<Place<'_>>, hits: &mut impl Hits) {
         hits,
         // It is no more frequent than its rarest term.
         |lead, doc, least| lead.score(doc) >= least,
-        |lead, rest, doc| {
+        |lead, rest, doc, least, pace, hits| {
+            let counts = rest.iter_mut().map(|part| part.cursor.count());
+            let most = counts.fold(lead.cursor.count(), u32::min);
+            if least > 0.0 && lead.clause.score(doc, most) < least {
+                return None;
+            }
             let (shift, read) = positions.first_mut()?;
             read.read(lead.cursor.positions_before(), lead.cursor.count(), *shift, &mut starts);
             for (part, (shift, read)) in rest.iter_mut().zip(&mut positions[1..]) {
-                read.read(part.cursor.positions_before(), part.cursor.count(), *shift, &mut others);
+                let count = part.cursor.count();
+                if !pace.goes_on(count as usize, hits) {
+                    return None;
+                }
+                read.read(part.cursor.positions_before(), count, *shift, &mut others);
                 keep_common(&mut starts, &others);
                 if starts.is_empty() {
                     return None;
@@ -115,44 +148,46 @@ fn keep_common(some: &mut Vec<u32>, others: &[u32]) {
 }
 
 /// Goes through the documents that all parts have.
-fn aligned<'a>(
+fn aligned<'a, H: Hits>(
     lead: &mut Part<'a>,
     rest: &mut [Part<'a>],
-    hits: &mut impl Hits,
+    hits: &mut H,
     mut may_reach: impl FnMut(&mut Part<'a>, DocId, f32) -> bool,
-    mut score: impl FnMut(&mut Part<'a>, &mut [Part<'a>], DocId) -> Option<f32>,
+    mut score: impl FnMut(&mut Part<'a>, &mut [Part<'a>], DocId, f32, &mut Pace, &H) -> Option<f32>,
 ) {
-    let mut until_pause = PAUSE;
+    let mut pace = Pace::new();
     let mut least = hits.least();
     let mut doc = lead.cursor.seek(0);
     'documents: while doc != TERMINATED {
-        until_pause -= 1;
-        if until_pause == 0 {
-            if !hits.goes_on() {
-                return;
-            }
-            until_pause = PAUSE;
+        if !pace.goes_on(1, hits) {
+            return;
         }
         if least > 0.0 && !may_reach(lead, doc, least_score(least, 0.0)) {
             doc = lead.cursor.seek(doc + 1);
             continue;
         }
-        for part in &mut *rest {
+        for (sought, part) in (1..).zip(&mut *rest) {
             let found = part.cursor.seek(doc);
             if found == TERMINATED {
                 return;
             }
             if found != doc {
                 doc = lead.cursor.seek(found);
+                if !pace.goes_on(sought, hits) {
+                    return;
+                }
                 continue 'documents;
             }
         }
         if hits.wants(doc)
-            && let Some(score) = score(lead, rest, doc)
+            && let Some(score) = score(lead, rest, doc, least_score(least, 0.0), &mut pace, hits)
             && score >= least
         {
             hits.take(doc, score);
             least = hits.least();
+        }
+        if !pace.goes_on(rest.len(), hits) {
+            return;
         }
         doc = lead.cursor.seek(doc + 1);
     }

@@ -1,9 +1,10 @@
 //! The best documents of a segment that hold any of some terms.
 //!
-//! The segment is taken in windows, those first whose documents may score the most: the bounds of blocks in the skip lists say so
-//! before anything is decoded. When the bound of a window stays below what is wanted, so do those of all that follow.
+//! The segment is taken in windows, a few of those first whose documents may score the most: the bounds of blocks in the skip lists say
+//! so before anything is decoded. Windows whose bounds stay below what is wanted are passed over.
 //! In a window, the terms that could not lead to a wanted document among themselves are put aside (MaxScore). The others are
-//! added up in an array; then those aside are looked up for the documents that can still reach what is wanted.
+//! added up in an array; then those aside are looked up for the documents that can still reach what is wanted. Where these are many,
+//! a term is added up as well instead of being looked up, so that fewer are left for the next one.
 //!
 //! The order of these sums differs from that of the query, so they are within rounding of the scores. In the end the scores proper
 //! are worked out, for the documents that come near enough.
@@ -15,13 +16,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tantivy::{DocId, TERMINATED};
 
 use crate::field::{Factors, SegmentField};
-use crate::list::{Block, PostingList};
+use crate::kernels::{self, Candidates};
+use crate::list::{BLOCK, Block, PostingList};
 use crate::{ROUNDING, least_score};
 
-/// Documents of a window.
-const WINDOW: u32 = 2048;
-/// Lists of fewer documents are decoded and scored whole, so that their bounds are exact.
-const SHORT: u32 = 512;
+/// Documents of a window: their sums fit into a core's nearest cache, with the blocks that are added to them.
+const WINDOW: u32 = 4096;
+/// Lists of fewer documents are decoded and scored whole: their blocks would reach into many windows, and their bounds are exact so.
+const SHORT: u32 = 2048;
+/// Windows that are taken in the order of their bounds, at least; the others follow each other.
+const FIRST: usize = 8;
+/// Looking up a document takes as long as adding so many.
+const WORTH: usize = 8;
 /// Documents kept until their scores proper are worked out: ties may be as many as a list is long.
 const KEPT: usize = 1 << 14;
 
@@ -38,6 +44,22 @@ impl Clause<'_> {
     #[inline]
     pub fn score(&self, doc: DocId, count: u32) -> f32 {
         self.weight * self.factors.factor(count, self.field.length(doc))
+    }
+
+    /// Adds the scores of documents that are all among those of `sums`, of which `start` is the first.
+    fn add(&self, docs: &[DocId], counts: &[u32], start: DocId, sums: &mut [f32]) {
+        let Some(lengths) = self.field.lengths() else {
+            for (doc, count) in docs.iter().zip(counts) {
+                sums[(doc - start) as usize] += self.score(*doc, *count);
+            }
+            return;
+        };
+        let here = sums.len().min(lengths.len() - start as usize);
+        let (lengths, sums) = (&lengths[start as usize..][..here], &mut sums[..here]);
+        for (doc, count) in docs.iter().zip(counts) {
+            let at = (doc - start) as usize;
+            sums[at] += self.weight * self.factors.factor(*count, lengths[at]);
+        }
     }
 }
 
@@ -58,6 +80,10 @@ impl Best {
         {
             *worst = bits;
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.heap.len() >= self.size
     }
 
     /// Sums below are of no interest.
@@ -83,23 +109,29 @@ pub fn search(
     let windows = max_doc.div_ceil(WINDOW) as usize;
     let mut best = Best { size, heap: BinaryHeap::with_capacity(size.min(1 << 14)) };
     known.for_each(|score| best.add(score));
-    let mut lists: Vec<List> = clauses.into_iter().map(|clause| List::new(clause, windows)).collect();
-    let mut totals = vec![0.0_f32; windows];
-    for list in &lists {
-        totals.iter_mut().zip(&list.bounds).for_each(|(total, bound)| *total += bound);
+    let mut bounds = Bounds::new(windows, clauses.len());
+    let mut lists: Vec<List> = Vec::with_capacity(clauses.len());
+    for (term, clause) in clauses.into_iter().enumerate() {
+        lists.push(List::new(clause, term, &mut bounds));
     }
+    let totals: Vec<f32> = (0..windows).map(|window| bounds.of(window).iter().sum()).collect();
     let mut order: Vec<u32> = (0..windows as u32).collect();
     order.sort_unstable_by(|a, b| totals[*b as usize].total_cmp(&totals[*a as usize]));
+    let first = windows.min(FIRST.max(windows / 16));
+    // From there on their order matters little, and blocks that reach into two windows are decoded once.
+    order[first..].sort_unstable();
     let mut walk = Walk {
+        bounds,
         sums: vec![0.0; WINDOW as usize],
-        order: (0..lists.len()).collect(),
+        order: (0..lists.len() as u64).collect(),
         below: vec![0.0; lists.len()],
-        candidates: Vec::new(),
+        candidates: Candidates::new(WINDOW as usize),
+        is_first: true,
         found: Vec::new(),
     };
     for window in order {
         if totals[window as usize] < best.least() {
-            break;
+            continue;
         }
         if cancel.is_some_and(|flag| flag.load(Relaxed)) {
             break;
@@ -137,15 +169,42 @@ fn settle(
     }
 }
 
+/// What no document of a window scores more than, by window and term.
+struct Bounds {
+    windows: usize,
+    terms: usize,
+    values: Vec<f32>,
+}
+
+impl Bounds {
+    fn new(windows: usize, terms: usize) -> Self {
+        Self { windows, terms, values: vec![0.0; windows * terms] }
+    }
+
+    fn of(&self, window: usize) -> &[f32] {
+        &self.values[window * self.terms..(window + 1) * self.terms]
+    }
+
+    #[inline]
+    fn raise(&mut self, window: usize, term: usize, bound: f32) {
+        let value = &mut self.values[window * self.terms + term];
+        *value = value.max(bound);
+    }
+}
+
 /// The state of a search that passes from one window of documents to the next: memory for sums, and the documents found so far.
 struct Walk {
+    bounds: Bounds,
     /// By document of the window, what the leading terms give.
     sums: Vec<f32>,
-    /// Terms by their bounds in the window, lowest first.
-    order: Vec<usize>,
+    /// Terms by their bounds in the window, lowest first: the bound's bits and the term.
+    order: Vec<u64>,
     /// Sum of the bounds up to a place of `order`, itself included.
     below: Vec<f32>,
-    candidates: Vec<(DocId, f32)>,
+    candidates: Candidates,
+    /// Whether it has not been in a window yet. Only there is it worth while to see what the terms added up so far make of the least
+    /// score: afterwards enough documents are known, or few are wanted.
+    is_first: bool,
     /// Documents that may be among the best, and sums within rounding of their scores.
     found: Vec<(DocId, f32)>,
 }
@@ -159,73 +218,103 @@ impl Walk {
         best: &mut Best,
         wanted: &impl Fn(DocId) -> bool,
     ) {
-        let least = best.least();
-        let bound = |lists: &[List<'_>], term: usize| lists[term].bounds[window as usize];
-        self.order.sort_unstable_by(|a, b| bound(lists, *a).total_cmp(&bound(lists, *b)));
+        let kernels = kernels::chosen();
+        let mut least = best.least();
+        let bounds = self.bounds.of(window as usize);
+        for key in &mut self.order {
+            let term = *key as u32;
+            *key = u64::from(bounds[term as usize].to_bits()) << 32 | u64::from(term);
+        }
+        self.order.sort_unstable();
         let mut sum = 0.0;
-        for (below, term) in self.below.iter_mut().zip(&self.order) {
-            sum += bound(lists, *term);
+        for (below, key) in self.below.iter_mut().zip(&self.order) {
+            sum += f32::from_bits((key >> 32) as u32);
             *below = sum;
         }
-        let leading = self.below.partition_point(|below| *below < least);
         let start = window * WINDOW;
         let end = max_doc.min(start + WINDOW);
-        let sums = &mut self.sums[..(end - start) as usize];
-        for term in &self.order[leading..] {
-            if bound(lists, *term) > 0.0 {
-                let list = &mut lists[*term];
-                list.enter(window);
-                list.add(start, end, sums);
+        let mut leading = self.order.len();
+        let mut postings = 0;
+        while leading > 0 && self.below[leading - 1] >= least {
+            leading -= 1;
+            let key = self.order[leading];
+            if key >> 32 != 0 {
+                postings += lists[key as u32 as usize].add(window, start, end, &mut self.sums);
+                if self.is_first && !best.is_full() && postings >= best.size {
+                    least = least.max(self.least_so_far(start, best.size, wanted));
+                }
             }
         }
-        let rest = leading.checked_sub(1).map_or(0.0, |place| self.below[place]);
+        self.is_first = false;
+        let sums = &mut self.sums[..];
         // Above 0, by what the leading terms are.
-        let floor = (least - rest).max(f32::MIN_POSITIVE);
-        self.candidates.clear();
-        let (chunks, tail) = sums.as_chunks::<16>();
-        for (first, sums) in (start..).step_by(16).zip(chunks) {
-            if sums.iter().fold(0, |any, sum| any | u32::from(*sum >= floor)) != 0 {
-                let found = (first..).zip(sums).filter(|(_, sum)| **sum >= floor);
-                self.candidates.extend(found.map(|(doc, sum)| (doc, *sum)));
+        let mut floor;
+        loop {
+            let rest = leading.checked_sub(1).map_or(0.0, |place| self.below[place]);
+            floor = (least - rest).max(f32::MIN_POSITIVE);
+            if leading == 0 {
+                break;
             }
+            let key = self.order[leading - 1];
+            if key >> 32 != 0 {
+                let list = &mut lists[key as u32 as usize];
+                let there = list.postings(window);
+                if there > WORTH * postings || there > WORTH * kernels.count(sums, floor) {
+                    break;
+                }
+                postings += list.add(window, start, end, sums);
+            }
+            leading -= 1;
         }
-        let found = (end - tail.len() as u32..end).zip(tail).filter(|(_, sum)| **sum >= floor);
-        self.candidates.extend(found.map(|(doc, sum)| (doc, *sum)));
-        sums.fill(0.0);
+        let candidates = &mut self.candidates;
+        kernels.collect(sums, floor, start, candidates);
         for place in (0..leading).rev() {
-            if self.candidates.is_empty() {
+            if candidates.len() == 0 {
                 return;
             }
-            let list = &mut lists[self.order[place]];
-            if list.bounds[window as usize] == 0.0 {
+            let key = self.order[place];
+            if key >> 32 == 0 {
                 continue;
             }
-            list.enter(window);
-            let below = self.below[place];
-            self.candidates.retain_mut(|(doc, sum)| {
-                if *sum + below < least {
-                    return false;
-                }
-                *sum += list.score_at(*doc).unwrap_or(0.0);
-                true
-            });
-        }
-        let mut least = least;
-        for (doc, sum) in self.candidates.drain(..) {
-            if sum >= least && wanted(doc) {
-                self.found.push((doc, sum));
-                best.add(sum);
-                least = best.least();
+            if place + 1 < leading {
+                candidates.keep(least - self.below[place]);
             }
+            let (docs, sums) = candidates.get_mut();
+            lists[key as u32 as usize].look_up(window, docs, sums);
+        }
+        if leading > 0 {
+            candidates.keep(least);
+        }
+        let (docs, sums) = candidates.get();
+        for (doc, sum) in docs.iter().zip(sums) {
+            if *sum >= least && wanted(*doc) {
+                self.found.push((*doc, *sum));
+                best.add(*sum);
+                least = least.max(best.least());
+            }
+        }
+    }
+
+    /// Sums below are of no interest, as so many wanted documents of the window have as much from the terms that are added up already.
+    fn least_so_far(&mut self, start: DocId, size: usize, wanted: &impl Fn(DocId) -> bool) -> f32 {
+        kernels::chosen().collect(&mut self.sums, f32::MIN_POSITIVE, start, &mut self.candidates);
+        let (docs, sums) = self.candidates.get();
+        docs.iter().zip(sums).for_each(|(doc, sum)| self.sums[(doc - start) as usize] = *sum);
+        let wanted = docs.iter().zip(sums).filter(|(doc, _)| wanted(**doc));
+        let mut sums: Vec<f32> = wanted.map(|(_, sum)| *sum).collect();
+        match size.checked_sub(1) {
+            Some(worst) if worst < sums.len() => {
+                let (_, worst, _) = sums.select_nth_unstable_by(worst, |a, b| b.total_cmp(a));
+                least_score(*worst, 0.0)
+            }
+            _ => f32::NEG_INFINITY,
         }
     }
 }
 
-/// A list with its bounds.
+/// A list with where its windows start.
 struct List<'a> {
     clause: Clause<'a>,
-    /// By window: no document scores more.
-    bounds: Vec<f32>,
     /// By window: the first block that reaches into it; of a list that is scored whole, the first document.
     first: Vec<u32>,
     content: Content,
@@ -235,29 +324,35 @@ struct List<'a> {
 
 enum Content {
     /// Documents and their scores.
-    Scored { docs: Vec<DocId>, scores: Vec<f32> },
-    Packed {
-        /// Offsets of the blocks' bytes.
-        starts: Vec<u32>,
-        block: Box<Block>,
-        /// Number of that block, and its last document.
-        decoded: usize,
-        last: DocId,
+    Scored {
+        docs: Vec<DocId>,
+        scores: Vec<f32>,
     },
+    Packed(Packed),
+}
+
+/// The blocks of a list, of which one is decoded.
+struct Packed {
+    /// Offsets of the blocks' bytes.
+    starts: Vec<u32>,
+    block: Box<Block>,
+    /// Number of that block, and its last document.
+    decoded: usize,
+    last: DocId,
 }
 
 impl<'a> List<'a> {
-    fn new(clause: Clause<'a>, windows: usize) -> Self {
+    fn new(clause: Clause<'a>, term: usize, bounds: &mut Bounds) -> Self {
         if clause.list.doc_freq() < SHORT {
-            Self::scored(clause, windows)
+            Self::scored(clause, term, bounds)
         } else {
-            Self::packed(clause, windows)
+            Self::packed(clause, term, bounds)
         }
     }
 
-    fn scored(clause: Clause<'a>, windows: usize) -> Self {
+    fn scored(clause: Clause<'a>, term: usize, bounds: &mut Bounds) -> Self {
         let list = clause.list;
-        let mut bounds = vec![0.0_f32; windows];
+        let windows = bounds.windows;
         let mut first = Vec::with_capacity(windows + 1);
         let mut docs = Vec::with_capacity(list.doc_freq() as usize);
         let mut scores = Vec::with_capacity(list.doc_freq() as usize);
@@ -274,8 +369,7 @@ impl<'a> List<'a> {
                 }
                 docs.push(*doc);
                 scores.push(score);
-                let bound = &mut bounds[window];
-                *bound = bound.max(score * (1.0 + ROUNDING));
+                bounds.raise(window, term, score * (1.0 + ROUNDING));
             }
             if number < list.blocks() {
                 let entry = list.entry(number);
@@ -284,38 +378,51 @@ impl<'a> List<'a> {
             }
         }
         first.resize(windows + 1, docs.len() as u32);
-        Self { clause, bounds, first, content: Content::Scored { docs, scores }, at: 0 }
+        Self { clause, first, content: Content::Scored { docs, scores }, at: 0 }
     }
 
-    fn packed(clause: Clause<'a>, windows: usize) -> Self {
+    fn packed(clause: Clause<'a>, term: usize, bounds: &mut Bounds) -> Self {
         let list = clause.list;
-        let mut bounds = vec![0.0_f32; windows];
-        let mut first = Vec::with_capacity(windows + 1);
-        let mut starts = Vec::with_capacity(list.blocks() + 1);
-        let (mut offset, mut from, mut before) = (0, 0, 0);
-        for number in 0..list.blocks() {
-            let entry = list.entry(number);
-            starts.push(offset as u32);
+        let blocks = list.blocks();
+        let mut first = vec![blocks as u32; bounds.windows + 1];
+        let mut starts = vec![0; blocks + 1];
+        let (mut offset, mut before) = (0, 0);
+        let (mut window, mut most) = (0, 0.0_f32);
+        first[0] = 0;
+        for (start, (number, entry)) in starts.iter_mut().zip((0..).zip(list.entries())) {
+            *start = offset as u32;
             offset += entry.bytes();
             let bound = clause.weight * clause.field.most(&entry);
+            most = if bound > most { bound } else { most };
             let to = (entry.last / WINDOW) as usize;
-            bounds[from..=to].iter_mut().for_each(|most| *most = most.max(bound));
-            first.resize(to + 1, number as u32);
-            // The next one may start in the same window.
-            from = ((entry.last + 1) / WINDOW) as usize;
+            if to > window {
+                bounds.raise(window, term, most);
+                (window + 1..to).for_each(|between| bounds.raise(between, term, bound));
+                first[window + 1..=to].fill(number);
+                (window, most) = (to, bound);
+            }
             before = entry.last;
         }
-        starts.push(offset as u32);
-        first.resize(windows + 1, list.blocks() as u32);
+        bounds.raise(window, term, most);
+        starts[blocks] = offset as u32;
         let mut block = Box::new(Block::new());
         block.decode(&list, list.blocks(), offset, before);
         let (docs, counts) = block.with_counts(&list, list.blocks());
         for (doc, count) in docs.iter().zip(counts) {
-            let bound = &mut bounds[(*doc / WINDOW) as usize];
-            *bound = bound.max(clause.score(*doc, *count) * (1.0 + ROUNDING));
+            bounds.raise((*doc / WINDOW) as usize, term, clause.score(*doc, *count) * (1.0 + ROUNDING));
         }
-        let content = Content::Packed { starts, block, decoded: list.blocks(), last: TERMINATED };
-        Self { clause, bounds, first, content, at: 0 }
+        let packed = Packed { starts, block, decoded: list.blocks(), last: TERMINATED };
+        Self { clause, first, content: Content::Packed(packed), at: 0 }
+    }
+
+    /// About how many documents of a window it has.
+    fn postings(&self, window: u32) -> usize {
+        let window = window as usize;
+        let there = (self.first[window + 1] - self.first[window]) as usize;
+        match &self.content {
+            Content::Scored { .. } => there,
+            Content::Packed(_) => (there + 1) * BLOCK,
+        }
     }
 
     /// Goes to the first document of a window or before it.
@@ -323,30 +430,45 @@ impl<'a> List<'a> {
         self.at = self.first[window as usize] as usize;
     }
 
-    /// Adds the scores of a window's documents.
-    fn add(&mut self, start: DocId, end: DocId, sums: &mut [f32]) {
+    /// Adds the scores of a window's documents, and says how many these are.
+    fn add(&mut self, window: u32, start: DocId, end: DocId, sums: &mut [f32]) -> usize {
+        self.enter(window);
         match &mut self.content {
             Content::Scored { docs, scores } => {
-                let until = self.first[(start / WINDOW) as usize + 1] as usize;
+                let until = self.first[window as usize + 1] as usize;
                 for (doc, score) in docs[self.at..until].iter().zip(&scores[self.at..until]) {
                     sums[(doc - start) as usize] += score;
                 }
+                until - self.at
             }
-            Content::Packed { starts, block, decoded, last } => loop {
+            Content::Packed(packed) => {
                 let list = &self.clause.list;
-                go_to(list, starts, block, decoded, last, self.at);
-                let from = if block.doc(0) < start { block.find(start) } else { 0 };
-                let to = if *last >= end { block.find(end) } else { crate::list::BLOCK };
-                let (docs, counts) = block.with_counts(list, self.at);
-                let to = to.min(docs.len());
-                for (doc, count) in docs[from..to].iter().zip(&counts[from..to]) {
-                    sums[(doc - start) as usize] += self.clause.score(*doc, *count);
+                let mut added = 0;
+                loop {
+                    packed.go_to(list, self.at);
+                    let block = &mut packed.block;
+                    let from = if block.doc(0) < start { block.find(start) } else { 0 };
+                    let to = if packed.last >= end { block.find(end) } else { BLOCK };
+                    let (docs, counts) = block.with_counts(list, self.at);
+                    let to = to.min(docs.len());
+                    self.clause.add(&docs[from..to], &counts[from..to], start, sums);
+                    added += to - from;
+                    if packed.last >= end - 1 {
+                        return added;
+                    }
+                    self.at += 1;
                 }
-                if *last >= end - 1 {
-                    return;
-                }
-                self.at += 1;
-            },
+            }
+        }
+    }
+
+    /// Adds to some sums of a window the scores of their documents, which ascend.
+    fn look_up(&mut self, window: u32, docs: &[DocId], sums: &mut [f32]) {
+        self.enter(window);
+        for (doc, sum) in docs.iter().zip(sums) {
+            if let Some(score) = self.score_at(*doc) {
+                *sum += score;
+            }
         }
     }
 
@@ -360,39 +482,34 @@ impl<'a> List<'a> {
                 }
                 (docs[self.at] == doc).then(|| scores[self.at])
             }
-            Content::Packed { starts, block, decoded, last } => {
+            Content::Packed(packed) => {
                 let list = &self.clause.list;
-                if self.at != *decoded || *last < doc {
+                if self.at != packed.decoded || packed.last < doc {
                     while list.last(self.at) < doc {
                         self.at += 1;
                     }
-                    go_to(list, starts, block, decoded, last, self.at);
+                    packed.go_to(list, self.at);
                 }
-                let at = block.find(doc);
-                if block.doc(at) != doc {
+                let at = packed.block.find(doc);
+                if packed.block.doc(at) != doc {
                     return None;
                 }
-                let count = block.with_counts(list, self.at).1[at];
+                let count = packed.block.with_counts(list, self.at).1[at];
                 Some(self.clause.score(doc, count))
             }
         }
     }
 }
 
-/// Decodes a block unless it is decoded.
-#[inline]
-fn go_to(
-    list: &PostingList<'_>,
-    starts: &[u32],
-    block: &mut Block,
-    decoded: &mut usize,
-    last: &mut DocId,
-    number: usize,
-) {
-    if number != *decoded {
-        let before = number.checked_sub(1).map_or(0, |before| list.last(before));
-        block.decode(list, number, starts[number] as usize, before);
-        *decoded = number;
-        *last = list.last(number);
+impl Packed {
+    /// Decodes a block unless it is decoded.
+    #[inline]
+    fn go_to(&mut self, list: &PostingList<'_>, number: usize) {
+        if number != self.decoded {
+            let before = number.checked_sub(1).map_or(0, |before| list.last(before));
+            self.block.decode(list, number, self.starts[number] as usize, before);
+            self.decoded = number;
+            self.last = list.last(number);
+        }
     }
 }

@@ -136,6 +136,11 @@ impl SegmentField {
         (count / (count + bounds[usize::from(length)])) * (1.0 + ROUNDING)
     }
 
+    /// Codes of the lengths by document; `None` when they are not kept.
+    pub fn lengths(&self) -> Option<&[u8]> {
+        self.lengths.as_deref()
+    }
+
     /// Code of a document's length.
     #[inline]
     pub fn length(&self, doc: DocId) -> u8 {

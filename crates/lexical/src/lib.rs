@@ -7,6 +7,7 @@
 pub mod all;
 pub mod any;
 mod field;
+mod kernels;
 pub mod list;
 mod positions;
 mod varint;

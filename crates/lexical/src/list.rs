@@ -42,6 +42,17 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Reads an entry of 5, 8 or 12 bytes.
+    #[inline(always)]
+    fn read(bytes: &[u8]) -> Self {
+        let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let (last, bits, size) = (number(0), bytes[4], bytes.len());
+        let (count_bits, best) =
+            if size > 5 { (bytes[5], (bytes[size - 2], bytes[size - 1])) } else { (0, (0, 0)) };
+        let positions = if size > 8 { number(6) } else { 0 };
+        Self { last, doc_bits: bits & 0x1f, strict: bits & 0x40 != 0, count_bits, positions, best }
+    }
+
     /// Bytes of the block.
     pub fn bytes(&self) -> usize {
         (usize::from(self.doc_bits) + usize::from(self.count_bits)) * BLOCK / 8
@@ -85,16 +96,13 @@ impl<'a> PostingList<'a> {
     /// The entry of a full block.
     #[inline]
     pub fn entry(&self, block: usize) -> Entry {
-        let bytes = &self.skips[block * self.entry..(block + 1) * self.entry];
-        let last = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let (count_bits, positions, best) = match *bytes {
-            [_, _, _, _, _, bits, a, b, c, d, length, count] => {
-                (bits, u32::from_le_bytes([a, b, c, d]), (length, count))
-            }
-            [_, _, _, _, _, bits, length, count] => (bits, 0, (length, count)),
-            _ => (0, 0, (0, 0)),
-        };
-        Entry { last, doc_bits: bytes[4] & 0x1f, strict: bytes[4] & 0x40 != 0, count_bits, positions, best }
+        Entry::read(&self.skips[block * self.entry..(block + 1) * self.entry])
+    }
+
+    /// The entries of all full blocks.
+    #[inline]
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.skips.chunks_exact(self.entry).map(Entry::read)
     }
 
     /// The last document of a full block; [`TERMINATED`] for what follows the last of them.
@@ -227,7 +235,10 @@ impl<'a> Cursor<'a> {
             self.at = 0;
         }
         if self.block.docs[self.at] < target {
-            self.at = self.block.find(target);
+            // Where each document is gone to, it is the next one.
+            let next = self.at + 1;
+            let is_next = self.block.docs.get(next).is_some_and(|doc| *doc >= target);
+            self.at = if is_next { next } else { self.block.find(target) };
         }
         self.block.docs[self.at]
     }

@@ -150,10 +150,14 @@ impl NativeEngine {
     /// other running request has: the answer bears it, and `cancel` finds this one by it.
     #[napi(catch_unwind)]
     pub fn execute(&self, handle: u32, request: String, body: Option<Buffer>) -> Result<()> {
-        let request: Request = parse("request", &request)?;
+        let mut request: Request = parse("request", &request)?;
         let body = body.map_or_else(Body::default, Body::of);
         let cancel = CancelFlag::default();
-        self.running.lock().insert(handle, cancel.clone());
+        {
+            let mut running = self.running.lock();
+            request.alone = running.is_empty() && self.outbox.is_empty();
+            running.insert(handle, cancel.clone());
+        }
         let (running, outbox) = (Arc::clone(&self.running), Arc::clone(&self.outbox));
         let named = request.named.clone();
         let done = move |result| {

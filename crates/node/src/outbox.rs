@@ -53,6 +53,11 @@ impl Outbox {
         Ok(Arc::new(Self { waiting, bell }))
     }
 
+    /// Whether all answers are with JavaScript.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.lock().is_empty()
+    }
+
     /// Sends an answer, from any thread.
     pub(crate) fn send(&self, answer: Answer) {
         let first = {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::Load;
+use super::lookout::{Lookout, Sequence};
 use super::shedding::Shedding;
 use sparrow_admin::lanes::LaneStats;
 use sparrow_call::error::EngineError;
@@ -46,6 +48,8 @@ pub(super) struct Queue {
     pub(super) state: Mutex<State>,
     /// One for each worker.
     bells: Vec<Condvar>,
+    /// Where the only worker that is not asleep sees what comes.
+    lookout: Lookout,
     /// What a worker does once when it has become idle.
     rest: Option<fn(bool)>,
 }
@@ -75,6 +79,7 @@ pub(super) struct State {
     watcher: Option<usize>,
     /// Idle workers, the last one on top.
     idle: Vec<usize>,
+    sequence: Sequence,
     closed: bool,
     /// Jobs that workers began.
     started: u64,
@@ -151,7 +156,14 @@ impl Queue {
         let state = State { handed, begun: vec![None; workers], ..State::default() };
         let bells = (0..workers).map(|_| Condvar::new()).collect();
         let at_once = at_once.clamp(1, workers);
-        let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells, rest });
+        let queue = Arc::new(Self {
+            name,
+            at_once,
+            state: Mutex::new(state),
+            bells,
+            lookout: Lookout::default(),
+            rest,
+        });
         for number in 0..workers {
             let of_worker = Arc::clone(&queue);
             let worker = move || {
@@ -176,6 +188,7 @@ impl Queue {
     fn next(&self, worker: usize) -> Option<Job> {
         let mut state = self.state.lock();
         state.begun[worker] = None;
+        state.sequence.answered();
         if let Some(job) = state.take_next(worker, self.at_once) {
             self.watch(&mut state);
             return Some(job);
@@ -184,6 +197,19 @@ impl Queue {
             return None;
         }
         state.idle.push(worker);
+        // Only the last worker that is awake looks out: it is the next one to be handed a job.
+        if state.idle.len() == self.bells.len() && state.sequence.goes_on() {
+            self.lookout.prepare();
+            let seen = MutexGuard::unlocked(&mut state, || self.lookout.wait());
+            state.sequence.waited(seen);
+            // What rang meanwhile is looked after now: it does not ring again.
+            if let Some(job) = self.take(&mut state, worker) {
+                return Some(job);
+            }
+            if state.closed {
+                return None;
+            }
+        }
         let mut rest = self.rest;
         loop {
             // What waits may be all that is left to do: then no operation that comes or ends has anybody look after it.
@@ -207,21 +233,26 @@ impl Queue {
                     }
                 }
             }
-            let handed = state.handed[worker].take();
-            if handed.is_some() {
-                state.started += 1;
-            }
-            let next = handed.or_else(|| state.take_next(worker, self.at_once));
-            if next.is_some() {
-                state.idle.retain(|idle| *idle != worker);
-                state.watcher = state.watcher.filter(|watcher| *watcher != worker);
-                self.watch(&mut state);
-                return next;
+            if let Some(job) = self.take(&mut state, worker) {
+                return Some(job);
             }
             if state.closed {
                 return None;
             }
         }
+    }
+
+    /// The job that an idle worker was woken for, or may begin, if there is one.
+    fn take(&self, state: &mut State, worker: usize) -> Option<Job> {
+        let handed = state.handed[worker].take();
+        if handed.is_some() {
+            state.started += 1;
+        }
+        let next = handed.or_else(|| state.take_next(worker, self.at_once))?;
+        state.idle.retain(|idle| *idle != worker);
+        state.watcher = state.watcher.filter(|watcher| *watcher != worker);
+        self.watch(state);
+        Some(next)
     }
 
     /// Lets an idle worker look after what waits, if there is one.
@@ -270,13 +301,13 @@ impl Queue {
         }
     }
 
-    pub(super) fn send(&self, job: Job, bytes: usize, cancel: &CancelFlag) -> Result<(), EngineError> {
-        let Some(job) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+    pub(super) fn send(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<(), EngineError> {
+        let Some(job) = self.take_in(job, load, cancel)? else { return Ok(()) };
         // Nobody waits for those whose callers are gone: they are answered here, which takes no work.
         let gone = self.state.lock().take_cancelled();
         if !gone.is_empty() {
             gone.into_iter().for_each(|job| job());
-            let Some(_) = self.take_in(job, bytes, cancel)? else { return Ok(()) };
+            let Some(_) = self.take_in(job, load, cancel)? else { return Ok(()) };
         }
         let mut state = self.state.lock();
         state.rejected += 1;
@@ -284,12 +315,13 @@ impl Queue {
     }
 
     /// Hands a job to an idle worker or lets it wait; gives it back if it may not wait.
-    fn take_in(&self, job: Job, bytes: usize, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
+    fn take_in(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::internal("the engine is closed"));
         }
         let now = Instant::now();
+        state.sequence.comes(load.alone, now);
         if state.waiting.is_empty()
             && state.may_begin(self.at_once, now)
             && let Some(worker) = state.idle.pop()
@@ -298,15 +330,16 @@ impl Queue {
             state.begun[worker] = Some(now);
             state.handed[worker] = Some(job);
             state.largest = state.largest.max(self.bells.len() - state.idle.len());
+            self.lookout.show();
             drop(state);
             self.bells[worker].notify_one();
             return Ok(None);
         }
-        if state.refuses(bytes, self.at_once) {
+        if state.refuses(load.bytes, self.at_once) {
             return Ok(Some(job));
         }
-        state.waiting_bytes += bytes;
-        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: now, bytes });
+        state.waiting_bytes += load.bytes;
+        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: now, bytes: load.bytes });
         self.watch(&mut state);
         Ok(None)
     }

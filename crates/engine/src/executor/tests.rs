@@ -18,7 +18,7 @@ fn a_panic_becomes_an_error_and_the_worker_lives_on() {
             let (sender, receiver) = mpsc::channel();
             executor.run(
                 lane,
-                0,
+                Load::default(),
                 &CancelFlag::default(),
                 || panic!("expected by the test"),
                 Box::new(move |result| sender.send(result).unwrap()),
@@ -32,7 +32,7 @@ fn a_panic_becomes_an_error_and_the_worker_lives_on() {
     let (sender, receiver) = mpsc::channel();
     executor.run(
         Lane::Read,
-        0,
+        Load::default(),
         &CancelFlag::default(),
         || Ok(Reply::acknowledged()),
         Box::new(move |result| sender.send(result).unwrap()),
@@ -52,7 +52,7 @@ fn busy(executor: &Executor, lane: Lane, workers: usize) -> mpsc::Sender<()> {
             let _ = receiver.lock().recv();
             Ok(Reply::acknowledged())
         };
-        executor.run(lane, 0, &CancelFlag::default(), wait, Box::new(|_| {}));
+        executor.run(lane, Load::default(), &CancelFlag::default(), wait, Box::new(|_| {}));
     }
     begins.iter().take(workers).for_each(drop);
     sender
@@ -63,7 +63,13 @@ fn refused(executor: &Executor, lane: Lane, bytes: usize) -> bool {
     let done = Box::new(move |result: Result<Reply, EngineError>| {
         let _ = sender.send(result.is_err());
     });
-    executor.run(lane, bytes, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+    executor.run(
+        lane,
+        Load { bytes, alone: false },
+        &CancelFlag::default(),
+        || Ok(Reply::acknowledged()),
+        done,
+    );
     receiver.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
 }
 
@@ -83,7 +89,7 @@ fn what_waits_is_bounded_in_bytes_and_in_time() {
     // Health is asked meanwhile.
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |result: Result<Reply, EngineError>| sender.send(result).unwrap());
-    executor.run(Lane::Health, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+    executor.run(Lane::Health, Load::default(), &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
     assert!(receiver.recv_timeout(Duration::from_secs(5)).unwrap().is_ok());
     drop(held);
 }
@@ -106,7 +112,7 @@ fn reads_run_as_the_cores_allow_and_get_past_those_that_wait_or_take_long() {
         });
         Ok(Reply::acknowledged())
     };
-    executor.run(Lane::Read, 0, &CancelFlag::default(), wait, Box::new(|_| {}));
+    executor.run(Lane::Read, Load::default(), &CancelFlag::default(), wait, Box::new(|_| {}));
     begun.recv().unwrap();
     let working = executor.read.state.lock().begun.iter().flatten().count();
     assert_eq!(working, 1, "only the long one needs a core");
@@ -120,7 +126,7 @@ fn overload_makes_the_queue_short_until_it_is_over() {
     let held = busy(&executor, Lane::Read, 16);
     let cancel = CancelFlag::default();
     for _ in 0..10 {
-        executor.run(Lane::Read, 0, &cancel, || Ok(Reply::acknowledged()), Box::new(|_| {}));
+        executor.run(Lane::Read, Load::default(), &cancel, || Ok(Reply::acknowledged()), Box::new(|_| {}));
     }
     assert!(!refused(&executor, Lane::Read, 1), "as many as come");
     thread::sleep(*PATIENCE.start());
@@ -139,7 +145,13 @@ fn what_nobody_waits_for_any_longer_keeps_nobody_out() {
     let cancel = CancelFlag::default();
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result)));
-    executor.run(Lane::Write, LANE_BYTES * 2, &cancel, || Err(EngineError::Cancelled), done);
+    executor.run(
+        Lane::Write,
+        Load { bytes: LANE_BYTES * 2, alone: false },
+        &cancel,
+        || Err(EngineError::Cancelled),
+        done,
+    );
     assert!(refused(&executor, Lane::Write, 1));
     cancel.cancel();
     assert!(!refused(&executor, Lane::Write, 1));
@@ -191,7 +203,7 @@ fn is_answered(executor: &Executor, lane: Lane) -> bool {
     let done = Box::new(move |result: Result<Reply, EngineError>| {
         let _ = sender.send(result.is_ok());
     });
-    executor.run(lane, 0, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+    executor.run(lane, Load::default(), &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
     receiver.recv_timeout(Duration::from_secs(20)).unwrap_or(false)
 }
 
@@ -209,12 +221,12 @@ fn a_worker_that_becomes_idle_while_something_waits_looks_when_it_may_begin() {
                 begun.send(number).unwrap();
                 let _ = receiver.recv();
             });
-            queue.send(job, 0, &cancel).expect("taken");
+            queue.send(job, Load::default(), &cancel).expect("taken");
             assert_eq!(begins.recv_timeout(Duration::from_secs(20)), Ok(number));
             sender
         })
         .collect();
-    queue.send(Box::new(move || begun.send(3).unwrap()), 0, &cancel).expect("waits");
+    queue.send(Box::new(move || begun.send(3).unwrap()), Load::default(), &cancel).expect("waits");
     // The worker of the first may begin nothing yet: the third has only just begun.
     drop(held.remove(0));
     assert_eq!(begins.recv_timeout(Duration::from_secs(20)), Ok(3), "when the third takes long");
@@ -247,11 +259,28 @@ fn a_worker_rests_once_when_it_has_become_idle_and_works_on_what_comes_meanwhile
             let job = Box::new(move || {
                 of_job.fetch_add(1, SeqCst);
             });
-            queue.send(job, 0, &CancelFlag::default()).expect("taken");
+            queue.send(job, Load::default(), &CancelFlag::default()).expect("taken");
             until("it works", &|| worked.load(SeqCst) == number + 1);
         }
     }
     std::thread::sleep(IDLE * 4);
     assert_eq!(RESTS.load(SeqCst), 4, "once after each time that it worked");
     queue.close();
+}
+
+#[test]
+fn operations_that_follow_each_other_are_all_carried_out() {
+    let executor = Executor::new(2, None);
+    for _ in 0..2_000 {
+        let (sender, receiver) = mpsc::channel();
+        executor.run(
+            Lane::Read,
+            Load { bytes: 0, alone: true },
+            &CancelFlag::default(),
+            || Ok(Reply::acknowledged()),
+            Box::new(move |result| sender.send(result).unwrap()),
+        );
+        assert!(receiver.recv_timeout(Duration::from_secs(5)).unwrap().is_ok());
+    }
+    executor.close();
 }

@@ -78,6 +78,12 @@ impl Fixture {
         self
     }
 
+    /// Merges all segments into one.
+    pub(crate) fn merge(&mut self) -> &mut Self {
+        self.index.merge_all().unwrap();
+        self
+    }
+
     pub(crate) fn snapshot(&self) -> std::sync::Arc<Snapshot> {
         self.index.searcher()
     }

@@ -1,15 +1,18 @@
 //! Searches that read posting lists against tantivy's readers, and against scores of all documents.
 
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 use serde_json::json;
 use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, TERMINATED, Term};
 
+use super::Word;
 use crate::Snapshot;
 use crate::query::compile::Compiler;
 use crate::query::tests::Fixture;
 use crate::query::{SearchOptions, TotalHits};
+use sparrow_lexical::all::{self, Hits, Place};
 use sparrow_lexical::list::Cursor;
 use sparrow_query::{
     BoolQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, RangeQuery, ZeroTerms,
@@ -99,45 +102,7 @@ proptest! {
         steps in proptest::collection::vec(1u32..300, 1..40),
     ) {
         let fixture = index(seed, docs, 1, &field, 0);
-        let snapshot = fixture.snapshot();
-        let compiler = Compiler::new(&snapshot, None);
-        let terms = compiler.string_terms("text").unwrap();
-        let statistics = compiler.statistics(&terms, true).unwrap().unwrap();
-        let opened = compiler.text_field(&terms, statistics).unwrap().unwrap();
-        for number in 0..18 {
-            let term = Term::from_field_text(terms.field, &format!("w{number}"));
-            let (infos, doc_freq) = opened.term(&term).unwrap();
-            prop_assert_eq!(doc_freq, snapshot.searcher().doc_freq(&term).unwrap());
-            for (reader, info) in snapshot.searcher().segment_readers().iter().zip(&infos) {
-                let Some(info) = info else { continue };
-                let inverted = reader.inverted_index(terms.field).unwrap();
-                let read = || inverted.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
-                let segment = opened.segment(0).unwrap();
-                // Each document, and only some.
-                let every = std::iter::repeat(&1_u32);
-                for steps in [Box::new(every) as Box<dyn Iterator<Item = &u32>>, Box::new(steps.iter().cycle())] {
-                    let mut known = read().unwrap();
-                    let mut cursor = Cursor::new(segment.list(info));
-                    let mut positions = segment.positions(info);
-                    let (mut expected, mut found) = (Vec::new(), Vec::new());
-                    let mut target = 0;
-                    for step in steps {
-                        let doc = if known.doc() < target { known.seek(target) } else { known.doc() };
-                        prop_assert_eq!(cursor.seek(target), doc);
-                        if doc == TERMINATED {
-                            break;
-                        }
-                        prop_assert_eq!(cursor.count(), known.term_freq());
-                        if field == json!({"type": "text"}) {
-                            known.positions(&mut expected);
-                            positions.read(cursor.positions_before(), cursor.count(), 0, &mut found);
-                            prop_assert_eq!(&found, &expected);
-                        }
-                        target = doc + step;
-                    }
-                }
-            }
-        }
+        compare_lists(&fixture, &steps, field == json!({"type": "text"}))?;
     }
 
     #[test]
@@ -153,28 +118,8 @@ proptest! {
         deleted in 0usize..40,
     ) {
         let fixture = index(seed, docs, segments, &field, deleted);
-        let snapshot = fixture.snapshot();
-        let text = MatchQuery { field: "text".to_owned(), text: words(&numbers), ..MatchQuery::default() };
-        let query = Query::from(QueryKind::Match(text)).with_boost(f32::from(boost));
-        let options = options(size, TotalHits::Exact, filtered, None);
-        let filter = filtered.then(|| snapshot.all_scores(&number_at_most(2), None).unwrap());
-        let mut compiler = Compiler::new(&snapshot, None);
-        let must = BoolQuery { must: vec![query.clone()], ..BoolQuery::default() };
-        let sums = compiler.dis_max_of_sums(&QueryKind::Bool(must).into()).unwrap().unwrap();
-        prop_assert!(sums.words().is_some());
-        let readers = snapshot.searcher().segment_readers();
-        let mut walks: Vec<_> = readers.iter().map(|reader| sums.look_up(reader, None).unwrap()).collect();
-        let (expected, matched) = best(&snapshot, size, None, |ord, doc| {
-            let (ord, at) = (ord as usize, doc as usize);
-            let passes = filter.as_ref().is_none_or(|scores| !scores[ord][at].is_nan());
-            walks[ord].score(doc).filter(|_| passes)
-        });
-        let found = snapshot.search(&query, &options).unwrap();
-        let hits: Vec<(u64, u32)> = found.hits.iter().map(|hit| (hit.seq_no, hit.score.to_bits())).collect();
-        prop_assert_eq!(hits, expected);
-        prop_assert_eq!(found.total, matched);
-        let unknown = snapshot.search(&query, &SearchOptions { track_total_hits: TotalHits::Off, ..options }).unwrap();
-        prop_assert_eq!(unknown.hits, found.hits);
+        let query = any_of("text", &numbers).with_boost(f32::from(boost));
+        compare_any(&fixture, &query, size, filtered)?;
     }
 
     #[test]
@@ -232,6 +177,259 @@ proptest! {
             TotalHits::Exact => prop_assert_eq!(found.total, matched),
         }
     }
+}
+
+fn any_of(field: &str, numbers: &[u8]) -> Query {
+    let text = MatchQuery { field: field.to_owned(), text: words(numbers), ..MatchQuery::default() };
+    QueryKind::Match(text).into()
+}
+
+/// Compares the lists of all words of an index of one segment with tantivy's: each document, and only some.
+fn compare_lists(fixture: &Fixture, steps: &[u32], positions_too: bool) -> TestCaseResult {
+    let snapshot = fixture.snapshot();
+    let compiler = Compiler::new(&snapshot, None);
+    let terms = compiler.string_terms("text").unwrap();
+    let statistics = compiler.statistics(&terms, true).unwrap().unwrap();
+    let opened = compiler.text_field(&terms, statistics).unwrap().unwrap();
+    for number in 0..18 {
+        let term = Term::from_field_text(terms.field, &format!("w{number}"));
+        let (infos, doc_freq) = opened.term(&term).unwrap();
+        prop_assert_eq!(doc_freq, snapshot.searcher().doc_freq(&term).unwrap());
+        for (reader, info) in snapshot.searcher().segment_readers().iter().zip(&infos) {
+            let Some(info) = info else { continue };
+            let inverted = reader.inverted_index(terms.field).unwrap();
+            let read =
+                || inverted.read_postings_from_terminfo(info, IndexRecordOption::WithFreqsAndPositions);
+            let segment = opened.segment(0).unwrap();
+            let every = std::iter::repeat(&1_u32);
+            for steps in [Box::new(every) as Box<dyn Iterator<Item = &u32>>, Box::new(steps.iter().cycle())] {
+                let mut known = read().unwrap();
+                let mut cursor = Cursor::new(segment.list(info));
+                let mut positions = segment.positions(info);
+                let (mut expected, mut found) = (Vec::new(), Vec::new());
+                let mut target = 0;
+                for step in steps {
+                    let doc = if known.doc() < target { known.seek(target) } else { known.doc() };
+                    prop_assert_eq!(cursor.seek(target), doc);
+                    if doc == TERMINATED {
+                        break;
+                    }
+                    prop_assert_eq!(cursor.count(), known.term_freq());
+                    if positions_too {
+                        known.positions(&mut expected);
+                        positions.read(cursor.positions_before(), cursor.count(), 0, &mut found);
+                        prop_assert_eq!(&found, &expected);
+                    }
+                    target = doc + step;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Compares the best documents of a query of any words with the scores of all documents.
+fn compare_any(fixture: &Fixture, query: &Query, size: usize, filtered: bool) -> TestCaseResult {
+    let snapshot = fixture.snapshot();
+    let options = options(size, TotalHits::Exact, filtered, None);
+    let filter = filtered.then(|| snapshot.all_scores(&number_at_most(2), None).unwrap());
+    let mut compiler = Compiler::new(&snapshot, None);
+    let must = BoolQuery { must: vec![query.clone()], ..BoolQuery::default() };
+    let sums = compiler.dis_max_of_sums(&QueryKind::Bool(must).into()).unwrap().unwrap();
+    prop_assert!(sums.words().is_some());
+    let readers = snapshot.searcher().segment_readers();
+    let mut walks: Vec<_> = readers.iter().map(|reader| sums.look_up(reader, None).unwrap()).collect();
+    let (expected, matched) = best(&snapshot, size, None, |ord, doc| {
+        let (ord, at) = (ord as usize, doc as usize);
+        let passes = filter.as_ref().is_none_or(|scores| !scores[ord][at].is_nan());
+        walks[ord].score(doc).filter(|_| passes)
+    });
+    let found = snapshot.search(query, &options).unwrap();
+    let hits: Vec<(u64, u32)> = found.hits.iter().map(|hit| (hit.seq_no, hit.score.to_bits())).collect();
+    prop_assert_eq!(hits, expected);
+    prop_assert_eq!(found.total, matched);
+    let unknown =
+        snapshot.search(query, &SearchOptions { track_total_hits: TotalHits::Off, ..options }).unwrap();
+    prop_assert_eq!(unknown.hits, found.hits);
+    Ok(())
+}
+
+/// Compares the best documents that have all of some words, or a phrase, with the scores of all documents.
+fn compare_all(fixture: &Fixture, query: &Query, size: usize) {
+    let snapshot = fixture.snapshot();
+    let scores = snapshot.all_scores(query, None).unwrap();
+    let (expected, _) = best(&snapshot, size, None, |ord, doc| {
+        Some(scores[ord as usize][doc as usize]).filter(|score| !score.is_nan())
+    });
+    let options = options(size, TotalHits::Off, false, None);
+    let mut compiler = Compiler::new(&snapshot, None);
+    let found = snapshot.search_words(query, &mut compiler, &options).unwrap().unwrap();
+    let hits: Vec<(u64, u32)> = found.hits.iter().map(|hit| (hit.seq_no, hit.score.to_bits())).collect();
+    assert!(!hits.is_empty());
+    assert_eq!(hits, expected);
+}
+
+fn phrase_of(numbers: &[u8]) -> Query {
+    QueryKind::MatchPhrase(MatchPhraseQuery {
+        field: "text".to_owned(),
+        text: words(numbers),
+        analyzer: None,
+        slop: 0,
+        zero_terms_query: ZeroTerms::None,
+    })
+    .into()
+}
+
+fn all_of(numbers: &[u8]) -> Query {
+    let (field, text) = ("text".to_owned(), words(numbers));
+    QueryKind::Match(MatchQuery { field, text, operator: Operator::And, ..MatchQuery::default() }).into()
+}
+
+/// Writes documents of one text each.
+fn write(fixture: &mut Fixture, first: usize, texts: impl Iterator<Item = String>) {
+    let rows: Vec<_> =
+        (first..).zip(texts).map(|(id, text)| (id.to_string(), json!({ "text": text }))).collect();
+    let rows: Vec<_> = rows.iter().map(|(id, row)| (&**id, row.clone())).collect();
+    fixture.batch(&rows);
+}
+
+/// More windows than are taken by their bounds; frequent words, and rare ones that are only in a part of the documents.
+#[test]
+fn the_best_of_any_words_are_found_in_many_windows() {
+    let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
+    let mut numbers = Numbers(7);
+    let texts = (0..45_000_u64).map(|id| {
+        let common =
+            (0..2 + numbers.below(9)).map(|_| format!("w{}", numbers.below(9) * numbers.below(9) / 8));
+        let mut text: Vec<String> = common.collect();
+        if numbers.below(1 + id / 500) == 0 {
+            text.push(format!("w{}", 10 + numbers.below(3)));
+        }
+        text.join(" ")
+    });
+    write(&mut fixture, 0, texts);
+    fixture.merge();
+    assert_eq!(fixture.snapshot().segments().len(), 1);
+    for numbers in
+        [&[0, 1][..], &[0, 1, 2, 10], &[3, 0, 8, 11, 12], &[5, 6, 7, 4, 1, 12, 2, 0], &[10], &[8, 8, 3]]
+    {
+        for size in [1, 10, 300] {
+            compare_any(&fixture, &any_of("text", numbers), size, false).unwrap();
+        }
+    }
+}
+
+/// Frequencies that have no code of their own in the lists of blocks, and more positions in a text than fill a block.
+#[test]
+fn words_that_are_very_frequent_in_a_text_are_found() {
+    let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
+    let mut numbers = Numbers(3);
+    let texts = (0..300_u64).map(|id| {
+        let often = if id.is_multiple_of(50) { 200 + id } else { numbers.below(4) };
+        let mut text: Vec<String> = (0..often).map(|_| "w1".to_owned()).collect();
+        text.extend((0..numbers.below(300)).map(|_| format!("w{}", numbers.below(5))));
+        text.extend((0..often / 2).flat_map(|_| ["w2".to_owned(), "w1".to_owned()]));
+        text.join(" ")
+    });
+    write(&mut fixture, 0, texts);
+    compare_lists(&fixture, &[1, 7, 60], true).unwrap();
+    for numbers in [&[1, 2][..], &[2, 1], &[1, 1, 1], &[3, 1, 2]] {
+        compare_any(&fixture, &any_of("text", numbers), 10, false).unwrap();
+        compare_all(&fixture, &all_of(numbers), 10);
+        compare_all(&fixture, &phrase_of(numbers), 10);
+    }
+}
+
+#[test]
+fn words_of_two_fields_are_added_up() {
+    let mut fixture = Fixture::new(json!({"text": {"type": "text"}, "title": {"type": "text"}}));
+    let mut numbers = Numbers(11);
+    let mut text = |most| {
+        let words = (0..numbers.below(most)).map(|_| format!("w{}", numbers.below(6) * numbers.below(6) / 3));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let rows: Vec<_> =
+        (0..6_000).map(|id| (id.to_string(), json!({"text": text(20), "title": text(4)}))).collect();
+    let rows: Vec<_> = rows.iter().map(|(id, row)| (&**id, row.clone())).collect();
+    fixture.batch(&rows);
+    let should = vec![any_of("text", &[0, 5, 7]), any_of("title", &[5, 1]).with_boost(2.0)];
+    let query = QueryKind::Bool(BoolQuery { should, ..BoolQuery::default() }).into();
+    for size in [1, 10, 100] {
+        compare_any(&fixture, &query, size, false).unwrap();
+    }
+}
+
+/// The blocks of a merged segment name their best documents by its average length, which is another one than that of the index.
+#[test]
+fn segments_of_other_lengths_are_merged() {
+    let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
+    let mut numbers = Numbers(5);
+    let mut texts = |docs: u64, least: u64| -> Vec<String> {
+        let text = |_| {
+            let words = (0..least + numbers.below(12))
+                .map(|_| format!("w{}", numbers.below(7) * numbers.below(7) / 3));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        (0..docs).map(text).collect()
+    };
+    write(&mut fixture, 0, texts(3_000, 1).into_iter());
+    write(&mut fixture, 3_000, texts(1_000, 150).into_iter());
+    fixture.merge();
+    assert_eq!(fixture.snapshot().segments().len(), 1);
+    write(&mut fixture, 4_000, texts(800, 400).into_iter());
+    for id in 0..100 {
+        fixture.delete(&(id * 2).to_string());
+    }
+    for numbers in [&[0, 1][..], &[4, 0, 8], &[10, 2]] {
+        compare_any(&fixture, &any_of("text", numbers), 10, false).unwrap();
+        compare_all(&fixture, &all_of(numbers), 10);
+        compare_all(&fixture, &phrase_of(numbers), 10);
+    }
+}
+
+/// Asks each time whether to go on, and is told not to.
+#[derive(Default)]
+struct Cancelled {
+    taken: usize,
+}
+
+impl Hits for Cancelled {
+    fn wants(&self, _: u32) -> bool {
+        true
+    }
+
+    fn least(&self) -> f32 {
+        f32::NEG_INFINITY
+    }
+
+    fn take(&mut self, _: u32, _: f32) {
+        self.taken += 1;
+    }
+
+    fn goes_on(&self) -> bool {
+        false
+    }
+}
+
+/// A few documents may take long: what counts is how many positions are read.
+#[test]
+fn a_long_phrase_of_long_texts_ends_soon_after_it_is_cancelled() {
+    let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
+    write(&mut fixture, 0, (0..20).map(|_| words(&[1; 2_000])));
+    let snapshot = fixture.snapshot();
+    let compiler = Compiler::new(&snapshot, None);
+    let terms = compiler.string_terms("text").unwrap();
+    let statistics = compiler.statistics(&terms, true).unwrap().unwrap();
+    let field = compiler.text_field(&terms, statistics).unwrap().unwrap();
+    let (word, _) = Word::find(&field, &terms.term("w1"), statistics, 1.0).unwrap().unwrap();
+    let positions = || field.segment(0).unwrap().positions(word.infos[0].as_ref().unwrap());
+    let place = |offset| Place { clause: word.clause(0, 1.0).unwrap(), positions: positions(), offset };
+    let mut hits = Cancelled::default();
+    all::phrase((0..10).map(place).collect(), &mut hits);
+    assert!((1..20).contains(&hits.taken), "{} documents", hits.taken);
+    let mut hits = Cancelled::default();
+    all::phrase((0..100).map(place).collect(), &mut hits);
+    assert_eq!(hits.taken, 0);
 }
 
 fn options(
