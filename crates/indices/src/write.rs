@@ -369,6 +369,8 @@ impl IndexHandle {
         let deleted = document.kind == WriteKind::Delete;
         let mut widened = None;
         if document.widened.is_some() {
+            self.settle_mapping(writer)?;
+            *key = self.mapping().semantic_key();
             // Another document of the batch, or another writer, may have widened the mapping since.
             let value = match document.value.take() {
                 Some(value) => value,
