@@ -107,6 +107,7 @@ describe('_rank_eval', () => {
       { requests: [{ id: 'a', request: { aggs: { a: {} } }, ratings: [] }], metric: { precision: {} } },
       'Query in rated requests should not contain aggregations.',
     ],
+    ['no ratings', { requests: [{ id: 'a', request: {} }], metric: { precision: {} } }, 'Required [ratings]'],
     [
       'two ratings of one document',
       { requests: [{ id: 'a', request: {}, ratings: rated(['1', 1], ['1', 2]) }], metric: { precision: {} } },

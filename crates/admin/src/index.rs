@@ -190,6 +190,7 @@ pub fn put_mapping(
             handle.flush()?;
         }
         let mut writer = handle.changer()?;
+        handle.settle_mapping(&mut writer)?;
         let mapping = widened(&handle, &definition)?;
         handle.widen_mapping(&mut writer, &mapping)?;
     }

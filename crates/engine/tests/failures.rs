@@ -300,3 +300,34 @@ impl Observer for NoFolders {
         }
     }
 }
+
+/// A mapping may be saved though the segments cannot take it yet. What changes the mapping next begins with what was saved, whether
+/// the disk works again by then or not.
+#[test]
+fn a_mapping_that_was_saved_is_not_taken_back_by_the_next_change() {
+    for works_again in [true, false] {
+        let node = Node::start();
+        let body =
+            r#"{"settings":{"refresh_interval":"-1"},"mappings":{"properties":{"n":{"type":"integer"}}}}"#;
+        node.ok("create_index", "index=books", "", body);
+        let disk = Refusing::new("/segments-");
+        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        disk.set(true);
+        let first = r#"{"properties":{"first":{"type":"text"}}}"#;
+        assert!(node.call("put_mapping", "index=books", "", first).0 >= 500);
+        disk.set(!works_again);
+        let (status, _) = match works_again {
+            true => {
+                node.call("put_mapping", "index=books", "", r#"{"properties":{"second":{"type":"text"}}}"#)
+            }
+            false => node.call("index_doc", "index=books&id=2", "", r#"{"second":"b"}"#),
+        };
+        assert_eq!(status < 300, works_again);
+        disk.set(false);
+        let node = node.crash();
+        let mapping = node.ok("get_mapping", "index=books", "", "");
+        let fields = mapping["books"]["mappings"]["properties"].as_object().unwrap();
+        let expected: &[&str] = if works_again { &["first", "n", "second"] } else { &["first", "n"] };
+        assert_eq!(fields.keys().collect::<Vec<_>>(), expected, "{works_again}");
+    }
+}

@@ -311,7 +311,24 @@ impl IndexHandle {
         })
     }
 
-    /// Puts a wider mapping in force: durable first, then in the index.
+    /// Puts the mapping that is saved in force where an attempt at that failed: a change that began with the one before would take back
+    /// what was saved, the slots of a model among it.
+    ///
+    /// # Errors
+    /// When it fails again.
+    pub fn settle_mapping(&self, writer: &mut Writer<'_>) -> Result<(), EngineError> {
+        if !writer.may_lag() {
+            return Ok(());
+        }
+        let saved = self.metadata.read().mapping.clone();
+        match saved == *self.mapping() {
+            true => Ok(()),
+            false => writer.widen(&saved).map_err(|error| self.failed(error)),
+        }
+    }
+
+    /// Puts a wider mapping in force, which was made of the one in force after [`IndexHandle::settle_mapping`]: durable first, then in the
+    /// index.
     pub fn widen_mapping(&self, writer: &mut Writer<'_>, mapping: &Mapping) -> Result<(), EngineError> {
         self.replace_metadata(writer, |metadata| {
             metadata.mapping = mapping.clone();

@@ -19,6 +19,7 @@ use super::handle::IndexHandle;
 use super::registry::Registry;
 use sparrow_call::caught;
 use sparrow_call::error::EngineError;
+use sparrow_types::niceness;
 
 const TICK: Duration = Duration::from_millis(50);
 /// Ticks between two looks at logs and left-over files.
@@ -72,7 +73,11 @@ impl Maintenance {
         }
         for number in 0..UPKEEP_WORKERS {
             let (queue, failures) = (upkeep_work.clone(), self.failures.clone());
-            work.push((format!("sparrow-flush-{number}"), Box::new(move || work_off(&queue, &failures))));
+            let work_off = move || {
+                niceness::step_back();
+                work_off(&queue, &failures);
+            };
+            work.push((format!("sparrow-flush-{number}"), Box::new(work_off)));
         }
         let mut threads = self.threads.lock();
         for (name, work) in work {

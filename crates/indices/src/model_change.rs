@@ -45,6 +45,9 @@ pub struct ModelChange {
     /// What the comparison found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Value>,
+    /// Documents per second that the request asked for; none for as many as there can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_second: Option<f64>,
     /// Why filling stopped, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -58,7 +61,42 @@ pub struct Filling {
     pub filled: AtomicU64,
 }
 
+impl Filling {
+    /// The error of whoever wants the index of this name for himself meanwhile.
+    pub(super) fn conflict(&self, index: &str) -> EngineError {
+        let by = match &*self.task.lock() {
+            Some(task) => format!(" by task [{task}]"),
+            // It begins just now.
+            None => String::new(),
+        };
+        conflict(format!("a model of index [{index}] is being changed{by}"))
+    }
+}
+
 /// Status 409.
 pub fn conflict(reason: String) -> EngineError {
     EngineError::api(409, Exception::new("status_exception", reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_named_once_it_has_a_name() {
+        let filling = Filling::default();
+        assert_eq!(filling.conflict("i").reason(), "a model of index [i] is being changed");
+        *filling.task.lock() = Some("n:1".to_owned());
+        assert_eq!(filling.conflict("i").reason(), "a model of index [i] is being changed by task [n:1]");
+    }
+
+    #[test]
+    fn the_pace_that_was_asked_for_is_kept() {
+        let stored = serde_json::json!({"field": "f", "state": "filling", "automatic": true, "wanted": {}, "compare": {}});
+        let mut change: ModelChange = serde_json::from_value(stored.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&change).unwrap(), stored);
+        change.requests_per_second = Some(2.5);
+        let read = serde_json::from_value(serde_json::to_value(&change).unwrap()).unwrap();
+        assert_eq!(change, read);
+    }
 }

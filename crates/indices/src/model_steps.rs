@@ -36,9 +36,7 @@ impl IndexHandle {
     pub fn claim_filling(self: &Arc<Self>) -> Result<FillingGuard, EngineError> {
         let mut current = self.filling.lock();
         if let Some(filling) = &*current {
-            let task = filling.task.lock().clone().unwrap_or_default();
-            let name = &self.name;
-            return Err(conflict(format!("a model of index [{name}] is being changed by task [{task}]")));
+            return Err(filling.conflict(&self.name));
         }
         let filling = Arc::new(Filling::default());
         *current = Some(Arc::clone(&filling));

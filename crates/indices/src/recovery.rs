@@ -45,7 +45,7 @@ pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
             }
         }
     };
-    if let Err(error) = write::attach(mapping, &mut parsed, payload, &|_| None) {
+    if let Err(error) = write::attach_logged(mapping, &mut parsed, payload) {
         left_out.push(format!("passages ({error})"));
     }
     if !left_out.is_empty() {

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sparrow_index::make_terms;
-use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument, passages};
+use sparrow_mapping::passages::{self, FieldPassages};
+use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
 use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
 
@@ -329,9 +330,12 @@ impl IndexHandle {
             if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
                 passages::append(stored, payload);
             }
-            let wider = attach(widened.as_ref().unwrap_or(mapping), &mut parsed, Some(payload), &|id| {
-                self.similarity_of(id)
-            })?;
+            let fields = decode(payload)?;
+            let current = widened.as_ref().unwrap_or(mapping);
+            self.check_models(current, &fields)?;
+            let wider = current
+                .attach_passages(&mut parsed, fields, &|id| self.similarity_of(id))
+                .map_err(EngineError::illegal_argument)?;
             widened = wider.or(widened);
         }
         let snapshot = self.snapshot();
@@ -365,6 +369,8 @@ impl IndexHandle {
         let deleted = document.kind == WriteKind::Delete;
         let mut widened = None;
         if document.widened.is_some() {
+            self.settle_mapping(writer)?;
+            *key = self.mapping().semantic_key();
             // Another document of the batch, or another writer, may have widened the mapping since.
             let value = match document.value.take() {
                 Some(value) => value,
@@ -462,20 +468,23 @@ impl IndexHandle {
     }
 }
 
-/// Gives a document the passages of a payload; the mapping to put in force before, if it has to be wider.
+/// Gives a logged document the passages of its payload. They were acknowledged: which model made them is not asked again.
 ///
 /// # Errors
 /// When the payload cannot be read, or its vectors are of another kind than the field's.
-pub fn attach(
+pub fn attach_logged(
     mapping: &Mapping,
     parsed: &mut ParsedDocument,
     payload: Option<&[u8]>,
-    similarity: &dyn Fn(&str) -> Option<String>,
-) -> Result<Option<Mapping>, EngineError> {
-    let Some(payload) = payload else { return Ok(None) };
-    let fields = passages::decode(payload)
-        .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))?;
-    mapping.attach_passages(parsed, fields, similarity).map_err(EngineError::illegal_argument)
+) -> Result<(), EngineError> {
+    let Some(payload) = payload else { return Ok(()) };
+    let attached = mapping.attach_passages(parsed, decode(payload)?, &|_| None);
+    attached.map(drop).map_err(EngineError::illegal_argument)
+}
+
+fn decode(payload: &[u8]) -> Result<Vec<FieldPassages>, EngineError> {
+    passages::decode(payload)
+        .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))
 }
 
 fn check_id(id: &str) -> Result<(), EngineError> {

@@ -31,6 +31,8 @@ pub struct SemanticText {
     pub model: Option<SemanticModel>,
     /// How dense passages are laid out and compared; `None` unless the model makes dense vectors.
     pub dense: Option<Box<DenseVector>>,
+    /// Fingerprint of the model that made its vectors; unknown until the first of them, and for an index of before this was noted.
+    pub fingerprint: Option<String>,
     /// Where its vectors lie.
     pub slots: Slots,
 }
@@ -43,6 +45,7 @@ impl Default for SemanticText {
             chunking: None,
             model: None,
             dense: None,
+            fingerprint: None,
             slots: Slots::default(),
         }
     }
@@ -303,6 +306,7 @@ pub(super) fn update(old: &LeafNode, update: &mut LeafNode, name: &str) -> Resul
         return Ok(());
     };
     after.slots = before.slots.clone();
+    after.fingerprint = before.fingerprint.clone();
     if after.model.is_none() && before.model.is_some() {
         after.model = before.model;
         if let Some(settings) = old.params.get("model_settings") {
@@ -371,7 +375,8 @@ impl Mapping {
     }
 
     /// Gives a document its passages. Returns the wider mapping to put in force before it is written, if these are
-    /// the first vectors of a field: `similarity` says then what compares the vectors of an endpoint.
+    /// the first vectors of a field, or the first whose model is known: `similarity` says then what compares the vectors of an endpoint.
+    /// Whether they are of the model that is known already is not asked.
     ///
     /// # Errors
     /// A sentence about vectors that are of another kind than the field's, or that its similarity cannot compare.
@@ -396,15 +401,21 @@ impl Mapping {
                     path
                 ));
             }
-            if settings_before.model.is_none() {
+            let names_model = settings_before.fingerprint.is_none() && !field.fingerprint.is_empty();
+            if settings_before.model.is_none() || names_model {
                 let mapping = wider.get_or_insert_with(|| self.clone());
                 if let Some(leaf) = leaf_mut(&mut mapping.root, &path)
                     && let Some((settings, params)) = leaf.slot_mut(&field.path)
                 {
-                    let model = made.to_json(similarity(&settings_before.inference_id));
-                    params.insert("model_settings".to_owned(), model);
-                    settings.model = Some(made);
-                    finish(settings, &path, params).map_err(|error| error.to_string())?;
+                    if settings.model.is_none() {
+                        let model = made.to_json(similarity(&settings_before.inference_id));
+                        params.insert("model_settings".to_owned(), model);
+                        settings.model = Some(made);
+                        finish(settings, &path, params).map_err(|error| error.to_string())?;
+                    }
+                    if names_model {
+                        settings.fingerprint = Some(field.fingerprint.clone());
+                    }
                 }
             }
             let leaf = wider.as_mut().and_then(|wider| leaf_mut(&mut wider.root, &path));
@@ -509,6 +520,42 @@ mod tests {
                 .contains("Cannot update parameter [inference_id]")
         );
         assert_eq!(plain.merge_update(&update).unwrap().semantic_field("o.s").unwrap().inference_id, "other");
+    }
+
+    #[test]
+    fn the_first_passages_name_the_model_that_made_them() {
+        let plain = mapping(json!({"type": "semantic_text"})).unwrap();
+        let made_by = |fingerprint: &str| {
+            let mut made = passages(PassageVector::Dense(vec![1.0]));
+            made[0].fingerprint = fingerprint.to_owned();
+            made
+        };
+        let attach = |mapping: &Mapping, fingerprint: &str| {
+            mapping.attach_passages(&mut ParsedDocument::default(), made_by(fingerprint), &none).unwrap()
+        };
+        // As an index of before has them: the kind is known, the model is not.
+        let unnamed = attach(&plain, "").unwrap();
+        assert_eq!(unnamed.semantic_field("o.s").unwrap().fingerprint, None);
+        let named = attach(&unnamed, "a").unwrap();
+        assert_eq!(named.semantic_field("o.s").unwrap().fingerprint.as_deref(), Some("a"));
+        assert_eq!(attach(&plain, "a").unwrap(), named);
+        assert_eq!((attach(&named, "a"), attach(&named, "b")), (None, None));
+        // It is none of the parameters, and kept beside them.
+        assert_eq!(named.to_json(), unnamed.to_json());
+        let read = |mapping: &Mapping| {
+            Mapping::parse(&mapping.to_json()).unwrap().with_slots(&mapping.slots_to_json()).unwrap()
+        };
+        assert_eq!(read(&named), named);
+        let both = named.with_second_slot("o.s", &json!({"inference_id": "new"})).unwrap();
+        let mut second = made_by("b");
+        second[0].path = "o.s..1".into();
+        let both = both.attach_passages(&mut ParsedDocument::default(), second, &none).unwrap().unwrap();
+        assert_eq!(read(&both), both);
+        let switched = both.with_slots_exchanged("o.s");
+        assert_eq!(switched.semantic_field("o.s").unwrap().fingerprint.as_deref(), Some("b"));
+        assert_eq!(switched.slot("o.s").unwrap().fingerprint.as_deref(), Some("a"));
+        let update = json!({"properties": {"o.s": {"type": "semantic_text"}}});
+        assert_eq!(named.merge_update(&update).unwrap(), named);
     }
 
     #[test]

@@ -201,20 +201,25 @@ impl Mapping {
         changed.rebuilt()
     }
 
-    /// What [`Mapping::to_json`] does not show of the slots, by path; null where every field has its first slot alone.
+    /// What [`Mapping::to_json`] does not show of the slots, by path; null where every field has its first slot alone and no vectors
+    /// of a known model.
     pub fn slots_to_json(&self) -> Value {
         let mut all = Map::new();
         for path in self.semantic_fields() {
-            let Some(Slots { active, last, beside }) = self.semantic_field(path).map(|field| &field.slots)
-            else {
-                continue;
-            };
-            if *last == 0 {
+            let Some(field) = self.semantic_field(path) else { continue };
+            let Slots { active, last, beside } = &field.slots;
+            if *last == 0 && field.fingerprint.is_none() {
                 continue;
             }
             let mut one = json!({"active": active, "last": last});
+            if let Some(fingerprint) = &field.fingerprint {
+                one["fingerprint"] = fingerprint.as_str().into();
+            }
             if let Some(beside) = beside {
                 one["beside"] = json!({"number": beside.number, "parameters": beside.params});
+                if let Some(fingerprint) = &beside.settings.fingerprint {
+                    one["beside"]["fingerprint"] = fingerprint.as_str().into();
+                }
             }
             all.insert(path.clone(), one);
         }
@@ -228,15 +233,23 @@ impl Mapping {
     pub fn with_slots(mut self, stored: &Value) -> Result<Self, MappingError> {
         let number =
             |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+        let fingerprint = |value: &Value| value["fingerprint"].as_str().map(str::to_owned);
         for (path, one) in stored.as_object().into_iter().flatten() {
             if let Some(leaf) = semantic::leaf_mut(&mut self.root, path)
                 && let FieldType::SemanticText(field) = &mut leaf.field_type
             {
                 field.slots =
                     Slots { active: number(&one["active"]), last: number(&one["last"]), beside: None };
+                field.fingerprint = fingerprint(one);
             }
             if let Some(beside) = one.get("beside") {
                 self = self.with_second(path, Some(number(&beside["number"])), &beside["parameters"])?;
+                if let Some(leaf) = semantic::leaf_mut(&mut self.root, path)
+                    && let FieldType::SemanticText(field) = &mut leaf.field_type
+                    && let Some(second) = &mut field.slots.beside
+                {
+                    second.settings.fingerprint = fingerprint(beside);
+                }
             }
         }
         Ok(self.rebuilt())

@@ -160,10 +160,11 @@ impl Models {
     }
 
     /// Whether a model's vectors may be compared with those of a fingerprint; none for a model that does not exist. A hybrid endpoint's
-    /// may if those of each of its models may.
+    /// may if those of each of its models may, and those of one model with a hybrid endpoint's if they may with one of its models'.
     pub fn compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
         if self.hybrid_parts(model_id).is_none() {
-            return self.one_compares_with(model_id, fingerprint);
+            let with_part = |part| self.one_compares_with(model_id, part);
+            return fingerprint.split(PARTS).try_fold(false, |any, part| Some(any || with_part(part)?));
         }
         let encoders = self.encoders(model_id);
         let stored: Vec<&str> = fingerprint.split(PARTS).collect();

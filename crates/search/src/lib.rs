@@ -348,6 +348,14 @@ fn encode(
     lookup::look_up(service, &searched, queries, caller)?;
     semantic::bind(service, mappings, queries, body::DEFAULT_SIZE, cancel, timed.as_deref_mut())?;
     resolve::name_parts(&service.models, queries);
+    for (handle, mapping) in searched.iter().zip(mappings) {
+        for used in resolve::own_models(queries, mapping) {
+            if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
+                let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
+                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
+            }
+        }
+    }
     for used in resolve::model_uses(queries) {
         for (handle, mapping) in searched.iter().zip(mappings) {
             match handle.field_model(&used.field) {

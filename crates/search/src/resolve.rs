@@ -39,18 +39,37 @@ pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
     uses.into_iter().collect()
 }
 
-/// The model that fills a `semantic_text` field whose model was changed, where a clause names another one.
+/// The clauses on `semantic_text` fields that take the vector of the field's own endpoint, as an index with this mapping reads them.
+pub fn own_models(queries: &[&mut Query], mapping: &Mapping) -> Vec<ModelUse> {
+    let mut uses = IndexSet::new();
+    for query in queries {
+        visit(query, &mut |clause| {
+            if let QueryKind::Semantic(clause) = &clause.kind
+                && let Some(field) = mapping.semantic_field(&clause.field)
+            {
+                let model_id = field.search_id().to_owned();
+                uses.insert(ModelUse { field: clause.field.clone(), model_id });
+            }
+        });
+    }
+    uses.into_iter().collect()
+}
+
+/// The model whose vectors a `semantic_text` field has, where those of the model that is used for a clause do not compare with them.
 pub fn other_model(models: &Models, mapping: &Mapping, used: &ModelUse) -> Option<String> {
     let field = mapping.semantic_field(&used.field)?;
-    if field.slots.active == 0 && field.slots.beside().is_none() {
+    // An endpoint for queries that is not the one for documents was chosen to go with it: it says what queries have to be of.
+    let noted = field.fingerprint.clone().filter(|_| field.search_id() == field.inference_id);
+    let stored = noted.or_else(|| models.model_fingerprint(field.search_id()))?;
+    let differs = |model_id: &str| models.compares_with(model_id, &stored) == Some(false);
+    if !differs(&used.model_id) {
         return None;
     }
-    let encoders = models.encoders(field.search_id());
-    let differs = |part: &String| {
-        let stored = models.model_fingerprint(part);
-        stored.is_some_and(|stored| models.compares_with(&used.model_id, &stored) == Some(false))
-    };
-    (!encoders.is_empty() && encoders.iter().all(differs)).then(|| field.search_id().to_owned())
+    // The endpoint has another model by now, perhaps, than the one that it filled the field with.
+    Some(match differs(field.search_id()) {
+        false => field.search_id().to_owned(),
+        true => models.name_of(&stored).unwrap_or(stored),
+    })
 }
 
 /// Names the model that makes the kind of vector which a clause needs, where it names an endpoint that makes both.

@@ -167,6 +167,11 @@ impl Writer<'_> {
         Ok(update(&mut self.state).inspect_err(|_| _ = self.state.incomplete.get_or_insert(None))?)
     }
 
+    /// Whether the segments may lack what was saved beside them, as an attempt to put it in force failed.
+    pub fn may_lag(&self) -> bool {
+        self.state.reopen
+    }
+
     /// Whether nothing is in the log but what a durable commit covers.
     pub fn is_flushed(&self) -> bool {
         self.shard.uncommitted() == 0

@@ -1,6 +1,7 @@
-//! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights. No I/O.
+//! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights, and what the processors are busy with. No I/O.
 
 mod executor;
+pub mod niceness;
 mod packed_tokens;
 pub mod processors;
 pub mod work;

@@ -86,6 +86,27 @@ impl Prompts {
     }
 }
 
+/// How many tokens of a text `sentence_bert_config.json` lets a model read, if it says it. The file is no part of a model's identity:
+/// vectors of long texts become others by it, and stay comparable.
+///
+/// # Errors
+/// [`EncoderError::ModelNotReadable`] if it is damaged, or leaves no room for a word between the two special tokens.
+pub(super) fn max_tokens(dir: &Path) -> Result<Option<usize>, EncoderError> {
+    #[derive(Deserialize)]
+    struct Module {
+        max_seq_length: Option<usize>,
+    }
+    let path = dir.join("sentence_bert_config.json");
+    let module: Option<Module> = read_json(&path, &mut Vec::new())?;
+    match module.and_then(|module| module.max_seq_length) {
+        Some(length @ 0..=2) => Err(EncoderError::ModelNotReadable {
+            path,
+            reason: format!("[max_seq_length] must be greater than 2, got [{length}]"),
+        }),
+        length => Ok(length),
+    }
+}
+
 /// The pooling module of a dense model; mean, if there is none.
 ///
 /// # Errors

@@ -160,6 +160,53 @@ fn what_cannot_be_computed_is_refused_by_name() {
     refused(&missing, "pytorch_model.bin is not read");
 }
 
+/// What a configuration cannot be read for is said, and not that it lacks something.
+#[test]
+fn an_architecture_that_cannot_be_read_says_why() {
+    let config = |change: &dyn Fn(&mut Value)| changed("checkpoint-bert", "config.json", change);
+    refused(&config(&|json| json["pad_token_id"] = json!(-1)), "integer `-1`");
+    refused(&config(&|json| json["dim"] = json!(32)), "duplicate field `hidden_size`");
+}
+
+/// sentence-transformers keeps the length of texts in a file of its own; `sparrow.json` overrules it.
+#[test]
+fn the_length_of_texts_is_the_one_of_the_directory() {
+    let longest =
+        |dir: &tempfile::TempDir| Model::inspect(dir.path()).map(|info| (info.max_tokens, info.fingerprint));
+    let directory = copy(&fixtures().join("checkpoint-bert"));
+    let (whole, fingerprint) = longest(&directory).unwrap();
+    let say = |length: &str| {
+        let text = format!(r#"{{"max_seq_length": {length}, "do_lower_case": false}}"#);
+        fs::write(directory.path().join("sentence_bert_config.json"), text).unwrap();
+        longest(&directory)
+    };
+    assert!(whole > 9);
+    // Vectors of short texts are as they were: fields that are filled with them stay searched.
+    assert_eq!(say("9").unwrap(), (9, fingerprint.clone()));
+    assert_eq!(say("null").unwrap(), (whole, fingerprint.clone()));
+    assert_eq!(say("100000").unwrap(), (whole, fingerprint));
+    assert!(say("2").unwrap_err().to_string().contains("[max_seq_length] must be greater than 2"));
+    say("9").unwrap();
+    fs::write(directory.path().join("sparrow.json"), r#"{"max_tokens": 7}"#).unwrap();
+    assert_eq!(longest(&directory).unwrap().0, 7);
+}
+
+/// A graph that ends with the states of tokens lacks what the list has after pooling; one that gives vectors of texts may have it.
+#[test]
+fn a_module_behind_a_graph_is_not_left_out() {
+    let steps = |json: &mut Value| {
+        let dense = json!({"type": "sentence_transformers.models.Dense"});
+        json.as_array_mut().unwrap().push(dense);
+    };
+    let directory = changed("dense-cls", "modules.json", steps);
+    refused(&directory, "module [Dense] of modules.json comes after the output [");
+    fs::write(directory.path().join("sparrow.json"), r#"{"pooling": "cls"}"#).unwrap();
+    assert!(Model::load(directory.path()).is_ok());
+    let pooled = copy(&fixtures().join("dense-pooled"));
+    fs::copy(directory.path().join("modules.json"), pooled.path().join("modules.json")).unwrap();
+    assert!(Model::load(pooled.path()).is_ok());
+}
+
 /// Most directories on the hub have both: the checkpoint needs no ONNX Runtime.
 #[test]
 fn a_checkpoint_is_taken_before_a_graph_and_a_graph_before_nothing() {

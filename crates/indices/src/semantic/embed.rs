@@ -120,6 +120,16 @@ pub fn embed(
                 break;
             }
             let texts = field.texts(value);
+            if let Some(stored) = field.made_by_other.filter(|_| !texts.is_empty()) {
+                if field.has_second {
+                    // Nothing makes the old vectors any more, and no search can read them: the new ones are what the document needs.
+                    continue;
+                }
+                let id = &field.settings.inference_id;
+                out.refused[at] = Some(super::other_model(Some(models), field.path, id, stored));
+                jobs.retain(|(_, job)| job.op != at);
+                break;
+            }
             let made = jobs.len();
             for (source, range, text) in texts {
                 let may_split = field.chunking != Chunking::None;
@@ -182,6 +192,10 @@ struct Field<'m> {
     model_ids: Vec<String>,
     /// `None` when a model is not there.
     fingerprint: Option<String>,
+    /// Fingerprint of the slot's vectors, where those of the endpoint's model do not go with them.
+    made_by_other: Option<&'m str>,
+    /// Whether the field has another slot.
+    has_second: bool,
     chunking: Chunking,
     /// Whether that was said; otherwise an endpoint is missing that may have said something else.
     is_known: bool,
@@ -193,6 +207,8 @@ impl<'m> Field<'m> {
         let Slot { name, path, settings } = slot;
         let target = models.inference_target(&settings.inference_id);
         let fingerprint = models.fingerprint(&settings.inference_id);
+        let stored = settings.fingerprint.as_deref();
+        let differs = |stored: &&str| models.compares_with(&settings.inference_id, stored) == Some(false);
         // What the field says comes before what its endpoint says.
         let said = settings.chunking.clone().or(target.map(|target| target.chunking));
         let is_known = said.is_some();
@@ -203,6 +219,8 @@ impl<'m> Field<'m> {
             settings,
             model_ids: models.encoders(&settings.inference_id),
             fingerprint,
+            made_by_other: stored.filter(differs),
+            has_second: mapping.slot_beside(path).is_some(),
             chunking,
             is_known,
             sources: mapping.semantic_sources(path),
@@ -231,13 +249,24 @@ impl<'m> Field<'m> {
             // In whichever slot they were: a copy of the document may go to an index whose field has others.
             field_of(&earlier.path) == self.path
                 && earlier.inference_id == self.settings.inference_id
-                && self.fingerprint.as_ref().is_none_or(|fingerprint| *fingerprint == earlier.fingerprint)
+                && self.may_keep(&earlier.fingerprint)
                 && (!self.is_known || earlier.chunking == self.key())
                 && earlier.sources == self.sources
         };
         let earlier = earlier.iter().find(same)?;
         let unchanged = self.sources.iter().all(|source| values_at(new, source) == values_at(old, source));
         unchanged.then(|| FieldPassages { path: self.slot.clone().into_owned(), ..earlier.clone() })
+    }
+
+    /// Whether vectors of a fingerprint may stay in the slot.
+    fn may_keep(&self, fingerprint: &str) -> bool {
+        match (self.made_by_other, &self.fingerprint) {
+            (Some(stored), _) => stored == fingerprint,
+            (None, Some(current)) => {
+                current == fingerprint || self.settings.fingerprint.as_deref() == Some(fingerprint)
+            }
+            (None, None) => self.settings.fingerprint.as_deref().is_none_or(|stored| stored == fingerprint),
+        }
     }
 
     /// The passages of a document: source, bytes in its joined values, text.

@@ -6,12 +6,13 @@ pub mod embed;
 use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_mapping::Mapping;
+use sparrow_mapping::passages::FieldPassages;
+use sparrow_mapping::{Mapping, field_of};
 
 use super::handle::IndexHandle;
 use super::op::WriteOp;
 use sparrow_call::error::EngineError;
-use sparrow_models::Purpose;
+use sparrow_models::{Models, Purpose, TextEncoder};
 
 impl IndexHandle {
     /// Encodes the texts of writes to `semantic_text` fields, all in few calls. Writes that have their passages already
@@ -34,4 +35,42 @@ impl IndexHandle {
         };
         embed::embed(&models, &*models, mapping, ops, purpose, cancel).refused
     }
+
+    /// Refuses passages of another model than the one whose vectors a field has.
+    ///
+    /// # Errors
+    /// A sentence that names the model and says what to do.
+    pub(super) fn check_models(
+        &self,
+        mapping: &Mapping,
+        passages: &[FieldPassages],
+    ) -> Result<(), EngineError> {
+        for made in passages {
+            let Some(settings) = mapping.slot(&made.path) else { continue };
+            let Some(stored) = &settings.fingerprint else { continue };
+            if made.fingerprint == *stored || made.fingerprint.is_empty() {
+                continue;
+            }
+            let models = self.models.get().and_then(Weak::upgrade);
+            let id = &settings.inference_id;
+            let compares = |models: &Models| {
+                models.fingerprint(id).as_ref() == Some(&made.fingerprint)
+                    && models.compares_with(id, stored) == Some(true)
+            };
+            if !models.as_deref().is_some_and(compares) {
+                return Err(other_model(models.as_deref(), field_of(&made.path), id, stored));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error of a text that an endpoint would give another vector than those that its field has.
+fn other_model(models: Option<&Models>, field: &str, inference_id: &str, stored: &str) -> EngineError {
+    let named = models.and_then(|models| models.name_of(stored));
+    let stored = named.as_deref().unwrap_or(stored);
+    EngineError::illegal_argument(format!(
+        "field [{field}] holds the output of model [{stored}] and cannot take that of [{inference_id}]: their vocabularies or \
+         weights differ; [_ext/model/_change] gives the field another model, also the one that [{inference_id}] has now"
+    ))
 }

@@ -54,6 +54,14 @@ pub(super) fn run(
         return Ok(None);
     }
     let (before, after) = both_slots(snapshot.mapping(), &change.field)?;
+    let noted = snapshot
+        .mapping()
+        .slot(&before)
+        .and_then(|slot| Some((slot.search_id(), slot.fingerprint.as_ref()?)));
+    if noted.is_some_and(|(id, stored)| service.models.compares_with(id, stored) == Some(false)) {
+        // Nothing makes queries for the old vectors any more.
+        return Ok(None);
+    }
     let mut pairs = Vec::with_capacity(queries.len());
     for query in queries {
         if context.is_cancelled() {

@@ -172,7 +172,9 @@ impl Fill {
                 return Ok(());
             }
             let (mut done, mut failures) = (0, Vec::new());
-            for chunk in lacking.chunks(self.chunk(pace)) {
+            let mut left = &lacking[..];
+            while !left.is_empty() {
+                let chunk = next_portion(&mut left, pace);
                 if context.is_cancelled() {
                     return Err(EngineError::Cancelled);
                 }
@@ -198,14 +200,6 @@ impl Fill {
             if done == 0 {
                 return Err(self.stopped(failures));
             }
-        }
-    }
-
-    /// Documents of a portion: fewer where the pace is slow, so that it is kept evenly.
-    fn chunk(&self, pace: f64) -> usize {
-        match pace.is_finite() {
-            true => (pace as usize).clamp(1, CHUNK),
-            false => CHUNK,
         }
     }
 
@@ -281,6 +275,15 @@ impl Fill {
     }
 }
 
+/// Takes the documents that are handled together next: fewer where the pace is slow, so that it is kept evenly. The pace may be
+/// another one for each portion.
+fn next_portion<'l, T>(left: &mut &'l [T], pace: f64) -> &'l [T] {
+    let size = if pace.is_finite() { (pace as usize).clamp(1, CHUNK) } else { CHUNK };
+    let (portion, rest) = left.split_at(size.min(left.len()));
+    *left = rest;
+    portion
+}
+
 /// Why a document could not be written, as everybody may read it who sees the change: without what the document says, and with the
 /// name of the field in place of the one that its new vectors are kept under.
 fn told(error: &EngineError, id: &str, field: &str, slot: Option<&str>) -> String {
@@ -293,6 +296,17 @@ fn told(error: &EngineError, id: &str, field: &str, slot: Option<&str>) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_portion_is_as_large_as_the_pace_of_then_allows() {
+        let documents: Vec<u32> = (0..300).collect();
+        let mut left = &documents[..];
+        let mut taken = Vec::new();
+        for pace in [2.5, f64::INFINITY, 0.1, 1e9, 50.0, f64::INFINITY] {
+            taken.push(next_portion(&mut left, pace).len());
+        }
+        assert_eq!((taken, left.len()), (vec![2, 128, 1, 128, 41, 0], 0));
+    }
 
     #[test]
     fn what_a_document_says_and_hidden_names_are_not_told() {

@@ -61,6 +61,7 @@ pub fn change(
                 wanted: wanted.saved,
                 compare: wanted.compare,
                 compared: None,
+                requests_per_second: Some(pace).filter(|pace| pace.is_finite()),
                 failure: None,
             };
             handle.begin_model_change(change, &definition)?;
@@ -229,7 +230,8 @@ pub(crate) fn abandon(service: &SearchService, saved: &Value) {
 pub(crate) fn resume_others(service: &Arc<SearchService>) {
     for handle in service.indices.names().indices.values().filter(|handle| is_open_end(handle)) {
         let Ok(claimed) = handle.claim_filling() else { continue };
-        if let Err(error) = spawn(service, handle, claimed, f64::INFINITY, None) {
+        let asked = handle.model_change().and_then(|change| change.requests_per_second);
+        if let Err(error) = spawn(service, handle, claimed, asked.unwrap_or(f64::INFINITY), None) {
             tracing::warn!(index = handle.name, %error, "a change of a model does not go on");
         }
     }

@@ -122,11 +122,17 @@ impl ChangeRequest {
                 handle.name
             ));
         }
-        if PARAMETERS.iter().all(|name| {
+        // The same endpoint with another model behind it is another model.
+        let makes_others = current
+            .fingerprint
+            .as_ref()
+            .is_some_and(|stored| service.models.compares_with(&current.inference_id, stored) == Some(false));
+        let is_same = PARAMETERS.iter().all(|name| {
             let wanted = self.parameters.get(*name).filter(|value| !value.is_null());
             wanted == mapping.parameter(path, name)
                 || (wanted.is_none() && matches!(*name, "chunking_settings" | "index_options"))
-        }) {
+        });
+        if is_same && !makes_others {
             return refuse(format!("field [{path}] has the model [{}] already", current.inference_id));
         }
         let model = self.probe(service, cancel)?;

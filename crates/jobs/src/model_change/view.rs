@@ -67,7 +67,11 @@ impl ModelView {
             inference_id: settings.inference_id.clone(),
             search_inference_id: settings.search_inference_id.clone(),
             task_type: settings.model.map(|model| model.task()),
-            fingerprint: service.models.model_fingerprint(&settings.inference_id),
+            // Of the vectors, as the endpoint may have another model since.
+            fingerprint: settings
+                .fingerprint
+                .clone()
+                .or_else(|| service.models.model_fingerprint(&settings.inference_id)),
         }
     }
 }

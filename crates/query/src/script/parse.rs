@@ -145,10 +145,13 @@ impl<'a> Reader<'a> {
     fn sum(&mut self) -> Result<Expression, String> {
         let mut left = self.product()?;
         loop {
-            let operator = match (self.sign("+"), self.sign("-")) {
-                (true, _) => Operator::Add,
-                (false, true) => Operator::Subtract,
-                (false, false) => return Ok(left),
+            // The second sign is looked for only without the first: in `1 + -2` the minus belongs to the number.
+            let operator = if self.sign("+") {
+                Operator::Add
+            } else if self.sign("-") {
+                Operator::Subtract
+            } else {
+                return Ok(left);
             };
             self.more()?;
             left = binary(operator, left, self.product()?);
@@ -158,10 +161,12 @@ impl<'a> Reader<'a> {
     fn product(&mut self) -> Result<Expression, String> {
         let mut left = self.unary()?;
         loop {
-            let operator = match (self.sign("*"), self.sign("/")) {
-                (true, _) => Operator::Multiply,
-                (false, true) => Operator::Divide,
-                (false, false) => return Ok(left),
+            let operator = if self.sign("*") {
+                Operator::Multiply
+            } else if self.sign("/") {
+                Operator::Divide
+            } else {
+                return Ok(left);
             };
             self.more()?;
             left = binary(operator, left, self.unary()?);
@@ -530,6 +535,9 @@ mod tests {
             ("doc['vector'].size() == 0 ? 0 : cosineSimilarity([3, -4.0e0], 'vector') + 1", 1.6),
             ("doc['vector'].empty ? 0 : _score * params.n + 2d", 3.5),
             ("2 - 1 - 1 + 6 / 3 / 2 * -(-4) ", 4.0),
+            ("10 + -3", 7.0),
+            ("10 - -3 + - 2", 11.0),
+            ("double value = -3; if (value < 0) { return 1 / (1 + -1 * value); } return value + 1;", 0.25),
             ("Math.max(1, Math.sqrt(16)) - Math.log(Math.E)", 3.0),
             ("return saturation(_score, 3);", 0.5),
         ] {
@@ -556,6 +564,7 @@ mod tests {
             ("cosineSimilarity(params.v)", "expected [,]"),
             ("1 2", "[2] is not understood"),
             ("1 +", "it ends too soon"),
+            ("2 * / 3", "[/ 3] is not understood"),
             ("Math.random()", "[Math.random()] is not understood"),
             ("Math.max(1)", "[Math.max] takes [2] arguments, not [1]"),
             ("cosineSimilarity(params.v, 'v", "a text does not end"),

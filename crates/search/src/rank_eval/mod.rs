@@ -190,6 +190,9 @@ fn read(value: &Value, k: usize) -> Result<Rated<'_>, EngineError> {
     search.insert("track_total_hits".to_owned(), Value::Bool(false));
     let mut ratings = FxHashMap::default();
     let mut memory = Growing::new("<rank_eval>");
+    if !members.contains_key("ratings") {
+        return Err(EngineError::illegal_argument("Required [ratings]"));
+    }
     for (number, rating) in options.list("ratings")?.iter().enumerate() {
         if number % 1024 == 0 {
             work::check()?;

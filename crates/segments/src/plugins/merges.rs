@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use sparrow_types::niceness;
 
 /// Figures of merges. Bytes and times are those of sparse postings and dense vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -85,6 +86,9 @@ impl MergeCounters {
 
     /// A merge begins; it ends when what this gives is dropped.
     pub fn begin(&self, docs: u64, bytes: u64) -> Merging<'_> {
+        if on_merge_thread() {
+            niceness::step_back();
+        }
         self.current.fetch_add(1, Relaxed);
         self.current_docs.fetch_add(docs, Relaxed);
         self.current_bytes.fetch_add(bytes, Relaxed);

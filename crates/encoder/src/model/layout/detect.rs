@@ -64,12 +64,10 @@ impl Layout {
             ));
         }
         let pooling = pooling_of(dir, &said, &forward, kind, &shape, &mut files)?;
-        if let (ForwardPass::Checkpoint(_), Some(modules), Kind::Dense) = (&forward, &modules, kind)
-            && let Some(foreign) = modules.foreign()
+        if kind == Kind::Dense
+            && let Some(foreign) = modules.as_ref().and_then(Modules::foreign)
         {
-            return Err(unsupported(format!(
-                "module [{foreign}] of modules.json is not computed from a checkpoint"
-            )));
+            not_left_out(foreign, &forward, &said, pooling).map_err(unsupported)?;
         }
         let head = said.head.as_ref().map(|name| HeadFile {
             path: dir.join(name),
@@ -95,7 +93,7 @@ impl Layout {
                 "arithmetic [int8] of a model of token weights or a cross-encoder, which are exact".into(),
             ));
         }
-        let max_tokens = most_tokens(&said, &config);
+        let max_tokens = most_tokens(said.max_tokens.or(sentence_transformers::max_tokens(dir)?), &config);
         let vocabulary_size = config.vocab_size.or(width.filter(|_| kind.is_sparse()));
         files.extend(head.as_ref().map(|head| head.path.clone()));
         files.extend(query_weights.clone());
@@ -198,13 +196,38 @@ fn with_dims(
     })
 }
 
-/// Most tokens of a text that a model takes.
-fn most_tokens(said: &Description, config: &Config) -> usize {
+/// Whether a module that a list names and our own code does not compute is a part of the model all the same.
+///
+/// # Errors
+/// When nothing would compute it: what is left out would give other vectors without a word.
+fn not_left_out(
+    module: &str,
+    forward: &ForwardPass,
+    said: &Description,
+    pooling: Pooling,
+) -> Result<(), String> {
+    match forward {
+        ForwardPass::Checkpoint(_) => {
+            Err(format!("module [{module}] of modules.json is not computed from a checkpoint"))
+        }
+        // Whoever says how to pool says what comes after the graph.
+        ForwardPass::Graph { output, .. } if pooling != Pooling::Done && said.pooling.is_none() => {
+            Err(format!(
+                "module [{module}] of modules.json comes after the output [{output}] of its graph, and nothing computes it: export \
+             the model with its modules, as output [sentence_embedding]"
+            ))
+        }
+        ForwardPass::Graph { .. } => Ok(()),
+    }
+}
+
+/// Most tokens of a text that a model takes, of which its directory may say fewer.
+fn most_tokens(said: Option<usize>, config: &Config) -> usize {
     // RoBERTa counts positions from 2: the last two of its table are never used.
     let reserved = usize::from(config.model_type.as_deref().is_some_and(|kind| kind.contains("roberta"))) * 2;
     let positions =
         config.max_position_embeddings.map_or(MAX_TOKENS, |positions| positions.saturating_sub(reserved));
-    said.max_tokens.unwrap_or(MAX_TOKENS).min(positions).min(MAX_TOKENS)
+    said.unwrap_or(MAX_TOKENS).min(positions).min(MAX_TOKENS)
 }
 
 /// The graph or the checkpoint, and the shape of its output: a row for each text, or for each of its tokens. A directory may have both, as most on Hugging Face's hub do: a checkpoint that our own code computes
@@ -213,7 +236,7 @@ fn find_forward_pass(
     dir: &Path,
     said: &Description,
     said_so: bool,
-    architecture: Architecture,
+    architecture: Result<Architecture, EncoderError>,
     files: &mut Vec<PathBuf>,
 ) -> Result<(ForwardPass, Vec<Option<usize>>), EncoderError> {
     let onnx =
@@ -221,7 +244,7 @@ fn find_forward_pass(
     let parts = checkpoint::files(dir)?;
     let checkpoint = match (&parts, &onnx) {
         (Some(_), Some(_)) if said_so => None,
-        (Some(parts), _) => Some(Checkpoint::open(dir, parts, architecture)),
+        (Some(parts), _) => Some(architecture.and_then(|known| Checkpoint::open(dir, parts, known))),
         (None, _) => None,
     };
     let onnx = match (checkpoint, onnx) {
@@ -281,17 +304,21 @@ fn gives_scores(output: &str, shape: &[Option<usize>]) -> Result<(), String> {
     }
 }
 
-/// What matters in `config.json`; nothing, where there is none.
-fn read_config(dir: &Path, files: &mut Vec<PathBuf>) -> Result<(Config, Architecture), EncoderError> {
+/// What matters in `config.json`; nothing, where there is none. Why it describes no architecture matters to a checkpoint only.
+fn read_config(
+    dir: &Path,
+    files: &mut Vec<PathBuf>,
+) -> Result<(Config, Result<Architecture, EncoderError>), EncoderError> {
     let path = dir.join("config.json");
-    let Some(json) = read_json::<serde_json::Value>(&path, files)? else { return Ok(Default::default()) };
+    let Some(json) = read_json::<serde_json::Value>(&path, files)? else {
+        return Ok((Config::default(), Ok(Architecture::default())));
+    };
     let unreadable = |error: serde_json::Error| EncoderError::ModelNotReadable {
         path: path.clone(),
         reason: error.to_string(),
     };
     let config = Config::deserialize(&json).map_err(unreadable)?;
-    // A graph needs none of it: what is unusual there is said where it matters.
-    Ok((config, Architecture::deserialize(&json).unwrap_or_default()))
+    Ok((config, Architecture::deserialize(&json).map_err(unreadable)))
 }
 
 /// Weights that exporters put beside a large graph.
