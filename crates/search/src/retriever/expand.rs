@@ -11,7 +11,7 @@ use sparrow_wire::{BodyError, glob};
 
 use super::super::fusion::Method;
 use super::{Fusion, Input, Retriever, Standard, parse};
-use crate::window::{Window, windows};
+use crate::window::Window;
 
 /// How much a list counts beside the others.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +28,6 @@ const WEIGHTS: Weights = Weights { words: 1.0, sparse: 1.0, dense: 1.5 };
 const RANK_CONSTANT: u32 = 5;
 /// Hits of each list that are fused, unless the request says it or asks for more.
 const WINDOW: usize = 100;
-/// Most documents of a list by dense vectors.
-const MAX_DOCS: usize = 10_000;
 
 /// A text to be searched in the fields that the indices have.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,25 +40,25 @@ pub struct ShortForm {
     pub names_constant: bool,
 }
 
-/// Puts the lists of short forms in their places. `wanted` is how many hits the search reads.
+/// Puts the lists of short forms in their places.
 ///
 /// # Errors
 /// When they come to more lists than a search may have.
-pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>], wanted: usize) -> Result<(), BodyError> {
-    expand_tree(fusion, mappings, wanted);
+pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) -> Result<(), BodyError> {
+    expand_tree(fusion, mappings);
     parse::check_lists(fusion.queries().len())
 }
 
-fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>], wanted: usize) {
+fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) {
     let mut lists = Vec::with_capacity(fusion.inputs.len());
     for mut input in std::mem::take(&mut fusion.inputs) {
         match &mut input.retriever {
             Retriever::Standard(standard) => match standard.short.take() {
-                Some(short) => of_short_form(fusion, &short, &input, mappings, wanted, &mut lists),
+                Some(short) => of_short_form(fusion, &short, &input, mappings, &mut lists),
                 None => lists.push(input),
             },
             Retriever::Fused(inner) => {
-                expand_tree(inner, mappings, wanted);
+                expand_tree(inner, mappings);
                 lists.push(input);
             }
             Retriever::Knn(_) => lists.push(input),
@@ -75,7 +73,6 @@ fn of_short_form(
     short: &ShortForm,
     input: &Input,
     mappings: &[Arc<Mapping>],
-    wanted: usize,
     lists: &mut Vec<Input>,
 ) {
     let semantic = semantic_fields(short, mappings);
@@ -100,7 +97,6 @@ fn of_short_form(
         };
         lists.extend(list(input, WEIGHTS.words * weight, clause));
     }
-    let depth = windows(fusion.window, wanted).last().copied().unwrap_or(WINDOW).clamp(1, MAX_DOCS);
     let filter = filters(input);
     // However many fields there are, they count as much together as one.
     let share = 1.0 / semantic.iter().filter(|field| field.sparse || field.dense).count().max(1) as f32;
@@ -111,8 +107,6 @@ fn of_short_form(
                 *kind = QueryKind::Semantic(SemanticQuery {
                     field: path.clone(),
                     text: short.text.clone(),
-                    k: depth,
-                    num_candidates: (depth + depth / 2).min(MAX_DOCS).max(depth),
                     filter: filter.clone(),
                     part: Some(part),
                     // In an index where the field is of another type, its words are searched already.
