@@ -88,11 +88,12 @@ fn of_short_form(
     {
         *rank_constant = RANK_CONSTANT;
     }
-    let words = words(short, &semantic);
+    let words = words(short, mappings);
     if let Some((fields, weight)) = words {
         let clause = |kind: &mut QueryKind| {
             if let QueryKind::MultiMatch(clause) = kind {
                 clause.fields = fields;
+                clause.words_only = true;
             }
         };
         lists.extend(list(input, WEIGHTS.words * weight, clause));
@@ -109,7 +110,7 @@ fn of_short_form(
                     text: short.text.clone(),
                     filter: filter.clone(),
                     part: Some(part),
-                    // In an index where the field is of another type, its words are searched already.
+                    // In an index where the field is of another type, the list of words has it.
                     otherwise: Some(Box::new(QueryKind::MatchNone)),
                     ..SemanticQuery::default()
                 });
@@ -152,10 +153,13 @@ fn filters(input: &Input) -> Vec<Query> {
 }
 
 /// The fields of words with their weights, and how much the list counts: as its heaviest field. None where only fields
-/// without words are named.
-fn words(short: &ShortForm, semantic: &[SemanticField]) -> Option<(Vec<(String, f32)>, f32)> {
+/// without words are named. A field may have words in one index and none in another.
+fn words(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Option<(Vec<(String, f32)>, f32)> {
     let Some(fields) = &short.fields else { return Some((Vec::new(), 1.0)) };
-    let is_semantic = |name: &str| semantic.iter().any(|field| field.path == name);
+    let is_semantic = |name: &str| {
+        let mut types = mappings.iter().filter_map(|mapping| mapping.field(name)).peekable();
+        types.peek().is_some() && types.all(|found| matches!(found, FieldType::SemanticText(_)))
+    };
     let of_words: Vec<(String, f32)> =
         fields.iter().filter(|(name, _)| !is_semantic(name)).cloned().collect();
     let heaviest = of_words
