@@ -47,8 +47,7 @@ impl Compiler<'_> {
     /// The fields of this index with their boosts, and whether each comes from a pattern.
     pub(super) fn searched_fields(&self, query: &MultiMatchQuery) -> Vec<(String, f32, bool)> {
         let defaults = [("*".to_owned(), 1.0)];
-        let mut fields =
-            self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields });
+        let mut fields = self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields });
         if query.words_only {
             let mapping = self.snapshot.mapping();
             fields.retain(|(path, ..)| !matches!(mapping.field(path), Some(FieldType::SemanticText(_))));

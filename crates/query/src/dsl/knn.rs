@@ -48,8 +48,7 @@ pub fn query(body: &Node, context: Context) -> Result<Query, BodyError> {
 pub fn parse_search(body: &Node, context: Context) -> Result<KnnSearch, BodyError> {
     let mut parsed = parse(body, context)?;
     if !parsed.k_given {
-        parsed.knn.default_k =
-            Some(DefaultK::Hits { candidates_given: parsed.candidates_given.is_some() });
+        parsed.knn.default_k = Some(DefaultK::Hits { candidates_given: parsed.candidates_given.is_some() });
     }
     let k = parsed.knn.k;
     check(k, parsed.knn.num_candidates)
