@@ -3,11 +3,13 @@
 
 pub mod dsl;
 pub mod lucene;
+mod neighbours;
 pub mod regexp;
 pub mod script;
 mod tree;
 pub mod walk;
 
+pub use neighbours::{DefaultK, default_candidates};
 pub use tree::*;
 
 /// Most clauses of a query, those that a text or a pattern comes to included.

@@ -14,6 +14,7 @@ use serde_json::Value;
 pub use sparrow_mapping::PruningConfig;
 use sparrow_mapping::passages::PassageVector;
 
+use crate::neighbours::DefaultK;
 use crate::script::Script;
 
 pub use function::*;
@@ -277,6 +278,8 @@ pub struct KnnQuery {
     pub filter: Vec<Query>,
     /// Lowest raw similarity of a neighbour.
     pub similarity: Option<f32>,
+    /// What `k` follows from where the request does not say it.
+    pub default_k: Option<DefaultK>,
 }
 
 /// A text that becomes a kNN clause by the encoder.

@@ -30,12 +30,15 @@ pub fn encode_body(
     let size = body.from + body.size;
     let mappings = mappings(targets);
     if let Some(fusion) = &mut body.fusion {
-        retriever::expand(fusion, &mappings, size)?;
+        retriever::expand(fusion, &mappings)?;
         retriever::bind_rerankers(fusion, &service.models)?;
     }
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     semantic::bind(service, &mappings, &mut queries, size, cancel, timings.as_mut())?;
-    body.fusion.iter_mut().for_each(calibrate::note_models);
+    if let Some(fusion) = &mut body.fusion {
+        fusion.fit(size);
+        calibrate::note_models(fusion);
+    }
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     encode(service, handles, &mappings, &mut queries, caller, cancel, timings.as_mut())?;
     calibrate::bind(service, targets, body)?;

@@ -21,11 +21,6 @@ use sparrow_indices::semantic::embed::vector;
 use sparrow_models::TextEncoder;
 use sparrow_query::walk;
 
-/// Candidates that are looked at for dense passages, unless more documents are wanted: as for a kNN clause.
-const CANDIDATES: usize = 100;
-/// Most documents that are found by dense passages.
-const MAX_DOCS: usize = 10_000;
-
 /// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts. `mappings` are those
 /// that the indices are searched by, as the model of a field may be another one a moment later; `size` is how many documents a clause on dense passages finds if it does
 /// not say it. With `timed`, adds what each model took.
@@ -70,8 +65,7 @@ pub fn bind(
             }
             let QueryKind::Semantic(clause) = kind else { return Ok(()) };
             if clause.k == 0 {
-                clause.k = size.clamp(1, MAX_DOCS);
-                clause.num_candidates = (clause.k + clause.k / 2).clamp(CANDIDATES, MAX_DOCS).max(clause.k);
+                clause.fit(size);
             }
             let blank = clause.text.trim().is_empty();
             // A search may come here twice; what is encoded stays.

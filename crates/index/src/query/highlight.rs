@@ -256,9 +256,7 @@ impl Extract<'_> {
                 }
             }
             QueryKind::MultiMatch(several) => {
-                let defaults = [("*".to_owned(), 1.0)];
-                let fields: &[_] = if several.fields.is_empty() { &defaults } else { &several.fields };
-                for (path, _, _) in self.compiler.expand_fields(fields) {
+                for (path, _, _) in self.compiler.searched_fields(several) {
                     let prefix =
                         matches!(several.kind, MultiMatchType::PhrasePrefix | MultiMatchType::BoolPrefix);
                     if matches!(several.kind, MultiMatchType::Phrase | MultiMatchType::PhrasePrefix) {

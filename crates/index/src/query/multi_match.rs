@@ -44,9 +44,15 @@ impl Compiler<'_> {
         Some((queries, query.tie_breaker.unwrap_or(query.kind.tie_breaker())))
     }
 
-    fn searched_fields(&self, query: &MultiMatchQuery) -> Vec<(String, f32, bool)> {
+    /// The fields of this index with their boosts, and whether each comes from a pattern.
+    pub(super) fn searched_fields(&self, query: &MultiMatchQuery) -> Vec<(String, f32, bool)> {
         let defaults = [("*".to_owned(), 1.0)];
-        self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields })
+        let mut fields = self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields });
+        if query.words_only {
+            let mapping = self.snapshot.mapping();
+            fields.retain(|(path, ..)| !matches!(mapping.field(path), Some(FieldType::SemanticText(_))));
+        }
+        fields
     }
 
     /// Each term of the text may be in any field; fields with one analyzer are a group.

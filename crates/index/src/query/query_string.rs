@@ -176,7 +176,7 @@ impl Rewriter<'_> {
                 kind: MultiMatchType::CrossFields,
                 tie_breaker: self.query.tie_breaker,
                 template: self.text_in("", text),
-                slop: 0,
+                ..MultiMatchQuery::default()
             }))));
         }
         let mut queries = Vec::with_capacity(targets.len());

@@ -77,6 +77,7 @@ pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
             oversample: None,
             filter: query.filter.clone(),
             similarity: None,
+            default_k: None,
         })
     });
     Ok(match (sparse, dense) {

@@ -9,7 +9,7 @@ use sparrow_indices::model_change::ModelChange;
 use sparrow_indices::semantic::embed::vector;
 use sparrow_indices::texts::values_at;
 use sparrow_models::{Purpose, TextEncoder};
-use sparrow_query::{Query, QueryKind, SemanticQuery};
+use sparrow_query::{Query, QueryKind, SemanticQuery, default_candidates};
 use sparrow_search::SearchService;
 use sparrow_tasks::TaskContext;
 
@@ -19,8 +19,6 @@ use super::both_slots;
 const WORDS: usize = 12;
 /// Queries with the least in common that are told.
 const SHOWN: usize = 5;
-/// Fewest candidates of a search in dense vectors, as for a query that says nothing.
-const CANDIDATES: usize = 100;
 
 /// What the two models make of one query.
 struct Pair {
@@ -167,7 +165,7 @@ fn clause(
         slot: Some(slot.to_owned()),
         vectors: vec![(id, vector)],
         k: size,
-        num_candidates: (size + size / 2).max(CANDIDATES),
+        num_candidates: default_candidates(size),
         ..SemanticQuery::default()
     })))
 }

@@ -1,5 +1,6 @@
 //! kNN: the `knn` query and the `knn` section of a search, which share their keys.
 
+use crate::neighbours::{DefaultK, MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
 use crate::{KnnBuilderQuery, KnnQuery, Query, QueryKind};
 use sparrow_mapping::hex;
 
@@ -20,11 +21,6 @@ const KEYS: &[&str] = &[
     "boost",
     "_name",
 ];
-/// Most candidates of a kNN clause, and with that the largest `k`.
-const MAX_CANDIDATES: usize = 10_000;
-/// Candidates of a clause that does not say how many, unless 1.5·k, Elasticsearch's number, is more. In the benchmark of
-/// `docs/performance.md`, 100 candidates find 95% of the ten nearest neighbours, and 20 find 73%.
-const DEFAULT_CANDIDATES: usize = 100;
 
 /// A `knn` section: its clause, whose `k` counts over all indices of the search.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,8 +36,8 @@ pub fn query(body: &Node, context: Context) -> Result<Query, BodyError> {
     let mut parsed = parse(body, context)?;
     if !parsed.k_given {
         // As in Elasticsearch every candidate is a neighbour, unlike in the section.
-        let all = (context.size + context.size.div_ceil(2)).clamp(1, MAX_CANDIDATES);
-        parsed.knn.k = parsed.candidates_given.unwrap_or(all).max(1);
+        parsed.knn.k = parsed.candidates_given.unwrap_or(candidates_of_hits(context.size)).max(1);
+        parsed.knn.default_k = parsed.candidates_given.is_none().then_some(DefaultK::Candidates);
     }
     check(parsed.knn.k, parsed.knn.num_candidates)
         .and_then(|()| parsed.into_query())
@@ -50,7 +46,10 @@ pub fn query(body: &Node, context: Context) -> Result<Query, BodyError> {
 
 /// One `knn` section of a search.
 pub fn parse_search(body: &Node, context: Context) -> Result<KnnSearch, BodyError> {
-    let parsed = parse(body, context)?;
+    let mut parsed = parse(body, context)?;
+    if !parsed.k_given {
+        parsed.knn.default_k = Some(DefaultK::Hits { candidates_given: parsed.candidates_given.is_some() });
+    }
     let k = parsed.knn.k;
     check(k, parsed.knn.num_candidates)
         .and_then(|()| parsed.into_query())
@@ -144,13 +143,11 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, BodyError> {
     };
     parsed.knn.field = field;
     let k_given = k.is_some();
-    // Without `k` a search asks for as many neighbours as hits; a search for no hits still needs one.
-    let k = k.unwrap_or(context.size.clamp(1, MAX_CANDIDATES));
+    let k = k.unwrap_or(default_k(context.size));
     parsed.knn.k = k;
     parsed.k_given = k_given;
     parsed.candidates_given = num_candidates;
-    parsed.knn.num_candidates = num_candidates
-        .unwrap_or_else(|| (k + k / 2 + k % 2).clamp(DEFAULT_CANDIDATES, MAX_CANDIDATES).max(k));
+    parsed.knn.num_candidates = num_candidates.unwrap_or_else(|| default_candidates(k));
     Ok(parsed)
 }
 

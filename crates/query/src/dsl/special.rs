@@ -8,11 +8,6 @@ use super::{Common, Context, members, not_supported, parse_query, unknown_field,
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{self, Json, Node};
 
-/// Candidates for dense passages, unless more documents are wanted: as for a kNN clause.
-const CANDIDATES: usize = 100;
-/// Most documents that are found by dense passages.
-const MAX_DOCS: usize = 10_000;
-
 /// Queries of Elasticsearch that are refused by name.
 pub const UNSUPPORTED: &[&str] = &[
     "field_masking_span",
@@ -99,14 +94,9 @@ pub fn semantic(body: &Node, context: Context) -> Result<Query, BodyError> {
     if field.is_empty() {
         return Err(BodyError::illegal(format!("[{CLAUSE}] requires a field value")));
     }
-    let k = context.size.clamp(1, MAX_DOCS);
-    Ok(common.query(QueryKind::Semantic(SemanticQuery {
-        field,
-        text,
-        k,
-        num_candidates: (k + k / 2).clamp(CANDIDATES, MAX_DOCS).max(k),
-        ..SemanticQuery::default()
-    })))
+    let mut clause = SemanticQuery { field, text, ..SemanticQuery::default() };
+    clause.fit(context.size);
+    Ok(common.query(QueryKind::Semantic(clause)))
 }
 
 /// `nested`: no field is of that type, so that only the path matters.

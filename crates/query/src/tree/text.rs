@@ -121,6 +121,8 @@ pub struct MultiMatchQuery {
     pub template: MatchQuery,
     /// Moves allowed between the terms of a phrase.
     pub slop: u32,
+    /// Leaves out a field where an index has it as `semantic_text`, instead of refusing it.
+    pub words_only: bool,
 }
 
 /// `combined_fields`.

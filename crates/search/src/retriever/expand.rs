@@ -11,7 +11,7 @@ use sparrow_wire::{BodyError, glob};
 
 use super::super::fusion::Method;
 use super::{Fusion, Input, Retriever, Standard, parse};
-use crate::window::{Window, windows};
+use crate::window::Window;
 
 /// How much a list counts beside the others.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +28,6 @@ const WEIGHTS: Weights = Weights { words: 1.0, sparse: 1.0, dense: 1.5 };
 const RANK_CONSTANT: u32 = 5;
 /// Hits of each list that are fused, unless the request says it or asks for more.
 const WINDOW: usize = 100;
-/// Most documents of a list by dense vectors.
-const MAX_DOCS: usize = 10_000;
 
 /// A text to be searched in the fields that the indices have.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,25 +40,25 @@ pub struct ShortForm {
     pub names_constant: bool,
 }
 
-/// Puts the lists of short forms in their places. `wanted` is how many hits the search reads.
+/// Puts the lists of short forms in their places.
 ///
 /// # Errors
 /// When they come to more lists than a search may have.
-pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>], wanted: usize) -> Result<(), BodyError> {
-    expand_tree(fusion, mappings, wanted);
+pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) -> Result<(), BodyError> {
+    expand_tree(fusion, mappings);
     parse::check_lists(fusion.queries().len())
 }
 
-fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>], wanted: usize) {
+fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) {
     let mut lists = Vec::with_capacity(fusion.inputs.len());
     for mut input in std::mem::take(&mut fusion.inputs) {
         match &mut input.retriever {
             Retriever::Standard(standard) => match standard.short.take() {
-                Some(short) => of_short_form(fusion, &short, &input, mappings, wanted, &mut lists),
+                Some(short) => of_short_form(fusion, &short, &input, mappings, &mut lists),
                 None => lists.push(input),
             },
             Retriever::Fused(inner) => {
-                expand_tree(inner, mappings, wanted);
+                expand_tree(inner, mappings);
                 lists.push(input);
             }
             Retriever::Knn(_) => lists.push(input),
@@ -75,7 +73,6 @@ fn of_short_form(
     short: &ShortForm,
     input: &Input,
     mappings: &[Arc<Mapping>],
-    wanted: usize,
     lists: &mut Vec<Input>,
 ) {
     let semantic = semantic_fields(short, mappings);
@@ -91,16 +88,16 @@ fn of_short_form(
     {
         *rank_constant = RANK_CONSTANT;
     }
-    let words = words(short, &semantic);
+    let words = words(short, mappings);
     if let Some((fields, weight)) = words {
         let clause = |kind: &mut QueryKind| {
             if let QueryKind::MultiMatch(clause) = kind {
                 clause.fields = fields;
+                clause.words_only = true;
             }
         };
         lists.extend(list(input, WEIGHTS.words * weight, clause));
     }
-    let depth = windows(fusion.window, wanted).last().copied().unwrap_or(WINDOW).clamp(1, MAX_DOCS);
     let filter = filters(input);
     // However many fields there are, they count as much together as one.
     let share = 1.0 / semantic.iter().filter(|field| field.sparse || field.dense).count().max(1) as f32;
@@ -111,11 +108,9 @@ fn of_short_form(
                 *kind = QueryKind::Semantic(SemanticQuery {
                     field: path.clone(),
                     text: short.text.clone(),
-                    k: depth,
-                    num_candidates: (depth + depth / 2).min(MAX_DOCS).max(depth),
                     filter: filter.clone(),
                     part: Some(part),
-                    // In an index where the field is of another type, its words are searched already.
+                    // In an index where the field is of another type, the list of words has it.
                     otherwise: Some(Box::new(QueryKind::MatchNone)),
                     ..SemanticQuery::default()
                 });
@@ -158,10 +153,13 @@ fn filters(input: &Input) -> Vec<Query> {
 }
 
 /// The fields of words with their weights, and how much the list counts: as its heaviest field. None where only fields
-/// without words are named.
-fn words(short: &ShortForm, semantic: &[SemanticField]) -> Option<(Vec<(String, f32)>, f32)> {
+/// without words are named. A field may have words in one index and none in another.
+fn words(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Option<(Vec<(String, f32)>, f32)> {
     let Some(fields) = &short.fields else { return Some((Vec::new(), 1.0)) };
-    let is_semantic = |name: &str| semantic.iter().any(|field| field.path == name);
+    let is_semantic = |name: &str| {
+        let mut types = mappings.iter().filter_map(|mapping| mapping.field(name)).peekable();
+        types.peek().is_some() && types.all(|found| matches!(found, FieldType::SemanticText(_)))
+    };
     let of_words: Vec<(String, f32)> =
         fields.iter().filter(|(name, _)| !is_semantic(name)).cloned().collect();
     let heaviest = of_words

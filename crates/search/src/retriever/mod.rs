@@ -7,13 +7,13 @@ mod parse;
 mod rerank;
 mod simplified;
 
-use sparrow_query::{BoolQuery, Query, QueryKind};
+use sparrow_query::{BoolQuery, KnnBuilderQuery, Query, QueryKind, walk};
 
 use super::body::SearchBody;
 use super::calibration::Map;
 use super::fusion::{Method, Normalizer};
 use super::rescore::Rescore;
-use super::window::Window;
+use super::window::{Window, windows};
 use sparrow_query::dsl::KnnSearch;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
@@ -219,6 +219,30 @@ impl Fusion {
         queries
     }
 
+    /// Lets clauses about neighbours that do not say how many they find, find as many as their list is read. `wanted` is
+    /// how many hits the search, or the list above, reads.
+    pub fn fit(&mut self, wanted: usize) {
+        let Some(depth) = windows(self.window, wanted).pop() else { return };
+        let fit = |query: &mut Query| walk::change_all(query, &mut |kind| kind.fit(depth));
+        for input in &mut self.inputs {
+            input.rescore.iter_mut().for_each(|rescore| fit(&mut rescore.query));
+            match &mut input.retriever {
+                Retriever::Standard(standard) => fit(&mut standard.query),
+                Retriever::Fused(inner) => inner.fit(depth),
+                // A `knn` section beside `rank` finds `size` neighbours, as Elasticsearch documents.
+                Retriever::Knn(_) if self.form == Form::Rank => {}
+                Retriever::Knn(knn) => {
+                    fit(&mut knn.search.query);
+                    if let QueryKind::Knn(clause) | QueryKind::KnnBuilder(KnnBuilderQuery { knn: clause, .. }) =
+                        &knn.search.query.kind
+                    {
+                        knn.search.k = clause.k;
+                    }
+                }
+            }
+        }
+    }
+
     /// A query for the documents that any of the leaves finds.
     pub fn any(&self) -> Query {
         let should: Vec<Query> = self.queries().into_iter().cloned().collect();
@@ -263,7 +287,7 @@ fn filtered(query: Option<Query>, filter: Vec<Query>) -> Query {
     QueryKind::Bool(BoolQuery { must: query.into_iter().collect(), filter, ..Default::default() }).into()
 }
 
-/// What a retriever of the top is to a search.
+/// The error of a section that only the retriever at the top may have, as it is about the whole search.
 pub fn not_supported_inside(member: &Member) -> BodyError {
     BodyError::illegal(format!("[{}] cannot be used in children of compound retrievers", member.name))
 }

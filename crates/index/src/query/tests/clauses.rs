@@ -286,6 +286,7 @@ fn several_fields() {
             tie_breaker,
             template: MatchQuery { text: "red fox".into(), lenient: true, ..MatchQuery::default() },
             slop: 0,
+            words_only: false,
         }))
     };
     let best = multi(MultiMatchType::BestFields, None);

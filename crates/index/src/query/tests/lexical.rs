@@ -167,6 +167,7 @@ fn query(clause: &Clause) -> Query {
             tie_breaker: Some(f32::from(*tie_breaker) / 2.0),
             template: MatchQuery { text: text(words), operator: operator(*all), ..MatchQuery::default() },
             slop: 0,
+            words_only: false,
         }),
         Clause::Combined { words, boost, all } => QueryKind::CombinedFields(CombinedFieldsQuery {
             fields: vec![("a".into(), f32::from(*boost)), ("b".into(), 1.0)],

@@ -273,7 +273,7 @@ proptest! {
             let several = |kind| {
                 let template = MatchQuery { text: text.clone(), ..MatchQuery::default() };
                 let fields = fields.clone();
-                Query::new(QueryKind::MultiMatch(MultiMatchQuery { fields, kind, tie_breaker: None, template, slop: 0 }))
+                Query::new(QueryKind::MultiMatch(MultiMatchQuery { fields, kind, template, ..MultiMatchQuery::default() }))
             };
             let per_field = |make: &dyn Fn(String) -> QueryKind| -> Vec<Query> {
                 fields.iter().map(|(name, boost)| Query::new(make(name.clone())).with_boost(*boost)).collect()
