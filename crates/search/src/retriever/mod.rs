@@ -233,8 +233,8 @@ impl Fusion {
                 Retriever::Knn(_) if self.form == Form::Rank => {}
                 Retriever::Knn(knn) => {
                     fit(&mut knn.search.query);
-                    if let QueryKind::Knn(clause) | QueryKind::KnnBuilder(KnnBuilderQuery { knn: clause, .. }) =
-                        &knn.search.query.kind
+                    if let QueryKind::Knn(clause)
+                    | QueryKind::KnnBuilder(KnnBuilderQuery { knn: clause, .. }) = &knn.search.query.kind
                     {
                         knn.search.k = clause.k;
                     }

@@ -414,15 +414,13 @@ async function createIndex({ remote, sparrow }: Context, fields: Fields, cleanin
   }
   const semantic = { fields: { semantic: { type: 'semantic_text', inference_id: HYBRID } } };
   const body = { type: 'text', analyzer: 'english', ...(fields.hasSemantic && semantic) };
-  await sparrow
-    .index(INDEX)
-    .create({
-      mappings: {
-        _meta: { made_by: MADE_BY },
-        _source: { excludes: ['tokens', 'vector'] },
-        properties: { body, ...fields.properties },
-      },
-    });
+  await sparrow.index(INDEX).create({
+    mappings: {
+      _meta: { made_by: MADE_BY },
+      _source: { excludes: ['tokens', 'vector'] },
+      properties: { body, ...fields.properties },
+    },
+  });
 }
 
 function inference(model: string, output: string): object {
