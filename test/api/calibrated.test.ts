@@ -85,12 +85,30 @@ describe('calibrated scores', () => {
     }
   });
 
-  it('do not depend on the other hits', async () => {
+  it('do not depend on the other hits of a window that holds all', async () => {
     for (const [query, id] of Object.entries(ON_TOPIC)) {
       const [, among] = found(await search('facts', calibrated(query))).find(([found]) => found === id)!;
       const alone = found(await search('facts', calibrated(query, { filter: { ids: { values: [id] } } })));
       expect(alone).toEqual([[id, among]]);
     }
+  });
+
+  it('count a document outside the window of a list as absent there', async () => {
+    const list = (of: object) => ({ normalizer: 'calibrated', retriever: { standard: { query: of } } });
+    const words = list({ match: { content: 'bread volcano' } });
+    const meaning = list({
+      knn: { field: 'content.semantic', k: 1, query_vector_builder: { text_embedding: { model_text: 'lava' } } },
+    });
+    const scores = async (rank_window_size: number, ...retrievers: object[]) => {
+      const retriever = { linear: { retrievers, rank_window_size } };
+      return new Map(found(await search('facts', { retriever, size: 1, from: 0 })));
+    };
+    const [alone, first] = await Promise.all([scores(10, meaning), scores(10, words)]);
+    expect([...alone.keys(), ...first.keys()]).toEqual(['lava', 'bread']);
+    const absent = 1 / (1 + Math.exp(3.462));
+    const [narrow, wide] = await Promise.all([scores(1, meaning, words), scores(10, meaning, words)]);
+    expect(narrow.get('lava')).toBeCloseTo((alone.get('lava')! + absent) / 2, 5);
+    expect(wide.get('lava')).toBeGreaterThan(narrow.get('lava')! + 0.01);
   });
 
   it('are the weighted mean of the probabilities of the lists', async () => {

@@ -248,13 +248,39 @@ describe('text_similarity_reranker', () => {
     expect(best.hits.total.value).toBe(2);
   });
 
-  it('shows pages that go together, and aggregates, and explains', async () => {
-    const ids = (await found({ retriever: reranker() })).map(({ _id }) => _id);
-    const paged = [
-      ...(await found({ retriever: reranker(), size: 4 })),
-      ...(await found({ retriever: reranker(), from: 4, size: 4 })),
-    ];
-    expect(paged.map(({ _id }) => _id)).toEqual(ids);
+  it('shows pages that go together, over several windows', async () => {
+    const words = ['red', 'blue', 'green', 'coin', 'stamp', 'stamps', 'old', 'new'];
+    const lines = Array.from({ length: 35 }, (_, n) => {
+      const body = `${words[n % 8] ?? ''} ${words[(n * 3) % 7] ?? ''} ${words[(n * 5) % 8] ?? ''}`;
+      return `${JSON.stringify({ index: { _id: String(n) } })}\n${JSON.stringify({ body, n })}\n`;
+    });
+    expect((await call('POST', '/pages/_bulk?refresh=true', lines.join('') as never)).status).toBe(200);
+    const page = async (from: number, size: number): Promise<Found[]> =>
+      (await done('POST', '/pages/_search', { retriever: reranker(), from, size })).hits.hits as Found[];
+    const paged: Found[] = [];
+    for (let from = 0; from < 35; from += 4) paged.push(...(await page(from, 4)));
+    expect(new Set(paged.map(({ _id }) => _id)).size).toBe(35);
+    // The first window is the list's first ten, and the hits behind it follow, whichever page asks for them.
+    expect(
+      paged
+        .slice(0, 10)
+        .map(({ _id }) => Number(_id))
+        .sort((a, b) => a - b),
+    ).toEqual(Array.from({ length: 10 }, (_, n) => n));
+    expect(await page(0, 10)).toEqual(paged.slice(0, 10));
+    expect(await page(8, 6)).toEqual(paged.slice(8, 14));
+    const scores = paged.map(({ _score }) => _score);
+    expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+    const explained = await done('POST', '/pages/_search', { retriever: reranker(), from: 10, explain: true });
+    for (const { _score, _explanation } of explained.hits.hits) expect(_explanation.value).toBe(_score);
+    const capped = explained.hits.hits.filter((hit: { _explanation: { description: string } }) =>
+      hit._explanation.description.includes('no higher than the hit before'),
+    );
+    expect(capped.length).toBeGreaterThan(0);
+    expect(capped[0]._explanation.details[0].value).toBeGreaterThan(capped[0]._score);
+  });
+
+  it('aggregates and explains', async () => {
     const { hits, aggregations } = await done('POST', '/docs/_search', {
       retriever: reranker(),
       explain: true,

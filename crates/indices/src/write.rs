@@ -10,14 +10,12 @@ use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writ
 use sparrow_storage::Lsn;
 
 use super::handle::IndexHandle;
+use super::ids::{check_id, generate_id};
 use super::op::{Embedded, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 use crate::slow_log::{SlowWrites, WrittenDocument};
 use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_models::Purpose;
-
-/// Longest `_id`, in bytes.
-const MAX_ID_BYTES: usize = 512;
 
 /// Bytes of unrefreshed sources above which a batch ends with a refresh, so that memory stays bounded without
 /// a refresh interval.
@@ -485,23 +483,4 @@ pub fn attach_logged(
 fn decode(payload: &[u8]) -> Result<Vec<FieldPassages>, EngineError> {
     passages::decode(payload)
         .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))
-}
-
-fn check_id(id: &str) -> Result<(), EngineError> {
-    if id.is_empty() {
-        return Err(EngineError::illegal_argument("if _id is specified it must not be empty"));
-    }
-    if id.len() > MAX_ID_BYTES {
-        return Err(EngineError::invalid(format!(
-            "id is too long, must be no longer than {MAX_ID_BYTES} bytes but was: {}",
-            id.len()
-        )));
-    }
-    Ok(())
-}
-
-/// 20 URL-safe characters, as Elasticsearch's generated ids are.
-pub fn generate_id() -> String {
-    use base64::Engine as _;
-    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&uuid::Uuid::new_v4().as_bytes()[..15])
 }

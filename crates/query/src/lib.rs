@@ -9,7 +9,7 @@ pub mod script;
 mod tree;
 pub mod walk;
 
-pub use neighbours::{DefaultK, default_candidates};
+pub use neighbours::default_candidates;
 pub use tree::*;
 
 /// Most clauses of a query, those that a text or a pattern comes to included.

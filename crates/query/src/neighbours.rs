@@ -1,24 +1,12 @@
 //! How many neighbours, and of how many candidates, a clause finds that does not say it.
 
-use crate::tree::{KnnQuery, QueryKind, SemanticQuery};
+use crate::tree::{DefaultK, KnnQuery, QueryKind, SemanticQuery};
 
 /// Most candidates of a clause, and with that the largest `k`.
 pub const MAX_CANDIDATES: usize = 10_000;
 /// Candidates of a clause that does not say how many, unless 1.5·k, Elasticsearch's number, is more. In the benchmark of
 /// `docs/performance.md`, 100 candidates find 95% of the ten nearest neighbours, and 20 find 73%.
 const FEWEST_CANDIDATES: usize = 100;
-
-/// How the `k` of a kNN clause that does not say it follows from the number of hits that are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DefaultK {
-    /// As many neighbours as hits: a section or a retriever.
-    Hits {
-        /// Whether the request says the number of candidates, which `k` does not exceed.
-        candidates_given: bool,
-    },
-    /// Every candidate is a neighbour, as in Elasticsearch: a query.
-    Candidates,
-}
 
 /// Neighbours where as many are looked for as hits are wanted; a search for no hits still needs one.
 pub fn default_k(hits: usize) -> usize {

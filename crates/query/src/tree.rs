@@ -14,7 +14,6 @@ use serde_json::Value;
 pub use sparrow_mapping::PruningConfig;
 use sparrow_mapping::passages::PassageVector;
 
-use crate::neighbours::DefaultK;
 use crate::script::Script;
 
 pub use function::*;
@@ -280,6 +279,18 @@ pub struct KnnQuery {
     pub similarity: Option<f32>,
     /// What `k` follows from where the request does not say it.
     pub default_k: Option<DefaultK>,
+}
+
+/// How the `k` of a kNN clause that does not say it follows from the number of hits that are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DefaultK {
+    /// As many neighbours as hits: a section or a retriever.
+    Hits {
+        /// Whether the request says the number of candidates, which `k` does not exceed.
+        candidates_given: bool,
+    },
+    /// Every candidate is a neighbour, as in Elasticsearch: a query.
+    Candidates,
 }
 
 /// A text that becomes a kNN clause by the encoder.

@@ -7,7 +7,9 @@
 //! ([`sparrow_index::Snapshot::unit_of_words`]). The fused score of a document is the weighted mean of its probabilities. A
 //! list without the document counts as one that gives it the score of nothing in common.
 //!
-//! So a fused score depends on the document, the question and the statistics of the index, and on no other hit.
+//! So a fused score depends on the document, the question and the statistics of the index. It depends on other hits in one
+//! way: a list is read as far as its window goes, and a document behind that counts there as one that the list does not hold.
+//! With a wider window its score may be higher.
 //! `benches/calibration/` fits the maps. The mean of log-odds instead of probabilities fits a little better, but a list that
 //! knows nothing of a document then outweighs two that are sure of it, and the order of the hits is worse.
 

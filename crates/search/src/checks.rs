@@ -59,6 +59,7 @@ impl SearchBody {
             let mut beside = Vec::new();
             beside.extend(self.query.is_some().then_some("query"));
             beside.extend(self.unfusable());
+            beside.extend(self.min_score.is_some().then_some("min_score"));
             if !beside.is_empty() {
                 messages.push(format!("cannot specify [retriever] and [{}]", beside.join(", ")));
             }

@@ -67,7 +67,7 @@ impl Normalizer {
         Self::ALL.into_iter().find(|normalizer| normalizer.name().eq_ignore_ascii_case(name))
     }
 
-    /// Scale and offset by which the scores of a list are normalized: `score * scale - offset`.
+    /// What the scores of a list are normalized by: `(score - offset) / divisor`, and for `zscore` no less than 0.
     pub fn normalize(self, scores: impl Iterator<Item = f32> + Clone) -> impl Fn(f32) -> f32 {
         /// Below it a range or a norm counts as none.
         const EPSILON: f32 = 1e-6;

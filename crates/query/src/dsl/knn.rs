@@ -1,7 +1,7 @@
 //! kNN: the `knn` query and the `knn` section of a search, which share their keys.
 
-use crate::neighbours::{DefaultK, MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
-use crate::{KnnBuilderQuery, KnnQuery, Query, QueryKind};
+use crate::neighbours::{MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
+use crate::{DefaultK, KnnBuilderQuery, KnnQuery, Query, QueryKind};
 use sparrow_mapping::hex;
 
 use super::compound::one_or_many;

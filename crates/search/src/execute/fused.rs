@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use sparrow_index::DocAddress;
 use sparrow_index::query::sorted::{GroupId, SortValue};
 use sparrow_index::query::{QueryError, TotalHits};
-use sparrow_query::Query;
+use sparrow_query::{Query, QueryKind, VectorKind, walk};
 use sparrow_types::processors;
 
 use super::calibrated::fuse_calibrated;
@@ -22,19 +22,48 @@ use crate::helpers::share;
 use crate::profile::timed;
 use crate::rescore::Rescore;
 use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};
-use crate::window::windows;
+use crate::window::{MAX_WINDOW, Window, windows};
 
 /// A list of the tree, best first.
 #[derive(Debug, Default)]
 pub struct Branch {
     /// Documents and their scores, no more than the list above reads.
     pub hits: Vec<(Key, f32)>,
+    /// Neighbours that the list above does not read; none of another list.
+    pub(super) behind: Vec<Key>,
     /// Number of documents that match, of a leaf.
-    total: u64,
+    pub(super) total: u64,
     /// Whether `total` is exact.
-    exact: bool,
+    pub(super) exact: bool,
+    /// Whether no hit follows, however far the list is read.
+    pub(super) ends: bool,
+    /// Where the hits of a fused list come from, if the request wants them explained.
+    pub origins: Vec<Origin>,
     /// The lists that it is fused from; none of a leaf.
     pub inputs: Vec<Branch>,
+}
+
+/// Where a hit of a fused list comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
+    /// The document.
+    pub doc: Key,
+    /// How far the lists were read that it was fused from.
+    pub window: usize,
+    /// Its score in them.
+    pub score: f32,
+    /// The score that it is shown with: not above the one before it.
+    pub shown: f32,
+}
+
+/// A fused list, window by window.
+#[derive(Default)]
+struct Pages {
+    /// Documents that have their place, those below the lowest score too.
+    placed: Vec<Key>,
+    hits: Vec<Origin>,
+    /// Whether the last window holds documents that have no place in it.
+    is_cut: bool,
 }
 
 /// Documents from which on lists take longer than it takes to get help.
@@ -55,14 +84,13 @@ impl Run<'_> {
         let mut hits = branch.hits.clone();
         // A list of `rank` has passed the filter already.
         let passed = match (&body.post_filter, fusion.form) {
-            (Some(filter), Form::Retriever) => Some(self.passed(&filter.clone())),
+            (Some(filter), Form::Retriever) => Some(self.passed(|_| Some(filter.clone()))),
             _ => None,
         };
         let passes = |key: &Key| passed.as_ref().is_none_or(|passed| key.is_in(passed));
         hits.retain(|(key, _)| passes(key));
-        let least = fusion.min_score.or(fusion.rerank.as_ref().and_then(|rerank| rerank.min_score));
-        let total = match least {
-            Some(_) => total(hits.len() as u64, true, tracked),
+        let total = match fusion.least() {
+            Some(_) => total(hits.len() as u64, branch.ends, tracked),
             None => self.union_total(fusion, &branch, &passes, tracked),
         };
         let shows_rank = fusion.form == Form::Rank;
@@ -76,7 +104,6 @@ impl Run<'_> {
         let hits = hits
             .iter()
             .zip(1..)
-            .filter(|((_, score), _)| body.min_score.is_none_or(|least| *score >= least))
             .skip(body.from)
             .take(body.size)
             .map(|((key, score), rank)| key.hit(*score, shows_rank.then_some(rank)))
@@ -110,11 +137,10 @@ impl Run<'_> {
                 }
                 let (targets, body) = (self.targets, self.body);
                 let list = self.list(&options, |number| Some(boosted(targets, body, number, query.clone())));
-                Ok(Branch::leaf(list))
+                Ok(Branch::leaf(list, limit, is_open(query)))
             }
             Retriever::Knn(Knn { search, min_score, .. }) => {
-                let limit = search.k.min(limit);
-                let mut options = self.options(limit, tracked, *min_score);
+                let mut options = self.options(search.k, tracked, *min_score);
                 if form == Form::Retriever {
                     options.post_filter = None;
                 }
@@ -122,10 +148,16 @@ impl Run<'_> {
                 let mut list = self.list(&options, |number| {
                     with_k(&search.query, search.k).map(|query| boosted(targets, body, number, query))
                 });
+                let behind: Vec<Key> =
+                    list.hits.split_off(list.hits.len().min(limit)).iter().map(Key::of).collect();
                 // An index counts its own neighbours; the list holds those of all.
-                list.total = if list.hits.len() < limit { list.hits.len() } else { search.k } as u64;
+                list.total = list.hits.len() as u64;
                 list.exact = true;
-                Ok(Branch::leaf(list))
+                let mut branch = Branch::leaf(list, limit, is_open(&search.query));
+                branch.total += behind.len() as u64;
+                branch.ends &= behind.is_empty();
+                branch.behind = behind;
+                Ok(branch)
             }
             Retriever::Fused(fusion) => self.fuse(fusion, limit, tracked),
         }
@@ -145,8 +177,9 @@ impl Run<'_> {
         (self.failures, self.profile) = (run.failures, run.profile);
         let outcome = outcome?;
         let (total, exact) = outcome.total.unwrap_or((0, false));
-        let hits = outcome.hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
-        Ok(Branch { hits, total, exact, inputs: Vec::new() })
+        let hits: Vec<_> = outcome.hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
+        let ends = hits.len() < body.size;
+        Ok(Branch { hits, total, exact, ends, ..Branch::default() })
     }
 
     /// Scores the first hits of a list again.
@@ -225,19 +258,37 @@ impl Run<'_> {
         }
         if let (Some(rerank), Some(list)) = (&fusion.rerank, inputs.first()) {
             let hits = self.reranked(rerank, list, &windows)?;
-            return Ok(Branch { hits, total: 0, exact: true, inputs });
+            return Ok(self.fused_branch(fusion, hits, false, inputs, longest));
         }
-        let mut hits: Vec<(Key, f32)> = Vec::new();
+        // Beside `rank`, a lowest score is that of the search.
+        let least = match fusion.form {
+            Form::Rank => self.body.min_score,
+            Form::Retriever => fusion.min_score,
+        };
+        let mut pages = Pages::default();
         timed(self.profile.as_mut().map(|profile| &mut profile.fuse), || {
             for window in windows {
-                let fused = fuse_inputs(fusion, &inputs, window);
-                extend(&mut hits, &fused, window);
+                pages.add(&fuse_inputs(fusion, &inputs, window), window, least);
             }
         });
-        if let Some(least) = fusion.min_score {
-            hits.retain(|hit| hit.1 >= least);
-        }
-        Ok(Branch { hits, total: 0, exact: true, inputs })
+        Ok(self.fused_branch(fusion, pages.hits, pages.is_cut, inputs, longest))
+    }
+
+    fn fused_branch(
+        &self,
+        fusion: &Fusion,
+        placed: Vec<Origin>,
+        is_cut: bool,
+        inputs: Vec<Branch>,
+        longest: usize,
+    ) -> Branch {
+        let hits = placed.iter().map(|hit| (hit.doc, hit.shown)).collect();
+        // A window that the request names is the end, and so is the longest.
+        let is_last = matches!(fusion.window, Window::Given(_)) || longest >= MAX_WINDOW;
+        let ends =
+            is_last || (!is_cut && inputs.iter().all(|input| input.ends && input.hits.len() <= longest));
+        let origins = if self.body.explain { placed } else { Vec::new() };
+        Branch { hits, ends, origins, inputs, ..Branch::default() }
     }
 
     /// The lists of a fusion, if processors idle that can take some of them; else none, as each is to be made when it is its turn.
@@ -273,50 +324,13 @@ impl Run<'_> {
         lists.into_iter().map(|(_, list)| list).collect()
     }
 
-    /// Number of documents that any leaf finds, had the lists no window.
-    fn union_total(
-        &mut self,
-        fusion: &Fusion,
-        branch: &Branch,
-        passes: &dyn Fn(&Key) -> bool,
-        tracked: TotalHits,
-    ) -> Option<(u64, bool)> {
-        let limit = match tracked {
-            TotalHits::Off => return None,
-            TotalHits::Exact => u64::MAX,
-            TotalHits::UpTo(limit) => limit,
-        };
-        let filtered = self.body.post_filter.is_some();
-        let mut leaves = Vec::new();
-        branch.leaves(&mut leaves);
-        // A total beyond the limit is told as the limit, and as inexact.
-        let is_beyond = |leaf: &Branch| leaf.total > limit || (leaf.total == limit && !leaf.exact);
-        if !filtered && leaves.iter().any(|leaf| is_beyond(leaf)) {
-            return Some((limit, false));
-        }
-        if leaves.iter().all(|leaf| leaf.exact && leaf.total == leaf.hits.len() as u64) {
-            let union: FxHashSet<&Key> = leaves
-                .iter()
-                .flat_map(|leaf| &leaf.hits)
-                .map(|hit| &hit.0)
-                .filter(|key| passes(key))
-                .collect();
-            return total(union.len() as u64, true, tracked);
-        }
-        // Some list goes on behind its window, so that the lists overlap by an unknown number.
-        let any: Query = fusion.any();
-        let options = self.options(0, tracked, None);
-        let list = self.list(&options, |_| Some(any.clone()));
-        total(list.total, list.exact, tracked)
-    }
-
     /// The documents that pass a filter, per index and segment.
-    fn passed(&mut self, filter: &Query) -> Vec<Vec<Vec<u64>>> {
+    pub(super) fn passed(&mut self, filter: impl Fn(usize) -> Option<Query>) -> Vec<Vec<Vec<u64>>> {
         let mut passed = Vec::with_capacity(self.targets.len());
         for (number, target) in self.targets.iter().enumerate() {
-            let matching = match self.failures[number] {
-                Some(_) => Ok(Vec::new()),
-                None => target.snapshot.matching_until(filter, Some(self.cancel)),
+            let matching = match (&self.failures[number], filter(number)) {
+                (Some(_), _) | (None, None) => Ok(Vec::new()),
+                (None, Some(filter)) => target.snapshot.matching_until(&filter, Some(self.cancel)),
             };
             passed.push(matching.unwrap_or_else(|source| {
                 let shard = target.shard.clone();
@@ -329,17 +343,47 @@ impl Run<'_> {
 }
 
 impl Branch {
-    fn leaf(list: List) -> Self {
-        let hits = list.hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
-        Self { hits, total: list.total, exact: list.exact, inputs: Vec::new() }
+    /// A list that was read as far as `limit`. `is_open` says whether it may find more where it is read further.
+    fn leaf(list: List, limit: usize, is_open: bool) -> Self {
+        let hits: Vec<_> = list.hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
+        let ends = hits.len() < limit || (!is_open && list.exact && list.total == hits.len() as u64);
+        Self { hits, total: list.total, exact: list.exact, ends, ..Self::default() }
     }
+}
 
-    fn leaves<'a>(&'a self, into: &mut Vec<&'a Branch>) {
-        match self.inputs.is_empty() {
-            true => into.push(self),
-            false => self.inputs.iter().for_each(|input| input.leaves(into)),
+impl Pages {
+    /// Adds what is not in the list yet, up to a length. Hits below the lowest score are left out, by their score as it
+    /// is in this window.
+    fn add(&mut self, fused: &[Fused<Key>], length: usize, least: Option<f32>) {
+        let placed: FxHashSet<Key> = self.placed.iter().copied().collect();
+        // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
+        let mut lowest = self.hits.last().map_or(f32::MAX, |hit| hit.shown);
+        self.is_cut = false;
+        for hit in fused.iter().filter(|hit| !placed.contains(&hit.doc)) {
+            if self.placed.len() >= length {
+                self.is_cut = true;
+                break;
+            }
+            self.placed.push(hit.doc);
+            if least.is_none_or(|least| hit.score >= least) {
+                lowest = lowest.min(hit.score);
+                self.hits.push(Origin { doc: hit.doc, window: length, score: hit.score, shown: lowest });
+            }
         }
     }
+}
+
+/// Whether a clause of a query finds more neighbours the more hits are wanted.
+pub(super) fn is_open(query: &Query) -> bool {
+    let mut found = false;
+    walk::visit(query, &mut |clause| {
+        found |= match &clause.kind {
+            QueryKind::Knn(clause) => clause.default_k.is_some(),
+            QueryKind::Semantic(clause) => clause.part != Some(VectorKind::Sparse),
+            _ => false,
+        };
+    });
+    found
 }
 
 /// Fuses lists as far as a window goes.
@@ -366,24 +410,6 @@ fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<K
         Form::Rank | Form::Retriever => Ties::Rank,
     };
     fuse(fusion.method, ties, &lists)
-}
-
-/// Adds what is not in the list yet, up to a length.
-fn extend(hits: &mut Vec<(Key, f32)>, fused: &[Fused<Key>], length: usize) {
-    if hits.is_empty() {
-        hits.extend(fused.iter().take(length).map(|hit| (hit.doc, hit.score)));
-        return;
-    }
-    let listed: FxHashSet<Key> = hits.iter().map(|hit| hit.0).collect();
-    // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
-    let mut least = hits.last().map_or(f32::MAX, |hit| hit.1);
-    for hit in fused.iter().filter(|hit| !listed.contains(&hit.doc)) {
-        if hits.len() >= length {
-            break;
-        }
-        least = least.min(hit.score);
-        hits.push((hit.doc, least));
-    }
 }
 
 /// A document across the lists of one search, ordered as ties are broken.
@@ -414,7 +440,7 @@ impl Key {
         Hit { target: self.target, addr: self.addr(), seq_no: self.seq_no, score, rank }
     }
 
-    fn is_in(&self, sets: &[Vec<Vec<u64>>]) -> bool {
+    pub(super) fn is_in(&self, sets: &[Vec<Vec<u64>>]) -> bool {
         let words = sets.get(self.target).and_then(|segments| segments.get(self.segment as usize));
         words
             .and_then(|words| words.get(self.doc as usize / 64))

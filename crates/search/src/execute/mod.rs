@@ -6,8 +6,9 @@ mod fused;
 mod plain;
 mod reranked;
 mod sorted;
+mod union;
 
-pub use self::fused::{Branch, Key};
+pub use self::fused::{Branch, Key, Origin};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -4,7 +4,7 @@ use sparrow_mapping::values_at;
 use sparrow_models::ModelError;
 use sparrow_types::work;
 
-use super::fused::{Branch, Key};
+use super::fused::{Branch, Key, Origin};
 use super::{Run, Target};
 use crate::error::SearchError;
 use crate::retriever::Rerank;
@@ -22,12 +22,12 @@ impl Run<'_> {
         rerank: &Rerank,
         list: &Branch,
         windows: &[usize],
-    ) -> Result<Vec<(Key, f32)>, SearchError> {
+    ) -> Result<Vec<Origin>, SearchError> {
         let longest = windows.last().copied().unwrap_or_default();
         let first: Vec<Key> = list.hits.iter().take(longest).map(|hit| hit.0).collect();
         let scores = self.scores(rerank, &first)?;
         let scored: Vec<(Key, f32)> = first.into_iter().zip(scores).collect();
-        let mut hits: Vec<(Key, f32)> = Vec::with_capacity(scored.len());
+        let mut hits = Vec::with_capacity(scored.len());
         let (mut start, mut lowest) = (0, f32::MAX);
         for window in windows {
             let end = scored.len().min(*window);
@@ -39,8 +39,9 @@ impl Run<'_> {
             page.sort_by(|one, other| other.1.total_cmp(&one.1));
             for (key, score) in page {
                 // Scores behind a window may be higher than the last one before it; they are shown as they follow.
-                lowest = lowest.min(positive(score));
-                hits.push((key, lowest));
+                let score = positive(score);
+                lowest = lowest.min(score);
+                hits.push(Origin { doc: key, window: *window, score, shown: lowest });
             }
             start = end;
         }

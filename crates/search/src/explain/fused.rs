@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use sparrow_index::query::Explanation;
 
 use super::super::error::SearchError;
-use super::super::execute::{Branch, Key};
+use super::super::execute::{Branch, Key, Origin};
 use super::super::fusion::{Method, Normalizer};
 use super::super::retriever::{Fusion, Retriever};
 use super::super::target::{Hit, Target};
@@ -24,13 +24,12 @@ pub fn explain(
 ) -> Result<Vec<Explanation>, SearchError> {
     let mut explained = Vec::with_capacity(hits.len());
     for hit in hits {
-        let mut explanation = fused(targets, fusion, branch, wanted, hit, cancel)?;
-        explanation.value = hit.score;
-        explained.push(explanation);
+        explained.push(fused(targets, fusion, branch, wanted, hit, cancel)?);
     }
     Ok(explained)
 }
 
+/// Explains the score of a document in a fused list, which may be shown with less than it has in its window.
 fn fused(
     targets: &[Target],
     fusion: &Fusion,
@@ -40,11 +39,35 @@ fn fused(
     cancel: &AtomicBool,
 ) -> Result<Explanation, SearchError> {
     let key = Key::of(hit);
+    let longest = windows(fusion.window, wanted).last().copied().unwrap_or_default();
+    let origin = branch.origins.iter().find(|origin| origin.doc == key).copied();
+    let origin = origin.unwrap_or(Origin { doc: key, window: longest, score: hit.score, shown: hit.score });
+    let explanation = in_window(targets, fusion, branch, &origin, longest, hit, cancel)?;
+    if origin.shown == origin.score {
+        return Ok(explanation);
+    }
+    let description = format!(
+        "shown no higher than the hit before it, which comes from a narrower window than the [{}] first hits of each list:",
+        origin.window
+    );
+    Ok(Explanation::of(origin.shown, description, vec![explanation]))
+}
+
+/// Explains the score of a document in the window that it comes from. The lists were read as far as `longest`.
+fn in_window(
+    targets: &[Target],
+    fusion: &Fusion,
+    branch: &Branch,
+    origin: &Origin,
+    longest: usize,
+    hit: &Hit,
+    cancel: &AtomicBool,
+) -> Result<Explanation, SearchError> {
+    let (key, window) = (origin.doc, origin.window);
     if fusion.is_calibrated() {
-        return calibrated(targets, fusion, branch, wanted, hit, cancel);
+        return calibrated(targets, fusion, branch, origin, longest, hit, cancel);
     }
     if let (Some(rerank), [input], [list]) = (&fusion.rerank, &fusion.inputs[..], &branch.inputs[..]) {
-        let longest = windows(fusion.window, wanted).last().copied().unwrap_or_default();
         let inner_score =
             list.hits.iter().find(|(document, _)| *document == key).map_or(0.0, |(_, score)| *score);
         let inner = source(targets, &input.retriever, list, longest, hit, inner_score, cancel)?;
@@ -53,9 +76,8 @@ fn fused(
              with score:",
             rerank.inference_id, rerank.field
         );
-        return Ok(Explanation::of(hit.score, description, vec![inner]));
+        return Ok(Explanation::of(origin.score, description, vec![inner]));
     }
-    let (window, longest) = read(fusion, branch, wanted, &key);
     let mut details = Vec::with_capacity(branch.inputs.len());
     let (mut ranks, mut scores, mut weights) = (Vec::new(), Vec::new(), Vec::new());
     let mut sum = 0.0;
@@ -139,7 +161,8 @@ fn fused(
             weights.join(", ")
         ),
     };
-    Ok(Explanation::of(sum, description, details))
+    // The sum in another order may differ in its last digit.
+    Ok(Explanation::of(origin.score, description, details))
 }
 
 /// Where a document is in a list, as far as a window goes.
@@ -147,28 +170,17 @@ fn place(list: &Branch, window: usize, key: &Key) -> Option<usize> {
     list.hits.iter().take(window).position(|(document, _)| document == key)
 }
 
-/// The first of the windows that were read in which a document is, and the longest one.
-fn read(fusion: &Fusion, branch: &Branch, wanted: usize, key: &Key) -> (usize, usize) {
-    let windows = windows(fusion.window, wanted);
-    let longest = windows.last().copied().unwrap_or_default();
-    let window = windows
-        .into_iter()
-        .find(|window| branch.inputs.iter().any(|input| place(input, *window, key).is_some()))
-        .unwrap_or(longest);
-    (window, longest)
-}
-
 /// Explains a probability by those of the lists.
 fn calibrated(
     targets: &[Target],
     fusion: &Fusion,
     branch: &Branch,
-    wanted: usize,
+    origin: &Origin,
+    longest: usize,
     hit: &Hit,
     cancel: &AtomicBool,
 ) -> Result<Explanation, SearchError> {
-    let key = Key::of(hit);
-    let (window, longest) = read(fusion, branch, wanted, &key);
+    let (key, window) = (origin.doc, origin.window);
     let mut details = Vec::with_capacity(branch.inputs.len());
     for (number, (input, list)) in fusion.inputs.iter().zip(&branch.inputs).enumerate() {
         // Nothing is known of a list that can hold no document.
@@ -187,7 +199,7 @@ fn calibrated(
         details.push(Explanation::of(map.of_score(inner_score), description, vec![source]));
     }
     let description = "calibrated score, computed as the weighted mean of:";
-    Ok(Explanation::of(hit.score, description, details))
+    Ok(Explanation::of(origin.score, description, details))
 }
 
 /// Why a document has its score in one list.
@@ -205,9 +217,11 @@ fn source(
         // The neighbours over all indices: no one index can say it.
         Retriever::Knn(_) => return Ok(Explanation::new(score, "within top k documents")),
         Retriever::Fused(fusion) => {
-            let mut explanation = fused(targets, fusion, list, wanted, hit, cancel)?;
-            explanation.value = score;
-            return Ok(explanation);
+            let explanation = fused(targets, fusion, list, wanted, hit, cancel)?;
+            if explanation.value == score {
+                return Ok(explanation);
+            }
+            return Ok(Explanation::of(score, "score after rescoring, of:", vec![explanation]));
         }
     };
     let queries: Vec<_> = targets.iter().map(|_| Some(query.clone())).collect();

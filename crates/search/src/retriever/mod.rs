@@ -199,6 +199,11 @@ impl Fusion {
         }
     }
 
+    /// The lowest score of its hits, be it of the fused score or of a model's.
+    pub fn least(&self) -> Option<f32> {
+        self.min_score.or(self.rerank.as_ref().and_then(|rerank| rerank.min_score))
+    }
+
     /// Whether it makes probabilities of the scores of its lists.
     pub fn is_calibrated(&self) -> bool {
         self.inputs.first().is_some_and(|input| input.normalizer == Normalizer::Calibrated)

@@ -1,0 +1,138 @@
+//! How many documents the lists of a fusion find.
+
+use rustc_hash::FxHashSet;
+use sparrow_index::query::TotalHits;
+use sparrow_query::{BoolQuery, BoostMode, FunctionScoreQuery, Query, QueryKind, ScoreMode};
+
+use super::fused::{Branch, Key, is_open};
+use super::plain::boosted;
+use super::{Run, total, with_k};
+use crate::resolve::set_default_fields;
+use crate::retriever::{Form, Fusion, Retriever};
+use crate::window::Window;
+
+/// The lists whose documents are counted.
+#[derive(Default)]
+struct Counted<'a> {
+    /// Those that count with all that they find, had they no window.
+    leaves: Vec<(&'a Retriever, &'a Branch)>,
+    /// Fusions with a lowest score: nothing but their hits tells what reaches it.
+    cut: Vec<&'a Branch>,
+    /// Whether a list read further would find more.
+    grows: bool,
+}
+
+impl<'a> Counted<'a> {
+    fn add(&mut self, fusion: &'a Fusion, branch: &'a Branch) {
+        for (input, list) in fusion.inputs.iter().zip(&branch.inputs) {
+            match &input.retriever {
+                Retriever::Fused(inner) if inner.least().is_some() => {
+                    self.grows |= !list.ends;
+                    self.cut.push(list);
+                }
+                Retriever::Fused(inner) => self.add(inner, list),
+                leaf => {
+                    let is_given = matches!(fusion.window, Window::Given(_));
+                    self.grows |= !is_given && !list.ends && leaf.queries().into_iter().any(is_open);
+                    self.leaves.push((leaf, list));
+                }
+            }
+        }
+    }
+
+    /// The documents that are known by name.
+    fn known(&self) -> FxHashSet<Key> {
+        let keys =
+            |branch: &'a Branch| branch.hits.iter().map(|hit| hit.0).chain(branch.behind.iter().copied());
+        let leaves = self.leaves.iter().map(|(_, branch)| *branch);
+        leaves.chain(self.cut.iter().copied()).flat_map(keys).collect()
+    }
+}
+
+impl Run<'_> {
+    /// Number of documents that any list finds, had the lists no window.
+    pub(super) fn union_total(
+        &mut self,
+        fusion: &Fusion,
+        branch: &Branch,
+        passes: &dyn Fn(&Key) -> bool,
+        tracked: TotalHits,
+    ) -> Option<(u64, bool)> {
+        let limit = match tracked {
+            TotalHits::Off => return None,
+            TotalHits::Exact => u64::MAX,
+            TotalHits::UpTo(limit) => limit,
+        };
+        let mut counted = Counted::default();
+        counted.add(fusion, branch);
+        let is_exact = !counted.grows;
+        // A total beyond the limit is told as the limit, and as inexact.
+        let is_beyond = |leaf: &Branch| leaf.total > limit || (leaf.total == limit && !leaf.exact);
+        if self.body.post_filter.is_none() && counted.leaves.iter().any(|(_, leaf)| is_beyond(leaf)) {
+            return Some((limit, false));
+        }
+        let is_whole =
+            |leaf: &Branch| leaf.exact && leaf.total == (leaf.hits.len() + leaf.behind.len()) as u64;
+        if counted.leaves.iter().all(|(_, leaf)| is_whole(leaf)) {
+            let found = counted.known().iter().filter(|key| passes(key)).count();
+            return total(found as u64, is_exact, tracked);
+        }
+        // Some list goes on behind its window, so that the lists overlap by an unknown number.
+        let queries: Vec<Option<Query>> =
+            (0..self.targets.len()).map(|number| self.any_leaf(&counted, fusion.form, number)).collect();
+        let options = self.options(0, tracked, None);
+        let list = self.list(&options, |number| queries[number].clone());
+        let mut found = list.total;
+        if !counted.cut.is_empty() {
+            let matched = self.passed(|number| queries[number].clone());
+            let rest = counted.known().into_iter().filter(|key| passes(key) && !key.is_in(&matched));
+            found += rest.count() as u64;
+        }
+        total(found, list.exact && is_exact, tracked)
+    }
+
+    /// What an index runs to find the documents of all leaves; none where they find nothing.
+    fn any_leaf(&self, counted: &Counted<'_>, form: Form, number: usize) -> Option<Query> {
+        let of_leaf = |(retriever, branch): &(&Retriever, &Branch)| match retriever {
+            Retriever::Standard(standard) => {
+                let query = boosted(self.targets, self.body, number, standard.query.clone());
+                Some(match standard.min_score {
+                    Some(least) => at_least(query, least),
+                    None => query,
+                })
+            }
+            Retriever::Knn(knn) => {
+                let keys = branch.hits.iter().map(|hit| &hit.0).chain(&branch.behind);
+                // A lowest score leaves a list the nearest of its neighbours.
+                let held = keys.filter(|key| key.target() == number).count();
+                // The list of `rank` has passed the filter, and the query has not.
+                let is_filtered = form == Form::Rank && self.body.post_filter.is_some();
+                with_k(&knn.search.query, if is_filtered { knn.search.k } else { held })
+            }
+            Retriever::Fused(_) => None,
+        };
+        let should: Vec<Query> = counted.leaves.iter().filter_map(of_leaf).collect();
+        if should.is_empty() {
+            return None;
+        }
+        let mut any = QueryKind::Bool(BoolQuery { should, ..Default::default() }).into();
+        let target = &self.targets[number];
+        if !target.default_fields.is_empty() {
+            set_default_fields(&mut any, &target.default_fields);
+        }
+        Some(any)
+    }
+}
+
+/// The documents that a query gives a score of at least `least`.
+fn at_least(query: Query, least: f32) -> Query {
+    QueryKind::FunctionScore(FunctionScoreQuery {
+        query: Box::new(query),
+        functions: Vec::new(),
+        score_mode: ScoreMode::Multiply,
+        boost_mode: BoostMode::Multiply,
+        max_boost: f32::MAX,
+        min_score: Some(least),
+    })
+    .into()
+}
