@@ -163,7 +163,7 @@ describe('script_score', () => {
     const nested = (numbers: number, levels: number): object => {
       let query: object = { match_all: {} };
       for (let level = 0; level < levels; level += 1) {
-        query = { script_score: { query, script: { source: Array(numbers).fill('_score').join('+') } } };
+        query = { script_score: { query, script: { source: `_score${'+1'.repeat(numbers - 1)}` } } };
       }
       return query;
     };

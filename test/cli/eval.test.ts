@@ -272,7 +272,9 @@ describe('says what to do', () => {
     const reasons: string[] = [];
     const failing = createServer((request, response) => {
       if (request.method === 'GET') {
-        response.writeHead(404).end();
+        const missing = { type: 'index_not_found_exception', reason: 'no such index [sparrow-eval]' };
+        response.writeHead(404, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ error: { ...missing, root_cause: [missing] }, status: 404 }));
         return;
       }
       // The index of an earlier run is removed, and no other request does what it should.

@@ -74,7 +74,8 @@ fn scripts_end_before_the_next_document() {
     let docs: Vec<_> = ids.iter().map(|id| (id.as_str(), json!({"t": "one"}))).collect();
     fixture.batch(&docs);
     let snapshot = fixture.snapshot();
-    let script = parse(&["Math.exp(1)"; 600].join("+"), &Params::new()).unwrap();
+    let six = format!("({})", ["Math.exp(1)"; 6].join("+"));
+    let script = parse(&[six.as_str(); 100].join("+"), &Params::new()).unwrap();
     let scripts = |number: usize, min_score: Option<f32>| -> Query {
         let query = Box::new(Query::match_all());
         let clause = ScriptScoreQuery { query, script: script.clone(), min_score };
