@@ -58,7 +58,7 @@ fn fixture() -> Fixture {
     let root = folder.path().join("snapshots");
     let node = Node::start_with(|options| options.repo_path = Some(root));
     node.ok("put_repository", "repository=r", "", r#"{"type":"fs","settings":{"location":"r"}}"#);
-    node.ok("index_doc", "index=books&id=1&refresh=true", "", r#"{"n":1}"#);
+    node.ok("index_doc", "index=books&id=1", "", r#"{"n":1}"#);
     Fixture { node, folder }
 }
 
@@ -217,7 +217,7 @@ fn refreshes_that_fail_are_counted_and_make_the_index_yellow_until_one_succeeds(
     let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
     becomes(&node, "green");
     disk.set(true);
-    node.ok("index_doc", "index=books&id=1&refresh=true", "", r#"{"n":1}"#);
+    node.ok("index_doc", "index=books&id=1", "", r#"{"n":1}"#);
     until("no refresh failed", || (background(&node, "refresh") >= (2, 1)).then_some(()));
     becomes(&node, "yellow");
     disk.set(false);
@@ -267,7 +267,7 @@ impl Observer for NoMerges {
 fn what_was_refused_does_not_come_back_behind_what_was_acknowledged() {
     let node = Node::start();
     index_of_one_replica_less(&node);
-    node.ok("index_doc", "index=books&id=1&refresh=true", "", r#"{"n":1}"#);
+    node.ok("index_doc", "index=books&id=1", "", r#"{"n":1}"#);
     let add = r#"{"actions":[{"add":{"index":"books","alias":"library"}}]}"#;
     node.ok("update_aliases", "", "", add);
     let disk = Arc::new(NoFolders(AtomicBool::new(false)));
