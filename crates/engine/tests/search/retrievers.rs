@@ -80,7 +80,7 @@ fn linear_adds_weighted_scores() {
     assert_eq!(answer["hits"]["total"]["value"], 3);
 }
 
-/// What is below the mean of its lists has no score, and its places in them still tell which is better.
+/// Hits below the mean of their list all score 0 by `zscore`, and keep the order that the list has them in.
 #[test]
 fn linear_by_zscore_keeps_the_order_of_a_list() {
     let node = example();

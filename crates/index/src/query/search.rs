@@ -34,7 +34,7 @@ impl Snapshot {
         Ok(top)
     }
 
-    /// The same for a query without clauses whose meaning depends on the mapping.
+    /// Searches for a query whose clauses over `semantic_text` fields are bound to the mapping already; `compiler` notes the executors.
     fn search_bound(
         &self,
         query: &Query,

@@ -122,7 +122,7 @@ impl ChangeRequest {
                 handle.name
             ));
         }
-        // The same endpoint with another model behind it is another model.
+        // An endpoint whose model was exchanged since the field was filled makes other vectors under the same id.
         let makes_others = current
             .fingerprint
             .as_ref()

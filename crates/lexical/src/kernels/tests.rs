@@ -27,7 +27,7 @@ proptest! {
             prop_assert_eq!(one.count(&sums, floors.0), docs.len(), "{}", one.name);
             let mut rest = sums.clone();
             let mut found = Candidates::new(sums.len());
-            // What was there before is replaced.
+            // The second round has to replace the candidates of the first.
             for _ in 0..2 {
                 rest.copy_from_slice(&sums);
                 one.collect(&mut rest, floors.0, start, &mut found);

@@ -50,7 +50,7 @@ pub struct Origin {
     pub doc: Key,
     /// How far the lists were read that it was fused from.
     pub window: usize,
-    /// Its score in them.
+    /// The document's fused score, from the lists as far as that window.
     pub score: f32,
     /// The score that it is shown with: not above the one before it.
     pub shown: f32,

@@ -238,7 +238,7 @@ function endsRow(progress: Progress, values: readonly string[], { lines, empty_l
   for (const value of values) if (value.includes('\r\n')) progress.extra += value.split('\r\n').length - 1;
 }
 
-/** What is wrong with a file that the parser cannot read any further, and where. */
+/** A sentence about CSV that the parser cannot read any further: the line in which the row begins, from 1, its column, and what is wrong. */
 function unreadable(error: CsvError, { hasNames, rows, end, extra }: Progress): string {
   // Of where it fails, the parser knows more or less: a quote that is left open makes one cell of all that follows.
   const { column, empty_lines: empty } = error;

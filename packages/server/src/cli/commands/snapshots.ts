@@ -142,7 +142,9 @@ async function snapshotsIn(context: Context, repository: string): Promise<readon
   }
 }
 
-/** What is said where a snapshot or a repository is missing: the same sentence for every command, with those that are there. */
+/**
+ * The error of a command whose snapshot or repository is missing, with the names of those that are there; any other error as it is.
+ */
 async function namingSnapshots(context: Context, error: unknown, repository: string, name: string): Promise<unknown> {
   if (isMissingRepository(error) && repository !== REPOSITORY) return namingRepositories(context, error, repository);
   // A restore tells a missing snapshot by the type that all its failures have.
