@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type EngineRequest, type Json, NativeSearchEngine, Sparrow, modelDirectories } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
@@ -123,24 +124,29 @@ async function tryModel(directory: string, options: Options): Promise<Report> {
     );
   const references = readReferences(place);
   let data = '';
+  let opening: Promise<NativeSearchEngine> | undefined;
+  let engine: NativeSearchEngine | undefined;
   const remove = (): void => {
-    if (data !== '') rmSync(data, { recursive: true, force: true, maxRetries: 3 });
+    if (data !== '') rmSync(data, { recursive: true, force: true, maxRetries: 20 });
   };
-  // A model may take minutes for what is under way, for which nobody waits who has pressed Ctrl-C.
+  // A model may take minutes for what is under way, for which nobody waits who has pressed Ctrl-C. An engine that is
+  // still being opened makes its folders again, and is waited for.
   const stop = (): void => {
-    remove();
-    process.exit(130);
+    void Promise.race([opening?.catch(() => undefined), sleep(5000)]).then(() => {
+      remove();
+      process.exit(130);
+    });
   };
   process.once('SIGINT', stop).once('SIGTERM', stop);
-  let engine: NativeSearchEngine | undefined;
   try {
     data = mkdtempSync(join(tmpdir(), 'sparrow-model-test-'));
-    engine = await NativeSearchEngine.open({
+    opening = NativeSearchEngine.open({
       data,
       models: [place],
       deployAtStart: false,
       log: { level: 'error', asText: true },
     });
+    engine = await opening;
     return await measured(new Trial(engine, basename(place)), { directory, references, options });
   } finally {
     await engine?.close();
