@@ -174,8 +174,7 @@ async function measureIn(
     const query = new QueryLists(listsOf(parts, hits), grades);
     queries.push(query);
     for (const [at, name] of FUSIONS.entries()) {
-      const ids = (hits[parts.length + at] ?? []).map(({ id }) => id);
-      if (!query.isRanked(DEFAULTS[name], ids)) differing[name] += 1;
+      if (!query.isRanked(DEFAULTS[name], hits[parts.length + at] ?? [])) differing[name] += 1;
     }
   };
   const run = await evaluate(context, index, ways, directory, judgements, options, tunes ? keep : undefined);
