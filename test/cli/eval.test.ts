@@ -89,8 +89,12 @@ it('takes away what it has made, and says how where it is kept', async () => {
   const requests = '`DELETE /sparrow-eval` and `DELETE /_ingest/pipeline/sparrow-eval`';
   const kept = `kept: the index [sparrow-eval]; to delete what was made for it, send ${requests}, and \`sparrow models stop .all-minilm-l6-v2\` stops the model that was started\n`;
   expect([await evaluate('--keep'), await dense(), await there()]).toEqual([loaded + kept, true, [200, 200]]);
-  // A model that was at work before stays so.
-  expect([await evaluate(), await dense(), await there()]).toEqual([loaded, true, [404, 404]]);
+  // What was kept stays, with its pipeline, and so does a model that was at work before.
+  const beside = `kept by earlier runs, and left alone: sparrow-eval\n${loaded.replace('eval]', 'eval-2]')}`;
+  expect([await evaluate(), await dense(), await there()]).toEqual([beside, true, [200, 200]]);
+  expect((await server.request('HEAD', '/sparrow-eval-2')).status).toBe(404);
+  await server.request('DELETE', '/sparrow-eval');
+  await server.request('DELETE', '/_ingest/pipeline/sparrow-eval');
   await server.request('POST', '/_ml/trained_models/.all-minilm-l6-v2/deployment/_stop');
 });
 
