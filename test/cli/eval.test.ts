@@ -189,6 +189,24 @@ describe('--tune', () => {
   });
 });
 
+it('says if most judged documents are missing, and if several indices hold the same one', async () => {
+  const partial = join(folder, 'partial');
+  await mkdir(partial);
+  await writeFile(join(partial, 'queries.jsonl'), lines([{ _id: '1', text: 'animal' }]));
+  await writeFile(join(partial, 'qrels.test.tsv'), `1\t${known}\t1\n1\tunknown\t1\n1\tother\t1\n`);
+  const searching = 'searching (qrels.test.tsv)\n';
+  const missing = (index: string): string =>
+    `warning: [${index}] holds only 1 of the 3 documents that qrels.test.tsv judges relevant; what is missing counts as not found\n`;
+  expect((await run(partial, '--index', 'glosses')).stderr).toBe(missing('glosses') + searching);
+  await server.request('PUT', '/again', { mappings: { properties: { gloss: { type: 'text' } } } });
+  await server.request('PUT', `/again/_doc/${known}?refresh=true`, { gloss: 'the same id' });
+  const twice =
+    'several indices of [glosses,again] hold the same judged id (1 of 1): an id counts once in each list, at its first rank\n';
+  const { stderr } = await run(partial, '--index', 'glosses,again');
+  await server.request('DELETE', '/again');
+  expect(stderr.startsWith(missing('glosses,again') + twice), stderr).toBe(true);
+});
+
 describe('says what to do', () => {
   it.each([
     [

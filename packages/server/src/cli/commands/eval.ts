@@ -220,24 +220,52 @@ async function measureIn(
   return { ...report, tuning: reported(tuning, parity, body) };
 }
 
-/** Ids that are looked for in one request. */
-const IDS_AT_ONCE = 1000;
+/** Ids that are looked for in one request. No index is asked for more hits at once than the searches ask for. */
+const IDS_AT_ONCE = DEPTH;
 
-/** @throws {CommandError} if an index holds no document that is judged: every figure would be 0, and say nothing */
-async function mustHoldJudged(
-  { sparrow }: Context,
-  index: string,
-  file: string,
-  judgements: Judgements,
-): Promise<void> {
+/**
+ * Says how many of the judged documents an index lacks, if it is most of them, and whether several indices hold the same one.
+ *
+ * @throws {CommandError} if it holds none: every figure would be 0, and say nothing
+ */
+async function mustHoldJudged(context: Context, index: string, file: string, judgements: Judgements): Promise<void> {
   const judged = [...new Set([...judgements.values()].flatMap((grades) => [...grades.keys()]))];
+  const held = new Map<string, number>();
   for (let from = 0; from < judged.length; from += IDS_AT_ONCE) {
-    const values = judged.slice(from, from + IDS_AT_ONCE);
-    if ((await sparrow.index(index).count({ ids: { values } })) > 0) return;
+    for (const id of await idsHeld(context, index, judged.slice(from, from + IDS_AT_ONCE))) {
+      held.set(id, (held.get(id) ?? 0) + 1);
+    }
   }
-  throw new CommandError(
-    `[${inLine(index)}] holds no document that ${file} judges: the ids in ${file} have to be the ids of the documents`,
-  );
+  if (held.size === 0) {
+    throw new CommandError(
+      `[${inLine(index)}] holds no document that ${file} judges: the ids in ${file} have to be the ids of the documents`,
+    );
+  }
+  if (held.size < judged.length / 2) {
+    context.note(
+      `warning: [${inLine(index)}] holds only ${number(held.size)} of the ${counted(judged.length, 'document')} that ${file} judges relevant; what is missing counts as not found`,
+    );
+  }
+  const repeated = [...held.values()].filter((times) => times > 1).length;
+  if (repeated > 0) {
+    context.note(
+      `several indices of [${inLine(index)}] hold the same judged id (${number(repeated)} of ${number(held.size)}): an id counts once in each list, at its first rank`,
+    );
+  }
+}
+
+/** Which of some ids documents of an index have; an id comes once for each index that holds it. */
+async function idsHeld(context: Context, index: string, ids: readonly string[]): Promise<readonly string[]> {
+  const { hits } = await context.sparrow
+    .index(index)
+    .search({ size: IDS_AT_ONCE, _source: false, track_total_hits: true, query: { ids: { values: ids } } });
+  // Of several indices, there may be more hits than fit into one answer.
+  if ((hits.total?.value ?? 0) <= hits.hits.length || ids.length === 1) return hits.hits.map(({ _id: id }) => id);
+  const middle = ids.length >> 1;
+  return [
+    ...(await idsHeld(context, index, ids.slice(0, middle))),
+    ...(await idsHeld(context, index, ids.slice(middle))),
+  ];
 }
 
 /** What somebody can do who named an index that is not there. */
