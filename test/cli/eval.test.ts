@@ -98,6 +98,12 @@ it('takes away what it has made, and says how where it is kept', async () => {
   await server.request('POST', '/_ml/trained_models/.all-minilm-l6-v2/deployment/_stop');
 });
 
+it('measures both fusions of an index that it loads', async () => {
+  const { stdout } = await run(collection, '--queries', '2', '--json');
+  const searches = JSON.parse(stdout).table.map(({ search }: any) => search);
+  expect(searches).toEqual(['words', 'sparse', 'dense', 'words and sparse', 'rrf', 'linear']);
+});
+
 it('leaves an index alone that it has not made', async () => {
   await server.request('PUT', '/sparrow-eval/_doc/1?refresh=true', { body: 'somebody else wrote this' });
   const { code, stderr } = await run(collection, '--queries', '2');
@@ -158,7 +164,7 @@ describe('--tune', () => {
     expect(stdout).toMatch(
       /\n\d+ settings, chosen by 5-fold cross-validation, 10 times\nfusion +nDCG@10 +difference +95% interval\n/,
     );
-    expect(stdout).toMatch(/\nrrf, defaults +0\.\d{4}\n/);
+    expect(stdout).toMatch(/\nrrf, the server's defaults +0\.\d{4}\n/);
     expect(stdout).toMatch(/\ntuned, on queries held out +0\.\d{4} +[+−]0\.\d{4} +[+−]0\.\d{4} to [+−]0\.\d{4}\n/);
     expect(stdout).not.toContain('linear with zscore');
     expect(stdout).toMatch(/\nbest of all: rrf with rank_constant \d+, words .* \(chosen in \d+ of 50 trainings\)\n/);

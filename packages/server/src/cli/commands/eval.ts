@@ -552,7 +552,7 @@ function searches(dense: boolean): readonly Way[] {
     { name: 'sparse', request: (text) => ({ query: { ...sparse(text) } }) },
     ...(dense ? [{ name: 'dense', request: (text: string) => ({ knn: { ...knn(text) } }) }] : []),
     { name: 'words and sparse', request: wordsAndSparse },
-    ...(dense ? [{ name: 'rrf', request: SHORT_FORMS.rrf }] : []),
+    ...(dense ? FUSIONS.map((name) => ({ name, request: SHORT_FORMS[name] })) : []),
   ];
 }
 
