@@ -89,9 +89,19 @@ it('takes away what it has made, and says how where it is kept', async () => {
   const requests = '`DELETE /sparrow-eval` and `DELETE /_ingest/pipeline/sparrow-eval`';
   const kept = `kept: the index [sparrow-eval]; to delete what was made for it, send ${requests}, and \`sparrow models stop .all-minilm-l6-v2\` stops the model that was started\n`;
   expect([await evaluate('--keep'), await dense(), await there()]).toEqual([loaded + kept, true, [200, 200]]);
-  // A model that was at work before stays so.
-  expect([await evaluate(), await dense(), await there()]).toEqual([loaded, true, [404, 404]]);
+  // What was kept stays, with its pipeline, and so does a model that was at work before.
+  const beside = `kept by earlier runs, and left alone: sparrow-eval\n${loaded.replace('eval]', 'eval-2]')}`;
+  expect([await evaluate(), await dense(), await there()]).toEqual([beside, true, [200, 200]]);
+  expect((await server.request('HEAD', '/sparrow-eval-2')).status).toBe(404);
+  await server.request('DELETE', '/sparrow-eval');
+  await server.request('DELETE', '/_ingest/pipeline/sparrow-eval');
   await server.request('POST', '/_ml/trained_models/.all-minilm-l6-v2/deployment/_stop');
+});
+
+it('measures both fusions of an index that it loads', async () => {
+  const { stdout } = await run(collection, '--queries', '2', '--json');
+  const searches = JSON.parse(stdout).table.map(({ search }: any) => search);
+  expect(searches).toEqual(['words', 'sparse', 'dense', 'words and sparse', 'rrf', 'linear']);
 });
 
 it('leaves an index alone that it has not made', async () => {
@@ -154,7 +164,7 @@ describe('--tune', () => {
     expect(stdout).toMatch(
       /\n\d+ settings, chosen by 5-fold cross-validation, 10 times\nfusion +nDCG@10 +difference +95% interval\n/,
     );
-    expect(stdout).toMatch(/\nrrf, defaults +0\.\d{4}\n/);
+    expect(stdout).toMatch(/\nrrf, the server's defaults +0\.\d{4}\n/);
     expect(stdout).toMatch(/\ntuned, on queries held out +0\.\d{4} +[+−]0\.\d{4} +[+−]0\.\d{4} to [+−]0\.\d{4}\n/);
     expect(stdout).not.toContain('linear with zscore');
     expect(stdout).toMatch(/\nbest of all: rrf with rank_constant \d+, words .* \(chosen in \d+ of 50 trainings\)\n/);
@@ -183,6 +193,24 @@ describe('--tune', () => {
     });
     expect((await server.request('GET', '/sparrow-eval')).status).toBe(404);
   });
+});
+
+it('says if most judged documents are missing, and if several indices hold the same one', async () => {
+  const partial = join(folder, 'partial');
+  await mkdir(partial);
+  await writeFile(join(partial, 'queries.jsonl'), lines([{ _id: '1', text: 'animal' }]));
+  await writeFile(join(partial, 'qrels.test.tsv'), `1\t${known}\t1\n1\tunknown\t1\n1\tother\t1\n`);
+  const searching = 'searching (qrels.test.tsv)\n';
+  const missing = (index: string): string =>
+    `warning: [${index}] holds only 1 of the 3 documents that qrels.test.tsv judges relevant; what is missing counts as not found\n`;
+  expect((await run(partial, '--index', 'glosses')).stderr).toBe(missing('glosses') + searching);
+  await server.request('PUT', '/again', { mappings: { properties: { gloss: { type: 'text' } } } });
+  await server.request('PUT', `/again/_doc/${known}?refresh=true`, { gloss: 'the same id' });
+  const twice =
+    'several indices of [glosses,again] hold the same judged id (1 of 1): an id counts once in each list, at its first rank\n';
+  const { stderr } = await run(partial, '--index', 'glosses,again');
+  await server.request('DELETE', '/again');
+  expect(stderr.startsWith(missing('glosses,again') + twice), stderr).toBe(true);
 });
 
 describe('says what to do', () => {

@@ -23,6 +23,11 @@ const IN_THE_SHELL = ['docs/tutorial.md', 'docs/guides/running-a-server.md', 'do
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 if (!hasPython) console.warn('skipped: the examples in Python: there is no python3');
 
+/** What README sends to a server. */
+const README = examplesOf(fences(read('README.md'))).filter(
+  ({ language, text }) => language === 'sh' && /\bes /.test(text),
+);
+
 const examples = new Map(PAGES.map((page) => [page, examplesOf(fences(read(page)))]));
 
 describe.each(PAGES)('%s', (page) => {
@@ -51,6 +56,10 @@ function runs(mine: readonly Example[], page: string, language: Language): void 
   let world: World;
   beforeAll(async () => {
     world = await World.start(read(page));
+    // Who follows a guide has mostly done what README says on the same server. Other languages send the same requests.
+    if (page.startsWith('docs/guides/') && language === 'sh') {
+      for (const example of README) expect(compact(await world.run(example))).not.toMatch(/"error"\s*:/);
+    }
   });
   afterAll(async () => {
     await world.stop();

@@ -16,7 +16,6 @@ import { namingIndices } from '../searched-fields.js';
 import { counted, inLine, number, table } from '../terminal.js';
 
 const INDEX = 'sparrow-eval';
-const PIPELINE = 'sparrow-eval';
 const SPARSE = '.sparse_encoder_model_2';
 const DENSE = '.all-minilm-l6-v2';
 const HYBRID = '.hybrid';
@@ -84,7 +83,10 @@ export function addEval(program: Command): void {
       .addOption(new Option('--fusion <kind>', 'tune only this kind of fusion').choices(FUSIONS))
       .addOption(integerOption('--queries <n>', 'run only the first n queries', 1))
       .option('--no-dense', 'leave out the dense model, which takes longest')
-      .option('--keep', `keep the index that was loaded, ${INDEX}, with its pipeline and the model that it started`),
+      .option(
+        '--keep',
+        'keep the index that was loaded, with its pipeline and the model that was started; later runs leave it alone',
+      ),
     new Option('--json [file]', 'print the result as JSON, or write it to a file'),
   ).action(async (directory: string, options: Options) => {
     refuseMeaningless(options);
@@ -127,10 +129,10 @@ function refuseMeaningless({ index, tune: tunes, fusion, dense, keep }: Options)
 /** Loads a collection, and measures the ways to search that the documented workflow has. */
 async function measure(context: Context, directory: string, options: Options): Promise<Report> {
   const { file, judgements } = readJudgements(directory);
-  return withLoadedIndex(context, directory, encoded(options.dense), options, async ({ documents, seconds }) => {
-    await mustHoldJudged(context, INDEX, file, judgements);
+  return withLoadedIndex(context, directory, encoded(options.dense), options, async ({ index, documents, seconds }) => {
+    await mustHoldJudged(context, index, file, judgements);
     context.note(`searching (${file})`);
-    const { count, measured } = await evaluate(context, INDEX, searches(options.dense), directory, judgements, options);
+    const { count, measured } = await evaluate(context, index, searches(options.dense), directory, judgements, options);
     return { command: commandOf(directory), judgements: file, documents, queries: count, seconds, table: measured };
   });
 }
@@ -143,7 +145,7 @@ async function measureHybrid(context: Context, directory: string, options: Optio
     measureIn(context, name, loaded, directory, file, judgements, options);
   try {
     return await (index === undefined
-      ? withLoadedIndex(context, directory, SEMANTIC, options, (loaded) => inIndex(INDEX, loaded))
+      ? withLoadedIndex(context, directory, SEMANTIC, options, (loaded) => inIndex(loaded.index, loaded))
       : inIndex(index, {}));
   } catch (error) {
     throw await namingIndices(context, error, MISSING);
@@ -174,8 +176,7 @@ async function measureIn(
     const query = new QueryLists(listsOf(parts, hits), grades);
     queries.push(query);
     for (const [at, name] of FUSIONS.entries()) {
-      const ids = (hits[parts.length + at] ?? []).map(({ id }) => id);
-      if (!query.isRanked(DEFAULTS[name], ids)) differing[name] += 1;
+      if (!query.isRanked(DEFAULTS[name], hits[parts.length + at] ?? [])) differing[name] += 1;
     }
   };
   const run = await evaluate(context, index, ways, directory, judgements, options, tunes ? keep : undefined);
@@ -219,24 +220,52 @@ async function measureIn(
   return { ...report, tuning: reported(tuning, parity, body) };
 }
 
-/** Ids that are looked for in one request. */
-const IDS_AT_ONCE = 1000;
+/** Ids that are looked for in one request. No index is asked for more hits at once than the searches ask for. */
+const IDS_AT_ONCE = DEPTH;
 
-/** @throws {CommandError} if an index holds no document that is judged: every figure would be 0, and say nothing */
-async function mustHoldJudged(
-  { sparrow }: Context,
-  index: string,
-  file: string,
-  judgements: Judgements,
-): Promise<void> {
+/**
+ * Says how many of the judged documents an index lacks, if it is most of them, and whether several indices hold the same one.
+ *
+ * @throws {CommandError} if it holds none: every figure would be 0, and say nothing
+ */
+async function mustHoldJudged(context: Context, index: string, file: string, judgements: Judgements): Promise<void> {
   const judged = [...new Set([...judgements.values()].flatMap((grades) => [...grades.keys()]))];
+  const held = new Map<string, number>();
   for (let from = 0; from < judged.length; from += IDS_AT_ONCE) {
-    const values = judged.slice(from, from + IDS_AT_ONCE);
-    if ((await sparrow.index(index).count({ ids: { values } })) > 0) return;
+    for (const id of await idsHeld(context, index, judged.slice(from, from + IDS_AT_ONCE))) {
+      held.set(id, (held.get(id) ?? 0) + 1);
+    }
   }
-  throw new CommandError(
-    `[${inLine(index)}] holds no document that ${file} judges: the ids in ${file} have to be the ids of the documents`,
-  );
+  if (held.size === 0) {
+    throw new CommandError(
+      `[${inLine(index)}] holds no document that ${file} judges: the ids in ${file} have to be the ids of the documents`,
+    );
+  }
+  if (held.size < judged.length / 2) {
+    context.note(
+      `warning: [${inLine(index)}] holds only ${number(held.size)} of the ${counted(judged.length, 'document')} that ${file} judges relevant; what is missing counts as not found`,
+    );
+  }
+  const repeated = [...held.values()].filter((times) => times > 1).length;
+  if (repeated > 0) {
+    context.note(
+      `several indices of [${inLine(index)}] hold the same judged id (${number(repeated)} of ${number(held.size)}): an id counts once in each list, at its first rank`,
+    );
+  }
+}
+
+/** Which of some ids documents of an index have; an id comes once for each index that holds it. */
+async function idsHeld(context: Context, index: string, ids: readonly string[]): Promise<readonly string[]> {
+  const { hits } = await context.sparrow
+    .index(index)
+    .search({ size: IDS_AT_ONCE, _source: false, track_total_hits: true, query: { ids: { values: ids } } });
+  // Of several indices, there may be more hits than fit into one answer.
+  if ((hits.total?.value ?? 0) <= hits.hits.length || ids.length === 1) return hits.hits.map(({ _id: id }) => id);
+  const middle = ids.length >> 1;
+  return [
+    ...(await idsHeld(context, index, ids.slice(0, middle))),
+    ...(await idsHeld(context, index, ids.slice(middle))),
+  ];
 }
 
 /** What somebody can do who named an index that is not there. */
@@ -305,6 +334,7 @@ interface Fields {
 }
 
 interface Loaded {
+  readonly index: string;
   readonly documents: number;
   /** How long loading took. */
   readonly seconds: number;
@@ -321,15 +351,14 @@ async function withLoadedIndex<T>(
   options: Options,
   use: (loaded: Loaded) => Promise<T>,
 ): Promise<T> {
-  await mustBeFree(context);
-  const cleaning = new Cleaning(context);
+  const cleaning = new Cleaning(context, await freeName(context));
   const end = async (): Promise<void> => {
     if (options.keep === true) cleaning.tellHow();
     else await cleaning.run();
   };
   let result: T;
   try {
-    result = await use(await loadAnew(context, directory, fields, cleaning));
+    result = await use(await loadAnew(context, directory, fields, cleaning, options.keep === true));
   } catch (error) {
     await end().catch(() => undefined);
     throw error;
@@ -341,28 +370,64 @@ async function withLoadedIndex<T>(
 /** What says in the mapping of an index that `sparrow eval` made it. */
 const MADE_BY = 'sparrow eval';
 
-/** @throws {CommandError} if somebody else has an index of the name that is loaded, and deleted */
-async function mustBeFree({ remote }: Context): Promise<void> {
-  const path = `/${INDEX}/_mapping`;
-  const answer = await remote.request('GET', path).catch((error: unknown) => {
+/** How many indices that were kept are passed over. */
+const MOST_KEPT = 99;
+
+/**
+ * A name for the index to load: the first one that no index has which an earlier run kept. What a run that was interrupted left is
+ * replaced.
+ *
+ * @throws {CommandError} if somebody else has an index of that name
+ */
+async function freeName(context: Context): Promise<string> {
+  const kept: string[] = [];
+  while (kept.length < MOST_KEPT) {
+    const name = kept.length === 0 ? INDEX : `${INDEX}-${String(kept.length + 1)}`;
+    if (await mayBeReplaced(context, name)) {
+      if (kept.length > 0) context.note(`kept by earlier runs, and left alone: ${kept.join(', ')}`);
+      return name;
+    }
+    kept.push(name);
+  }
+  throw new CommandError(
+    `${String(MOST_KEPT)} indices of earlier runs are kept, ${INDEX} and those after it: delete some`,
+  );
+}
+
+/**
+ * Whether a name is free, or that of an index that `sparrow eval` has made and was not told to keep.
+ *
+ * @throws {CommandError} if somebody else has an index of the name
+ */
+async function mayBeReplaced({ remote }: Context, name: string): Promise<boolean> {
+  const answer = await remote.request('GET', `/${name}/_mapping`).catch((error: unknown) => {
     if (error instanceof SparrowError && error.status === 404) return undefined;
     throw error;
   });
-  if (answer === undefined) return;
-  const mappings = Object.values(answer as Record<string, { mappings?: { _meta?: { made_by?: unknown } } }>);
-  if (mappings.every(({ mappings: own }) => own?._meta?.made_by === MADE_BY)) return;
+  if (answer === undefined) return true;
+  const mappings = Object.values(
+    answer as Record<string, { mappings?: { _meta?: { made_by?: unknown; kept?: unknown } } }>,
+  ).map(({ mappings: own }) => own?._meta);
+  if (mappings.every((own) => own?.made_by === MADE_BY)) return !mappings.some((own) => own?.kept === true);
   throw new CommandError(
-    `there is an index or alias [${INDEX}] that sparrow eval has not made, and would delete: rename it, or measure it with --index ${INDEX}`,
+    `there is an index or alias [${name}] that sparrow eval has not made, and would delete: rename it, or measure it with --index ${name}`,
   );
 }
 
 /** Loads the corpus of a folder into an index of its own, in place of what an earlier run left. */
-async function loadAnew(context: Context, directory: string, fields: Fields, cleaning: Cleaning): Promise<Loaded> {
-  context.note(`loading ${directory} into [${INDEX}]`);
-  await createIndex(context, fields, cleaning);
+async function loadAnew(
+  context: Context,
+  directory: string,
+  fields: Fields,
+  cleaning: Cleaning,
+  keeps: boolean,
+): Promise<Loaded> {
+  const { index } = cleaning;
+  context.note(`loading ${directory} into [${index}]`);
+  await createIndex(context, fields, cleaning, keeps);
   const begun = performance.now();
-  const documents = await load(context, directory, fields.pipeline.length > 0);
-  return { documents, seconds: (performance.now() - begun) / 1000 };
+  const documents = await load(context, index, directory, fields.pipeline.length > 0);
+  return { index, documents, seconds: (performance.now() - begun) / 1000 };
 }
 
 /** Takes away what a run has made on the server. */
@@ -371,21 +436,26 @@ class Cleaning {
   hasStarted = false;
   hasPipeline = false;
 
-  constructor(readonly context: Context) {}
+  constructor(
+    readonly context: Context,
+    /** The name of the index, which its pipeline has too. */
+    readonly index: string,
+  ) {}
 
   /** Says how to do it by hand. */
   tellHow(): void {
-    const requests = [`DELETE /${INDEX}`, ...(this.hasPipeline ? [`DELETE /_ingest/pipeline/${PIPELINE}`] : [])];
+    const { index } = this;
+    const requests = [`DELETE /${index}`, ...(this.hasPipeline ? [`DELETE /_ingest/pipeline/${index}`] : [])];
     const model = this.hasStarted ? `, and \`sparrow models stop ${DENSE}\` stops the model that was started` : '';
     this.context.note(
-      `kept: the index [${INDEX}]; to delete what was made for it, send \`${requests.join('` and `')}\`${model}`,
+      `kept: the index [${index}]; to delete what was made for it, send \`${requests.join('` and `')}\`${model}`,
     );
   }
 
   async run(): Promise<void> {
     const { remote, sparrow } = this.context;
-    await sparrow.index(INDEX).drop();
-    await remote.request('DELETE', `/_ingest/pipeline/${PIPELINE}`).catch((error: unknown) => {
+    await sparrow.index(this.index).drop();
+    await remote.request('DELETE', `/_ingest/pipeline/${this.index}`).catch((error: unknown) => {
       if (!(error instanceof SparrowError && error.status === 404)) throw error;
     });
     if (!this.hasStarted) return;
@@ -396,8 +466,14 @@ class Cleaning {
   }
 }
 
-async function createIndex({ remote, sparrow }: Context, fields: Fields, cleaning: Cleaning): Promise<void> {
-  await sparrow.index(INDEX).drop();
+async function createIndex(
+  { remote, sparrow }: Context,
+  fields: Fields,
+  cleaning: Cleaning,
+  keeps: boolean,
+): Promise<void> {
+  const { index } = cleaning;
+  await sparrow.index(index).drop();
   if (fields.pipeline.length > 1) {
     const query = { number_of_allocations: 2, wait_for: 'started' };
     try {
@@ -410,13 +486,13 @@ async function createIndex({ remote, sparrow }: Context, fields: Fields, cleanin
   }
   if (fields.pipeline.length > 0) {
     cleaning.hasPipeline = true;
-    await remote.request('PUT', `/_ingest/pipeline/${PIPELINE}`, { body: { processors: fields.pipeline } });
+    await remote.request('PUT', `/_ingest/pipeline/${index}`, { body: { processors: fields.pipeline } });
   }
   const semantic = { fields: { semantic: { type: 'semantic_text', inference_id: HYBRID } } };
   const body = { type: 'text', analyzer: 'english', ...(fields.hasSemantic && semantic) };
-  await sparrow.index(INDEX).create({
+  await sparrow.index(index).create({
     mappings: {
-      _meta: { made_by: MADE_BY },
+      _meta: { made_by: MADE_BY, ...(keeps && { kept: true }) },
       _source: { excludes: ['tokens', 'vector'] },
       properties: { body, ...fields.properties },
     },
@@ -427,7 +503,12 @@ function inference(model: string, output: string): object {
   return { inference: { model_id: model, input_output: [{ input_field: 'body', output_field: output }] } };
 }
 
-async function load({ sparrow, terminal, isJson }: Context, directory: string, usesPipeline: boolean): Promise<number> {
+async function load(
+  { sparrow, terminal, isJson }: Context,
+  index: string,
+  directory: string,
+  usesPipeline: boolean,
+): Promise<number> {
   const progress = new Progress(terminal.err, 'document');
   async function* source(): AsyncGenerator<Row & { body: string }> {
     for await (const row of rows(directory, 'corpus.jsonl')) {
@@ -435,10 +516,10 @@ async function load({ sparrow, terminal, isJson }: Context, directory: string, u
       yield { ...row, body: title === '' ? text : `${title} ${text}` };
     }
   }
-  const result = await sparrow.index<Row & { body: string }>(INDEX).bulk(source(), {
+  const result = await sparrow.index<Row & { body: string }>(index).bulk(source(), {
     id: ({ _id: id }) => id,
     toJson: ({ body }) => JSON.stringify({ body }),
-    ...(usesPipeline && { pipeline: PIPELINE }),
+    ...(usesPipeline && { pipeline: index }),
     batchDocuments: BATCH,
     refresh: true,
     onProgress: ({ documents }) => {
@@ -471,7 +552,7 @@ function searches(dense: boolean): readonly Way[] {
     { name: 'sparse', request: (text) => ({ query: { ...sparse(text) } }) },
     ...(dense ? [{ name: 'dense', request: (text: string) => ({ knn: { ...knn(text) } }) }] : []),
     { name: 'words and sparse', request: wordsAndSparse },
-    ...(dense ? [{ name: 'rrf', request: SHORT_FORMS.rrf }] : []),
+    ...(dense ? FUSIONS.map((name) => ({ name, request: SHORT_FORMS[name] })) : []),
   ];
 }
 

@@ -28,6 +28,20 @@ it('reads grades above 0', () => {
   );
 });
 
+it('takes the first line for a heading only if it has no grade', () => {
+  const readFrom = (first: string) => {
+    writeFileSync(join(directory, 'qrels.test.tsv'), `${first}\nq\tb\t1\n`);
+    return readJudgements(directory).judgements.get('q');
+  };
+  expect(readFrom('q\ta\t2')).toEqual(
+    new Map([
+      ['a', 2],
+      ['b', 1],
+    ]),
+  );
+  expect(readFrom('query-id\tcorpus-id\tscore')).toEqual(new Map([['b', 1]]));
+});
+
 it.each(['q a 1', 'q\ta', 'q\ta\tgood', 'q\ta\t1e999', 'q\ta\t1001'])('refuses %j, and names the line', (line) => {
   expect(() => judged('q\tb\t1', line)).toThrow(/: line 3 of qrels\.test\.tsv /);
 });

@@ -140,8 +140,10 @@ export function readJudgements(directory: string): { readonly file: string; read
   const lines = contentOf(directory, file).split(/\r?\n/);
   for (const [at, line] of lines.entries()) {
     const [query = '', document, grade] = line.split('\t');
-    if (at === 0 || line === '') continue;
+    if (line === '') continue;
     if (document === undefined || grade === undefined || Number.isNaN(Number(grade))) {
+      // A heading, which a file may have or not.
+      if (at === 0) continue;
       throw new CommandError(
         `${directory}: line ${String(at + 1)} of ${file} is not a query id, a document id and a grade, separated by tabs`,
       );

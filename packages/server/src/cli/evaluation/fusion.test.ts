@@ -44,16 +44,30 @@ describe('a list of the server', () => {
 
   it('is the same as the fused one if only documents of equal scores changed places', () => {
     expect(lists.ranked(setting).join('')).toBe('baedfc');
-    const same = ['baedfc', 'beadfc', 'beafdc'].map((ids) => lists.isRanked(setting, [...ids]));
+    const same = ['baedfc', 'beadfc', 'beafdc'].map((ids) => lists.isRanked(setting, inOne(ids)));
     expect(same).toEqual([true, true, true]);
   });
 
   it('is another one if others did, or if some are missing or unknown', () => {
     for (const ids of ['abedfc', 'baedcf', 'baedf', 'baedfx', '']) {
-      expect(lists.isRanked(setting, [...ids]), ids).toBe(false);
+      expect(lists.isRanked(setting, inOne(ids)), ids).toBe(false);
     }
   });
+
+  it('is another one if a document of the same id in another index stands in its place', () => {
+    const hit = (index: string, id: string, at: number): RankedHit => ({ index, id, order: at, score: 10 - at });
+    const hits = [hit('i', 'a', 0), hit('j', 'a', 1), hit('i', 'b', 2)];
+    const both = new QueryLists([{ kind: 'words', share: 1, hits }], new Map());
+    expect(both.isRanked(setting, hits)).toBe(true);
+    expect(both.isRanked(setting, hits.toSpliced(1, 1, hit('k', 'a', 1)))).toBe(false);
+    expect(both.isRanked(setting, hits.toSpliced(0, 2, hit('j', 'a', 1), hit('i', 'a', 0)))).toBe(false);
+  });
 });
+
+/** Documents of one index by their ids. */
+function inOne(ids: string): readonly Pick<RankedHit, 'index' | 'id'>[] {
+  return [...ids].map((id) => ({ index: 'i', id }));
+}
 
 describe('the sum of normalized scores', () => {
   it('counts standard deviations above the mean of a list, and nothing below it', () => {
@@ -102,13 +116,18 @@ describe('the sum of normalized scores', () => {
   });
 });
 
-it('nDCG is that of the ranked list, for random lists and settings', () => {
+it.each([1, 3])('nDCG is that of the ranked list, for random lists and settings, of %i indices', (indices) => {
   const random = randomFrom(7);
   const ids = Array.from({ length: 40 }, (_, at) => String.fromCharCode(65 + at));
   for (let round = 0; round < 200; round += 1) {
-    const lists = (['words', 'sparse', 'dense'] as const).map((kind) => {
-      const order = [...shuffled(ids.length, random)].slice(0, Math.floor(random() * 30));
-      return list(kind, order.map((at) => ids[at] ?? '').join(''));
+    const lists = (['words', 'sparse', 'dense'] as const).map((kind): List => {
+      const order = [...shuffled(ids.length * indices, random)].slice(0, Math.floor(random() * 30));
+      // The same ids in each of the indices.
+      const hits = order.map((document, at): RankedHit => {
+        const index = String(document % indices);
+        return { index, id: ids[Math.floor(document / indices)] ?? '', order: document, score: 40 - at };
+      });
+      return { kind, share: 1, hits };
     });
     const grades = new Map(ids.filter(() => random() < 0.1).map((id) => [id, 1 + Math.floor(random() * 3)]));
     const query = new QueryLists(lists, grades);
@@ -116,6 +135,7 @@ it('nDCG is that of the ranked list, for random lists and settings', () => {
     for (const fusion of FUSIONS) {
       const setting = { fusion, constant: 5, weights: weights(some(), some(), some()) };
       expect(query.ndcg(setting)).toBeCloseTo(ndcg(query.ranked(setting), grades), 10);
+      expect(query.ndcg(setting)).toBeLessThanOrEqual(1 + 1e-12);
     }
   }
 });

@@ -63,8 +63,10 @@ export class QueryLists {
   readonly #lists: readonly Prepared[];
   /** Ids of the documents, in the order of the server. */
   readonly #ids: readonly string[];
-  /** Numbers of the relevant documents in the lists, with their grades. */
-  readonly #relevant: readonly (readonly [document: number, grade: number])[];
+  /** Numbers of the documents by {@link keyOf}. */
+  readonly #numbers: ReadonlyMap<string, number>;
+  /** For each relevant id in the lists, the numbers of the documents that have it, one of each index, and its grade. */
+  readonly #relevant: readonly (readonly [documents: readonly number[], grade: number])[];
   readonly #ideal: number;
 
   constructor(
@@ -76,6 +78,7 @@ export class QueryLists {
     const hitsByKey = new Map(lists.flatMap(({ hits }) => hits.map((hit) => [keyOf(hit), hit] as const)));
     const documents = [...hitsByKey].sort(([, one], [, other]) => compare(one, other));
     const numbers = new Map(documents.map(([key], number) => [key, number]));
+    this.#numbers = numbers;
     this.#ids = documents.map(([, { id }]) => id);
     this.#lists = lists.map(({ kind, share, hits }) => ({
       kind,
@@ -83,9 +86,11 @@ export class QueryLists {
       documents: Int32Array.from(hits, (hit) => numbers.get(keyOf(hit)) ?? 0),
       scores: zscores(hits.map(({ score }) => score)),
     }));
-    this.#relevant = this.#ids.flatMap((id, number) => {
+    const numbersById = new Map<string, number[]>();
+    for (const [number, id] of this.#ids.entries()) numbersById.set(id, [...(numbersById.get(id) ?? []), number]);
+    this.#relevant = [...numbersById].flatMap(([id, found]) => {
       const grade = grades.get(id) ?? 0;
-      return grade > 0 ? [[number, grade] as const] : [];
+      return grade > 0 ? [[found, grade] as const] : [];
     });
     const best = [...grades.values()].sort((a, b) => b - a).slice(0, depth);
     this.#ideal = best.reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0);
@@ -102,37 +107,39 @@ export class QueryLists {
   }
 
   /**
-   * Whether ids are the first {@link WINDOW} of the fused list, as far as scores can tell: documents whose scores differ by less than
+   * Whether hits are the first {@link WINDOW} of the fused list, as far as scores can tell: documents whose scores differ by less than
    * rounding does may have changed places.
    */
-  isRanked(setting: Setting, ids: readonly string[]): boolean {
+  isRanked(setting: Setting, hits: readonly Pick<RankedHit, 'index' | 'id'>[]): boolean {
     const fused = this.#fused(setting);
     const { scores } = fused;
     const order = sorted(fused);
     const scoreAt = (rank: number): number => scores[order[rank] ?? -1] ?? ABSENT;
     return (
-      ids.length === Math.min(order.length, WINDOW) &&
-      ids.every((id, rank) =>
-        order.some(
-          (document) => this.#ids[document] === id && Math.abs((scores[document] ?? 0) - scoreAt(rank)) < ROUNDING,
-        ),
-      )
+      hits.length === Math.min(order.length, WINDOW) &&
+      hits.every((hit, rank) => {
+        const document = this.#numbers.get(keyOf(hit));
+        // A document that is in no list that counts has no score: a difference between two of them would be no number.
+        const score = document === undefined ? ABSENT : (scores[document] ?? ABSENT);
+        return score !== ABSENT && Math.abs(score - scoreAt(rank)) < ROUNDING;
+      })
     );
   }
 
-  /** nDCG of the fused list. Only the ranks of relevant documents are looked up, since this is called for every setting. */
+  /**
+   * nDCG of the fused list, in which an id that several indices have is credited once, at its first rank. Only the ranks of relevant
+   * documents are looked up, since this is called for every setting.
+   */
   ndcg(setting: Setting): number {
     if (this.#ideal === 0) return 0;
-    const { scores, places } = this.#fused(setting);
+    const fused = this.#fused(setting);
+    const { scores } = fused;
     let gain = 0;
-    for (const [document, grade] of this.#relevant) {
-      const reached = scores[document] ?? ABSENT;
-      if (reached === ABSENT) continue;
+    for (const [documents, grade] of this.#relevant) {
+      const document = documents.reduce((first, other) => (isBefore(fused, other, first) ? other : first));
+      if (scores[document] === ABSENT) continue;
       let before = 0;
-      for (let other = 0; other < scores.length; other += 1) {
-        const score = scores[other] ?? ABSENT;
-        if (score > reached || (score === reached && (places[other] ?? 0) < (places[document] ?? 0))) before += 1;
-      }
+      for (let other = 0; other < scores.length; other += 1) if (isBefore(fused, other, document)) before += 1;
       if (before < this.depth) gain += grade / Math.log2(before + 2);
     }
     return gain / this.#ideal;
@@ -173,6 +180,12 @@ export function weightOf(weight: number, share: number): number {
   return Math.fround(Math.fround(weight) * Math.fround(share));
 }
 
+/** Whether one document goes before another in the fused list. */
+function isBefore({ scores, places }: Fused, one: number, other: number): boolean {
+  const [score, reached] = [scores[one] ?? ABSENT, scores[other] ?? ABSENT];
+  return score > reached || (score === reached && (places[one] ?? 0) < (places[other] ?? 0));
+}
+
 /** Numbers of the documents that have a score, the best first. */
 function sorted({ scores, places }: Fused): number[] {
   return [...scores.keys()]
@@ -180,7 +193,7 @@ function sorted({ scores, places }: Fused): number[] {
     .sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || (places[a] ?? 0) - (places[b] ?? 0));
 }
 
-function keyOf({ index, id }: RankedHit): string {
+function keyOf({ index, id }: Pick<RankedHit, 'index' | 'id'>): string {
   return JSON.stringify([index, id]);
 }
 

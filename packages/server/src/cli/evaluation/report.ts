@@ -60,8 +60,8 @@ export function shownTuning(out: Sink, report: Report): string {
     return [name, one['nDCG@10'].toFixed(4), signed(one.difference), `${signed(low)} to ${signed(high)}`];
   };
   const rows = [
-    [`rrf, defaults`, defaults['nDCG@10'].toFixed(4), '', ''],
-    ...(linear === undefined ? [] : [row('linear with zscore, defaults', linear)]),
+    ["rrf, the server's defaults", defaults['nDCG@10'].toFixed(4), '', ''],
+    ...(linear === undefined ? [] : [row('linear with zscore, as sparrow search asks', linear)]),
     row('tuned, on queries held out', held),
   ];
   const how = `${number(report.settings)} settings, chosen by ${String(protocol.folds)}-fold cross-validation, ${String(protocol.repeats)} times`;
