@@ -250,3 +250,18 @@ fn a_bulk_request_that_would_take_too_much_is_refused_before_anything_is_written
     assert!(refused > 0);
     assert_eq!(node.count("a"), 6000);
 }
+
+#[test]
+fn a_body_counts_with_what_its_values_take_in_memory() {
+    let node = TestNode::new();
+    node.ok("create_index", "index=a", "", "{}");
+    node.ok("put_cluster_settings", "", "", "{\"transient\":{\"indices.breaker.request.limit\":\"64mb\"}}");
+    // Each value is two bytes long, and a hundred times that where it has been read.
+    let search = format!("{{\"query\":{{\"terms\":{{\"k\":[{}1]}}}}}}", "1,".repeat(600_000));
+    let lines = format!("{{\"index\":\"a\"}}\n{search}\n");
+    for (operation, path, body) in [("search", "index=a", &search), ("msearch", "", &lines)] {
+        let (status, answer) = node.call(operation, path, "", body);
+        assert_eq!((status, &answer["error"]["type"]), (429, &json!("circuit_breaking_exception")), "{operation}");
+    }
+    node.ok("search", "index=a", "", &search.replace("1,", ""));
+}

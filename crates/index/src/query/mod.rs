@@ -49,6 +49,7 @@ mod sloppy;
 pub mod sorted;
 mod sparse;
 mod sparse_search;
+mod stoppable;
 mod term;
 mod term_runs;
 mod term_suggest;

@@ -9,6 +9,7 @@ use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 
 use super::fields::{FieldStatistics, idf};
 use super::sloppy::{SloppyPhrase, exact_frequency};
+use super::stoppable::stops_after;
 use super::weights;
 use sparrow_lexical::{B, K1};
 
@@ -151,9 +152,13 @@ struct PhraseScorer {
 }
 
 impl PhraseScorer {
-    /// Goes to the first match at or after `target`.
+    /// Goes to the first match at or after `target`; to the end if the request of this thread is to stop.
     fn find(&mut self, mut target: DocId) -> DocId {
         'documents: loop {
+            if stops_after(self.places.len()) {
+                self.doc = TERMINATED;
+                return TERMINATED;
+            }
             for place in &mut self.places {
                 let doc = place.seek(target);
                 if doc == TERMINATED {

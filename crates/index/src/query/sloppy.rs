@@ -2,6 +2,11 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::stoppable::stops_after;
 
 /// A place of a phrase in one document.
 struct Place {
@@ -66,16 +71,24 @@ pub(super) struct SloppyPhrase {
 
 impl SloppyPhrase {
     /// `places` holds the offset and the terms of each place.
-    pub(super) fn new<T: PartialEq>(places: &[(u32, &[T])], slop: u32) -> Self {
+    pub(super) fn new<T: Eq + Hash>(places: &[(u32, &[T])], slop: u32) -> Self {
         let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut group_of: FxHashMap<&T, usize> = FxHashMap::default();
         for (number, (_, terms)) in places.iter().enumerate() {
-            let shares = |other: &usize| places[*other].1.iter().any(|term| terms.contains(term));
-            let (mut joined, mut separate): (Vec<_>, Vec<_>) =
-                groups.into_iter().partition(|group: &Vec<usize>| group.iter().any(shares));
-            let mut group: Vec<usize> = joined.drain(..).flatten().collect();
-            group.push(number);
-            separate.push(group);
-            groups = separate;
+            let mut joined: Vec<usize> = terms.iter().filter_map(|term| group_of.get(term).copied()).collect();
+            joined.sort_unstable();
+            joined.dedup();
+            let group = joined.first().copied().unwrap_or(groups.len());
+            if group == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[group].push(number);
+            for other in joined.iter().skip(1) {
+                let places = std::mem::take(&mut groups[*other]);
+                groups[group].extend(places);
+                group_of.values_mut().filter(|of| **of == *other).for_each(|of| *of = group);
+            }
+            group_of.extend(terms.iter().map(|term| (term, group)));
         }
         groups.retain(|group| group.len() > 1);
         for group in &mut groups {
@@ -85,14 +98,15 @@ impl SloppyPhrase {
         Self { offsets: places.iter().map(|(offset, _)| *offset).collect(), slop, groups, mixed }
     }
 
-    /// Sum of `1 / (1 + distance)` over the matches in a document with these positions of each place.
+    /// Sum of `1 / (1 + distance)` over the matches in a document with these positions of each place; 0 if the request of this thread
+    /// is to stop meanwhile.
     pub(super) fn frequency(&self, positions: &mut [Vec<u32>]) -> f32 {
         let Some(mut run) = Run::start(self, positions) else { return 0.0 };
         let mut frequency = 0.0;
         while let Some(distance) = run.next_match() {
             frequency += 1.0 / (1.0 + distance as f32);
         }
-        frequency
+        if run.stopped { 0.0 } else { frequency }
     }
 }
 
@@ -103,6 +117,8 @@ struct Run<'a> {
     /// Highest position of all places.
     end: i64,
     positioned: bool,
+    /// The request of this thread is to stop: no place moves any more.
+    stopped: bool,
 }
 
 impl<'a> Run<'a> {
@@ -126,7 +142,7 @@ impl<'a> Run<'a> {
         if !places.iter_mut().all(Place::advance) {
             return None;
         }
-        let mut run = Self { phrase, places, queue: BinaryHeap::new(), end: i64::MIN, positioned: true };
+        let mut run = Self { phrase, places, queue: BinaryHeap::new(), end: i64::MIN, positioned: true, stopped: false };
         if !run.spread_groups() {
             return None;
         }
@@ -175,7 +191,8 @@ impl<'a> Run<'a> {
     }
 
     fn advance(&mut self, place: usize) -> bool {
-        let moved = self.places[place].advance();
+        self.stopped |= stops_after(1);
+        let moved = !self.stopped && self.places[place].advance();
         if moved {
             self.end = self.end.max(self.places[place].at);
         }
@@ -183,10 +200,15 @@ impl<'a> Run<'a> {
     }
 
     /// Another place of the group on the same position of the document.
-    fn collides(&self, place: usize) -> Option<usize> {
+    fn collides(&mut self, place: usize) -> Option<usize> {
         let (group, _) = self.places[place].group?;
+        let group = &self.phrase.groups[group];
+        self.stopped |= stops_after(group.len());
+        if self.stopped {
+            return None;
+        }
         let position = self.places[place].in_document();
-        self.phrase.groups[group]
+        group
             .iter()
             .copied()
             .find(|other| *other != place && self.places[*other].in_document() == position)
@@ -212,6 +234,7 @@ impl<'a> Run<'a> {
             }
         }
         if !moved.is_empty() {
+            self.stopped |= stops_after(self.queue.len());
             let entries: Vec<Entry> = self.queue.drain().collect();
             for entry in entries {
                 self.push(entry.place);

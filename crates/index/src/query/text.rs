@@ -13,6 +13,7 @@ use super::fields::{FieldStatistics, StringTerms, term_weight};
 use super::minimum::minimum_should_match;
 use super::multi_term::{Fuzzy, TermFilter, multi_term};
 use super::scored::{Bm25, SummedWeight};
+use super::stoppable::StoppableWeight;
 use super::term::scalar_text;
 use super::weights;
 use sparrow_mapping::FieldType;
@@ -333,10 +334,15 @@ pub(super) fn any(mut clauses: Vec<Box<dyn Weight>>, scoring: bool) -> Box<dyn W
     }
 }
 
+/// Clauses from which on moving all of them over the documents between two looks at the cancel flag takes too long.
+const MANY_CLAUSES: usize = 128;
+
 /// Clauses of which at least `minimum` must match; their scores add up.
 pub(super) fn should(clauses: Vec<Box<dyn Weight>>, minimum: usize, scoring: bool) -> Box<dyn Weight> {
+    let many = clauses.len() > MANY_CLAUSES;
+    let stoppable = |clause| if many { Box::new(StoppableWeight(clause)) } else { clause };
     Box::new(BooleanWeight::with_minimum_number_should_match(
-        clauses.into_iter().map(|clause| (Occur::Should, clause)).collect(),
+        clauses.into_iter().map(|clause| (Occur::Should, stoppable(clause))).collect(),
         minimum,
         scoring,
         Box::new(SumCombiner::default),

@@ -75,7 +75,8 @@ async function shaped(
   query: Readonly<Record<string, string>>,
   { kind }: Negotiated,
 ): Promise<Answer['body']> {
-  const filter = query['filter_path'];
+  // As in Elasticsearch, an error is told whole: whoever asked for [hits.total] has to hear why there are no hits.
+  const filter = isError(status, body) ? undefined : query['filter_path'];
   const isPretty = isSet(query['pretty']);
   const isTraced = status >= 400 && isSet(query['error_trace']);
   const isHuman = statistics === true && isSet(query['human']);
@@ -98,6 +99,11 @@ async function shaped(
     );
   }
   return shown;
+}
+
+/** Whether an answer tells an error, rather than for example that a document is missing. */
+function isError(status: number, body: Answer['body']): boolean {
+  return status >= 400 && body !== null && Buffer.from(body.slice(0, 9)).toString() === '{"error":';
 }
 
 function isSet(value: string | undefined): boolean {

@@ -12,7 +12,7 @@ use super::super::QueryError;
 use super::Fixture;
 use crate::query::SearchOptions;
 use sparrow_query::script::{Params, parse};
-use sparrow_query::{BoolQuery, MatchQuery, Query, QueryKind, ScriptScoreQuery, SparseQuery};
+use sparrow_query::{BoolQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, Query, QueryKind, ScriptScoreQuery, SparseQuery};
 
 fn words(text: &str) -> Query {
     QueryKind::Match(MatchQuery { field: "t".into(), text: text.into(), ..Default::default() }).into()
@@ -66,6 +66,35 @@ fn a_set_flag_ends_every_kind_of_search() {
     }
 }
 
+/// A query of many words takes milliseconds for one document.
+#[test]
+fn queries_of_very_many_words_end_within_a_document() {
+    let mut fixture = Fixture::new(json!({"t": {"type": "text"}}));
+    let text: Vec<String> = (0..400).map(|word| format!("a{}", word % 3)).collect();
+    let ids: Vec<String> = (0..300).map(|id| id.to_string()).collect();
+    let docs: Vec<_> = ids.iter().map(|id| (id.as_str(), json!({"t": text.join(" ")}))).collect();
+    fixture.batch(&docs);
+    let snapshot = fixture.snapshot();
+    let prefix = MatchPhrasePrefixQuery {
+        phrase: MatchPhraseQuery {
+            field: "t".into(),
+            text: format!("{} a", ["a1"; 400].join(" ")),
+            slop: 50,
+            ..Default::default()
+        },
+        max_expansions: 50,
+    };
+    let repeated = MatchQuery {
+        field: "t".into(),
+        text: ["a1 b1"; 5000].join(" "),
+        minimum_should_match: Some("50%".to_owned()),
+        ..Default::default()
+    };
+    for query in [QueryKind::MatchPhrasePrefix(prefix).into(), QueryKind::Match(repeated).into()] {
+        ends_early(&snapshot, &query);
+    }
+}
+
 /// A document takes a script as long as thousands of others: between two looks at the flag lie minutes.
 #[test]
 fn scripts_end_before_the_next_document() {
@@ -83,31 +112,36 @@ fn scripts_end_before_the_next_document() {
         QueryKind::Bool(BoolQuery { should, ..Default::default() }).into()
     };
     for query in [scripts(10, None), scripts(10, Some(f32::MAX)), scripts(40, Some(1.0))] {
-        let stop = Arc::new(AtomicBool::new(false));
-        let _entered =
-            work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
-        let options =
-            || SearchOptions { cancel: Some(Arc::clone(&stop)), partial: false, ..Default::default() };
-        let started = Instant::now();
-        snapshot.search(&query, &options()).unwrap();
-        let whole = started.elapsed();
-        // Other processes may take their time from any one try.
-        let ended_early = (0..5).any(|_| {
-            stop.store(false, Ordering::Relaxed);
-            let setter = {
-                let stop = Arc::clone(&stop);
-                thread::spawn(move || {
-                    thread::sleep(whole / 10);
-                    stop.store(true, Ordering::Relaxed);
-                })
-            };
-            let started = Instant::now();
-            let cancelled = snapshot.search(&query, &options());
-            let took = started.elapsed();
-            setter.join().unwrap();
-            assert!(matches!(cancelled, Err(QueryError::Cancelled)));
-            took < whole / 2
-        });
-        assert!(ended_early, "{whole:?} without an end");
+        ends_early(&snapshot, &query);
     }
+}
+
+/// A search that is told to stop after a tenth of its time takes less than half of it.
+fn ends_early(snapshot: &crate::Snapshot, query: &Query) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let _entered =
+        work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
+    let options =
+        || SearchOptions { cancel: Some(Arc::clone(&stop)), partial: false, ..Default::default() };
+    let started = Instant::now();
+    snapshot.search(query, &options()).unwrap();
+    let whole = started.elapsed();
+    // Other processes may take their time from any one try.
+    let ended_early = (0..5).any(|_| {
+        stop.store(false, Ordering::Relaxed);
+        let setter = {
+            let stop = Arc::clone(&stop);
+            thread::spawn(move || {
+                thread::sleep(whole / 10);
+                stop.store(true, Ordering::Relaxed);
+            })
+        };
+        let started = Instant::now();
+        let cancelled = snapshot.search(query, &options());
+        let took = started.elapsed();
+        setter.join().unwrap();
+        assert!(matches!(cancelled, Err(QueryError::Cancelled)));
+        took < whole / 2
+    });
+    assert!(ended_early, "{whole:?} without an end");
 }
