@@ -352,7 +352,9 @@ fn encode(
         for used in resolve::own_models(queries, mapping) {
             if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
                 let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
-                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
+                return Err(
+                    SearchError::ModelMismatch { shard, field, model, stored, changeable: true }.into()
+                );
             }
         }
     }
@@ -365,6 +367,7 @@ fn encode(
                         field: used.field,
                         model: used.model_id,
                         stored: service.models.name_of(&stored).unwrap_or(stored),
+                        changeable: false,
                     }
                     .into());
                 }
@@ -372,7 +375,9 @@ fn encode(
             }
             if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
                 let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
-                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
+                return Err(
+                    SearchError::ModelMismatch { shard, field, model, stored, changeable: true }.into()
+                );
             }
         }
     }
