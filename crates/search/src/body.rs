@@ -101,6 +101,8 @@ pub struct SearchBody {
     pub named_scores: bool,
     /// The hits are those of a bucket; not part of a request.
     pub of_bucket: bool,
+    /// Whether a [retriever] stands for its sections.
+    pub of_retriever: bool,
     /// Scores are shown although hits are sorted by something else.
     pub track_scores: bool,
     /// Hits show their version.
@@ -146,6 +148,7 @@ impl Default for SearchBody {
             source_given: false,
             named_scores: false,
             of_bucket: false,
+            of_retriever: false,
             track_scores: false,
             version: false,
             seq_no_primary_term: false,
@@ -285,6 +288,7 @@ impl SearchBody {
 
     /// `retriever`: a standard or kNN one stands for the sections of the same meaning.
     fn retriever(&mut self, node: &Node, context: Context) -> Result<(), BodyError> {
+        self.of_retriever = true;
         match retriever::parse(node, context)? {
             Retriever::Standard(standard) => {
                 self.query = Some(standard.query);
