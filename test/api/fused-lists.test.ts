@@ -76,6 +76,42 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
+describe('a lowest score', () => {
+  it('of the address is refused beside any retriever, as that of the body is', async () => {
+    const sections = [
+      ['min_score=1', 'min_score'],
+      ['sort=up', 'sort'],
+      ['terminate_after=3', 'terminate_after'],
+      ['q=up:1', 'query'],
+    ];
+    for (const retriever of [
+      list({ match_all: {} }),
+      knn({ k: 5, num_candidates: 5 }),
+      rrf([list({ match_all: {} }), knn()]),
+    ]) {
+      for (const [parameter, section] of sections) {
+        const answer = await server.request('POST', `/numbers/_search?${parameter!}`, { retriever });
+        const refusal = expect.stringContaining(`cannot specify [retriever] and [${section!}]`) as unknown;
+        expect([answer.status, answer.text], parameter).toEqual([400, refusal]);
+      }
+    }
+  });
+
+  it('of a list leaves out what aggregations count', async () => {
+    const aggs = { seen: { stats: { field: 'up' } } };
+    const counted = async (...lists: object[]): Promise<[number, number]> => {
+      const { seen } = (await search(linear(lists), { size: 0, aggs })).aggregations;
+      return [seen.count, seen.min];
+    };
+    const few = scored('up', { min_score: COUNT - 4 });
+    expect(await counted(few)).toEqual([5, COUNT - 4]);
+    expect(await counted(few, scored('down', { min_score: COUNT - 1 }))).toEqual([7, 1]);
+    // A vector at a distance of 1 scores 1 / 2.
+    expect(await counted(few, knn({ k: 10, num_candidates: 10, min_score: 0.4 }))).toEqual([7, 1]);
+    expect(await counted(few, linear([scored('down', { min_score: COUNT })]))).toEqual([6, 1]);
+  });
+});
+
 describe('a list by dense vectors below a fusion', () => {
   it('is as long as the window, whatever the page', async () => {
     const semantic = rrf([list({ semantic: { field: 'meaning', query: 'animal' } })], { rank_window_size: 50 });

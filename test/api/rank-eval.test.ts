@@ -61,6 +61,12 @@ describe('_rank_eval', () => {
     });
     const expected = await evaluate(requests, { expected_reciprocal_rank: { maximum_relevance: 3 } });
     expect(expected.details.red.metric_score).toBeCloseTo(3 / 8 / 3, 6);
+    const metric = { expected_reciprocal_rank: { maximum_relevance: 1 } };
+    const above = await call('POST', '/books/_rank_eval', { requests, metric });
+    expect([above.status, above.body.error.reason], above.text).toEqual([
+      400,
+      expect.stringContaining('[expected_reciprocal_rank] takes ratings up to [maximum_relevance] [1], got ['),
+    ]);
   });
 
   it('shows what is asked for, and searches what the path names', async () => {

@@ -346,4 +346,14 @@ describe('text_similarity_reranker', () => {
     const whole = await done('POST', '/many/_search', { retriever, size: 3 });
     expect([whole.timed_out, whole.hits.hits.length]).toEqual([false, 3]);
   });
+
+  it('ends with what the endpoint ranks, on later pages too', async () => {
+    const retriever = reranker({ rank_window_size: undefined, retriever: { standard: { query: { match_all: {} } } } });
+    const page = async (from: number): Promise<number> =>
+      (await done('POST', '/many/_search', { retriever, from })).hits.hits.length;
+    await done('PUT', `${RERANK}/_update`, { task_settings: { top_n: 12 } });
+    expect([await page(0), await page(10), await page(20)]).toEqual([10, 2, 0]);
+    await done('PUT', `${RERANK}/_update`, { task_settings: { top_n: 10_000 } });
+    expect([await page(10), await page(20)]).toEqual([10, 10]);
+  });
 });

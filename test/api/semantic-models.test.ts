@@ -65,6 +65,41 @@ describe('a semantic_text field', () => {
     );
   });
 
+  it('is searched by a search_inference_id of the same model, and by none of another', async () => {
+    const service_settings = { num_allocations: 1, num_threads: 1, model_id: 'changing' };
+    await done('PUT', '/_inference/text_embedding/mine-too', { service: 'elasticsearch', service_settings });
+    for (const [index, search_inference_id] of [
+      ['alike', 'mine-too'],
+      ['unlike', 'theirs'],
+    ]) {
+      await done('PUT', `/${index!}`, {
+        mappings: { properties: { body: { type: 'semantic_text', inference_id: 'mine', search_inference_id } } },
+      });
+      await done('PUT', `/${index!}/_doc/1?refresh=true`, { body: 'red coin' });
+    }
+    const sentence =
+      'field [body] holds the output of model [mine] and cannot be searched with model [theirs]: their vocabularies or weights ' +
+      'differ; search with an endpoint of model [mine] ([inference_id] of the query, [search_inference_id] of the mapping), or give ' +
+      'the field the other model with [POST /unlike/_ext/model/_change]';
+    const unnamed = {
+      knn: { field: 'body', k: 5, query_vector_builder: { text_embedding: { model_text: 'red coin' } } },
+    };
+    for (const body of [semantic, { query: { match: { body: 'red coin' } } }, knn('theirs'), unnamed]) {
+      await refused('POST', '/unlike/_search', body, sentence);
+      const { knn: named } = body as { knn?: { query_vector_builder: { text_embedding: { model_id?: string } } } };
+      if (named?.query_vector_builder.text_embedding.model_id) continue;
+      expect((await done('POST', '/alike/_search', body)).hits.total.value).toBe(1);
+    }
+    await refused('POST', '/unlike/_count', { query: semantic.query }, sentence);
+    expect((await done('POST', '/unlike/_search', knn('mine'))).hits.total.value).toBe(1);
+    await refused(
+      'POST',
+      '/alike/_ext/model/_change',
+      { field: 'body', inference_id: 'theirs', search_inference_id: 'mine' },
+      '[inference_id] [theirs] and [search_inference_id] [mine] have different models: they cannot be compared',
+    );
+  });
+
   it('keeps to the model that filled it when its endpoint has another one, until it is changed', async () => {
     const before = (await fieldOf(server, 'books')).fingerprint as string;
     await server.stop();

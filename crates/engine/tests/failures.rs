@@ -336,3 +336,46 @@ fn a_mapping_that_was_saved_is_not_taken_back_by_the_next_change() {
         assert_eq!(fields.keys().collect::<Vec<_>>(), expected, "{works_again}");
     }
 }
+
+/// Takes no byte, and keeps what it has.
+struct Full(AtomicBool);
+
+impl Observer for Full {
+    fn before(&self, call: &Call<'_>) -> Verdict {
+        let takes_room = matches!(call.kind, Kind::Create | Kind::Write | Kind::Sync);
+        match takes_room && self.0.load(SeqCst) {
+            true => Verdict::Fail(std::io::Error::from(std::io::ErrorKind::StorageFull)),
+            false => Verdict::Allow,
+        }
+    }
+}
+
+/// Why a change of a model stopped is shown, although the disk that stopped it takes no note of that either.
+#[test]
+fn a_change_of_a_model_that_a_full_disk_stops_says_why() {
+    let node = Node::start_with(|options| {
+        options.onnx_runtime = Some(common::workspace::runtime());
+        options.models = common::workspace::models();
+        options.threads = 2;
+    });
+    let mappings = json!({"properties": {"body": {"type": "semantic_text"}}});
+    node.ok("create_index", "index=books", "", &json!({ "mappings": mappings }).to_string());
+    for id in 0..8 {
+        node.ok("index_doc", &format!("index=books&id={id}"), "refresh=true", r#"{"body": "a red coin"}"#);
+    }
+    let disk = Arc::new(Full(AtomicBool::new(false)));
+    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let query = "wait_for_completion=false&requests_per_second=4";
+    let body = r#"{"field": "body", "inference_id": ".all-minilm-l6-v2-elasticsearch"}"#;
+    let task = node.ok("change_model", "index=books", query, body)["task"].as_str().unwrap().to_owned();
+    disk.0.store(true, SeqCst);
+    let shown =
+        || node.ok("get_field_models", "index=books", "", "")["books"]["fields"]["body"]["change"].clone();
+    let stopped = until("the change does not stop", || Some(shown()).filter(|it| it["state"] == "stopped"));
+    assert!(stopped["failure"].as_str().is_some_and(|failure| !failure.is_empty()), "{stopped}");
+    let ended = until("the task does not end", || {
+        Some(node.ok("get_task", &format!("task={task}"), "", "")).filter(|it| it["completed"] == true)
+    });
+    assert!(ended["error"]["reason"].is_string(), "{ended}");
+    disk.0.store(false, SeqCst);
+}

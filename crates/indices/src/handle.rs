@@ -62,6 +62,8 @@ pub struct IndexHandle {
     last_flush: Mutex<Instant>,
     /// The task that gives documents vectors of a second model, while it runs.
     pub filling: Mutex<Option<Arc<Filling>>>,
+    /// Why filling stopped, where the disk took no note of it.
+    pub unwritten_failure: Mutex<Option<String>>,
 }
 
 /// What the indices share that can keep them from taking writes.
@@ -97,6 +99,7 @@ impl IndexHandle {
             refusals,
             last_flush: Mutex::new(Instant::now()),
             filling: Mutex::default(),
+            unwritten_failure: Mutex::default(),
         }
     }
 

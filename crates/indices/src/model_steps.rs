@@ -38,6 +38,7 @@ impl IndexHandle {
         if let Some(filling) = &*current {
             return Err(filling.conflict(&self.name));
         }
+        *self.unwritten_failure.lock() = None;
         let filling = Arc::new(Filling::default());
         *current = Some(Arc::clone(&filling));
         Ok(FillingGuard { handle: Arc::clone(self), filling })
@@ -64,17 +65,27 @@ impl IndexHandle {
         })
     }
 
-    /// Notes that filling stopped, and why; nothing when it goes on.
+    /// Notes that filling stopped, and why; nothing when it goes on. What a disk does not take is remembered until the server ends, after
+    /// which filling goes on by itself.
     ///
     /// # Errors
     /// When the disk refuses.
     pub fn note_filling(&self, failure: Option<String>) -> Result<(), EngineError> {
-        self.step(|metadata| {
+        let noted = self.step(|metadata| {
             if let Some(change) = &mut metadata.model_change {
-                change.failure = failure;
+                change.failure.clone_from(&failure);
             }
             Ok(metadata.mapping.clone())
-        })
+        });
+        if noted.is_err() {
+            *self.unwritten_failure.lock() = failure;
+        }
+        noted
+    }
+
+    /// Why filling stopped, if it did, whether or not the disk took a note of it.
+    pub fn filling_failure(&self, change: &ModelChange) -> Option<String> {
+        change.failure.clone().or_else(|| self.unwritten_failure.lock().clone())
     }
 
     /// Notes that all documents have vectors of both models, and what a comparison found; lets searches read the new ones, if that was

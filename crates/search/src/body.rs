@@ -1,5 +1,6 @@
 //! The body of a search: its sections, read and checked.
 
+use sparrow_types::work;
 use sparrow_wire::{BodyError, deprecation};
 use std::time::Duration;
 
@@ -101,6 +102,8 @@ pub struct SearchBody {
     pub named_scores: bool,
     /// The hits are those of a bucket; not part of a request.
     pub of_bucket: bool,
+    /// Whether a [retriever] stands for its sections.
+    pub of_retriever: bool,
     /// Scores are shown although hits are sorted by something else.
     pub track_scores: bool,
     /// Hits show their version.
@@ -146,11 +149,30 @@ impl Default for SearchBody {
             source_given: false,
             named_scores: false,
             of_bucket: false,
+            of_retriever: false,
             track_scores: false,
             version: false,
             seq_no_primary_term: false,
         }
     }
+}
+
+/// Takes the memory of the tree that a body is read into, for as long as it is read: short numbers take many
+/// times the bytes that they came as, also where nothing uses them.
+///
+/// # Errors
+/// When the request may not take that much.
+pub fn hold_tree(bytes: &[u8]) -> Result<work::Held, work::TooMuch> {
+    work::hold("<http_request>", tree_bytes(bytes))
+}
+
+/// About how much memory the tree of a body takes: a node, and the allocation of its text, for each value. Commas and colons of texts count
+/// too, as the texts take memory themselves.
+fn tree_bytes(bytes: &[u8]) -> usize {
+    // Lists grow by doubling, and are copied then.
+    const OF_A_VALUE: usize = size_of::<Node>() * 3 / 2 + 32;
+    let values = bytes.iter().filter(|byte| matches!(byte, b',' | b':')).count();
+    values * OF_A_VALUE + bytes.len()
 }
 
 impl SearchBody {
@@ -285,6 +307,7 @@ impl SearchBody {
 
     /// `retriever`: a standard or kNN one stands for the sections of the same meaning.
     fn retriever(&mut self, node: &Node, context: Context) -> Result<(), BodyError> {
+        self.of_retriever = true;
         match retriever::parse(node, context)? {
             Retriever::Standard(standard) => {
                 self.query = Some(standard.query);

@@ -47,7 +47,14 @@ pub enum SearchError {
     Rerank(#[from] ModelError),
     /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
-    ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
+    ModelMismatch {
+        shard: Box<Shard>,
+        field: String,
+        model: String,
+        stored: String,
+        /// Whether the field is of type `semantic_text`, whose model can be changed in place.
+        changeable: bool,
+    },
 }
 
 /// Which index a failure belongs to. An index has one shard here.
@@ -150,17 +157,24 @@ impl SearchError {
                 )
                 .with("suppressed", suppressed)
             }
-            SearchError::ModelMismatch { shard, field, model, stored } => of(
-                Exception::new(
-                    "query_shard_exception",
-                    format!(
-                        "failed to create query: field [{field}] holds the output of model \
-                     [{stored}] and cannot be searched with model [{model}]: their vocabularies \
-                     or weights differ"
+            SearchError::ModelMismatch { shard, field, model, stored, changeable } => {
+                let remedy = match changeable {
+                    true => format!(
+                        "search with an endpoint of model [{stored}] ([inference_id] of the query, [search_inference_id] of the \
+                         mapping), or give the field the other model with [POST /{}/_ext/model/_change]",
+                        shard.index
                     ),
-                ),
-                shard,
-            ),
+                    false => format!(
+                        "search with model [{stored}], or fill a field with the other model; [_ext/model/_change] does so in place \
+                         for [semantic_text] fields only"
+                    ),
+                };
+                let reason = format!(
+                    "failed to create query: field [{field}] holds the output of model [{stored}] and cannot be searched with model \
+                     [{model}]: their vocabularies or weights differ; {remedy}"
+                );
+                of(Exception::new("query_shard_exception", reason), shard)
+            }
         }
     }
 

@@ -106,7 +106,9 @@ pub fn search(
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
     let params = request.params();
+    let reading = body::hold_tree(bytes)?;
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
+    drop(reading);
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
     let handles = resolve_indices(service, request, request.right())?;
@@ -352,7 +354,9 @@ fn encode(
         for used in resolve::own_models(queries, mapping) {
             if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
                 let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
-                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
+                return Err(
+                    SearchError::ModelMismatch { shard, field, model, stored, changeable: true }.into()
+                );
             }
         }
     }
@@ -365,6 +369,7 @@ fn encode(
                         field: used.field,
                         model: used.model_id,
                         stored: service.models.name_of(&stored).unwrap_or(stored),
+                        changeable: false,
                     }
                     .into());
                 }
@@ -372,7 +377,9 @@ fn encode(
             }
             if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
                 let (shard, field, model) = (shard(service, handle), used.field, used.model_id);
-                return Err(SearchError::ModelMismatch { shard, field, model, stored }.into());
+                return Err(
+                    SearchError::ModelMismatch { shard, field, model, stored, changeable: true }.into()
+                );
             }
         }
     }

@@ -58,16 +58,15 @@ pub fn own_models(queries: &[&mut Query], mapping: &Mapping) -> Vec<ModelUse> {
 /// The model whose vectors a `semantic_text` field has, where those of the model that is used for a clause do not compare with them.
 pub fn other_model(models: &Models, mapping: &Mapping, used: &ModelUse) -> Option<String> {
     let field = mapping.semantic_field(&used.field)?;
-    // An endpoint for queries that is not the one for documents was chosen to go with it: it says what queries have to be of.
-    let noted = field.fingerprint.clone().filter(|_| field.search_id() == field.inference_id);
-    let stored = noted.or_else(|| models.model_fingerprint(field.search_id()))?;
+    // Queries by a [search_inference_id] are held to this too: only the model that filled the field says what can be compared with it.
+    let stored = field.fingerprint.clone().or_else(|| models.model_fingerprint(&field.inference_id))?;
     let differs = |model_id: &str| models.compares_with(model_id, &stored) == Some(false);
     if !differs(&used.model_id) {
         return None;
     }
     // The endpoint has another model by now, perhaps, than the one that it filled the field with.
-    Some(match differs(field.search_id()) {
-        false => field.search_id().to_owned(),
+    Some(match differs(&field.inference_id) {
+        false => field.inference_id.clone(),
         true => models.name_of(&stored).unwrap_or(stored),
     })
 }

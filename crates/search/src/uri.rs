@@ -12,6 +12,7 @@ use super::source_filter::SourceSelection;
 use sparrow_call::error::EngineError;
 use sparrow_call::params::{Params, parse_duration};
 use sparrow_query::dsl::operator_named;
+use sparrow_wire::BodyError;
 
 /// Longest life of a scroll or a point in time between two requests (`search.max_keep_alive`).
 const MAX_KEEP_ALIVE: Duration = Duration::from_secs(24 * 3600);
@@ -43,6 +44,9 @@ pub fn size(params: Params<'_>) -> Result<Option<usize>, EngineError> {
 /// # Errors
 /// When a value is malformed, or asks for what this server does not do.
 pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation, EngineError> {
+    if search.of_retriever {
+        beside_retriever(params)?;
+    }
     if let Some(query) = query_string(params)? {
         search.query = Some(query);
     }
@@ -97,6 +101,24 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         all_or_nothing: !params.bool("allow_partial_search_results", true)?,
         typed_keys: params.bool("typed_keys", false)?,
     })
+}
+
+/// Refuses parameters for which the body's sections of the same meaning are refused beside a retriever.
+fn beside_retriever(params: Params<'_>) -> Result<(), BodyError> {
+    const SECTIONS: [(&str, &str); 4] = [
+        ("q", "query"),
+        ("terminate_after", "terminate_after"),
+        ("sort", "sort"),
+        ("min_score", "min_score"),
+    ];
+    let given: Vec<&str> =
+        SECTIONS.iter().filter(|(name, _)| params.get(name).is_some()).map(|(_, shown)| *shown).collect();
+    match given.is_empty() {
+        true => Ok(()),
+        false => Err(BodyError::Validation {
+            messages: vec![format!("cannot specify [retriever] and [{}]", given.join(", "))],
+        }),
+    }
 }
 
 /// Parameters about shards: an index has one here, which takes part in every search, so that only malformed

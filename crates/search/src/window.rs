@@ -10,6 +10,19 @@ pub enum Window {
     Given(usize),
     /// Not said: the first window is this one.
     Default(usize),
+    /// Not said, and no list is read further than `most`.
+    Capped { first: usize, most: usize },
+}
+
+impl Window {
+    /// How far lists are read at most, whatever page is asked for.
+    pub fn most(self) -> usize {
+        match self {
+            Window::Given(window) => window,
+            Window::Default(_) => MAX_WINDOW,
+            Window::Capped { most, .. } => most.min(MAX_WINDOW),
+        }
+    }
 }
 
 /// The windows to read one after another, each a part of the next. A window that the request names is the only one.
@@ -18,15 +31,31 @@ pub enum Window {
 pub fn windows(window: Window, wanted: usize) -> Vec<usize> {
     match window {
         Window::Given(window) => vec![window],
-        Window::Default(first) => {
-            let mut windows = vec![first.min(MAX_WINDOW)];
+        Window::Default(first) | Window::Capped { first, .. } => {
+            let most = window.most();
+            let mut windows = vec![first.min(most)];
             while let Some(&last) = windows.last()
                 && last < wanted
-                && last < MAX_WINDOW
+                && last < most
             {
-                windows.push((last * 10).min(MAX_WINDOW));
+                windows.push((last * 10).min(most));
             }
             windows
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Window, windows};
+
+    #[test]
+    fn later_pages_come_from_wider_windows_as_far_as_these_may_go() {
+        assert_eq!(windows(Window::Given(20), 500), [20]);
+        assert_eq!(windows(Window::Default(10), 10), [10]);
+        assert_eq!(windows(Window::Default(10), 500), [10, 100, 1000]);
+        let capped = Window::Capped { first: 10, most: 40 };
+        assert_eq!((windows(capped, 10), windows(capped, 500)), (vec![10], vec![10, 40]));
+        assert_eq!(windows(Window::Capped { first: 10, most: 10 }, 500), [10]);
     }
 }

@@ -161,6 +161,20 @@ fn a_small_model_stays_in_memory() {
 }
 
 #[test]
+fn files_outside_the_directory_of_a_model_are_not_read() {
+    for key in ["head", "query_weights"] {
+        for name in ["../other/file", "/etc/hostname", "a/../../file", "./file", ""] {
+            let files = Files::tiny();
+            let said = format!(r#"{{"{key}": "{name}"}}"#);
+            fs::write(files.model().join("sparrow.json"), said).unwrap();
+            let error = Model::inspect(&files.model()).unwrap_err().to_string();
+            let expected = format!("[{key}] must name a file in the directory of the model, got [{name}]");
+            assert!(error.contains(&expected), "{error}");
+        }
+    }
+}
+
+#[test]
 fn weights_are_packed_once_and_again_when_a_file_of_the_model_changes() {
     let files = Files::exported();
     assert!(files.made_anew());

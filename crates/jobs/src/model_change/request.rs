@@ -189,7 +189,19 @@ impl ChangeRequest {
                     kind(queries)
                 )))
             }
-            [documents, ..] => Ok(documents),
+            [documents, ..] => {
+                let stored = service.models.model_fingerprint(id);
+                let differs = |search: &str| {
+                    stored.as_ref().and_then(|stored| service.models.compares_with(search, stored))
+                        == Some(false)
+                };
+                match search.filter(|search| differs(search)) {
+                    Some(search) => Err(EngineError::illegal_argument(format!(
+                        "[inference_id] [{id}] and [search_inference_id] [{search}] have different models: they cannot be compared"
+                    ))),
+                    None => Ok(documents),
+                }
+            }
             [] => Err(EngineError::internal("no model was tried")),
         }
     }

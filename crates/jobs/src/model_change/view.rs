@@ -129,7 +129,7 @@ impl ChangeView {
                 filled: filling.filled.load(Relaxed),
             }),
             compared: change.compared.clone(),
-            failure: change.failure.clone(),
+            failure: handle.filling_failure(change),
         }
     }
 }

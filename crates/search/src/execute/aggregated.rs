@@ -1,21 +1,24 @@
 //! Aggregations over what a search matches, whatever page of it is shown.
 
 use sparrow_aggregations::{Aggregation, AggregationError, Budget, Collected, Documents};
-use sparrow_query::{Query, QueryKind};
+use sparrow_query::{BoolQuery, Query, QueryKind};
 
 use super::Run;
+use super::plain::boosted;
+use super::union::at_least;
 use crate::aggs::Aggregations;
 use crate::error::SearchError;
 use crate::resolve::set_default_fields;
+use crate::retriever::{Fusion, Retriever};
 
 impl Run<'_> {
-    /// What each index contributes. Post filters do not apply; fused lists count with all that any of them matches.
+    /// What each index contributes. Post filters do not apply; fused lists count with all that any of them finds, had they no window: what
+    /// is below the lowest score of a list is none of it.
     pub(super) fn aggregated(&mut self, aggregations: &Aggregations) -> Vec<Collected> {
         let queries = match &self.body.fusion {
             None => self.union_per_target(),
             Some(fusion) => {
-                let any = fusion.any();
-                self.targets.iter().map(|_| Some(any.clone())).collect()
+                (0..self.targets.len()).map(|number| Some(self.any_list(fusion, number))).collect()
             }
         };
         let budget = Budget::new(Some(self.cancel));
@@ -36,6 +39,24 @@ impl Run<'_> {
             }
         }
         collected
+    }
+
+    /// A query for the documents that any of the lists finds in an index.
+    fn any_list(&self, fusion: &Fusion, number: usize) -> Query {
+        let of = |retriever: &Retriever| {
+            let (query, least) = match retriever {
+                Retriever::Standard(standard) => (&standard.query, standard.min_score),
+                Retriever::Knn(knn) => (&knn.search.query, knn.min_score),
+                Retriever::Fused(inner) => return self.any_list(inner, number),
+            };
+            match least {
+                None => query.clone(),
+                // Lists compare the score that the index's factor is part of.
+                Some(least) => at_least(boosted(self.targets, self.body, number, query.clone()), least),
+            }
+        };
+        let should = fusion.inputs.iter().map(|input| of(&input.retriever)).collect();
+        QueryKind::Bool(BoolQuery { should, ..BoolQuery::default() }).into()
     }
 
     fn aggregate_one(

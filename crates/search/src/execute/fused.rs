@@ -22,7 +22,7 @@ use crate::helpers::share;
 use crate::profile::timed;
 use crate::rescore::Rescore;
 use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};
-use crate::window::{MAX_WINDOW, Window, windows};
+use crate::window::windows;
 
 /// A list of the tree, best first.
 #[derive(Debug, Default)]
@@ -284,7 +284,7 @@ impl Run<'_> {
     ) -> Branch {
         let hits = placed.iter().map(|hit| (hit.doc, hit.shown)).collect();
         // A window that the request names is the end, and so is the longest.
-        let is_last = matches!(fusion.window, Window::Given(_)) || longest >= MAX_WINDOW;
+        let is_last = longest >= fusion.window.most();
         let ends =
             is_last || (!is_cut && inputs.iter().all(|input| input.ends && input.hits.len() <= longest));
         let origins = if self.body.explain { placed } else { Vec::new() };

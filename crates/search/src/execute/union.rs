@@ -125,7 +125,7 @@ impl Run<'_> {
 }
 
 /// The documents that a query gives a score of at least `least`.
-fn at_least(query: Query, least: f32) -> Query {
+pub(super) fn at_least(query: Query, least: f32) -> Query {
     QueryKind::FunctionScore(FunctionScoreQuery {
         query: Box::new(query),
         functions: Vec::new(),

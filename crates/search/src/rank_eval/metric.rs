@@ -64,12 +64,18 @@ impl Metric {
                 normalize: options.boolean("normalize")?.unwrap_or(false),
                 unknown: options.rating("unknown_doc_rating")?,
             },
-            "expected_reciprocal_rank" => Kind::ExpectedReciprocalRank {
-                maximum: options
+            "expected_reciprocal_rank" => {
+                let maximum = options
                     .rating("maximum_relevance")?
-                    .ok_or_else(|| EngineError::illegal_argument("Required [maximum_relevance]"))?,
-                unknown: options.rating("unknown_doc_rating")?,
-            },
+                    .ok_or_else(|| EngineError::illegal_argument("Required [maximum_relevance]"))?;
+                let unknown = options.rating("unknown_doc_rating")?;
+                if let Some(unknown) = unknown.filter(|unknown| *unknown > maximum) {
+                    return Err(EngineError::illegal_argument(format!(
+                        "[expected_reciprocal_rank] [unknown_doc_rating] [{unknown}] is above [maximum_relevance] [{maximum}]"
+                    )));
+                }
+                Kind::ExpectedReciprocalRank { maximum, unknown }
+            }
             other => {
                 return Err(EngineError::parse(format!("unknown evaluation metric [{other}]")));
             }
@@ -90,6 +96,22 @@ impl Metric {
         };
         options.done()?;
         Ok(Self { kind, k })
+    }
+
+    /// Refuses a rating that the measure gives no meaning to: one above the highest makes somebody satisfied with a probability of more
+    /// than 1, and the score of a list meaningless.
+    ///
+    /// # Errors
+    /// A sentence that names the measure and the rating.
+    pub fn check(&self, rating: u32) -> Result<(), EngineError> {
+        match self.kind {
+            Kind::ExpectedReciprocalRank { maximum, .. } if rating > maximum => {
+                Err(EngineError::illegal_argument(format!(
+                    "[expected_reciprocal_rank] takes ratings up to [maximum_relevance] [{maximum}], got [{rating}]"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Judges a list. `ratings` has the rating of each hit, best first, `rated` those of all judged documents.
@@ -237,6 +259,15 @@ mod tests {
     }
 
     #[test]
+    fn expected_ranks_take_no_rating_above_the_highest() {
+        let metric = Metric::parse(&json!({"expected_reciprocal_rank": {"maximum_relevance": 3}})).unwrap();
+        assert!(metric.check(3).is_ok());
+        let refused = metric.check(4).unwrap_err().reason();
+        assert!(refused.contains("up to [maximum_relevance] [3], got [4]"), "{refused}");
+        assert!(Metric::parse(&json!({"dcg": {}})).unwrap().check(4).is_ok());
+    }
+
+    #[test]
     fn bad_metrics_are_refused() {
         for (metric, reason) in [
             (json!({"accuracy": {}}), "unknown evaluation metric [accuracy]"),
@@ -244,6 +275,10 @@ mod tests {
             (json!({"precision": {"k": 0}}), "Window size k must be positive."),
             (json!({"precision": {"deep": 3}}), "[precision] unknown field [deep]"),
             (json!({"expected_reciprocal_rank": {}}), "Required [maximum_relevance]"),
+            (
+                json!({"expected_reciprocal_rank": {"maximum_relevance": 2, "unknown_doc_rating": 3}}),
+                "[unknown_doc_rating] [3] is above [maximum_relevance] [2]",
+            ),
             (json!({"dcg": {"normalize": 3}}), "[dcg] failed to parse field [normalize]"),
         ] {
             let error = Metric::parse(&metric).unwrap_err();

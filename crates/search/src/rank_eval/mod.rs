@@ -81,7 +81,7 @@ pub fn rank_eval(
         )));
     }
     let requests: Vec<Rated<'_>> =
-        requests.iter().map(|rated| read(rated, metric.k)).collect::<Result<_, _>>()?;
+        requests.iter().map(|rated| read(rated, &metric)).collect::<Result<_, _>>()?;
     let mut ids = HashSet::new();
     if let Some(twice) = requests.iter().find(|rated| !ids.insert(rated.id)) {
         return Err(EngineError::illegal_argument(format!("Found duplicate request id [{}]", twice.id)));
@@ -156,8 +156,8 @@ fn owned((name, value): (&String, &String)) -> (String, String) {
     (name.clone(), value.clone())
 }
 
-/// Reads one of the `requests`; its search is to find `k` hits.
-fn read(value: &Value, k: usize) -> Result<Rated<'_>, EngineError> {
+/// Reads one of the `requests`; its search is to find as many hits as the measure counts.
+fn read<'a>(value: &'a Value, metric: &Metric) -> Result<Rated<'a>, EngineError> {
     let Some(members) = value.as_object() else {
         return Err(parse("[rank_eval] failed to parse field [requests]".to_owned()));
     };
@@ -182,7 +182,7 @@ fn read(value: &Value, k: usize) -> Result<Rated<'_>, EngineError> {
             )));
         }
     }
-    search.insert("size".to_owned(), k.into());
+    search.insert("size".to_owned(), metric.k.into());
     search.insert(
         "_source".to_owned(),
         if summary.is_empty() { Value::Bool(false) } else { Value::Array(summary) },
@@ -206,6 +206,7 @@ fn read(value: &Value, k: usize) -> Result<Rated<'_>, EngineError> {
         let grade = options.rating("rating")?;
         options.done()?;
         let Some(grade) = grade else { return Err(EngineError::illegal_argument("Required [rating]")) };
+        metric.check(grade)?;
         if ratings.insert(key, grade).is_some() {
             return Err(EngineError::illegal_argument(format!(
                 "Found duplicate rated document key [{{\"_index\":\"{}\",\"_id\":\"{}\"}}] in evaluation request [{id}]",

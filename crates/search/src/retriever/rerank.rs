@@ -114,7 +114,9 @@ pub fn bind_rerankers(fusion: &mut Fusion, models: &Arc<Models>) -> Result<(), E
     }
     let Some(rerank) = &mut fusion.rerank else { return Ok(()) };
     let most = models.reranker(&rerank.inference_id)?;
-    if let (Some(most), Window::Given(window) | Window::Default(window)) = (most, fusion.window)
+    let (Window::Given(window) | Window::Default(window) | Window::Capped { first: window, .. }) =
+        fusion.window;
+    if let Some(most) = most
         && most < window
     {
         return Err(SearchError::illegal(format!(
@@ -123,6 +125,10 @@ pub fn bind_rerankers(fusion: &mut Fusion, models: &Arc<Models>) -> Result<(), E
             rerank.inference_id
         ))
         .into());
+    }
+    // What the endpoint does not rank comes back on no later page either.
+    if let (Some(most), Window::Default(first)) = (most, fusion.window) {
+        fusion.window = Window::Capped { first, most };
     }
     rerank.models = Some(Arc::clone(models));
     Ok(())

@@ -1,6 +1,6 @@
 //! Looking at a model directory.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -48,7 +48,8 @@ impl Layout {
         let classifies =
             config.is_classifier() && modules.as_ref().is_none_or(|modules| modules.is_sparse().is_none());
         let over_vocabulary = is_over_vocabulary(&forward, &said, &config, modules.as_ref(), width);
-        let query_weights = said.query_weights.as_ref().map(|name| dir.join(name)).or_else(|| {
+        let query_weights = said.query_weights.as_ref().map(|name| inside(dir, "query_weights", name));
+        let query_weights = query_weights.transpose()?.or_else(|| {
             ["idf.json", "query_token_weights.txt"].iter().map(|name| dir.join(name)).find(|p| p.is_file())
         });
         let kind = said.kind.unwrap_or(match (over_vocabulary, &query_weights) {
@@ -69,11 +70,14 @@ impl Layout {
         {
             not_left_out(foreign, &forward, &said, pooling).map_err(unsupported)?;
         }
-        let head = said.head.as_ref().map(|name| HeadFile {
-            path: dir.join(name),
-            weight: said.head_weight.clone().unwrap_or_else(|| "decoder.weight".into()),
-            bias: if said_so { said.head_bias.clone() } else { None },
-        });
+        let head = match &said.head {
+            Some(name) => Some(HeadFile {
+                path: inside(dir, "head", name)?,
+                weight: said.head_weight.clone().unwrap_or_else(|| "decoder.weight".into()),
+                bias: if said_so { said.head_bias.clone() } else { None },
+            }),
+            None => None,
+        };
         let activation = match &said.activation {
             Some(name) => activation(name).ok_or_else(|| unsupported(format!("activation [{name}]")))?,
             None => sentence_transformers::splade_activation(dir, &mut files)?.unwrap_or(if pooled {
@@ -121,6 +125,22 @@ impl Layout {
         }
         Ok(layout)
     }
+}
+
+/// The path of a file that a key of `sparrow.json` names. A model may come from anywhere, and must not read what lies beside it.
+///
+/// # Errors
+/// When the name leads out of the directory.
+fn inside(dir: &Path, key: &str, name: &str) -> Result<PathBuf, EncoderError> {
+    let mut components = Path::new(name).components().peekable();
+    let stays = components.peek().is_some() && components.all(|part| matches!(part, Component::Normal(_)));
+    if stays {
+        return Ok(dir.join(name));
+    }
+    Err(EncoderError::ModelNotReadable {
+        path: dir.join("sparrow.json"),
+        reason: format!("[{key}] must name a file in the directory of the model, got [{name}]"),
+    })
 }
 
 /// The error of a directory that holds no model that Sparrow runs.
