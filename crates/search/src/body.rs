@@ -1,6 +1,5 @@
 //! The body of a search: its sections, read and checked.
 
-use sparrow_types::work;
 use sparrow_wire::{BodyError, deprecation};
 use std::time::Duration;
 
@@ -155,24 +154,6 @@ impl Default for SearchBody {
             seq_no_primary_term: false,
         }
     }
-}
-
-/// Takes the memory of the tree that a body is read into, for as long as it is read: short numbers take many
-/// times the bytes that they came as, also where nothing uses them.
-///
-/// # Errors
-/// When the request may not take that much.
-pub fn hold_tree(bytes: &[u8]) -> Result<work::Held, work::TooMuch> {
-    work::hold("<http_request>", tree_bytes(bytes))
-}
-
-/// About how much memory the tree of a body takes: a node, and the allocation of its text, for each value. Commas and colons of texts count
-/// too, as the texts take memory themselves.
-fn tree_bytes(bytes: &[u8]) -> usize {
-    // Lists grow by doubling, and are copied then.
-    const OF_A_VALUE: usize = size_of::<Node>() * 3 / 2 + 32;
-    let values = bytes.iter().filter(|byte| matches!(byte, b',' | b':')).count();
-    values * OF_A_VALUE + bytes.len()
 }
 
 impl SearchBody {

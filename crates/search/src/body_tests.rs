@@ -645,17 +645,3 @@ fn a_count_takes_a_query_only() {
             "line": 1, "col": 2}))
     );
 }
-
-#[test]
-fn the_tree_of_a_body_counts_with_what_it_takes() {
-    use sparrow_types::work;
-    let memory = std::sync::Arc::new(work::Memory::new(8 << 20, 8 << 20));
-    let _entered = work::enter(Some(work::Work::new(std::sync::Arc::default(), memory)));
-    let body = |numbers: usize| format!(r#"{{"params": {{"unused": [{}0]}}}}"#, "1,".repeat(numbers));
-    // A fraction of what may be taken as bytes, and more than that as a tree.
-    assert!(crate::body::hold_tree(body(500_000).as_bytes()).is_err());
-    // What was read is free again.
-    for _ in 0..20 {
-        assert!(crate::body::hold_tree(body(50_000).as_bytes()).is_ok());
-    }
-}

@@ -106,9 +106,7 @@ pub fn search(
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
     let params = request.params();
-    let reading = body::hold_tree(bytes)?;
     let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
-    drop(reading);
     let shown = uri::apply(params, &mut body)?;
     body.validate()?;
     let handles = resolve_indices(service, request, request.right())?;

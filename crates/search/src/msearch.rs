@@ -52,9 +52,7 @@ pub fn msearch(
     for item in &items {
         work::check()?;
         let params = Params::new(&item.params);
-        let reading = super::body::hold_tree(item.body)?;
         let mut body = super::body::SearchBody::parse(item.body, super::uri::size(params)?)?;
-        drop(reading);
         super::uri::apply(params, &mut body)?;
         if let Err(error @ sparrow_wire::BodyError::Validation { .. }) = body.validate() {
             return Err(error.into());
