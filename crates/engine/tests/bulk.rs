@@ -253,7 +253,7 @@ fn a_bulk_request_that_would_take_too_much_is_refused_before_anything_is_written
 
 #[test]
 fn a_body_counts_with_what_its_values_take_in_memory() {
-    let node = TestNode::new();
+    let node = Node::start();
     node.ok("create_index", "index=a", "", "{}");
     node.ok("put_cluster_settings", "", "", "{\"transient\":{\"indices.breaker.request.limit\":\"64mb\"}}");
     // Each value is two bytes long, and a hundred times that where it has been read.
