@@ -4,6 +4,7 @@
 pub mod answers;
 pub mod body;
 pub mod error;
+pub mod helpers;
 pub mod name_steps;
 pub mod named;
 pub mod origin;

@@ -261,7 +261,42 @@ fn a_body_counts_with_what_its_values_take_in_memory() {
     let lines = format!("{{\"index\":\"a\"}}\n{search}\n");
     for (operation, path, body) in [("search", "index=a", &search), ("msearch", "", &lines)] {
         let (status, answer) = node.call(operation, path, "", body);
-        assert_eq!((status, &answer["error"]["type"]), (429, &json!("circuit_breaking_exception")), "{operation}");
+        assert_eq!(
+            (status, &answer["error"]["type"]),
+            (429, &json!("circuit_breaking_exception")),
+            "{operation}"
+        );
     }
     node.ok("search", "index=a", "", &search.replace("1,", ""));
+}
+
+/// Idle processors read documents of a large batch; what became of each is told at its place, and they are written in order.
+#[test]
+fn a_batch_that_several_threads_read_keeps_its_order() {
+    let node = Node::start();
+    let text = "red wine in old cellars ".repeat(20);
+    let mut lines = String::new();
+    for number in 0..700 {
+        let field = if number % 70 == 3 { "\"wrong\"".to_owned() } else { number.to_string() };
+        // Each document but the first of its kind replaces one that stands 350 places before it.
+        let id = number % 350;
+        lines += &format!("{{\"index\":{{\"_id\":\"{id}\"}}}}\n{{\"n\":{field},\"text\":\"{text}\"}}\n");
+    }
+    node.ok("create_index", "index=a", "", r#"{"mappings":{"properties":{"n":{"type":"integer"}}}}"#);
+    let answer = node.ok("bulk", "index=a", "refresh=true", &lines);
+    let mut sequence = 0;
+    for (number, (status, outcome)) in items(&answer).into_iter().enumerate() {
+        let replaces = number >= 350 && (number - 350) % 70 != 3;
+        let expected = match (number % 70 == 3, replaces) {
+            (true, _) => (400, "document_parsing_exception"),
+            (false, false) => (201, "created"),
+            (false, true) => (200, "updated"),
+        };
+        assert_eq!((status, outcome.as_str()), expected, "{number}");
+        if status < 300 {
+            assert_eq!(answer["items"][number]["index"]["_seq_no"], json!(sequence));
+            sequence += 1;
+        }
+    }
+    assert_eq!(node.count("a"), 345);
 }

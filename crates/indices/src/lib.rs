@@ -33,6 +33,7 @@ pub mod names;
 mod node;
 mod op;
 pub mod opened;
+mod prepare;
 mod recovery;
 mod registry;
 mod reopen;

@@ -2,16 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use sparrow_index::make_terms;
 use sparrow_mapping::passages::{self, FieldPassages};
 use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
-use sparrow_shard::{LiveVersion, Logged, LookedUp, NewDocument, ShardError, Writer};
+use sparrow_shard::{LiveVersion, Logged, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
 
 use super::handle::IndexHandle;
-use super::ids::{check_id, generate_id};
-use super::op::{Embedded, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
+use super::op::{WriteKind, WriteOp, WriteOutcome, WriteResult};
+use super::prepare::Prepared;
 use crate::slow_log::{SlowWrites, WrittenDocument};
 use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
@@ -23,41 +21,6 @@ const MAX_LIVE_SOURCE_BYTES: usize = 64 << 20;
 
 /// The one primary term that a single node ever has.
 pub const PRIMARY_TERM: u64 = 1;
-
-/// A document read against the mapping before the write lock is taken.
-struct Prepared {
-    kind: WriteKind,
-    id: String,
-    raw: Vec<u8>,
-    /// The source; none for a deletion, and where token weights were read apart.
-    value: Option<Value>,
-    parsed: ParsedDocument,
-    widened: Option<Mapping>,
-    conditions: WriteOp,
-    /// What its texts were encoded for, see [`Mapping::semantic_key`].
-    semantic_key: u64,
-    truncated: u64,
-    /// A generated id is new by construction: nothing to look up.
-    id_is_new: bool,
-    /// What the segments said of its id before anybody else had to wait.
-    looked_up: Option<LookedUp>,
-}
-
-impl Prepared {
-    /// The write as it came; its passages are those of an earlier form now.
-    fn into_op(self) -> WriteOp {
-        let Self { id, mut raw, value, conditions: mut op, .. } = self;
-        op.id = Some(id);
-        if op.kind != WriteKind::Delete {
-            let (json, payload) = passages::split(&raw);
-            let length = json.len();
-            op.previous = payload.map(|payload| (json.to_vec(), payload.to_vec()));
-            raw.truncate(length);
-            op.source = Source { raw, value };
-        }
-        op
-    }
-}
 
 /// The first document of a batch, for the log of slow writes.
 struct FirstDocument {
@@ -113,19 +76,8 @@ impl IndexHandle {
         while !ops.is_empty() {
             let mapping = self.mapping();
             let refused = self.embed(&mapping, &mut ops, Purpose::Ingest, None);
-            let prepared = ops
-                .into_iter()
-                .zip(refused)
-                .map(|(op, refused)| refused.map_or_else(|| self.prepare(op, &mapping), Err));
-            let mut prepared: Vec<_> = places.into_iter().zip(prepared).collect();
-            for (_, document) in &mut prepared {
-                if let Ok(document) = document
-                    && !document.id_is_new
-                {
-                    // What fails here fails again under the lock, and is told there.
-                    document.looked_up = self.shard.look_up(&document.id).ok().flatten();
-                }
-            }
+            let prepared = self.prepare_all(ops.into_iter().zip(refused).collect(), &mapping);
+            let prepared = places.into_iter().zip(prepared).collect();
             let mut written = LoggedWrites::default();
             (places, ops) = self.apply_all(prepared, &mut results, &mut written);
             logged |= written.last.is_some();
@@ -240,114 +192,6 @@ impl IndexHandle {
     /// Writes one document.
     pub fn write_one(&self, op: WriteOp) -> Result<WriteOutcome, EngineError> {
         self.write(vec![op]).pop().unwrap_or_else(|| Err(EngineError::internal("a write had no result")))
-    }
-
-    fn prepare(&self, mut op: WriteOp, mapping: &Mapping) -> Result<Prepared, EngineError> {
-        let id_is_new = op.id.is_none();
-        let id = op.id.take().unwrap_or_else(generate_id);
-        check_id(&id)?;
-        if op.kind == WriteKind::Delete {
-            return Ok(Prepared {
-                kind: op.kind,
-                id,
-                raw: Vec::new(),
-                value: None,
-                parsed: ParsedDocument::default(),
-                widened: None,
-                conditions: op,
-                semantic_key: 0,
-                truncated: 0,
-                id_is_new,
-                looked_up: None,
-            });
-        }
-        op.source.check_readable()?;
-        let mut document = self.prepare_document(op, id, mapping)?;
-        if let Some(widened) = document.widened.take_if(|wide| wide.semantic_key() != document.semantic_key) {
-            // A template made a field of this kind of something that the document brings.
-            let id = document.id.clone();
-            let mut op = document.into_op();
-            if let Some(Some(refused)) =
-                self.embed(&widened, std::slice::from_mut(&mut op), Purpose::Ingest, None).pop()
-            {
-                return Err(refused);
-            }
-            document = self.prepare_document(op, id, mapping)?;
-        }
-        document.id_is_new = id_is_new;
-        Ok(document)
-    }
-
-    fn prepare_document(
-        &self,
-        mut op: WriteOp,
-        id: String,
-        mapping: &Mapping,
-    ) -> Result<Prepared, EngineError> {
-        let Source { mut raw, value } = std::mem::take(&mut op.source);
-        let document = match value {
-            Some(value) => ReadDocument::whole(value),
-            None => match mapping.read_document(&raw) {
-                Some(document) => document,
-                None => ReadDocument::whole(parse_source(&raw)?),
-            },
-        };
-        let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
-        if !payload.is_empty() {
-            passages::append(&mut raw, &payload);
-        }
-        let (parsed, widened) = self.parse(mapping, &id, &document, &raw)?;
-        Ok(Prepared {
-            kind: op.kind,
-            id,
-            raw,
-            value: document.into_value(),
-            parsed,
-            widened,
-            conditions: op,
-            semantic_key: key,
-            truncated,
-            id_is_new: false,
-            looked_up: None,
-        })
-    }
-
-    fn parse(
-        &self,
-        mapping: &Mapping,
-        id: &str,
-        document: &ReadDocument,
-        raw: &[u8],
-    ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
-        let limits = self.metadata.read().settings.limits();
-        let (json, payload) = passages::split(raw);
-        let (mut parsed, mut widened) =
-            mapping.parse_read_document(id, document, &limits).map_err(|error| error.locate(json))?;
-        if let Some(payload) = payload {
-            // What is stored of a filtered source keeps the passages too; nothing stored is nothing.
-            if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
-                passages::append(stored, payload);
-            }
-            let fields = decode(payload)?;
-            let current = widened.as_ref().unwrap_or(mapping);
-            self.check_models(current, &fields)?;
-            let wider = current
-                .attach_passages(&mut parsed, fields, &|id| self.similarity_of(id))
-                .map_err(EngineError::illegal_argument)?;
-            widened = wider.or(widened);
-        }
-        let snapshot = self.snapshot();
-        if let Some(widened) = &widened {
-            // A template may have named an analyzer after the field.
-            widened.check_analyzers(snapshot.analysis())?;
-        }
-        make_terms(widened.as_ref().unwrap_or(mapping), snapshot.analysis(), &mut parsed);
-        Ok((parsed, widened))
-    }
-
-    /// What compares the vectors of an endpoint best, if it is known.
-    fn similarity_of(&self, inference_id: &str) -> Option<String> {
-        self.models.get()?.upgrade()?.inference_target(inference_id)?.similarity
     }
 
     /// Checks, logs and indexes one document. The caller holds the write lock; `key` is that of the mapping in force.
@@ -480,7 +324,7 @@ pub fn attach_logged(
     attached.map(drop).map_err(EngineError::illegal_argument)
 }
 
-fn decode(payload: &[u8]) -> Result<Vec<FieldPassages>, EngineError> {
+pub(super) fn decode(payload: &[u8]) -> Result<Vec<FieldPassages>, EngineError> {
     passages::decode(payload)
         .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))
 }

@@ -22,7 +22,6 @@ mod explain;
 pub mod field_caps;
 mod fields;
 mod fusion;
-mod helpers;
 mod highlight;
 mod hits;
 pub mod knn_search;

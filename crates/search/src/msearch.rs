@@ -8,9 +8,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_types::work::{self, Growing};
 
-use super::{SearchError, helpers, search};
+use super::{SearchError, search};
 use crate::service::SearchService;
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::helpers::share;
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
@@ -104,7 +105,7 @@ pub fn msearch(
             *answers[place].lock() = answer;
         }
     };
-    helpers::share(workers.saturating_sub(1), |_| search_all());
+    share(workers.saturating_sub(1), |_| search_all());
     if cancel.is_cancelled() {
         return Err(EngineError::Cancelled);
     }

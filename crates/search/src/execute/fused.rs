@@ -18,7 +18,7 @@ use crate::body::SearchBody;
 use crate::collapse::Collapse;
 use crate::error::SearchError;
 use crate::fusion::{Fused, Normalizer, Ranked, Ties, fuse};
-use crate::helpers::share;
+use sparrow_call::helpers::share;
 use crate::profile::timed;
 use crate::rescore::Rescore;
 use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};

@@ -1,11 +1,12 @@
 //! Other threads that work on the same request for a while.
 
-use sparrow_call::origin;
 use sparrow_types::{processors, work};
 use sparrow_wire::deprecation;
 
+use super::origin;
+
 /// As [`processors::share`], for a request: helpers work for the same one as this thread, and what they warn of is told with its answer.
-pub(super) fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
+pub fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
     let (asker, request) = (origin::current(), work::current());
     let results = processors::share(helpers, |is_helper| {
         if !is_helper {

@@ -1,0 +1,220 @@
+//! What can be done of a write before anybody else has to wait for it: reading documents against the mapping, making their terms, and
+//! looking up their ids in the segments.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use sparrow_call::body::parse_source;
+use sparrow_call::error::EngineError;
+use sparrow_call::helpers::share;
+use sparrow_index::make_terms;
+use sparrow_mapping::passages;
+use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
+use sparrow_models::Purpose;
+use sparrow_shard::LookedUp;
+use sparrow_types::processors;
+
+use super::handle::IndexHandle;
+use super::ids::{check_id, generate_id};
+use super::op::{Embedded, Source, WriteKind, WriteOp};
+use super::write::decode;
+
+/// Documents that a thread takes at a time.
+const PORTION: usize = 32;
+/// Bytes of sources from which on idle processors help: a thread is started in the time that 5,000 bytes take.
+const WORTH_HELP: usize = 64 * 1024;
+
+/// A document read against the mapping before the write lock is taken.
+pub(super) struct Prepared {
+    pub(super) kind: WriteKind,
+    pub(super) id: String,
+    pub(super) raw: Vec<u8>,
+    /// The source; none for a deletion, and where token weights were read apart.
+    pub(super) value: Option<Value>,
+    pub(super) parsed: ParsedDocument,
+    pub(super) widened: Option<Mapping>,
+    pub(super) conditions: WriteOp,
+    /// What its texts were encoded for, see [`Mapping::semantic_key`].
+    pub(super) semantic_key: u64,
+    pub(super) truncated: u64,
+    /// A generated id is new by construction: nothing to look up.
+    pub(super) id_is_new: bool,
+    /// What the segments said of its id before anybody else had to wait.
+    pub(super) looked_up: Option<LookedUp>,
+}
+
+impl Prepared {
+    /// The write as it came; its passages are those of an earlier form now.
+    pub(super) fn into_op(self) -> WriteOp {
+        let Self { id, mut raw, value, conditions: mut op, .. } = self;
+        op.id = Some(id);
+        if op.kind != WriteKind::Delete {
+            let (json, payload) = passages::split(&raw);
+            let length = json.len();
+            op.previous = payload.map(|payload| (json.to_vec(), payload.to_vec()));
+            raw.truncate(length);
+            op.source = Source { raw, value };
+        }
+        op
+    }
+}
+
+impl IndexHandle {
+    /// Reads the operations of a batch, in their order, those already refused aside. Idle processors help with a large batch.
+    pub(super) fn prepare_all(
+        &self,
+        ops: Vec<(WriteOp, Option<EngineError>)>,
+        mapping: &Mapping,
+    ) -> Vec<Result<Prepared, EngineError>> {
+        let bytes: usize = ops.iter().map(|(op, _)| op.source.raw.len()).sum();
+        let helpers = match bytes < WORTH_HELP || ops.len() <= PORTION {
+            true => 0,
+            false => processors::idle().min(ops.len().div_ceil(PORTION) - 1),
+        };
+        let prepare_one = |(op, refused): (WriteOp, Option<EngineError>)| match refused {
+            Some(error) => Err(error),
+            None => self.prepare(op, mapping),
+        };
+        if helpers == 0 {
+            return ops.into_iter().map(prepare_one).collect();
+        }
+        let mut ops = ops.into_iter();
+        let portions: Vec<_> = std::iter::from_fn(|| {
+            let portion: Vec<_> = ops.by_ref().take(PORTION).collect();
+            (!portion.is_empty()).then(|| Mutex::new(portion))
+        })
+        .collect();
+        let next = AtomicUsize::new(0);
+        let prepared = share(helpers, |is_helper| {
+            let mut prepared = Vec::new();
+            while !(is_helper && processors::are_overloaded()) {
+                let number = next.fetch_add(1, Relaxed);
+                let Some(portion) = portions.get(number) else { break };
+                let portion = std::mem::take(&mut *portion.lock());
+                prepared.push((number, portion.into_iter().map(prepare_one).collect::<Vec<_>>()));
+            }
+            prepared
+        });
+        let mut prepared: Vec<_> = prepared.into_iter().flatten().collect();
+        prepared.sort_unstable_by_key(|(number, _)| *number);
+        prepared.into_iter().flat_map(|(_, portion)| portion).collect()
+    }
+
+    fn prepare(&self, op: WriteOp, mapping: &Mapping) -> Result<Prepared, EngineError> {
+        let mut document = self.read_op(op, mapping)?;
+        if !document.id_is_new {
+            // What fails here fails again under the lock, and is told there.
+            document.looked_up = self.shard.look_up(&document.id).ok().flatten();
+        }
+        Ok(document)
+    }
+
+    fn read_op(&self, mut op: WriteOp, mapping: &Mapping) -> Result<Prepared, EngineError> {
+        let id_is_new = op.id.is_none();
+        let id = op.id.take().unwrap_or_else(generate_id);
+        check_id(&id)?;
+        if op.kind == WriteKind::Delete {
+            return Ok(Prepared {
+                kind: op.kind,
+                id,
+                raw: Vec::new(),
+                value: None,
+                parsed: ParsedDocument::default(),
+                widened: None,
+                conditions: op,
+                semantic_key: 0,
+                truncated: 0,
+                id_is_new,
+                looked_up: None,
+            });
+        }
+        op.source.check_readable()?;
+        let mut document = self.prepare_document(op, id, mapping)?;
+        if let Some(widened) = document.widened.take_if(|wide| wide.semantic_key() != document.semantic_key) {
+            // A template made a field of this kind of something that the document brings.
+            let id = document.id.clone();
+            let mut op = document.into_op();
+            if let Some(Some(refused)) =
+                self.embed(&widened, std::slice::from_mut(&mut op), Purpose::Ingest, None).pop()
+            {
+                return Err(refused);
+            }
+            document = self.prepare_document(op, id, mapping)?;
+        }
+        document.id_is_new = id_is_new;
+        Ok(document)
+    }
+
+    fn prepare_document(
+        &self,
+        mut op: WriteOp,
+        id: String,
+        mapping: &Mapping,
+    ) -> Result<Prepared, EngineError> {
+        let Source { mut raw, value } = std::mem::take(&mut op.source);
+        let document = match value {
+            Some(value) => ReadDocument::whole(value),
+            None => match mapping.read_document(&raw) {
+                Some(document) => document,
+                None => ReadDocument::whole(parse_source(&raw)?),
+            },
+        };
+        let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
+        if !payload.is_empty() {
+            passages::append(&mut raw, &payload);
+        }
+        let (parsed, widened) = self.parse(mapping, &id, &document, &raw)?;
+        Ok(Prepared {
+            kind: op.kind,
+            id,
+            raw,
+            value: document.into_value(),
+            parsed,
+            widened,
+            conditions: op,
+            semantic_key: key,
+            truncated,
+            id_is_new: false,
+            looked_up: None,
+        })
+    }
+
+    pub(super) fn parse(
+        &self,
+        mapping: &Mapping,
+        id: &str,
+        document: &ReadDocument,
+        raw: &[u8],
+    ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
+        let limits = self.metadata.read().settings.limits();
+        let (json, payload) = passages::split(raw);
+        let (mut parsed, mut widened) =
+            mapping.parse_read_document(id, document, &limits).map_err(|error| error.locate(json))?;
+        if let Some(payload) = payload {
+            // What is stored of a filtered source keeps the passages too; nothing stored is nothing.
+            if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
+                passages::append(stored, payload);
+            }
+            let fields = decode(payload)?;
+            let current = widened.as_ref().unwrap_or(mapping);
+            self.check_models(current, &fields)?;
+            let wider = current
+                .attach_passages(&mut parsed, fields, &|id| self.similarity_of(id))
+                .map_err(EngineError::illegal_argument)?;
+            widened = wider.or(widened);
+        }
+        let snapshot = self.snapshot();
+        if let Some(widened) = &widened {
+            // A template may have named an analyzer after the field.
+            widened.check_analyzers(snapshot.analysis())?;
+        }
+        make_terms(widened.as_ref().unwrap_or(mapping), snapshot.analysis(), &mut parsed);
+        Ok((parsed, widened))
+    }
+
+    /// What compares the vectors of an endpoint best, if it is known.
+    fn similarity_of(&self, inference_id: &str) -> Option<String> {
+        self.models.get()?.upgrade()?.inference_target(inference_id)?.similarity
+    }
+}
