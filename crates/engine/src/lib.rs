@@ -34,12 +34,12 @@ use sparrow_types::work::{self, Work};
 use crate::executor::{Executor, Lane, Load};
 pub use crate::options::EngineOptions;
 
-/// Everything behind the HTTP layer.
+/// An open data directory and everything behind the HTTP layer that serves it.
 pub struct Engine {
     node: Arc<Node>,
     search: Arc<SearchService>,
     snapshots: Arc<SnapshotService>,
-    /// Counts of indices and deployments that are gone.
+    /// Totals of what indices and deployments counted that no longer exist.
     ledger: Ledger,
     waits: Waits,
     executor: Executor,
@@ -119,7 +119,7 @@ impl Engine {
         }))
     }
 
-    /// Flushes every index and stops the deployments. Operations that come later fail.
+    /// Flushes every index and stops the deployments. Later operations fail.
     pub fn close(&self) {
         self.executor.close();
         self.node.tasks.close();
@@ -374,11 +374,12 @@ impl Engine {
     }
 }
 
-/// Bytes that a value of a JSON body takes beside its text.
+/// Bytes of memory that a parsed value of a JSON body takes in addition to its text.
 const VALUE_BYTES: usize = 48;
 
-/// About how much the values of a body take, as each has a comma or a bracket: `[1,1,…` is twenty times as long in memory. Bodies of
-/// lines are read a line at a time.
+/// Estimates the bytes that the parsed JSON values of a body take, from its commas and brackets, of which
+/// each value has one: `[1,1,…` is twenty times as long in memory. 0 for the bodies of `_bulk` and
+/// `_msearch`, which are read a line at a time.
 fn tree_bytes(op: &str, body: &[u8]) -> usize {
     match op {
         "bulk" | "msearch" => 0,
