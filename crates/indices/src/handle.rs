@@ -1,4 +1,4 @@
-//! One open index: its log, its segments, and what is written but not searchable yet.
+//! One open index: its log, its segments, and what was written but is not searchable yet.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -26,17 +26,17 @@ use super::settings::Settings;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 
-/// Metadata in force: replaced as a whole, shared with what reads settings below the handle.
+/// The metadata of an index in force: replaced as a whole, and shared with the layers below that read settings from it.
 pub type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
 
-/// A document found by its id.
+/// A document read by its id.
 #[derive(Debug, Clone)]
 pub struct StoredDocument {
     pub seq_no: u64,
     pub version: u64,
-    /// What is stored, byte for byte.
+    /// The JSON source of the document, byte for byte as it is stored.
     pub source: Arc<[u8]>,
-    /// The payload of its passages, if it has any.
+    /// The encoded passages of its `semantic_text` fields, if it has any.
     pub passages: Option<Vec<u8>>,
 }
 
@@ -47,24 +47,24 @@ pub struct IndexHandle {
     pub data: Arc<DataDir>,
     pub models: ModelsLink,
     pub metadata: SharedMetadata,
-    /// Its log, segments and what is written but not searchable yet.
+    /// The index's log, its segments, and what was written but is not searchable yet.
     pub shard: Shard,
     last_refresh: Mutex<Instant>,
-    /// How many searches, writes, refreshes and other operations there were since the index was opened, and how long they took.
+    /// How often searches, writes, refreshes and other operations have run since the index was opened, and how long they took.
     pub counters: Arc<Counters>,
     pub opened: Opened,
-    /// Names (32 hexadecimal digits) of the segments that the last durable commit has; newer ones would be lost in a crash, and
-    /// made again of the log.
+    /// Names (32 hexadecimal digits) of the segments in the last durable commit; a crash would lose newer ones, and recovery would
+    /// make them again from the log.
     pub durable_segments: Mutex<HashSet<String>>,
-    /// Which refresh, flush or sync of the index runs in the background, and when one that failed is tried again.
+    /// Which background tasks of the index are running, and when one that failed is tried again.
     pub(super) background: Semaphores,
     refusals: Refusals,
     last_flush: Mutex<Instant>,
-    /// The task that gives documents vectors of a second model, while it runs.
+    /// The task that fills a field with vectors of a second model, while it runs.
     pub filling: Mutex<Option<Arc<Filling>>>,
 }
 
-/// What the indices share that can keep them from taking writes.
+/// State shared by all indices that can make them refuse writes.
 pub(super) struct Refusals {
     pub(super) flooded: Flooded,
     pub(super) doubts: Arc<Doubts>,
@@ -105,12 +105,12 @@ impl IndexHandle {
         self.last_flush.lock().elapsed()
     }
 
-    /// Whether writes are refused for want of space on the disk.
+    /// Whether writes are refused because the disk is nearly full.
     pub fn is_flooded(&self) -> bool {
         self.refusals.flooded.load(Relaxed)
     }
 
-    /// Whether the next start may remove the index, as the disk failed while it was to be removed.
+    /// Whether the next start may remove the index, because the disk failed while it was being removed.
     pub fn may_be_removed(&self) -> bool {
         self.refusals.doubts.may_remove(&self.uuid)
     }
@@ -130,12 +130,12 @@ impl IndexHandle {
         self.metadata.read().closed
     }
 
-    /// How its shard came to be, in Elasticsearch's words: closing an index opens its shard anew.
+    /// How the shard came to be, as the API names it: `EXISTING_STORE` for a closed index, as closing reopens its shard.
     pub fn source_of_recovery(&self) -> &'static str {
         if self.is_closed() { "EXISTING_STORE" } else { self.opened.source() }
     }
 
-    /// The only shard of this index, as it stands in listings of a cluster's shards, on the node of this id.
+    /// The only shard of this index, in the form that listings of shards show; `node` is the id of the node.
     pub fn primary_shard(&self, node: &str) -> Value {
         json!({
             "state": "STARTED", "primary": true, "node": node, "relocating_node": null, "shard": 0,
@@ -148,17 +148,17 @@ impl IndexHandle {
         self.index().mapping()
     }
 
-    /// The segments.
+    /// The index's segments, open for searching and writing.
     pub fn index(&self) -> Arc<SparrowIndex> {
         self.shard.index()
     }
 
-    /// What a search sees.
+    /// The searchable state of the index at this moment.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.index().searcher()
     }
 
-    /// Fingerprint of the model that filled a field.
+    /// Fingerprint of the model whose vectors the field at `path` holds; none if it holds none.
     pub fn field_model(&self, path: &str) -> Option<String> {
         self.metadata.read().field_models.get(path).cloned()
     }
@@ -168,7 +168,7 @@ impl IndexHandle {
         self.data.index_dir(&self.uuid)
     }
 
-    /// A document by its id; sees writes that are not searchable yet.
+    /// Reads a document by its id, including writes that are not searchable yet.
     ///
     /// # Errors
     /// When the index cannot be read.
@@ -187,7 +187,7 @@ impl IndexHandle {
         self.get_searchable(id)
     }
 
-    /// A document by its id, as searches see it.
+    /// Reads a document by its id, as of the last refresh.
     ///
     /// # Errors
     /// When the index cannot be read.
@@ -208,7 +208,7 @@ impl IndexHandle {
         self.last_refresh.lock().elapsed()
     }
 
-    /// An error of the shard as this index tells it.
+    /// The error of this index that an error of its shard means.
     pub fn failed(&self, error: ShardError) -> EngineError {
         match error {
             // Whatever failed, it was for want of the files of an index that is gone.
@@ -223,10 +223,10 @@ impl IndexHandle {
         }
     }
 
-    /// Makes everything written searchable.
+    /// Makes all writes so far searchable.
     ///
     /// # Errors
-    /// When the segments cannot commit. What was written stays written.
+    /// When the segments cannot be written. The writes are not lost.
     pub fn refresh(&self) -> Result<(), EngineError> {
         let _running = self.counters.refresh.begin();
         self.shard.refresh().map_err(|error| self.failed(error))?;
@@ -234,7 +234,7 @@ impl IndexHandle {
         Ok(())
     }
 
-    /// Makes everything written durable in segments, and trims the log.
+    /// Commits all writes so far to durable segments, and trims the log.
     ///
     /// # Errors
     /// When the disk refuses; the log then keeps everything.
@@ -248,8 +248,8 @@ impl IndexHandle {
         Ok(())
     }
 
-    /// Waits for a refresh that shows everything written before the call. The regular refresh does it; without
-    /// one (interval −1) this does it itself.
+    /// Waits until a refresh has shown all writes made before the call: the next periodic one, or, without periodic refreshes
+    /// (interval −1), one that this runs itself.
     ///
     /// # Errors
     /// When that refresh fails, the index is deleted or the request is cancelled.
@@ -259,11 +259,11 @@ impl IndexHandle {
         self.shard.wait_for_refresh(regular, &cancelled).map_err(|error| self.failed(error))
     }
 
-    /// Replaces metadata, durably first. The index lives as long as the caller has the right to write, and no other change comes
-    /// between what `change` sees and what is saved.
+    /// Replaces the metadata, on the disk first. The caller holds the right to change it, so that the index is not deleted
+    /// meanwhile, and no other change comes between what `change` sees and what is saved.
     ///
     /// # Errors
-    /// What `change` says, or the disk; the metadata is then what it was.
+    /// What `change` returns, or a failure of the disk; the metadata in force is then unchanged.
     pub fn replace_metadata(
         &self,
         _: &Writer<'_>,
@@ -279,8 +279,8 @@ impl IndexHandle {
         Ok(())
     }
 
-    /// Makes sure that the disk has the metadata in force, and nothing that was refused: for what is acknowledged though nothing has to
-    /// be changed.
+    /// Makes sure that the disk holds the metadata in force, and no change that was refused: for requests that are acknowledged
+    /// without changing anything.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -288,7 +288,7 @@ impl IndexHandle {
         Ok(self.data.settle_store(&super::metadata::store_name(&self.uuid))?)
     }
 
-    /// The right to change metadata.
+    /// Waits for the exclusive right to change metadata.
     ///
     /// # Errors
     /// When the index was deleted.
@@ -296,7 +296,7 @@ impl IndexHandle {
         self.shard.changer().map_err(|error| self.failed(error))
     }
 
-    /// Remembers which models filled which fields.
+    /// Saves which models filled which fields; `filled` has pairs of field path and fingerprint.
     pub fn note_models(&self, filled: &[(String, String)]) -> Result<(), EngineError> {
         let has_all = {
             let metadata = self.metadata.read();
@@ -311,8 +311,8 @@ impl IndexHandle {
         })
     }
 
-    /// Puts the mapping that is saved in force where an attempt at that failed: a change that began with the one before would take back
-    /// what was saved, the slots of a model among it.
+    /// Applies the saved mapping to the segments if an earlier attempt failed: a change based on the mapping still in force would
+    /// undo what was saved, such as the slots of a model.
     ///
     /// # Errors
     /// When it fails again.
@@ -327,8 +327,8 @@ impl IndexHandle {
         }
     }
 
-    /// Puts a wider mapping in force, which was made of the one in force after [`IndexHandle::settle_mapping`]: durable first, then in the
-    /// index.
+    /// Saves a wider mapping and then applies it to the segments. It has to be based on the mapping in force after
+    /// [`IndexHandle::settle_mapping`].
     pub fn widen_mapping(&self, writer: &mut Writer<'_>, mapping: &Mapping) -> Result<(), EngineError> {
         self.replace_metadata(writer, |metadata| {
             metadata.mapping = mapping.clone();
@@ -337,7 +337,7 @@ impl IndexHandle {
         writer.widen(mapping).map_err(|error| self.failed(error))
     }
 
-    /// Forgets the index and removes its files. Searches that still hold a snapshot finish.
+    /// Removes the index's metadata and then its files. Searches that still hold a snapshot can finish.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -365,13 +365,13 @@ impl IndexHandle {
     }
 }
 
-/// Why an index was not deleted.
+/// The error of an index that could not be deleted.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct NotDeleted {
     pub error: EngineError,
-    /// Whether its metadata is perhaps gone, and could not be written again: the index is closed, and what is left of it has to be
-    /// removed. Otherwise it is as before.
+    /// Whether its metadata may be gone and could not be written again: the index is then closed, and what is left of it has to be
+    /// removed. Otherwise the index is as before.
     pub half: bool,
 }
 
@@ -380,7 +380,7 @@ fn segment_names(index: &SparrowIndex) -> HashSet<String> {
     index.searcher().segment_names().collect()
 }
 
-/// Removes a folder that nothing refers to any more; what is left of it goes at the next start.
+/// Removes a folder that nothing refers to any more; if that fails, the next start removes the rest.
 pub fn remove_folder(path: &std::path::Path) {
     if let Err(error) = durable::remove_dir_all(path) {
         tracing::warn!(%error, "a folder is left behind until the next start");
