@@ -1,7 +1,7 @@
-//! Bringing an index of an older postings format to the current one: what [`sparrow_shard`]'s rewrite does with the segments, and
-//! the metadata that says which folder holds them.
+//! Upgrading an index from an older postings format to the current one: [`sparrow_shard`]'s rewrite of the segments, and the
+//! metadata that says which folder holds them.
 //!
-//! The folder that lost is removed at the next start, if not before.
+//! The folder that is no longer used is removed at the next start, if not before.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use super::Indices;
 use super::handle::{IndexHandle, remove_folder};
 use sparrow_call::error::EngineError;
 
-/// How often an upgrade that waits for another one looks whether it is cancelled.
+/// How often an upgrade that waits for another one checks whether it was cancelled.
 const CANCEL_EVERY: Duration = Duration::from_millis(50);
 
 impl Indices {
-    /// Rewrites an index in the current format. `None` when it has that already.
+    /// Rewrites an index in the current format. `None` if it has that already.
     ///
     /// # Errors
-    /// When it is cancelled, deleted meanwhile, or cannot be read or written. It is then what it was.
+    /// When it is cancelled, deleted meanwhile, or cannot be read or written. The index is then as it was.
     pub fn upgrade(
         &self,
         handle: &IndexHandle,
@@ -72,7 +72,7 @@ impl Indices {
     }
 }
 
-/// What keeps a rewrite from succeeding.
+/// Why a rewrite failed.
 enum Failure {
     Shard(ShardError),
     Engine(EngineError),
@@ -85,8 +85,8 @@ impl From<ShardError> for Failure {
 }
 
 impl IndexHandle {
-    /// Says again on the disk which folder is in use, after an upgrade whose folder could not be noted, and removes the other one,
-    /// which may have been noted all the same.
+    /// Saves again which folder is in use, after an upgrade that could not be recorded in the metadata, and removes the folder of
+    /// that upgrade, since the metadata on the disk may name it all the same.
     pub(super) fn settle_folder(&self) -> Result<(), EngineError> {
         let changer = self.changer()?;
         if self.shard.is_folder_uncertain() {
@@ -96,13 +96,13 @@ impl IndexHandle {
         Ok(())
     }
 
-    /// Whether the index is in an older format.
+    /// Whether the segments are in an older format.
     pub fn needs_upgrade(&self) -> bool {
         self.index().format() != Format::CURRENT
     }
 }
 
-/// `segments-2` after `segments-1`.
+/// Name of the folder for the next upgrade: `segments-2` after `segments-1`.
 fn next_folder(folder: &str) -> String {
     let number = folder.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(1);
     format!("segments-{}", number + 1)

@@ -1,4 +1,4 @@
-//! The write path of one index: versions, log, segments; one fsync for a batch.
+//! The write path of an index: versions, log, segments; one fsync for a batch.
 
 use std::time::{Duration, Instant};
 
@@ -17,34 +17,34 @@ use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_models::Purpose;
 
-/// Bytes of unrefreshed sources above which a batch ends with a refresh, so that memory stays bounded without
-/// a refresh interval.
+/// Bytes of sources not yet refreshed above which a batch ends with a refresh, so that memory stays bounded without periodic
+/// refreshes.
 const MAX_LIVE_SOURCE_BYTES: usize = 64 << 20;
 
-/// The one primary term that a single node ever has.
+/// The primary term of every write: with a single node it never changes.
 pub const PRIMARY_TERM: u64 = 1;
 
-/// A document read against the mapping before the write lock is taken.
+/// A document that was parsed by the mapping before the write lock is taken.
 struct Prepared {
     kind: WriteKind,
     id: String,
     raw: Vec<u8>,
-    /// The source; none for a deletion, and where token weights were read apart.
+    /// The parsed source; none for a deletion, and where token weights were parsed separately.
     value: Option<Value>,
     parsed: ParsedDocument,
     widened: Option<Mapping>,
     conditions: WriteOp,
-    /// What its texts were encoded for, see [`Mapping::semantic_key`].
+    /// [`Mapping::semantic_key`] of the mapping for which its texts were encoded.
     semantic_key: u64,
     truncated: u64,
-    /// A generated id is new by construction: nothing to look up.
+    /// Whether the id was generated, so that no document can have it yet.
     id_is_new: bool,
-    /// What the segments said of its id before anybody else had to wait.
+    /// What the segments hold for this id, looked up before the write lock was taken.
     looked_up: Option<LookedUp>,
 }
 
 impl Prepared {
-    /// The write as it came; its passages are those of an earlier form now.
+    /// Turns it back into the write that it was made from; its encoded passages become those of an earlier version.
     fn into_op(self) -> WriteOp {
         let Self { id, mut raw, value, conditions: mut op, .. } = self;
         op.id = Some(id);
@@ -59,7 +59,7 @@ impl Prepared {
     }
 }
 
-/// The first document of a batch, for the log of slow writes.
+/// The first document of a batch, kept for the slow log.
 struct FirstDocument {
     /// Position of the document in the batch.
     place: usize,
@@ -67,25 +67,25 @@ struct FirstDocument {
 }
 
 impl FirstDocument {
-    /// None in a batch of deletions.
+    /// The first write of a batch that is not a deletion; none if all are.
     fn of(ops: &[WriteOp]) -> Option<Self> {
         let place = ops.iter().position(|op| op.kind != WriteKind::Delete)?;
         Some(Self { place, source: ops[place].source.raw.clone() })
     }
 }
 
-/// What was logged of a batch without waiting for the disk.
+/// The writes of a batch that are in the log but not yet synced.
 #[derive(Default)]
 struct LoggedWrites {
-    /// Places in the batch.
+    /// Positions of these writes in the batch.
     places: Vec<usize>,
-    /// The last of them in the log.
+    /// Position of the last of these writes in the log.
     last: Option<Lsn>,
 }
 
 enum Unwritten {
     Refused(EngineError),
-    /// The mapping asks for other passages than it did when its texts were encoded.
+    /// The mapping now asks for other passages than when the document's texts were encoded.
     Stale(Box<Prepared>),
 }
 
@@ -96,10 +96,10 @@ impl<E: Into<EngineError>> From<E> for Unwritten {
 }
 
 impl IndexHandle {
-    /// Writes a batch in order. An operation that fails does not keep the others from being written; those that
-    /// succeed are durable when this returns (unless the index asks for `async` durability).
+    /// Writes a batch in order. A write that fails does not keep the others from being carried out; those that succeed are durable
+    /// when this returns (unless the index has `async` durability).
     ///
-    /// Texts of `semantic_text` fields are encoded first, where that was not done yet.
+    /// Texts of `semantic_text` fields are encoded first, unless they have been already.
     pub fn write(&self, mut ops: Vec<WriteOp>) -> Vec<Result<WriteOutcome, EngineError>> {
         let began = Instant::now();
         let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();
@@ -148,7 +148,8 @@ impl IndexHandle {
         results
     }
 
-    /// Waits until what was logged is durable, unless the index acknowledges before that. What cannot be made durable is refused.
+    /// Waits until the logged writes are durable, unless the index acknowledges them earlier. Writes that cannot be made durable
+    /// are refused.
     fn make_durable(
         &self,
         written: &LoggedWrites,
@@ -161,8 +162,8 @@ impl IndexHandle {
         }
     }
 
-    /// Logs a batch whose documents took too long, by its first document: they are written together, so each has an equal share
-    /// of the time.
+    /// Logs a slow batch by its first document. The documents are written together, so each is taken to have used an equal share of
+    /// the time.
     fn note_slow(
         &self,
         slow: &SlowWrites,
@@ -184,8 +185,8 @@ impl IndexHandle {
         }
     }
 
-    /// Writes documents in order. Gives back those, with their places, from the first one on whose texts have to be
-    /// encoded again.
+    /// Writes documents in order, up to the first one whose texts have to be encoded again. Gives back that one and all after it,
+    /// with their positions in the batch.
     fn apply_all(
         &self,
         prepared: Vec<(usize, Result<Prepared, EngineError>)>,
@@ -345,12 +346,12 @@ impl IndexHandle {
         Ok((parsed, widened))
     }
 
-    /// What compares the vectors of an endpoint best, if it is known.
+    /// The vector similarity that suits the model of an inference endpoint best, if it is known.
     fn similarity_of(&self, inference_id: &str) -> Option<String> {
         self.models.get()?.upgrade()?.inference_target(inference_id)?.similarity
     }
 
-    /// Checks, logs and indexes one document. The caller holds the write lock; `key` is that of the mapping in force.
+    /// Checks, logs and indexes one document. The caller holds the write lock; `key` is the semantic key of the mapping in force.
     fn apply(
         &self,
         mut document: Prepared,
@@ -404,7 +405,7 @@ impl IndexHandle {
         Ok((WriteOutcome { id, seq_no, version, result, truncated }, lsn))
     }
 
-    /// The version that the write will have.
+    /// The version that the document gets by this write, or the conflict with its conditions.
     fn check_conditions(
         &self,
         document: &Prepared,
@@ -466,7 +467,7 @@ impl IndexHandle {
     }
 }
 
-/// Gives a logged document the passages of its payload. They were acknowledged: which model made them is not asked again.
+/// Adds the encoded passages of a logged document to it. As they were acknowledged, it is not checked again which model made them.
 ///
 /// # Errors
 /// When the payload cannot be read, or its vectors are of another kind than the field's.
