@@ -1,9 +1,9 @@
-//! Scalars as Elasticsearch reads them: numbers and booleans may also be written as strings.
+//! Reads scalars as Elasticsearch does: numbers and booleans may also be written as strings.
 
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
-/// The text of a scalar; numbers and booleans as they were written.
+/// Reads a scalar as text; numbers and booleans as they were written.
 pub fn text(node: &Node) -> Result<String, BodyError> {
     match &node.json {
         Json::String(text) => Ok(text.to_string()),
@@ -15,7 +15,7 @@ pub fn text(node: &Node) -> Result<String, BodyError> {
     }
 }
 
-/// The text of a scalar, `None` for null.
+/// Reads a scalar as text, `None` for null.
 pub fn optional_text(node: &Node) -> Result<Option<String>, BodyError> {
     match node.json {
         Json::Null => Ok(None),
@@ -23,7 +23,7 @@ pub fn optional_text(node: &Node) -> Result<Option<String>, BodyError> {
     }
 }
 
-/// A number with a fraction, also from a string.
+/// Reads a finite number, also from a string.
 pub fn float(node: &Node) -> Result<f32, BodyError> {
     let value = match &node.json {
         Json::Number(text) => text.parse::<f32>().ok(),
@@ -36,7 +36,7 @@ pub fn float(node: &Node) -> Result<f32, BodyError> {
     }
 }
 
-/// A whole number of 32 bits, also from a string; a fraction is cut off as Java does.
+/// Reads a 32-bit integer, also from a string; the fraction of a number is cut off, as in Java.
 pub fn int(node: &Node) -> Result<i32, BodyError> {
     let number_format = || -> BodyError {
         match text(node) {
@@ -59,14 +59,14 @@ pub fn int(node: &Node) -> Result<i32, BodyError> {
     }
 }
 
-/// A whole number that is not negative.
+/// Reads a non-negative 32-bit integer; `name` is for the error.
 pub fn unsigned(node: &Node, name: &str) -> Result<usize, BodyError> {
     let value = int(node)?;
     usize::try_from(value)
         .map_err(|_| BodyError::illegal(format!("[{name}] parameter cannot be negative, found [{value}]")))
 }
 
-/// A boolean, also from a string.
+/// Reads a boolean, also from a string.
 pub fn boolean(node: &Node) -> Result<bool, BodyError> {
     match &node.json {
         Json::Bool(value) => Ok(*value),
@@ -81,7 +81,7 @@ pub fn boolean(node: &Node) -> Result<bool, BodyError> {
     }
 }
 
-/// A string, or an array of scalars, as a list.
+/// Reads a scalar, or an array of scalars, as a list of texts.
 pub fn texts(node: &Node) -> Result<Vec<String>, BodyError> {
     match node.as_array() {
         Some(items) => items.iter().map(text).collect(),
