@@ -39,7 +39,7 @@ impl Task for Compression {
 /// The frames that are still to be decompressed; none once they have ended, failed, or were closed.
 type Frames = Arc<Mutex<Option<Decoder<'static, Cursor<Buffer>>>>>;
 
-/// Decompression of the next [`PIECE`] bytes of frames, as a task for libuv's threads.
+/// Decompression of the next 256 KiB of frames, as a task for libuv's threads.
 pub struct Decompression(Frames);
 
 impl Task for Decompression {

@@ -1,4 +1,4 @@
-//! The texts of a search, encoded before it runs.
+//! Encodes the texts of a search before it runs.
 
 use std::borrow::Borrow;
 use std::sync::atomic::AtomicBool;
@@ -14,10 +14,11 @@ use super::target::{Target, mappings};
 use super::{calibrate, encode, retriever, semantic};
 use crate::service::SearchService;
 
-/// How long the models took, by id.
+/// How long each model took, by its id.
 pub type ModelTimings = Vec<(String, Timings)>;
 
-/// Encodes the texts of all queries of a search, by the mappings of what is searched; timed if it is profiled.
+/// Encodes the texts of all queries of a search, by the mappings of the indices it searches. Gives the models' times if the search
+/// is profiled.
 pub fn encode_body(
     service: &SearchService,
     handles: &[impl Borrow<IndexHandle>],

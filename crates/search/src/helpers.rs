@@ -1,10 +1,11 @@
-//! Other threads that work on the same request for a while.
+//! Running parts of a request on other threads as well.
 
 use sparrow_call::origin;
 use sparrow_types::{processors, work};
 use sparrow_wire::deprecation;
 
-/// As [`processors::share`], for a request: helpers work for the same one as this thread, and what they warn of is told with its answer.
+/// As [`processors::share`], for a request: the helping threads count as working for this thread's request, and their warnings
+/// become part of its response.
 pub(super) fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
     let (asker, request) = (origin::current(), work::current());
     let results = processors::share(helpers, |is_helper| {
