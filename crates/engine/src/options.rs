@@ -46,7 +46,7 @@ pub struct EngineOptions {
     /// Called from time to time, and by threads that have become idle.
     #[serde(skip)]
     pub release_memory: Option<fn(bool)>,
-    /// How often adaptive deployments are checked, and how long they wait before they scale. Only tests change it.
+    /// How often adaptive deployments are checked, and how long they wait before they shrink or sleep. Only tests change it.
     #[serde(skip)]
     pub adaptive: AdaptiveTiming,
 }

@@ -166,8 +166,8 @@ fn packed_weights_of_a_large_model_are_in_the_data_directory_until_it_is_deleted
     assert_eq!(node.ok("infer_trained_model", "model=.all-minilm-l6-v2", "", text), before);
 }
 
-/// The files of a model change so that its vectors differ only by rounding: it may search what the files that it names have filled,
-/// but not the other way round.
+/// A model says that its vectors equal those of other files up to rounding: it may search what these have filled, but not the other
+/// way round.
 #[test]
 fn a_model_searches_what_the_files_it_names_have_filled() {
     let folder = tempfile::tempdir().unwrap();

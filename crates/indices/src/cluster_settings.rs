@@ -93,6 +93,8 @@ pub struct ClusterSettings {
 impl ClusterSettings {
     /// Reads the persistent settings from the store.
     ///
+    /// Reads the persistent settings from the store.
+    ///
     /// # Errors
     /// When the store cannot be read.
     pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {

@@ -25,7 +25,7 @@ use sparrow_wire::json::{self, Json, Member, Node};
 /// Most patterns in `_source`: each is compared with each path of each hit.
 const MOST_SOURCE_PATTERNS: usize = 1_024;
 
-/// Hits of a search that asks for no number.
+/// Number of hits that a search returns by default.
 pub use sparrow_query::dsl::DEFAULT_SIZE;
 /// Number of hits up to which they are counted by default.
 const DEFAULT_TRACKED_HITS: u64 = 10_000;

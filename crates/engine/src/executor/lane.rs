@@ -11,9 +11,9 @@ pub(crate) enum Lane {
     Write,
     /// Requests for metadata, settings and counts: they wait for no write, and no write waits for them.
     Look,
-    /// Simulated pipelines and `_analyze`, which may take long and change nothing.
+    /// Simulations of pipelines and index templates, and `_analyze`: they may take long and change nothing.
     Trial,
-    /// Requests that list or cancel tasks, and the metrics of the process: answered however many long operations there are.
+    /// Requests that show, list or cancel tasks, and the metrics of the process: answered however many long operations there are.
     Watch,
     /// `_cluster/health`: answered however busy the other lanes are.
     Health,

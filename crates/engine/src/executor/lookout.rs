@@ -99,7 +99,7 @@ pub(super) struct Sequence {
     answered: Option<Instant>,
     /// Operations that came within [`LOOKOUT`] of the last answer; halved by one that came later, 0 after one that was not alone.
     length: u8,
-    /// Number of coming operations for which no worker spins.
+    /// Number of further operations for which no worker spins.
     respect: u16,
     /// Number of operations for which spinning was suspended at the last interruption, less one for each successful spin since.
     respected: u16,

@@ -18,7 +18,7 @@ pub struct MoreLikeThisQuery {
     pub stop_words: Vec<String>,
     /// Largest number of words taken from each field of the example documents, and from all example texts together.
     pub max_query_terms: usize,
-    /// Number of times that a word has to occur in an example; 0 for any.
+    /// Number of times that a word has to occur in the examples; 0 for any.
     pub min_term_freq: usize,
     /// Number of documents of the index in which a word has to occur; 0 for any.
     pub min_doc_freq: u64,
