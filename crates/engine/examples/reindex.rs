@@ -110,7 +110,7 @@ fn load(engine: &Arc<Engine>, round: usize, documents: &[Value]) -> Result<(), B
     Ok(())
 }
 
-/// Seconds that a reindex of one round's documents into a new index takes.
+/// Seconds that a reindex into a new index takes.
 fn reindex(engine: &Arc<Engine>, round: usize) -> Result<f64, Box<dyn Error>> {
     let index = format!("vectors-{round}");
     let mappings = json!({"mappings": {"properties": {

@@ -32,7 +32,7 @@ const LONG_CAPACITY: usize = 128;
 pub(crate) struct Load {
     /// Size of the request's body in bytes, which stays in memory while the request waits.
     pub(crate) bytes: usize,
-    /// Whether no other operation of the engine is running and no other answer is on its way back.
+    /// Whether no other operation of the engine is under way, or its answer on its way back.
     pub(crate) alone: bool,
 }
 

@@ -119,7 +119,7 @@ impl Engine {
         }))
     }
 
-    /// Flushes every index and stops the deployments. Later operations fail.
+    /// Flushes every index and stops the deployments. Operations that come later fail.
     pub fn close(&self) {
         self.executor.close();
         self.node.tasks.close();

@@ -312,7 +312,7 @@ fn tasks_that_cannot_do_what_is_asked_say_so() {
     assert_eq!(finished(&node, &task)["response"]["canceled"], "by user request");
 }
 
-/// A query that matches all documents and takes some milliseconds to run.
+/// A query of all documents that takes some milliseconds.
 fn slow_query() -> String {
     let patterns = (0..4000).map(|at| json!({"wildcard": {"text": format!("*{at}*")}}));
     let should: Vec<Value> = patterns.chain([json!({"match_all": {}})]).collect();

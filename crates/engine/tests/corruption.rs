@@ -92,7 +92,7 @@ fn build() -> tempfile::TempDir {
     copy
 }
 
-/// The answers of one index to a fixed set of requests, without the times that they took.
+/// What an index answers to a set of requests, without the times that they took.
 fn answers(node: &Node, index: &str) -> Result<String, (u16, String)> {
     let requests = [
         (
@@ -175,7 +175,7 @@ fn kinds(data: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     kinds
 }
 
-/// Damages a file at random and describes in words how.
+/// Damages a file and says how.
 fn damage(path: &Path, random: &mut Random) -> String {
     let mut bytes = fs::read(path).expect("a file");
     let at = random.below(bytes.len());

@@ -804,7 +804,7 @@ fn a_start_on_a_full_disk_reads_what_is_there_and_writes_again_when_there_is_roo
     assert_eq!((node.count("a"), node.count("other")), (2, 20));
 }
 
-/// Refuses to remove metadata files of indices while the switch is on.
+/// Refuses to remove the metadata of indices while the switch is on.
 struct KeepsMetadata(AtomicBool);
 
 impl Observer for KeepsMetadata {

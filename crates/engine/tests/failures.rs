@@ -184,7 +184,7 @@ fn the_result_of_a_task_is_kept_until_the_disk_takes_it() {
     assert!(node.ok("list_tasks", "", "actions=*reindex", "")["nodes"].as_object().unwrap().is_empty());
 }
 
-/// How often a background task has failed, and for how many indices its last run failed.
+/// How often a task failed, and for how many indices it fails.
 fn background(node: &Node, task: &str) -> (u64, u64) {
     let figures = node.ok("instruments", "", "", "");
     let all = figures["background"].as_array().unwrap();

@@ -10,8 +10,7 @@ use serde_json::json;
 use sparrow_engine::Engine;
 use sparrow_engine::check::{Repair, check, repair};
 
-/// A data directory with two flushed segments of twenty documents, one of them deleted, and five documents in the log; another
-/// index beside it.
+/// Two flushed segments of twenty documents, one of them deleted, and five documents in the log; another index beside it.
 fn build() -> tempfile::TempDir {
     let node = Node::start();
     for index in ["a", "other"] {

@@ -205,7 +205,7 @@ fn a_rotten_blob_is_written_again_by_the_next_snapshot() {
     assert!(!blob.with_extension("damaged").exists(), "it is no longer needed");
 }
 
-/// A disk on which blobs cannot be read while the switch is on.
+/// A disk that does not let blobs be read while the switch is on.
 struct Unreadable(AtomicBool);
 
 impl Observer for Unreadable {

@@ -1,4 +1,4 @@
-//! Changing aliases: any number of actions in one step, all of them or none.
+//! Changing aliases: any number of actions at once, all of them or none.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

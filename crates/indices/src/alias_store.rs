@@ -48,10 +48,10 @@ impl AliasStore {
         stored
     }
 
-    /// Replaces the store, durably and atomically, and with it whatever a failed save left there.
+    /// Replaces the store, durably and atomically, and with it whatever a save that failed left there.
     ///
     /// # Errors
-    /// When the disk refuses; the file then holds the old or the new content.
+    /// When the disk refuses; the file holds the old or the new content then.
     pub(super) fn save(&self, stored: &Stored) -> Result<(), EngineError> {
         stored.save(&self.data)?;
         self.doubts.removed.lock().clear();

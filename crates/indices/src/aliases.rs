@@ -258,7 +258,7 @@ impl Stored {
         }
     }
 
-    /// Replaces the store of aliases, durably and atomically.
+    /// Replaces the store, durably and atomically.
     ///
     /// # Errors
     /// When it cannot be written; the old one is then still there.

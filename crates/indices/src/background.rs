@@ -38,7 +38,7 @@ impl Task {
     }
 }
 
-/// How often each task has failed since the start, over all indices, including those that are gone.
+/// How often each task failed since the start, over all indices, those that are gone included.
 #[derive(Default)]
 pub(super) struct Failures([AtomicU64; Task::ALL.len()]);
 
@@ -74,7 +74,7 @@ impl Default for Semaphores {
 }
 
 impl Semaphores {
-    /// The semaphore that a task has to acquire.
+    /// The semaphore that a task needs.
     pub(super) fn of(&self, task: Task) -> &Semaphore {
         if task == Task::Refresh { &self.refresh } else { &self.upkeep }
     }
@@ -85,7 +85,7 @@ impl Semaphores {
     }
 }
 
-/// A binary semaphore: one worker at a time holds it, and after a failure there is a pause.
+/// A binary semaphore: one worker at a time has it, and after a failure there is a pause.
 #[derive(Default)]
 pub(super) struct Semaphore {
     taken: AtomicBool,
@@ -125,7 +125,7 @@ impl Semaphore {
         }
     }
 
-    /// The task that failed when the semaphore was last held.
+    /// What failed when it was last held.
     fn failing(&self) -> Option<Task> {
         self.pause.lock().map(|pause| pause.failed)
     }

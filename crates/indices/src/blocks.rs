@@ -42,7 +42,7 @@ const BLOCKS: [Block; 5] = [
     ),
 ];
 
-/// The blocks that are set, by their numbers, as the cluster state shows them.
+/// The blocks that are set, by their numbers, as the cluster's state shows them.
 pub fn shown(settings: &Settings) -> Map<String, Value> {
     let set = BLOCKS.iter().filter(|(name, ..)| settings.is_blocked(name));
     set.map(|(_, number, words, kept)| {

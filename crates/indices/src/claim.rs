@@ -11,7 +11,7 @@ use sparrow_call::error::EngineError;
 
 const MARK: &str = "claimed";
 
-/// Marks the folder of an index whose metadata is in the store. If that fails, the next start tries again.
+/// Marks the folder of an index whose metadata is in the store. Where that fails the next start tries again.
 pub(super) fn mark(root: &Path) {
     let path = root.join(MARK);
     if sparrow_files::metadata(&path).is_ok() {

@@ -93,8 +93,6 @@ pub struct ClusterSettings {
 impl ClusterSettings {
     /// Reads the persistent settings from the store.
     ///
-    /// Reads the persistent settings from the store.
-    ///
     /// # Errors
     /// When the store cannot be read.
     pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
@@ -269,7 +267,7 @@ impl ClusterSettings {
         shown(&self.state.read().persistent, flat)
     }
 
-    /// The settings of both scopes as an answer shows them; with `defaults`, also the defaults of those that are not set.
+    /// The settings of both scopes as an answer shows them, with the defaults of those that are not set if `defaults` says so.
     pub fn view(&self, flat: bool, defaults: bool) -> Value {
         let state = self.state.read().clone();
         let mut body = json!({

@@ -1,4 +1,4 @@
-//! Copies of an index: the same files under another name.
+//! Copies of an index: its files as they are, under another name.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

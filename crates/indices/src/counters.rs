@@ -121,7 +121,7 @@ impl Counters {
     }
 }
 
-/// Counts a scroll or a point in time as open until this is dropped.
+/// Counts a scroll or a point in time as open until it is dropped.
 #[derive(Debug)]
 pub struct OpenContext {
     counters: Vec<Arc<Counters>>,

@@ -48,10 +48,10 @@ impl Indices {
         self.create_and_change(wanted, right, &|_| Ok((Vec::new(), BTreeMap::new())))
     }
 
-    /// Creates an index and changes aliases of others with it: after a crash both have happened or neither.
+    /// Creates an index, and changes aliases of others with it: after a crash both have happened or neither.
     ///
     /// # Errors
-    /// As [`Indices::create`]; what `plan` returns.
+    /// As [`Indices::create`]; what `plan` says.
     pub fn create_and_change(
         &self,
         wanted: CreateIndex,

@@ -33,11 +33,11 @@ impl Via {
     }
 }
 
-/// One of the comma-separated parts of an expression.
+/// A part of an expression.
 struct Part<'e> {
     /// Whether it begins with `-` and excludes what the parts before it have found.
     excludes: bool,
-    /// The part as it was written, without the `-`.
+    /// As it was written, without the `-`.
     written: &'e str,
     /// The name or pattern, with date math resolved.
     name: Cow<'e, str>,

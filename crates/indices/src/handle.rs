@@ -1,4 +1,4 @@
-//! One open index: its log, its segments, and what was written but is not searchable yet.
+//! One open index: its log, its segments, and what is written but not searchable yet.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ use sparrow_call::request::CancelFlag;
 /// The metadata of an index in force: replaced as a whole, and shared with the layers below that read settings from it.
 pub type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
 
-/// A document read by its id.
+/// A document found by its id.
 #[derive(Debug, Clone)]
 pub struct StoredDocument {
     pub seq_no: u64,
@@ -50,7 +50,7 @@ pub struct IndexHandle {
     /// The index's log, its segments, and what was written but is not searchable yet.
     pub shard: Shard,
     last_refresh: Mutex<Instant>,
-    /// How often searches, writes, refreshes and other operations have run since the index was opened, and how long they took.
+    /// How many searches, writes, refreshes and other operations there were since the index was opened, and how long they took.
     pub counters: Arc<Counters>,
     pub opened: Opened,
     /// Names (32 hexadecimal digits) of the segments in the last durable commit; a crash would lose newer ones, and recovery would
@@ -60,7 +60,7 @@ pub struct IndexHandle {
     pub(super) background: Semaphores,
     refusals: Refusals,
     last_flush: Mutex<Instant>,
-    /// The task that fills a field with vectors of a second model, while it runs.
+    /// The task that gives documents vectors of a second model, while it runs.
     pub filling: Mutex<Option<Arc<Filling>>>,
 }
 
@@ -110,7 +110,7 @@ impl IndexHandle {
         self.refusals.flooded.load(Relaxed)
     }
 
-    /// Whether the next start may remove the index, because the disk failed while it was being removed.
+    /// Whether the next start may remove the index, as the disk failed while it was to be removed.
     pub fn may_be_removed(&self) -> bool {
         self.refusals.doubts.may_remove(&self.uuid)
     }
@@ -168,7 +168,7 @@ impl IndexHandle {
         self.data.index_dir(&self.uuid)
     }
 
-    /// Reads a document by its id, including writes that are not searchable yet.
+    /// A document by its id; sees writes that are not searchable yet.
     ///
     /// # Errors
     /// When the index cannot be read.
@@ -365,7 +365,7 @@ impl IndexHandle {
     }
 }
 
-/// The error of an index that could not be deleted.
+/// Why an index was not deleted.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct NotDeleted {
@@ -380,7 +380,7 @@ fn segment_names(index: &SparrowIndex) -> HashSet<String> {
     index.searcher().segment_names().collect()
 }
 
-/// Removes a folder that nothing refers to any more; if that fails, the next start removes the rest.
+/// Removes a folder that nothing refers to any more; what is left of it goes at the next start.
 pub fn remove_folder(path: &std::path::Path) {
     if let Err(error) = durable::remove_dir_all(path) {
         tracing::warn!(%error, "a folder is left behind until the next start");

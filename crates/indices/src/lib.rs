@@ -97,7 +97,7 @@ use sparrow_models::Models;
 use sparrow_models::endpoints::SemanticIndices;
 pub use sparrow_shard::Record;
 
-/// Name of the folder that holds the segments of a new index.
+/// Name of the first folder of segments.
 const FIRST_FOLDER: &str = "segments-1";
 
 /// The engine options that the indices need.
@@ -305,7 +305,7 @@ impl Indices {
         self.maintenance.start(&self.registry, self.flush_threshold, Box::new(housekeeping));
     }
 
-    /// Stops the background work and flushes every index.
+    /// Ends the background work and flushes everything.
     pub fn close(&self) {
         self.maintenance.stop();
         self.next_attempt.finish();
@@ -374,7 +374,7 @@ impl Indices {
         half.map_or(Ok(()), Err)
     }
 
-    /// Removes the files of an index, its metadata first.
+    /// Removes what an index has on the disk, its metadata first.
     fn remove_files(&self, names: &IndexNames, name: &str) -> Result<(), NotDeleted> {
         if let Some(handle) = names.indices.get(name) {
             return handle.delete();
@@ -413,7 +413,7 @@ fn shard_options(root: PathBuf, index: IndexOptions, metadata: &SharedMetadata) 
     }
 }
 
-/// The engine error for an error of opening or creating a shard.
+/// An error of opening or creating a shard.
 fn opening(error: ShardError) -> EngineError {
     match error {
         ShardError::Index(error) => error.into(),

@@ -24,7 +24,7 @@ use sparrow_types::niceness;
 const TICK: Duration = Duration::from_millis(50);
 /// Ticks between two checks for due upkeep tasks.
 const UPKEEP_TICKS: u64 = 4;
-/// Ticks between two checks of the disk's free space.
+/// Ticks between two looks at the disk.
 const DISK_TICKS: u64 = 20;
 const REFRESH_WORKERS: usize = 3;
 const UPKEEP_WORKERS: usize = 2;
@@ -55,7 +55,7 @@ pub struct Maintenance {
 }
 
 impl Maintenance {
-    /// How often each kind of background work has failed.
+    /// How often background work failed.
     pub(super) fn failures(&self) -> &Failures {
         &self.failures
     }

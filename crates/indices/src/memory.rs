@@ -18,7 +18,7 @@ pub fn limited_by(settings: &ClusterSettings) -> Arc<Memory> {
     Arc::new(memory)
 }
 
-/// Sets the limits to the current values of the settings.
+/// Sets the limits to what the settings say now.
 pub fn apply(memory: &Memory, settings: &ClusterSettings) {
     let machine = of_machine();
     let limit = |(name, default): (&str, &str)| {
@@ -30,7 +30,7 @@ pub fn apply(memory: &Memory, settings: &ClusterSettings) {
     memory.limit(limit(TOTAL), limit(REQUEST));
 }
 
-/// The section `breakers` of the node statistics.
+/// The section `breakers` of the statistics of a node.
 pub fn breakers(memory: &Memory) -> Value {
     let figures = memory.figures();
     let breaker = |limit: usize, tripped: u64| {

@@ -30,14 +30,14 @@ pub struct Metadata {
     pub mapping: Mapping,
     /// Field path → fingerprint of the model whose vectors the field holds.
     pub field_models: BTreeMap<String, String>,
-    /// The change of the model of a field that is in progress, from its beginning until the old vectors are dropped.
+    /// The change of the model of a field, from its beginning until its old vectors are dropped.
     pub model_change: Option<ModelChange>,
     /// Uuid of the closed index that this one replaced: as soon as this is stored, that index no longer exists.
     pub replaces: Option<String>,
 }
 
 impl Metadata {
-    /// Replaces the index's store of metadata.
+    /// Replaces the store.
     ///
     /// # Errors
     /// When it cannot be written; the old one is then still there.

@@ -11,7 +11,7 @@ use sparrow_call::error::{EngineError, Exception};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeState {
-    /// Documents are being given vectors of the new model; searches use the old ones.
+    /// Documents get vectors of the new model; searches read the old ones.
     Filling,
     /// All documents have vectors of both models; searches use the old ones.
     Ready,
@@ -36,7 +36,7 @@ pub struct ModelChange {
     /// Path of the field whose model changes.
     pub field: String,
     pub state: ChangeState,
-    /// Whether searches switch to the new vectors as soon as all documents have them.
+    /// Whether searches go over to the new vectors as soon as all documents have them.
     pub automatic: bool,
     /// The new field settings as the request gave them: a request with the same settings continues this change.
     pub wanted: Value,

@@ -20,7 +20,7 @@ pub fn check(name: &str) -> Result<(), EngineError> {
     }
 }
 
-/// Checks the name of an alias: as that of an index, but capitals are allowed.
+/// Checks the name of an alias: as that of an index, but it may have capitals.
 ///
 /// # Errors
 /// `invalid_alias_name_exception`.

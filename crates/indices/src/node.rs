@@ -1,4 +1,4 @@
-//! What all operations of the node have access to.
+//! What all operations of the node work on.
 
 use std::sync::Arc;
 

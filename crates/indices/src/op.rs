@@ -5,18 +5,18 @@ use serde_json::Value;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_wire::strict_json::{MOST_LEVELS, levels};
 
-/// The encoded passages of a document that is about to be written.
+/// The passages of a document that is about to be written.
 #[derive(Debug, Clone, Default)]
 pub struct Embedded {
     /// The bytes that are stored after the document's JSON; empty for none.
     pub payload: Vec<u8>,
     /// Number of passages of which the model has read only the first tokens.
     pub truncated: u64,
-    /// [`Mapping::semantic_key`] of the mapping for which the passages were made.
+    /// [`Mapping::semantic_key`] of the mapping that they were made for.
     pub key: u64,
 }
 
-/// What a write does to a document.
+/// What to do with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
     /// Writes the document, replacing the one with this id if there is one.
@@ -29,14 +29,14 @@ pub enum WriteKind {
 /// The JSON of a document, as bytes and as a value.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// The bytes as they are stored.
+    /// The bytes that are stored.
     pub raw: Vec<u8>,
     /// The parsed JSON; parsed from the bytes when needed if absent.
     pub value: Option<Value>,
 }
 
 impl Source {
-    /// Serialises a document that exists only as a value.
+    /// A document that exists as a value only.
     pub fn from_value(value: Value) -> Self {
         let mut raw = Vec::with_capacity(1024);
         // A value always serialises, and a vector takes all bytes. (Printing it would go through text formatting.)

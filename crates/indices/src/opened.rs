@@ -25,7 +25,7 @@ pub struct Opened {
     /// Time when opening began, in milliseconds since the Unix epoch.
     pub millis: u64,
     pub took: Duration,
-    /// Number of writes that were replayed from the log.
+    /// Writes that were applied again from the log.
     pub replayed: u64,
     /// Number of replayed documents of which the current mapping cannot index some fields.
     pub replayed_in_part: u64,

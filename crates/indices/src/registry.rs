@@ -1,4 +1,4 @@
-//! Which indices and aliases exist at a given moment.
+//! Which indices and aliases there are, as of one moment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

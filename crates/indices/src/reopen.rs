@@ -16,7 +16,7 @@ use super::metadata::{self, Metadata};
 use super::{Indices, check_log, opened};
 use sparrow_call::error::EngineError;
 
-/// First and longest pause between two attempts, each of which reads the segments of an index.
+/// First and longest pause between two attempts, each of which reads the segments.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Whether opening an index may succeed later after this error: a refusal of the disk passes, damage does not.
@@ -97,7 +97,7 @@ pub(super) fn try_again(indices: Arc<Indices>) {
     }
 }
 
-/// Marks the attempt as ended when it is dropped, even after a panic.
+/// Ends the attempt when it is dropped, also after a panic.
 struct Attempt<'a>(&'a NextAttempt);
 
 impl Drop for Attempt<'_> {

@@ -63,7 +63,7 @@ impl IndexNames {
         Ok(resolved)
     }
 
-    /// Names of the indices that an expression stands for, including those that cannot be opened.
+    /// Names of the indices of an expression, those that cannot be opened included.
     ///
     /// # Errors
     /// As [`IndexNames::expand`].

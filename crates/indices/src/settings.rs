@@ -182,7 +182,7 @@ impl Settings {
         self.text("number_of_shards").and_then(|text| text.parse().ok())
     }
 
-    /// Whether the settings define a similarity with this name.
+    /// Whether a similarity of this name is defined.
     pub fn defines_similarity(&self, name: &str) -> bool {
         let prefix = format!("{SIMILARITY}{name}.");
         self.0.range(prefix.clone()..).next().is_some_and(|(key, _)| key.starts_with(&prefix))
@@ -203,7 +203,7 @@ impl Settings {
     /// The analyzers that the settings define.
     ///
     /// # Errors
-    /// Illegal argument for an invalid definition.
+    /// Illegal argument for a definition that cannot be used.
     pub fn analysis(&self) -> Result<Arc<Analysis>, EngineError> {
         let mut nested = Map::new();
         for (name, value) in self.0.iter() {
@@ -254,7 +254,7 @@ impl Settings {
             .unwrap_or(Duration::from_secs(5))
     }
 
-    /// Whether writes are acknowledged before the log is on the disk.
+    /// Whether a write is answered before the log is on the disk.
     pub fn is_async(&self) -> bool {
         self.text("translog.durability").is_some_and(|text| text.eq_ignore_ascii_case("async"))
     }
@@ -328,7 +328,7 @@ impl Settings {
             .is_some_and(|(name, _)| name.starts_with("blocks."))
     }
 
-    /// Whether the block with this name is set.
+    /// Whether a block is set.
     pub fn is_blocked(&self, block: &str) -> bool {
         self.text(&format!("blocks.{block}")) == Some("true")
     }

@@ -52,10 +52,10 @@ pub struct SlowSearches {
     fetch: Option<Thresholds>,
 }
 
-/// A phase of a search, which has its own thresholds.
+/// A phase of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Finding the hits and computing aggregations.
+    /// Finding the hits, and aggregating.
     Query,
     /// Reading the documents of the hits.
     Fetch,
@@ -108,7 +108,7 @@ pub struct SlowWrites {
     source: usize,
 }
 
-/// A written document, as the slow log describes it.
+/// A document that was written, as the log shows it.
 pub struct WrittenDocument<'a> {
     pub index: &'a str,
     pub uuid: &'a str,
@@ -132,7 +132,7 @@ impl SlowWrites {
         Some(Self { thresholds, source })
     }
 
-    /// Logs a document if writing it took too long.
+    /// Logs a document, if it took too long.
     pub fn note(&self, took: Duration, document: &WrittenDocument<'_>) {
         let Some(level) = self.thresholds.level(took) else { return };
         tracing::info!(
@@ -154,7 +154,7 @@ impl SlowWrites {
     }
 }
 
-/// The first `chars` characters of a text.
+/// The first characters of a text.
 fn shortened(text: &str, chars: usize) -> String {
     text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end]).to_owned()
 }

@@ -14,14 +14,14 @@ use super::Indices;
 use super::handle::{IndexHandle, remove_folder};
 use sparrow_call::error::EngineError;
 
-/// How often an upgrade that waits for another one checks whether it was cancelled.
+/// How often an upgrade that waits for another one looks whether it is cancelled.
 const CANCEL_EVERY: Duration = Duration::from_millis(50);
 
 impl Indices {
-    /// Rewrites an index in the current format. `None` if it has that already.
+    /// Rewrites an index in the current format. `None` when it has that already.
     ///
     /// # Errors
-    /// When it is cancelled, deleted meanwhile, or cannot be read or written. The index is then as it was.
+    /// When it is cancelled, deleted meanwhile, or cannot be read or written. It is then what it was.
     pub fn upgrade(
         &self,
         handle: &IndexHandle,
@@ -96,7 +96,7 @@ impl IndexHandle {
         Ok(())
     }
 
-    /// Whether the segments are in an older format.
+    /// Whether the index is in an older format.
     pub fn needs_upgrade(&self) -> bool {
         self.index().format() != Format::CURRENT
     }

@@ -1,4 +1,4 @@
-//! The write path of an index: versions, log, segments; one fsync for a batch.
+//! The write path of one index: versions, log, segments; one fsync for a batch.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_models::Purpose;
 
-/// Bytes of sources not yet refreshed above which a batch ends with a refresh, so that memory stays bounded without periodic
-/// refreshes.
+/// Bytes of unrefreshed sources above which a batch ends with a refresh, so that memory stays bounded without
+/// a refresh interval.
 const MAX_LIVE_SOURCE_BYTES: usize = 64 << 20;
 
 /// The primary term of every write: with a single node it never changes.
@@ -85,7 +85,7 @@ struct LoggedWrites {
 
 enum Unwritten {
     Refused(EngineError),
-    /// The mapping now asks for other passages than when the document's texts were encoded.
+    /// The mapping asks for other passages than it did when its texts were encoded.
     Stale(Box<Prepared>),
 }
 
@@ -96,10 +96,10 @@ impl<E: Into<EngineError>> From<E> for Unwritten {
 }
 
 impl IndexHandle {
-    /// Writes a batch in order. A write that fails does not keep the others from being carried out; those that succeed are durable
-    /// when this returns (unless the index has `async` durability).
+    /// Writes a batch in order. An operation that fails does not keep the others from being written; those that
+    /// succeed are durable when this returns (unless the index asks for `async` durability).
     ///
-    /// Texts of `semantic_text` fields are encoded first, unless they have been already.
+    /// Texts of `semantic_text` fields are encoded first, where that was not done yet.
     pub fn write(&self, mut ops: Vec<WriteOp>) -> Vec<Result<WriteOutcome, EngineError>> {
         let began = Instant::now();
         let kinds: Vec<WriteKind> = ops.iter().map(|op| op.kind).collect();

@@ -41,7 +41,7 @@ pub(crate) fn configure(level: &str, as_text: bool) {
     AS_TEXT.store(as_text, Relaxed);
 }
 
-/// Writes the log events of the project's own crates. Spans are not used, so they are not kept.
+/// Writes events of the project's own crates. Spans are not used, so they are not kept.
 struct Lines;
 
 /// Sends the engine's events to standard error. Only the first call in a process counts.

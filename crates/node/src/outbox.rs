@@ -39,7 +39,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// An outbox that hands its answers to `receiver`, on JavaScript's thread.
+    /// An outbox that hands its answers to `receiver`, on the thread of JavaScript.
     pub(crate) fn new(receiver: &Function<'_, Vec<NativeReply>, ()>) -> Result<Arc<Self>> {
         let waiting = Arc::new(Mutex::new(Vec::new()));
         let answers = Arc::clone(&waiting);

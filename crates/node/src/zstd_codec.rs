@@ -14,7 +14,7 @@ use zstd::stream::read::Decoder;
 /// support, and what levels up to 19 need. A frame may ask for far more memory than it has content.
 const WINDOW_LOG_MAX: u32 = 23;
 
-/// Most bytes that are decompressed in one step.
+/// Most bytes that are decompressed at once.
 const PIECE: usize = 256 * 1024;
 
 /// Compression of bytes into one Zstandard frame, as a task for libuv's threads.

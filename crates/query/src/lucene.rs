@@ -2,13 +2,13 @@
 
 use crate::MAX_CLAUSES;
 
-/// Most parentheses that may be open at the same time.
+/// Parentheses that may be open at once.
 const MAX_DEPTH: usize = 64;
 
 /// Characters that end a term, besides whitespace.
 const SPECIAL: [char; 13] = ['!', '(', ')', ':', '^', '[', ']', '"', '{', '}', '~', '/', '\u{3000}'];
 
-/// A parsed Lucene query.
+/// A parsed query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Syntax {
     /// Clauses with the operators between them.
@@ -19,7 +19,7 @@ pub enum Syntax {
     Boost(Box<Syntax>, f32),
 }
 
-/// One clause of a group, with the operator and sign before it.
+/// One clause of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clause {
     pub conjunction: Conjunction,
@@ -46,13 +46,13 @@ pub enum Modifier {
 /// What is searched in a field: a term, phrase, pattern or range.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
-    /// A text to analyse; several plain terms in a row are joined into one.
+    /// A text to analyse; several plain terms in a row make one text.
     Text(String),
-    /// A quoted text, and the slop after its `~`.
+    /// A quoted text; the slop is the one after `~`.
     Phrase(String, Option<u32>),
     /// `*` alone: any value.
     Any,
-    /// The text before a final `*`.
+    /// A text before a final `*`.
     Prefix(String),
     /// A pattern with `*` and `?`, its escapes kept.
     Wildcard(String),
@@ -129,7 +129,7 @@ impl Parser {
         format!("Lexical error at line 1, column {}.  Encountered: {encountered}", self.at + 1)
     }
 
-    /// Parses clauses up to `)` or the end.
+    /// Clauses up to `)` or the end.
     fn group(&mut self, field: Option<&str>) -> Result<Syntax, String> {
         let mut clauses = Vec::new();
         loop {
@@ -419,7 +419,7 @@ fn can_start_term(c: char) -> bool {
     !c.is_whitespace() && !SPECIAL.contains(&c) && !matches!(c, '+' | '-')
 }
 
-/// Number of unescaped `*` and `?` in a word.
+/// Number of `*` and `?` that are not escaped.
 fn wildcards(word: &str) -> usize {
     let mut escaped = false;
     word.chars()
@@ -431,7 +431,7 @@ fn wildcards(word: &str) -> usize {
         .count()
 }
 
-/// Resolves the escapes of a text: `\c` is `c`, `\u0041` is a code point.
+/// Takes escapes out: `\c` is `c`, `\u0041` is a code point.
 fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();

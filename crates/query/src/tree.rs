@@ -44,7 +44,7 @@ impl Query {
         Self::new(QueryKind::MatchAll)
     }
 
-    /// The clause with this boost.
+    /// A copy of the clause with another boost.
     #[must_use]
     pub fn with_boost(mut self, boost: f32) -> Self {
         self.boost = boost;
@@ -86,7 +86,7 @@ pub enum QueryKind {
         /// ASCII case is ignored (keywords only).
         case_insensitive: bool,
     },
-    /// Documents with any of several exact values; score 1.
+    /// Any of several exact values; score 1.
     Terms {
         /// Path of the field to search.
         field: String,
@@ -220,7 +220,7 @@ pub struct SparseQuery {
     pub origin: SparseOrigin,
 }
 
-/// The kind of query that a sparse clause came from: Elasticsearch words the errors of each differently.
+/// Which query a sparse clause came from: Elasticsearch words the errors of each differently.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SparseOrigin {
     /// A `sparse_vector` query.
@@ -260,7 +260,7 @@ pub struct TextExpansionQuery {
     pub origin: SparseOrigin,
 }
 
-/// A query for the `k` nearest vectors of an index.
+/// The `k` nearest vectors of the whole index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KnnQuery {
     /// Path of a `dense_vector` field.
@@ -276,7 +276,7 @@ pub struct KnnQuery {
     pub oversample: Option<f32>,
     /// Only documents that match all of these are candidates.
     pub filter: Vec<Query>,
-    /// Lowest raw similarity that a neighbour may have.
+    /// Lowest raw similarity of a neighbour.
     pub similarity: Option<f32>,
     /// How `k` is derived if the request does not give it.
     pub default_k: Option<DefaultK>,
@@ -312,7 +312,7 @@ pub struct ScriptScoreQuery {
     pub query: Box<Query>,
     /// Script that works out the scores.
     pub script: Script,
-    /// Lowest score that a hit may have.
+    /// Lowest score of a hit.
     pub min_score: Option<f32>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::tree::{LikeDocument, LikeExample, Query, QueryKind};
 
-/// Calls `see` on every clause of a query, outermost first.
+/// Calls `see` on every clause of a tree, outermost first.
 pub fn visit<'a>(query: &'a Query, see: &mut dyn FnMut(&'a Query)) {
     see(query);
     for child in children(&query.kind) {
@@ -80,7 +80,7 @@ pub fn change_all(query: &mut Query, each: &mut dyn FnMut(&mut QueryKind)) {
     }
 }
 
-/// Whether a query refers to documents that have to be read before the search.
+/// Whether a query names documents that are read before a search.
 pub fn names_documents(query: &Query) -> bool {
     let mut found = false;
     visit(query, &mut |clause| {

@@ -32,7 +32,7 @@ const TOLERANCE: f32 = 0.02;
 pub struct Traced {
     /// Path of the text field.
     pub input: String,
-    /// The text that was encoded.
+    /// Text that was encoded.
     pub text: String,
     /// For each token the word of the text that it comes from.
     pub tokens: Vec<Attribution>,
@@ -41,7 +41,7 @@ pub struct Traced {
 /// Finds the words of the text from which a document's tokens were encoded.
 pub struct Attributor<'a> {
     node: &'a Node,
-    /// The index as it is now; none if it has been deleted.
+    /// The index as it is now, unless it was deleted since.
     handle: Option<Arc<IndexHandle>>,
     target: &'a Target,
     addr: DocAddress,

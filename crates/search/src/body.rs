@@ -67,7 +67,7 @@ pub struct SearchBody {
     pub suggest: Option<Vec<Suggester>>,
     /// Whether hits explain their scores.
     pub explain: bool,
-    /// The order of the hits.
+    /// Order of the hits.
     pub sort: Sort,
     /// Sort values of a hit: only hits after it are returned.
     pub search_after: Option<Vec<serde_json::Value>>,

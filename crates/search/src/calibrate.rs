@@ -74,7 +74,7 @@ fn bind_tree(
     Ok(())
 }
 
-/// The query of a retriever that is not a fusion.
+/// The query of a retriever that fuses nothing.
 fn leaf(retriever: &Retriever) -> Option<&Query> {
     match retriever {
         Retriever::Standard(standard) => Some(&standard.query),

@@ -30,16 +30,16 @@ pub struct Collapse {
 /// One `inner_hits` section, which returns further hits of each group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InnerHits {
-    /// Name of the section in the response.
+    /// Name in the answer.
     pub name: String,
     /// The search for the further hits, without its query, which is the request's own.
     pub body: Box<SearchBody>,
 }
 
-/// Parses the `collapse` section.
+/// Reads the `collapse` section.
 ///
 /// # Errors
-/// On unknown keys, and on `inner_hits` that are malformed or have the same name.
+/// On unknown keys, and inner hits that are malformed or of the same name.
 pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
     const KEYS: &[&str] = &["field", "inner_hits", "max_concurrent_group_searches"];
     let mut field = None;

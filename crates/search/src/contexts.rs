@@ -24,7 +24,7 @@ pub(super) const MAX_OPEN: usize = 500;
 /// How often expired contexts are closed.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The state of a scroll between two pages.
+/// A scroll between two pages.
 pub struct Scroll {
     /// Snapshots of the indices, taken for the first page.
     pub targets: Vec<Target>,

@@ -1,4 +1,4 @@
-//! Encodes the texts of a search before it runs.
+//! The texts of a search, encoded before it runs.
 
 use std::borrow::Borrow;
 use std::sync::atomic::AtomicBool;
@@ -14,7 +14,7 @@ use super::target::{Target, mappings};
 use super::{calibrate, encode, retriever, semantic};
 use crate::service::SearchService;
 
-/// How long each model took, by its id.
+/// How long the models took, by id.
 pub type ModelTimings = Vec<(String, Timings)>;
 
 /// Encodes the texts of all queries of a search, by the mappings of the indices it searches. Gives the models' times if the search

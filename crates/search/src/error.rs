@@ -9,7 +9,7 @@ use sparrow_models::ModelError;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{JsonError, Location};
 
-/// Why a search request cannot be answered.
+/// A search request that cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// The body is not a valid search request.
@@ -45,7 +45,7 @@ pub enum SearchError {
     /// The model for reranking hits failed.
     #[error(transparent)]
     Rerank(#[from] ModelError),
-    /// The field holds vectors of another model than the one that the query names.
+    /// The field was filled by another model than the one the query names.
     #[error("field {field} of index {} holds vectors of another model than {model}", shard.index)]
     ModelMismatch { shard: Box<Shard>, field: String, model: String, stored: String },
 }

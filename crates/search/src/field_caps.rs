@@ -22,7 +22,7 @@ use sparrow_query::dsl::{self, Context, value};
 use sparrow_wire::glob;
 use sparrow_wire::json::Json;
 
-/// Metadata fields, which every index has: name, type, searchable, aggregatable.
+/// Fields that every index has: name, type, searchable, aggregatable.
 const METADATA: [(&str, &str, bool, bool); 14] = [
     ("_data_stream_timestamp", "_data_stream_timestamp", false, false),
     ("_doc_count", "integer", false, false),

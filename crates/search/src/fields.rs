@@ -16,10 +16,10 @@ use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// A field, or several by a pattern, whose values a search returns.
+/// A field, or several by a pattern, with the format of its values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldRequest {
-    /// Path of the field; `*` stands for any characters.
+    /// Path; `*` stands for any characters.
     pub pattern: String,
     /// Format in which dates or numbers are returned; the field's own if absent.
     pub format: Option<String>,
@@ -30,7 +30,7 @@ pub struct FieldRequest {
 /// The section `stored_fields`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredFields {
-    /// `_none_`: hits have neither id nor source.
+    /// `_none_`: neither id nor source.
     Nothing,
     /// Patterns for fields that the mapping marks as stored.
     Some(Vec<String>),
@@ -126,7 +126,7 @@ pub fn stored(names: Vec<String>) -> Result<StoredFields, BodyError> {
 pub struct FieldSource<'a> {
     /// Snapshot of the document's index.
     pub snapshot: &'a Snapshot,
-    /// The index that holds the document.
+    /// Index that holds the document.
     pub shard: &'a Shard,
     /// Address of the document in the snapshot.
     pub addr: DocAddress,
@@ -332,7 +332,7 @@ pub fn stored_values(mapping: &Mapping, source: &Value, patterns: &[String]) -> 
     out
 }
 
-/// A field's values as the mapping reads them from the source.
+/// Values as the mapping reads them from the source.
 fn source_values(
     mapping: &Mapping,
     source: &Value,

@@ -23,7 +23,7 @@ pub enum Method {
     Linear,
 }
 
-/// How a linear fusion brings the scores of a list to a common scale.
+/// How a linear fusion brings the scores of one list to a common scale.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Normalizer {
     /// Scores are used as they are.
@@ -106,10 +106,10 @@ pub enum Ties {
     Document,
 }
 
-/// One of the ranked lists to fuse.
+/// One of the lists to fuse.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranked<'a, D> {
-    /// Documents with their scores, best first and without duplicates.
+    /// Documents with their scores, best first and without repeats.
     pub hits: &'a [(D, f32)],
     /// Factor of the list's contribution to the fused scores.
     pub weight: f32,
@@ -117,7 +117,7 @@ pub struct Ranked<'a, D> {
     pub normalizer: Normalizer,
 }
 
-/// A document of the fused list, with its score.
+/// A document of the fused list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fused<D> {
     /// The document.

@@ -439,7 +439,7 @@ pub fn restrict(
     snapshot.restricted(&query).map(Arc::new).map_err(|source| query_error(service, handle, source))
 }
 
-/// The fields for query strings that name none; empty for all fields.
+/// Fields for query strings that name none; empty for all.
 fn default_fields(settings: &Settings) -> Vec<String> {
     match settings.default_field() {
         None | Some("*") => Vec::new(),

@@ -13,10 +13,10 @@ use sparrow_query::walk::visit;
 /// Most searches for further hits of groups in one search: one for each hit of the largest result window.
 const MOST_INNER_SEARCHES: usize = 10_000;
 
-/// Checks a search against the limits of all its indices.
+/// Checks a search against the bounds of all its indices.
 ///
 /// # Errors
-/// The error of the first index whose limit it exceeds.
+/// That of the first index whose bound it goes over.
 pub fn check(targets: &[Target], body: &SearchBody) -> Result<(), SearchError> {
     for target in targets {
         target.limits.check(body, &target.shard)?;

@@ -76,7 +76,7 @@ fn read_examples(
     Ok(())
 }
 
-/// The source of a document; none if there is no such document, or its index keeps no sources.
+/// The source of a document; none where there is no document, or its index keeps no sources.
 fn source(handle: &IndexHandle, id: &str) -> Result<Option<Value>, EngineError> {
     let Some(document) = handle.get(id)?.filter(|document| !document.source.is_empty()) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `_msearch`: several searches in one request, each with its own response.
+//! `_msearch`: several searches in one request, each with its own outcome.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -53,10 +53,10 @@ impl Order {
         Ok(Self(sort::from_text(text)?))
     }
 
-    /// Parses a `sort` section.
+    /// Reads a `sort` section.
     ///
     /// # Errors
-    /// As for a search.
+    /// As a search.
     pub fn parse(given: &Value) -> Result<Self, EngineError> {
         let bytes = given.to_string();
         let (node, _) = json::read(bytes.as_bytes()).map_err(SearchError::from)?;

@@ -74,7 +74,7 @@ impl SliceOf {
     }
 }
 
-/// Parses the `slice` section.
+/// Reads the `slice` section.
 ///
 /// # Errors
 /// On unknown keys and numbers out of range.
@@ -123,10 +123,10 @@ pub struct PointInTime {
     pub keep_alive: Option<Duration>,
 }
 
-/// Parses the `pit` section.
+/// Reads the `pit` section.
 ///
 /// # Errors
-/// On unknown keys and invalid values.
+/// On unknown keys and malformed values.
 pub fn parse_pit(node: &Node) -> Result<PointInTime, BodyError> {
     let (mut id, mut keep_alive) = (None, None);
     for member in node.as_object().unwrap_or_default() {

@@ -13,7 +13,7 @@ use sparrow_types::Executors;
 
 use super::error::Shard;
 
-/// The measurements of one search.
+/// What was measured of one search.
 #[derive(Debug, Default)]
 pub struct Profile {
     /// Id of each model that was called, with how long its phases took.
@@ -28,7 +28,7 @@ pub struct Profile {
     pub explain: Duration,
 }
 
-/// The measurements in one index.
+/// What was measured in one index.
 #[derive(Debug, Default)]
 pub struct ShardProfile {
     /// The index.

@@ -62,7 +62,7 @@ pub fn window(method: &str, size: i32) -> Result<usize, BodyError> {
     }
 }
 
-/// Parses the `rank` section.
+/// Reads the `rank` section.
 ///
 /// # Errors
 /// When it names another method than `rrf` or its values are out of range.

@@ -11,7 +11,7 @@ use sparrow_wire::suggest::suggestions;
 /// Default number of hits that are scored again.
 const DEFAULT_WINDOW: usize = 10;
 
-/// How the scores of the two queries are combined.
+/// How the scores of both queries become one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ScoreMode {
     #[default]
@@ -22,12 +22,12 @@ enum ScoreMode {
     Min,
 }
 
-/// One pass that scores the first hits again.
+/// One pass over the first hits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rescore {
     /// Number of hits of each index that are scored again.
     pub window: usize,
-    /// The query by which the hits are scored again.
+    /// The query they are scored by.
     pub query: Query,
     query_weight: f32,
     rescore_weight: f32,

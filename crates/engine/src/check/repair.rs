@@ -15,7 +15,7 @@ use sparrow_indices::{METADATA_PREFIX, Metadata, Record, reread};
 /// What was copied from a damaged data directory into a new one, and what was not, as `sparrow repair` prints it.
 #[derive(Debug, Serialize)]
 pub struct Repair {
-    /// The damaged files of the directory that was repaired.
+    /// The damaged files, of the directory that was repaired.
     pub found: Report,
     /// Path of the new directory.
     pub into: String,
@@ -32,7 +32,7 @@ pub struct RepairedIndex {
     pub whole: bool,
     /// Number of documents in the new directory, without those that only the log of an undamaged index holds.
     pub kept: u64,
-    /// Number of documents that are not in the new directory; absent if it is not known.
+    /// Documents that are not in the new directory; absent if their number is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
     /// Ids of the documents whose writes in the log could be read but not applied.

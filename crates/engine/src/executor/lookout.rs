@@ -19,8 +19,8 @@ const LOOKOUT: Duration = Duration::from_micros(80);
 /// Number of operations that have to follow each other at once before a worker spins for the next one.
 const SEQUENCE: u8 = 4;
 
-/// Longest time between two runs of a spinning thread that still counts as its own. If it was longer, another
-/// thread has had the core.
+/// Longest time between two checks of a spinning thread that counts as undisturbed. After a longer one, another thread has had the
+/// core.
 const INTERRUPTED: Duration = Duration::from_micros(30);
 
 /// Number of operations for which no worker spins after another thread needed the core: from the first bound,

@@ -45,7 +45,7 @@ pub(super) type Job = Box<dyn FnOnce() + Send>;
 /// last: its stack and its core's caches are still warm, and no more workers run than are needed.
 pub(super) struct Queue {
     name: &'static str,
-    /// Operations that may run at once, not counting those that wait for something or have run for long.
+    /// Operations that may run at once, besides those that wait for something or have run for long.
     at_once: usize,
     pub(super) state: Mutex<State>,
     /// One for each worker, to wake it.
@@ -86,7 +86,7 @@ pub(super) struct State {
     /// Number of jobs that workers have begun since the start.
     started: u64,
     rejected: u64,
-    /// Largest number of workers that were busy at once.
+    /// Most workers that were busy at once.
     largest: usize,
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sparrow_engine::{CancelFlag, Engine, EngineOptions, Request};
 
-/// An open engine and the temporary folder of its data.
+/// An open engine and its data.
 pub struct Node {
     pub engine: Arc<Engine>,
     pub folder: tempfile::TempDir,

@@ -12,8 +12,8 @@ use sparrow_engine::Engine;
 const WAIT: &str = "wait_for_completion=true";
 
 impl World {
-    /// Compares everything except the content of snapshots: documents by id and by search, counts, indices, aliases, settings,
-    /// mappings, pipelines and templates.
+    /// Compares everything but what snapshots have: documents by id and by search, counts, indices, aliases, settings, mappings, pipelines and
+    /// templates.
     pub fn check(&self, node: &Node, context: &str) {
         let health = node.ok("cluster_health", "", "", "");
         assert_ne!(health["status"], json!("red"), "{context}: {health}");

@@ -35,7 +35,7 @@ const AT_ONCE: usize = 6;
 /// Number of possible disk states that are tried for each power cut, out of the many that there are.
 const CUTS: usize = 3;
 
-/// The workloads. Each is tried on its own, so that a case is short.
+/// The workloads. Each is tried by itself, so that a case is short.
 const WORKLOADS: [&[Step]; 2] = [writing::STEPS, keeping::STEPS];
 
 fn seed() -> u64 {
@@ -368,8 +368,8 @@ fn the_power_goes_at_any_moment() {
     report(&format!("power cuts: seed={} cases={} changes={total}", seed(), cases.len()));
 }
 
-/// Prints a line; `npm run test:faults` reads the lines with counts. They come only after every case was compared: anything lost or
-/// half there ends the test before.
+/// Prints a line; `npm run test:faults` reads those with counts. They come only after every case was compared: what is lost or half there ends
+/// the test before.
 #[expect(clippy::print_stderr, reason = "the closing counts of npm run test:faults")]
 fn report(line: &str) {
     eprintln!("{line}");

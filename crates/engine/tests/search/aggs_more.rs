@@ -8,7 +8,7 @@ fn aggregate(node: &Node, index: &str, aggs: Value) -> Value {
     node.search(index, &json!({"size": 0, "aggs": aggs}))["aggregations"].clone()
 }
 
-/// Type and reason of the first root cause of a search that has to fail.
+/// Type and reason of the first root cause of a search that fails.
 fn refused(node: &Node, body: &Value) -> String {
     let body = node.search_error("test", body);
     let root = &body["error"]["root_cause"][0];

@@ -17,10 +17,10 @@ use sparrow_call::body::parse_source;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_models::{ModelError, Models, Purpose, TextEncoder, encode_documents};
 
-/// Most texts in one call to the encoder when it is not paced, as for the inference processor.
+/// Most texts of one call to the encoder when it is not paced, as for the inference processor.
 const CALL: usize = 128;
 
-/// A passage that has to be encoded.
+/// A passage to encode.
 struct Job {
     op: usize,
     /// Position of the passage's field among the write's fields.
@@ -33,7 +33,7 @@ struct Job {
     text: String,
 }
 
-/// The passages of one write while they are being encoded.
+/// The passages of one write, while they are being made.
 struct Draft {
     fields: Vec<FieldPassages>,
     waiting: usize,
@@ -54,7 +54,7 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Counts a passage that was encoded by each of its models.
+    /// Counts a passage, encoded by each of its models.
     fn count(&mut self, encoded: &[Encoded]) {
         let cut = encoded.iter().map(|encoded| u64::from(encoded.truncated_tokens)).max().unwrap_or(0);
         self.texts += 1;
@@ -194,7 +194,7 @@ struct Field<'m> {
     fingerprint: Option<String>,
     /// Fingerprint of the vectors in the slot, if they cannot be compared with those of the endpoint's model.
     made_by_other: Option<&'m str>,
-    /// Whether the field has a second slot.
+    /// Whether the field has another slot.
     has_second: bool,
     chunking: Chunking,
     /// Whether the chunking was set by the field or its endpoint; otherwise it is the default, as the endpoint that may set another
@@ -259,7 +259,7 @@ impl<'m> Field<'m> {
         unchanged.then(|| FieldPassages { path: self.slot.clone().into_owned(), ..earlier.clone() })
     }
 
-    /// Whether vectors with this fingerprint may stay in the slot.
+    /// Whether vectors of a fingerprint may stay in the slot.
     fn may_keep(&self, fingerprint: &str) -> bool {
         match (self.made_by_other, &self.fingerprint) {
             (Some(stored), _) => stored == fingerprint,

@@ -1,5 +1,4 @@
-//! `semantic_text` fields: their texts are cut into passages, each passage is encoded, and the vectors are stored with the
-//! document.
+//! `semantic_text` fields: their texts are cut into passages, each is encoded, and the vectors travel with the document.
 
 mod chunk;
 pub mod embed;

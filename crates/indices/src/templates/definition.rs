@@ -10,7 +10,7 @@ use crate::aliases::AliasSpec;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_storage::stores::Unusable;
 
-/// Settings, mappings and aliases that a template or a request gives a new index.
+/// Settings, mappings and aliases for a new index.
 #[derive(Debug, Clone, Default)]
 pub struct Body {
     pub settings: Settings,

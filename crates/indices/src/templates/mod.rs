@@ -152,7 +152,7 @@ fn refuse_unusable(what: &str, name: &str, unusable: Option<&Unusable>) -> Resul
     Err(EngineError::api(500, Exception::new("illegal_state_exception", reason)))
 }
 
-/// The templates of the node, in memory and on the disk.
+/// The templates of the node.
 pub struct Templates {
     data: Arc<DataDir>,
     set: RwLock<Arc<TemplateSet>>,

@@ -1,4 +1,4 @@
-//! Queries made of other queries, and `match_all` and `match_none`.
+//! Queries made of other queries, and the two that match everything or nothing.
 
 use crate::{BoolQuery, BoostingQuery, Query, QueryKind};
 

@@ -22,10 +22,10 @@ const KEYS: &[&str] = &[
     "_name",
 ];
 
-/// A `knn` section of a search, whose `k` counts over all indices of the search.
+/// A `knn` section: its clause, whose `k` counts over all indices of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnnSearch {
-    /// The clause: a [`QueryKind::Knn`] or [`QueryKind::KnnBuilder`].
+    /// A [`QueryKind::Knn`] or [`QueryKind::KnnBuilder`].
     pub query: Query,
     /// Number of neighbours over all indices.
     pub k: usize,
@@ -44,7 +44,7 @@ pub fn query(body: &Node, context: Context) -> Result<Query, BodyError> {
         .map_err(|reason| BodyError::Build { parser: "knn", reason, at: body.end })
 }
 
-/// Reads one `knn` section of a search.
+/// One `knn` section of a search.
 pub fn parse_search(body: &Node, context: Context) -> Result<KnnSearch, BodyError> {
     let mut parsed = parse(body, context)?;
     if !parsed.k_given {

@@ -34,7 +34,7 @@ pub use knn::{KnnSearch, parse_search as parse_knn_search};
 /// Deepest nesting of compound queries (`indices.query.bool.max_nested_depth`).
 const MAX_DEPTH: usize = 30;
 
-/// Names of all queries that this server answers.
+/// Names of all queries that are answered.
 const QUERIES: &[&str] = &[
     "bool",
     "boosting",
@@ -192,7 +192,7 @@ fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, Body
     }
 }
 
-/// The parameters `boost` and `_name`, which every query has.
+/// `boost` and `_name`, which every query has.
 #[derive(Debug, Clone)]
 struct Common {
     boost: f32,
@@ -260,7 +260,7 @@ fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) 
     }
 }
 
-/// The members of a node, which has to be an object.
+/// The members of a node that has to be an object.
 fn members<'a>(node: &'a Node, clause: &str) -> Result<&'a [Member], BodyError> {
     node.as_object().ok_or_else(|| {
         BodyError::parsing(

@@ -36,7 +36,7 @@ pub fn script_score(body: &Node, context: Context) -> Result<Query, BodyError> {
     })))
 }
 
-/// Reads a script: its text, or an object with `source`, `params` and `lang`.
+/// A script: its text, or an object with `source`, `params` and `lang`.
 fn read(member: &Member) -> Result<script::Script, BodyError> {
     let node = &member.value;
     let (mut source, mut params) = (None, Params::new());

@@ -33,7 +33,7 @@ pub const UNSUPPORTED: &[&str] = &[
     "span_within",
 ];
 
-/// The error for one of the queries in [`UNSUPPORTED`].
+/// The error of one of [`UNSUPPORTED`].
 pub fn unsupported(name: &str, body: &Node) -> BodyError {
     BodyError::parsing(body.at, format!("[{name}] query is not supported by Sparrow"))
 }

@@ -67,7 +67,7 @@ fn several_fields(member: &Member) -> BodyError {
     BodyError::parsing(member.value.at, "[terms] query does not support multiple fields")
 }
 
-/// Reads a reference to the values of another document: `{"index": …, "id": …, "path": …}`.
+/// The values of another document: `{"index": …, "id": …, "path": …}`.
 fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, BodyError> {
     const PARSER: &str = "terms_lookup";
     let mut lookup = TermsLookupQuery { field: field.to_owned(), ..Default::default() };

@@ -1,9 +1,9 @@
-//! Reads scalars as Elasticsearch does: numbers and booleans may also be written as strings.
+//! Scalars as Elasticsearch reads them: numbers and booleans may also be written as strings.
 
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
-/// Reads a scalar as text; numbers and booleans as they were written.
+/// The text of a scalar; numbers and booleans as they were written.
 pub fn text(node: &Node) -> Result<String, BodyError> {
     match &node.json {
         Json::String(text) => Ok(text.to_string()),
@@ -15,7 +15,7 @@ pub fn text(node: &Node) -> Result<String, BodyError> {
     }
 }
 
-/// Reads a scalar as text, `None` for null.
+/// The text of a scalar, `None` for null.
 pub fn optional_text(node: &Node) -> Result<Option<String>, BodyError> {
     match node.json {
         Json::Null => Ok(None),
@@ -66,7 +66,7 @@ pub fn unsigned(node: &Node, name: &str) -> Result<usize, BodyError> {
         .map_err(|_| BodyError::illegal(format!("[{name}] parameter cannot be negative, found [{value}]")))
 }
 
-/// Reads a boolean, also from a string.
+/// A boolean, also from a string.
 pub fn boolean(node: &Node) -> Result<bool, BodyError> {
     match &node.json {
         Json::Bool(value) => Ok(*value),

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use sparrow_types::work;
 
-/// Number of a term in a [`Builder`].
+/// A term of a [`Builder`].
 pub(super) type Id = u32;
 /// The term that matches nothing.
 pub(super) const NEVER: Id = 0;
@@ -47,7 +47,7 @@ pub(super) struct Builder {
 /// Most bytes that the terms of an expression may take.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Most steps that computing the states of an expression may take: about a second.
+/// Most steps that deriving the states of an expression may take: a second or so.
 const MOST_STEPS: usize = 40_000_000;
 
 impl Builder {
@@ -103,7 +103,7 @@ impl Builder {
         id
     }
 
-    /// Whether a term matches the empty text.
+    /// Whether the empty text matches.
     pub(super) fn nullable(&self, id: Id) -> bool {
         self.nullable[id as usize]
     }

@@ -1,12 +1,12 @@
-//! Parser for regular expressions in Lucene's syntax.
+//! Reads regular expressions in Lucene's syntax.
 
 use super::expression::{Builder, EMPTY, EVERYTHING, Id, NEVER};
 use crate::regexp_flags;
 
-/// Most parentheses that may be open at the same time.
+/// Parentheses that may be open at once.
 const MAX_DEPTH: usize = 200;
 
-/// Parses an expression.
+/// Reads an expression.
 ///
 /// # Errors
 /// What is wrong and where, in Lucene's words.

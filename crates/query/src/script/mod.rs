@@ -34,7 +34,7 @@ pub struct Script {
 /// An expression of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
-    /// A constant.
+    /// A number.
     Number(f64),
     /// The score of the query inside the `script_score`.
     Score,
@@ -48,7 +48,7 @@ pub enum Expression {
     Binary { operator: Operator, left: Box<Expression>, right: Box<Expression> },
     /// `condition ? yes : no`.
     Choice { condition: Box<Expression>, yes: Box<Expression>, no: Box<Expression> },
-    /// A function applied to numbers.
+    /// A function of numbers.
     Call { function: Function, arguments: Vec<Expression> },
 }
 

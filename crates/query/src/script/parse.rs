@@ -380,7 +380,7 @@ impl<'a> Reader<'a> {
         false
     }
 
-    /// Parses a text in single or double quotation marks, without escapes.
+    /// A text in single or double quotation marks, without any escape.
     fn text(&mut self) -> Result<&'a str, String> {
         self.skip();
         let quote = self.rest.chars().next().filter(|c| matches!(c, '\'' | '"'));

@@ -11,7 +11,7 @@ pub struct BoostingQuery {
     pub positive: Box<Query>,
     /// The query whose matches get lower scores.
     pub negative: Box<Query>,
-    /// Factor for the scores of hits that also match `negative`; 0 or more.
+    /// Factor for the scores of hits that match `negative`; not negative.
     pub negative_boost: f32,
 }
 
@@ -24,7 +24,7 @@ pub struct FunctionScoreQuery {
     pub functions: Vec<ScoreFunction>,
     /// How the results of several functions are combined.
     pub score_mode: ScoreMode,
-    /// How the combined result is combined with the score of the query.
+    /// How the functions' result is combined with the score of the query.
     pub boost_mode: BoostMode,
     /// Upper limit of the functions' combined result.
     pub max_boost: f32,
@@ -162,7 +162,7 @@ pub enum BoostMode {
 /// A `rank_feature` query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankFeatureQuery {
-    /// Path of a `rank_feature` field, or path of a `rank_features` field followed by a dot and the name of a feature.
+    /// Path of a `rank_feature` field, or of a `rank_features` field with a feature after a dot.
     pub field: String,
     /// How a feature's value becomes a score.
     pub function: RankFunction,

@@ -35,7 +35,7 @@ pub struct MoreLikeThisQuery {
     pub boost_terms: f32,
     /// Whether the example documents may be hits themselves.
     pub include: bool,
-    /// Analyzer for the examples instead of the fields' own.
+    /// Analyzer of texts and documents instead of the fields' own.
     pub analyzer: Option<String>,
     /// Whether a field of another type is an error; otherwise it is ignored.
     pub fail_on_unsupported_field: bool,
@@ -77,7 +77,7 @@ pub enum LikeExample {
 pub struct LikeDocument {
     /// Name of the document's index; if absent, the document is read from each index that is searched.
     pub index: Option<String>,
-    /// `_id` of the document; none for a document given in the request.
+    /// `_id` of the document; none for one that the request contains.
     pub id: Option<String>,
     /// Paths of the document's fields to use instead of the query's; `*` stands for any characters.
     pub fields: Option<Vec<String>>,

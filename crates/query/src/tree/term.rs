@@ -23,7 +23,7 @@ pub enum Rewrite {
 pub struct RegexpQuery {
     /// Path of the field to search.
     pub field: String,
-    /// The regular expression, which is not analysed.
+    /// The expression, not analysed.
     pub value: String,
     /// Bit mask of the optional operators that are enabled, see [`regexp_flags`].
     pub flags: u8,
@@ -73,7 +73,7 @@ pub mod regexp_flags {
 pub struct FuzzyQuery {
     /// Path of the field to search.
     pub field: String,
-    /// The term, which is not analysed.
+    /// The term, not analysed.
     pub value: String,
     /// As [`super::MatchQuery::fuzziness`].
     pub fuzziness: String,

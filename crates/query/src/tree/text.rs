@@ -87,11 +87,11 @@ pub enum MultiMatchType {
     MostFields,
     /// Each term may be in any of the fields; those with the same analyzer share their statistics.
     CrossFields,
-    /// As best fields, with the text matched as a phrase.
+    /// As best fields, each field matched as a phrase.
     Phrase,
-    /// As best fields, with the text matched as a phrase whose last term is a prefix.
+    /// As best fields, each field matched as a phrase whose last term is a prefix.
     PhrasePrefix,
-    /// As most fields, with the last term of the text as a prefix.
+    /// As most fields, the last term of the text a prefix.
     BoolPrefix,
 }
 
@@ -111,7 +111,7 @@ impl MultiMatchType {
 /// A `multi_match` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MultiMatchQuery {
-    /// Fields with boosts; names may contain `*`.
+    /// Fields with boosts; names may hold `*`.
     pub fields: Vec<(String, f32)>,
     /// How the text is matched in the fields, and how their scores are combined.
     pub kind: MultiMatchType,
@@ -128,7 +128,7 @@ pub struct MultiMatchQuery {
 /// A `combined_fields` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CombinedFieldsQuery {
-    /// Text fields with boosts of at least 1; names may contain `*`.
+    /// Text fields with boosts of at least 1; names may hold `*`.
     pub fields: Vec<(String, f32)>,
     /// The text to analyse.
     pub text: String,
@@ -147,9 +147,9 @@ pub struct CombinedFieldsQuery {
 pub struct QueryStringQuery {
     /// The text in Lucene's syntax.
     pub query: String,
-    /// Field for terms that name none; `*` for all searchable fields.
+    /// Field for terms that name none; `*` for all that can be searched.
     pub default_field: Option<String>,
-    /// Fields with boosts for terms that name none; overrides `default_field`.
+    /// Fields with boosts for terms that name none; wins over `default_field`.
     pub fields: Vec<(String, f32)>,
     /// Whether any or all clauses without an operator have to match.
     pub default_operator: Operator,
@@ -163,7 +163,7 @@ pub struct QueryStringQuery {
     pub lenient: bool,
     /// Slop of phrases that state none.
     pub phrase_slop: u32,
-    /// Fuzziness of terms with `~` but no number.
+    /// Fuzziness of `~` without a number.
     pub fuzziness: Option<String>,
     /// Number of characters at the start that a fuzzy term has to have in common.
     pub fuzzy_prefix_length: usize,
@@ -175,7 +175,7 @@ pub struct QueryStringQuery {
     pub kind: MultiMatchType,
     /// Share of the other fields' scores.
     pub tie_breaker: Option<f32>,
-    /// Whether the whole text is escaped, so that no character is an operator.
+    /// Escapes the whole text, so that no character is an operator.
     pub escape: bool,
     /// Time zone of dates in ranges.
     pub time_zone: Option<String>,
