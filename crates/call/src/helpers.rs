@@ -1,4 +1,4 @@
-//! Other threads that work on the same request for a while.
+//! Running parts of a request on other threads as well.
 
 use sparrow_types::{processors, work};
 use sparrow_wire::deprecation;

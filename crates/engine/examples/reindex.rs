@@ -1,9 +1,9 @@
-//! How near `_reindex` through an inference pipeline comes to the bare encoder, in one process.
+//! Measures how close `_reindex` through an inference pipeline comes to the bare encoder's throughput, in one process.
 //!
 //! `reindex MODEL_DIR ROUNDS < LINES`, where each line is a document with a `text`; the ONNX Runtime library comes from
-//! SPARROW_ONNXRUNTIME. Each round takes its share of the documents, so that no cache knows them: the bare encoder
-//! encodes their texts and a reindex copies them, with as many allocations, in turns which of the two is first. One
-//! JSON object a round goes to standard output.
+//! SPARROW_ONNXRUNTIME. Each round takes its share of the documents, so that no cache has seen them: the bare encoder encodes their
+//! texts, and a reindex copies them with as many allocations; which of the two goes first alternates. One JSON object per round
+//! goes to standard output.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ fn open(data: &Path, model: &Path) -> Result<Arc<Engine>, Box<dyn Error>> {
     Engine::open(options).map_err(|error| error.reason().into())
 }
 
-/// What a piece of work took: the time that it says itself, and the processor time of all threads.
+/// What a piece of work took: the seconds that it reports itself, and the CPU seconds of all threads of the process.
 struct Measured {
     seconds: f64,
     cpu: f64,
@@ -128,7 +128,7 @@ fn reindex(engine: &Arc<Engine>, round: usize) -> Result<f64, Box<dyn Error>> {
     Ok(seconds)
 }
 
-/// Every document is there, and has a vector.
+/// Checks that `expected` documents of the round's new index have a vector.
 fn check(engine: &Arc<Engine>, round: usize, expected: usize) -> Result<(), Box<dyn Error>> {
     let index = format!("vectors-{round}");
     execute(engine, "refresh", &[("index", &index)], &Value::Null)?;
@@ -140,7 +140,7 @@ fn check(engine: &Arc<Engine>, round: usize, expected: usize) -> Result<(), Box<
     Ok(())
 }
 
-/// Seconds that the encoder alone needs for all texts, in one call, which suits it best.
+/// Seconds that the encoder alone needs for all texts in a single call, which is the best case for it.
 fn encode(model: &Path, documents: &[Value]) -> Result<f64, Box<dyn Error>> {
     let allocations = std::thread::available_parallelism()?.get();
     let options =
@@ -170,7 +170,7 @@ fn execute(
     Ok(serde_json::from_slice(&reply.body)?)
 }
 
-/// CPU seconds that this process has used, also in threads that ended.
+/// CPU seconds that this process has used so far, including threads that have ended.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // User and system time are the 12th and 13th field behind the name, in hundredths of a second.

@@ -1,9 +1,9 @@
-//! The engine's threads: lanes of workers for short operations, a thread of its own for each long one.
+//! The engine's threads: lanes of worker threads for short operations, and a thread of its own for each long one.
 //!
-//! Workers block: on the encoder's queue, on the disk. So there are more of them than cores; the work that needs a
-//! core is bounded elsewhere (the encoder has its own threads). Reads that need a core themselves are bounded here: more of them at once
-//! than there are cores would make all of them slower, and leave the thread that takes requests no time. One that takes long is
-//! no longer counted, so that short ones get past it.
+//! Workers block on the encoder's queue and on the disk, so there are more of them than cores. The encoder
+//! bounds its own work by having its own threads. Reads that need a core are bounded here: more of them at
+//! once than there are cores would slow them all down and leave the thread that accepts requests no time. A
+//! read that takes long is no longer counted, so that short ones get past it.
 
 mod lane;
 mod lookout;
@@ -24,13 +24,13 @@ use sparrow_call::request::{CancelFlag, Reply};
 pub(crate) use self::lane::{Lane, lane_of};
 use self::queue::{Job, Queue};
 
-/// Long operations that may run at once. Each has a thread.
+/// Most long operations that may run at once. Each has a thread.
 const LONG_CAPACITY: usize = 128;
 
-/// What an operation holds and who else there is.
+/// How much memory a request holds while it waits for a worker, and whether it is the only one under way.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Load {
-    /// Bytes that it holds while it waits.
+    /// Size of the request's body in bytes, which stays in memory while the request waits.
     pub(crate) bytes: usize,
     /// Whether no other operation of the engine is under way, or its answer on its way back.
     pub(crate) alone: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Load {
 
 type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
 
-/// The lanes.
+/// Runs each operation of the engine on the lane of worker threads that it belongs to.
 pub(crate) struct Executor {
     read: Arc<Queue>,
     write: Arc<Queue>,
@@ -46,12 +46,12 @@ pub(crate) struct Executor {
     trial: Arc<Queue>,
     watch: Arc<Queue>,
     health: Arc<Queue>,
-    /// Long operations that run.
+    /// Number of long operations that are running now.
     long: Arc<AtomicUsize>,
 }
 
 impl Executor {
-    /// Starts the workers of a machine with this many cores. `rest` is called by those that have become idle.
+    /// Starts the worker threads for a machine with `cores` cores. A worker calls `rest` once it has become idle.
     pub(crate) fn new(cores: usize, rest: Option<fn(bool)>) -> Self {
         let start = |name, workers, at_once| Queue::start(name, workers, at_once, rest);
         // Enough readers that their texts fill a batch of the encoder while others score.
@@ -78,7 +78,7 @@ impl Executor {
         self.post(lane, load, cancel, done, move |done| done(guarded(work)));
     }
 
-    /// Hands `done` to `work`, which calls it now or later. If nobody can work on it, it is called with the reason.
+    /// Queues `work`, which gets `done` and calls it now or later. If no worker can take it, `done` is called with the reason.
     pub(crate) fn post(
         &self,
         lane: Lane,
@@ -126,12 +126,12 @@ impl Executor {
         spawned.map(drop).map_err(|error| EngineError::internal(format!("no thread: {error}")))
     }
 
-    /// The lanes by name.
+    /// Statistics of the search lane and of the write lane, in this order.
     pub(crate) fn stats(&self) -> [LaneStats; 2] {
         [self.read.stats(), self.write.stats()]
     }
 
-    /// Lets the workers end after what waits already.
+    /// Stops the workers once they have done everything that is queued already.
     pub(crate) fn close(&self) {
         for lane in [&self.read, &self.write, &self.look, &self.trial, &self.watch, &self.health] {
             lane.close();
@@ -139,7 +139,7 @@ impl Executor {
     }
 }
 
-/// A long operation, counted until this is dropped.
+/// Counts one long operation as running until it is dropped.
 struct Running(Arc<AtomicUsize>);
 
 impl Drop for Running {
@@ -148,7 +148,7 @@ impl Drop for Running {
     }
 }
 
-/// A panic is a bug of ours: the request gets a 500 and the server stays up.
+/// Runs `work`; a panic in it, which is a bug of ours, becomes a 500 for this request, and the server stays up.
 fn guarded(work: impl FnOnce() -> Result<Reply, EngineError>) -> Result<Reply, EngineError> {
     caught(work).unwrap_or_else(|message| {
         tracing::error!(message, "an operation panicked");

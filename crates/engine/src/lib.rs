@@ -34,12 +34,12 @@ use sparrow_types::work::{self, Work};
 use crate::executor::{Executor, Lane, Load};
 pub use crate::options::EngineOptions;
 
-/// Everything behind the HTTP layer.
+/// An open data directory and everything behind the HTTP layer that serves it.
 pub struct Engine {
     node: Arc<Node>,
     search: Arc<SearchService>,
     snapshots: Arc<SnapshotService>,
-    /// Counts of indices and deployments that are gone.
+    /// Totals of what indices and deployments counted that no longer exist.
     ledger: Ledger,
     waits: Waits,
     executor: Executor,

@@ -39,20 +39,20 @@ pub struct EngineOptions {
     /// Bytes of log after which an index is flushed; raising it makes restarts slower.
     #[serde(default = "flush_threshold")]
     pub flush_threshold_bytes: u64,
-    /// Layout of sparse postings in new indices. An older one is for fixtures of the index upgrade.
+    /// Layout of sparse postings in new indices. An older one serves only to make fixtures for the index upgrade.
     #[serde(skip, default = "current_format")]
     pub sparse_format: Format,
-    /// Gives freed memory back to the system, with `true` all that the calling thread freed: called now and then, and by threads that
-    /// have become idle.
+    /// Gives freed memory back to the system; with `true`, everything that the calling thread has freed.
+    /// Called from time to time, and by threads that have become idle.
     #[serde(skip)]
     pub release_memory: Option<fn(bool)>,
-    /// How often adaptive deployments are looked at, and how patient they are. Others are for tests.
+    /// How often adaptive deployments are checked, and how long they wait before they shrink or sleep. Only tests change it.
     #[serde(skip)]
     pub adaptive: AdaptiveTiming,
 }
 
 impl EngineOptions {
-    /// Options with defaults for all but the paths.
+    /// Options for these paths, with defaults for everything else.
     pub fn new(data: PathBuf, onnx_runtime: PathBuf, models: Vec<PathBuf>) -> Self {
         Self {
             data,
@@ -75,7 +75,7 @@ impl EngineOptions {
         Format::V1
     }
 
-    /// Cores to use, resolved.
+    /// Number of cores to use: `threads`, or all of the machine where that is 0.
     pub fn cores(&self) -> usize {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -227,7 +227,7 @@ fn large_requests_are_written_in_windows() {
     assert_eq!(node.count("a"), 2500);
 }
 
-/// Whoever is told that a request was refused sends it again: then nothing of it may be written.
+/// A client that is told that its request was refused sends it again: so nothing of a refused request may be written.
 #[test]
 fn a_bulk_request_that_would_take_too_much_is_refused_before_anything_is_written() {
     let node = Node::start();

@@ -319,7 +319,7 @@ fn slow_query() -> String {
     json!({"query": {"bool": {"should": should}}}).to_string()
 }
 
-/// Whenever it comes: also while the query is still looked for.
+/// A job can be cancelled at any time, even while its query is still running, and always reports the cancellation.
 #[test]
 fn a_cancelled_job_says_so_and_how_far_it_came() {
     let node = Node::start();
@@ -336,7 +336,7 @@ fn a_cancelled_job_says_so_and_how_far_it_came() {
     }
 }
 
-/// A stop in the middle of the query is no failure of the job.
+/// Stopping the server while a job's query is running is no failure of the job.
 #[test]
 fn a_job_that_is_stopped_while_its_query_is_looked_for_goes_on_after_the_next_start() {
     let mut node = Node::start();

@@ -13,7 +13,7 @@ use sparrow_files::{Call, Kind, Observer, Verdict};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A disk on which giving a file a second name waits, as long as it is told to, or fails.
+/// A disk on which making hard links waits while `wait` is set, and fails while `fail` is set.
 #[derive(Default)]
 struct SlowLinks {
     wait: AtomicBool,

@@ -1,9 +1,9 @@
-//! A damaged byte is found, or does not matter: no answer is ever made of it.
+//! A damaged byte on the disk is detected or does no harm: it never leads to a wrong answer.
 //!
-//! A data directory with several indices is copied, one of its files is damaged (a bit flipped, a byte replaced, the file cut off), and the
-//! copy is opened. Then either the damage is named, by an index that answers 503 or by an engine that does not open, or
-//! everything answers as it did before. `SPARROW_CORRUPTION_ROUNDS` and `SPARROW_CORRUPTION_SEED` ask for more, or others.
-//! Files that change while a process has them mapped are another matter: nobody looks at them again.
+//! A data directory with several indices is copied, one of its files is damaged (a bit flipped, a byte replaced, the file cut off),
+//! and the copy is opened. Then either the damage is named, by an index that answers 503 or by an engine that does not open, or
+//! everything answers as it did before. `SPARROW_CORRUPTION_ROUNDS` and `SPARROW_CORRUPTION_SEED` set the number of rounds and the
+//! random seed. Files that change while a process has them mapped are not covered: their checksums are not verified again.
 
 #![allow(clippy::print_stderr, reason = "the closing count")]
 
@@ -142,14 +142,14 @@ fn answers(node: &Node, index: &str) -> Result<String, (u16, String)> {
     Ok(all)
 }
 
-/// What the rest of the directory says.
+/// Pipelines, index templates and aliases of a node, as the API shows them.
 fn rest(node: &Node) -> String {
     ["get_pipeline", "get_index_template", "get_alias"]
         .map(|op| node.call(op, "", "", "").1.to_string())
         .join("\n")
 }
 
-/// All files that have a byte, by their kind: the end of their name.
+/// Relative paths of all non-empty files, grouped by kind: the file extension, or the whole of a short name.
 fn kinds(data: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     fn walk(folder: &Path, root: &Path, kinds: &mut BTreeMap<String, Vec<PathBuf>>) {
         for entry in fs::read_dir(folder).expect("a folder").flatten() {
@@ -211,7 +211,7 @@ struct Undamaged {
     kinds: Vec<(String, Vec<PathBuf>)>,
     answers: BTreeMap<&'static str, String>,
     rest: String,
-    /// Folder of each index.
+    /// Name of each index → its uuid, which is also the name of its folder.
     uuids: BTreeMap<&'static str, String>,
 }
 
@@ -237,7 +237,8 @@ impl Undamaged {
         }
     }
 
-    /// One round; what is wrong, if anything is.
+    /// Damages one file at random and judges the result. Gives the kind of the file, and what is wrong if the engine neither
+    /// detects the damage nor answers as before.
     fn round(&self, seed: u64) -> (String, Result<Outcome, String>) {
         let mut random = Random(seed);
         let (kind, files) = &self.kinds[random.below(self.kinds.len())];

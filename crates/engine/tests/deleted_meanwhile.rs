@@ -1,4 +1,4 @@
-//! Indices that are deleted while something else works on them: no failure of the server, and no path of it in an answer.
+//! Indices that are deleted while another request works on them: the server does not fail, and no answer shows a path of it.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use common::Node;
 use serde_json::Value;
 
-/// What an answer may be: fine, or that the index is not there.
+/// Checks that an answer is a success, or says that the index does not exist.
 fn check(op: &str, status: u16, answer: &Value, folder: &str) {
     let text = answer.to_string();
     assert!(!text.contains(folder), "{op} shows where the data lies: {text}");

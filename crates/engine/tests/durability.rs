@@ -1,4 +1,4 @@
-//! What a second failure, a mapping that changed, a deletion that races and a disk that fills must not do.
+//! What a second disk failure, a changed mapping, a racing deletion or a full disk must not break.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A copy of a data directory without its stores, or a store that somebody moved away, takes no document with it.
+/// Documents survive in a copy of the data directory that lacks its stores, and when somebody moves a store away.
 #[test]
 fn an_index_without_metadata_keeps_its_files_and_comes_back_with_it() {
     let node = Node::start();
@@ -67,7 +67,7 @@ fn a_narrower_mapping_leaves_logged_documents_readable() {
     assert_eq!(node.hits("a", r#"{"query":{"range":{"x":{"gte":7}}}}"#).len(), 1);
 }
 
-/// The mapping is saved and nothing after it: the log still holds what it no longer takes.
+/// A new mapping was saved but nothing after it, so that the log still holds a document that no longer fits it.
 #[test]
 fn a_logged_document_that_no_longer_fits_is_kept_and_counted() {
     let node = Node::start();
@@ -236,11 +236,11 @@ fn a_request_that_went_away_no_longer_waits() {
     assert_eq!(node.ok("get_doc", "index=a&id=1", "", "")["found"], json!(true));
 }
 
-/// A disk that is full while the switch is on.
+/// A disk that is full while `full` is set.
 #[derive(Default)]
 struct Disk {
     full: AtomicBool,
-    /// The folder that it has no room for; all, if none is named.
+    /// Part of the paths on which there is no space; all paths, if none is named.
     only: Option<&'static str>,
 }
 
@@ -255,7 +255,7 @@ impl Observer for Disk {
     }
 }
 
-/// Room comes from deleting, so it must not wait for room, whatever was refused before.
+/// Deleting an index frees space, so it must succeed on a full disk, whatever was refused before.
 #[test]
 fn an_index_is_deleted_on_a_full_disk_also_after_a_change_of_aliases_was_refused() {
     let node = Node::start();
@@ -273,7 +273,7 @@ fn an_index_is_deleted_on_a_full_disk_also_after_a_change_of_aliases_was_refused
     node.ok("update_aliases", "", "", body);
 }
 
-/// Counts attempts to open a log again: each cuts it to what was durable. The disk is full all the time.
+/// A full disk that counts attempts to reopen a log, each of which truncates it to its durable length.
 #[derive(Default)]
 struct Attempts {
     disk: Disk,
@@ -289,7 +289,7 @@ impl Observer for Attempts {
     }
 }
 
-/// Each of them reads the log and begins a file: many writers that wait for one another would do it one after the other.
+/// Each attempt to reopen a log reads it and begins a file, so writers that wait for one another must not each make one.
 #[test]
 fn writers_that_come_while_the_log_is_closed_do_not_try_to_open_it_once_more_each() {
     let node = Node::start();
@@ -314,7 +314,7 @@ fn writers_that_come_while_the_log_is_closed_do_not_try_to_open_it_once_more_eac
     assert!(refused.load(SeqCst) > 10 * count);
 }
 
-/// Panics at operations of a kind while the switch is on.
+/// Panics at file operations of the kind `at` while `on` is set.
 struct Panics {
     at: Kind,
     on: AtomicBool,
@@ -331,7 +331,7 @@ impl Observer for Panics {
     }
 }
 
-/// In an indexing thread while it writes a segment, and in the refresh itself while it opens it.
+/// Panics hit an indexing thread that writes a segment, and the refresh itself when it opens the segment.
 #[test]
 fn a_panic_in_a_refresh_loses_nothing_and_a_later_one_shows_everything() {
     for at in [Kind::Create, Kind::Write, Kind::Map] {
@@ -368,7 +368,7 @@ fn a_panic_in_a_refresh_loses_nothing_and_a_later_one_shows_everything() {
     }
 }
 
-/// What health says, and how many indices the figures for `/metrics` say take no writes.
+/// Status that `_cluster/health` shows, and the number of indices that take no writes in the figures for `/metrics`.
 fn refusing(node: &Node) -> (String, u64) {
     let health = node.ok("cluster_health", "", "", "");
     let figures = node.ok("instruments", "", "", "");
@@ -438,7 +438,7 @@ fn a_full_disk_refuses_writes_and_service_resumes_without_a_restart() {
     assert_eq!(node.call("get_doc", "index=a&id=refused", "", "").0, 404);
 }
 
-/// The log was to be synced and was not: what was refused then has been seen by nobody, while the disk is full or later.
+/// Syncing the log failed, so its writes were refused: no read may show them, neither while the disk is full nor later.
 #[test]
 fn what_a_full_disk_refused_is_read_by_nobody() {
     // Without regular refreshes, and with them; and how many documents a search finds as they were at first.
@@ -484,7 +484,7 @@ fn what_a_full_disk_refused_is_read_by_nobody() {
     }
 }
 
-/// The regular refresh that it waits for does not come while the log is closed.
+/// A write with `refresh=wait_for` waits for the regular refresh, which does not come while the log is closed.
 #[test]
 fn who_waits_for_a_refresh_hears_that_the_disk_is_full() {
     let node = Node::start();
@@ -510,7 +510,7 @@ fn who_waits_for_a_refresh_hears_that_the_disk_is_full() {
     });
 }
 
-/// There is room for the log, and none for segments: tantivy only says that a thread ended, and the answer says why.
+/// There is space for the log but none for segments: tantivy only reports that a thread ended, and the answer has to say why.
 #[test]
 fn a_refresh_for_which_there_is_no_room_says_so() {
     let node = Node::start();
@@ -536,7 +536,7 @@ fn a_refresh_for_which_there_is_no_room_says_so() {
     node.ok("put_cluster_settings", "", "", watermark);
 }
 
-/// A new field needs a commit, which fails twice: what was buffered with it is not in the segments, and they know it.
+/// Adding a field needs a commit, which fails twice: the segments lack what was buffered with it, and have to know it.
 #[test]
 fn what_was_written_before_a_field_that_could_not_be_added_is_kept() {
     let node = Node::start();
@@ -643,7 +643,7 @@ fn a_forced_merge_leaves_other_work_alone() {
     assert!(node.count("a") > 18_000);
 }
 
-/// Fails everything that gets or loses the name of an index's metadata, with the change done.
+/// Lets renames and removals of an index's metadata file happen, and then reports that they failed.
 struct MetadataNames(AtomicBool);
 
 impl Observer for MetadataNames {
@@ -675,7 +675,7 @@ fn an_index_that_could_not_be_made_does_not_take_the_place_of_the_next_of_its_na
     assert_eq!(node.crash().count("a"), 5);
 }
 
-/// Whatever is left goes as soon as the disk lets it, also when no other index is made.
+/// The remains of an index that could not be made are removed as soon as the disk allows it, even if no other index is made.
 #[test]
 fn what_is_left_of_an_index_that_could_not_be_made_is_removed_by_itself() {
     let node = Node::start();
@@ -690,7 +690,7 @@ fn what_is_left_of_an_index_that_could_not_be_made_is_removed_by_itself() {
     until("nothing is left", || left() == 0);
 }
 
-/// Lets the renaming of a file whose name ends so happen and says that it failed, once.
+/// Lets one rename to a file name with this ending happen, and then reports that it failed.
 struct FailsAfterRenaming(&'static str, AtomicBool);
 
 impl Observer for FailsAfterRenaming {
@@ -703,8 +703,8 @@ impl Observer for FailsAfterRenaming {
     }
 }
 
-/// Nobody knows then which commit the disk has, or which content a file of it: none may be replaced, as a new text field wants
-/// it, and none be listed.
+/// After such a failure it is unknown which commit, or which content of a file, is on the disk: so no file may be replaced, as a
+/// new text field requires, and none may be listed.
 #[test]
 fn a_mapping_that_widens_while_the_disk_fails_leaves_the_index_whole() {
     for name in ["/meta.json", ".fieldnorm"] {
@@ -749,7 +749,7 @@ fn an_index_that_could_not_be_deleted_is_what_it_was() {
     assert_eq!(node.crash().call("exists_index", "index=a", "", "").0, 404);
 }
 
-/// The folder is made with the index: without it nobody knows which writes are missing.
+/// The folder of the log is made together with the index; without it nobody knows which writes are missing.
 #[test]
 fn an_index_whose_log_is_gone_says_so() {
     let node = Node::start();
@@ -766,7 +766,7 @@ fn an_index_whose_log_is_gone_says_so() {
     assert_eq!(damaged.ok("get_doc", "index=b&id=1", "", "")["found"], json!(true));
 }
 
-/// A disk with room for names, but for no content.
+/// A disk with space for file names but none for content, while the switch is on.
 struct NoBytes(AtomicBool);
 
 impl Observer for NoBytes {
@@ -817,7 +817,8 @@ impl Observer for KeepsMetadata {
     }
 }
 
-/// Its removal was acknowledged: only a list says so then, which later changes save again.
+/// The removal was acknowledged although the disk kept the index's metadata: only the list of removed indices says so, and later
+/// changes of aliases have to save it again.
 #[test]
 fn an_index_removed_with_aliases_stays_removed_though_the_disk_kept_it() {
     let node = Node::start();
@@ -843,11 +844,11 @@ fn an_index_removed_with_aliases_stays_removed_though_the_disk_kept_it() {
     drop(guard);
 }
 
-/// Lets the folder of the stores fail while it is made durable: what is renamed into it is there all the same.
+/// Makes syncs of the folder of the stores fail: what was renamed into it is there all the same.
 #[derive(Default)]
 struct LosesNames {
     on: AtomicBool,
-    /// Only so many times.
+    /// Number of syncs that still fail.
     left: AtomicUsize,
 }
 
@@ -864,7 +865,7 @@ impl Observer for LosesNames {
 const REMOVE_AND_SWAP: &str = r#"{"actions":[{"remove_index":{"index":"a"}},
     {"remove":{"index":"b","alias":"now"}},{"add":{"index":"c","alias":"now"}}]}"#;
 
-/// Without writing the state before back, the next start carries out what was refused.
+/// Without writing the previous state back, the next start would carry out the removal that was refused.
 #[test]
 fn a_removal_that_the_disk_refused_takes_no_acknowledged_write_with_it() {
     // The failure passes at once, or lasts.

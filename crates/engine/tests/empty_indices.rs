@@ -1,4 +1,4 @@
-//! What an index costs that nobody writes to.
+//! What an index that nobody writes to costs, in memory and threads.
 
 #![cfg(target_os = "linux")]
 
@@ -10,14 +10,14 @@ use common::Node;
 
 const INDICES: usize = 200;
 
-/// A figure of this process: memory in kB, or the number of its threads.
+/// A number from this process's `/proc/self/status`: memory in kB, or the number of threads.
 fn status(name: &str) -> i64 {
     let text = fs::read_to_string("/proc/self/status").expect("the status of the process");
     let line = text.lines().find(|line| line.starts_with(name)).expect("the figure");
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
 }
 
-/// Of one index: kilobytes of memory, and threads.
+/// Average cost of one index since `before`: resident memory in kB, and threads.
 fn cost_since(before: (i64, i64)) -> (f64, f64) {
     let each = |now: i64, then: i64| (now - then) as f64 / INDICES as f64;
     (each(status("VmRSS"), before.0), each(status("Threads"), before.1))

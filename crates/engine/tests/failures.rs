@@ -1,4 +1,4 @@
-//! What fails while nobody waits for it can be seen: snapshots, and the work that keeps indices up.
+//! Failures that no client waits for are visible: those of snapshots, and those of background work on indices.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Refuses to create files whose path has a part in it, while it is on.
+/// Refuses to create files whose path contains `part` while `on` is set.
 struct Refusing {
     part: &'static str,
     on: AtomicBool,
@@ -66,7 +66,7 @@ fn listed(node: &Node, name: &str) -> Value {
     node.ok("get_snapshot", &format!("repository=r&snapshot={name}"), "", "")["snapshots"][0].clone()
 }
 
-/// The end of a snapshot that nobody waits for.
+/// Waits until a snapshot has ended and gives it as the API shows it.
 fn ended(node: &Node, name: &str) -> Value {
     until("the snapshot does not end", || Some(listed(node, name)).filter(|it| it["state"] != "IN_PROGRESS"))
 }
@@ -136,7 +136,7 @@ fn a_failed_snapshot_is_deleted_by_its_name_and_goes_with_its_repository() {
     assert_eq!(all["total"], 0, "{all}");
 }
 
-/// The server ends in the middle of it, and the next one knows.
+/// A snapshot during which the server ended is shown as failed by the next one.
 #[test]
 fn a_snapshot_that_a_crash_cut_short_has_failed() {
     let it = fixture();
@@ -153,7 +153,7 @@ fn a_snapshot_that_a_crash_cut_short_has_failed() {
     it.node.ok("delete_snapshot", "repository=r&snapshot=night", "", "");
 }
 
-/// A task whose end cannot be written down has ended, and does not run again after the next start.
+/// A task whose result cannot be saved has ended nevertheless, and does not run again after the next start.
 #[test]
 fn the_result_of_a_task_is_kept_until_the_disk_takes_it() {
     let node = Node::start();
@@ -192,7 +192,7 @@ fn background(node: &Node, task: &str) -> (u64, u64) {
     (of["failures"].as_u64().unwrap(), of["failing"].as_u64().unwrap())
 }
 
-/// Waits until everything that shows the health of the index `books` shows this colour.
+/// Waits until every API that shows the health of the index `books` shows this colour.
 fn becomes(node: &Node, colour: &str) {
     until(&format!("it does not become {colour}"), || {
         let health = node.ok("cluster_health", "", "", "");
@@ -227,7 +227,7 @@ fn refreshes_that_fail_are_counted_and_make_the_index_yellow_until_one_succeeds(
     assert_eq!(node.count("books"), 1);
 }
 
-/// A merge that fails leaves its segments as they were: nobody would know of it, and searches would become slower.
+/// A merge that fails leaves its segments as they were: without a count nobody would know, and searches would become slower.
 #[test]
 fn merges_that_fail_are_counted_tried_again_and_make_the_index_yellow() {
     let node = Node::start();
@@ -248,7 +248,7 @@ fn merges_that_fail_are_counted_tried_again_and_make_the_index_yellow() {
     assert_eq!(node.count("books"), id);
 }
 
-/// Lets no merge write.
+/// Refuses writes by merge threads while the switch is on.
 struct NoMerges(AtomicBool);
 
 impl Observer for NoMerges {
@@ -261,8 +261,8 @@ impl Observer for NoMerges {
     }
 }
 
-/// A change that was refused may have its place on the disk already. What is acknowledged after that without changing anything holds
-/// nevertheless.
+/// A change that was refused may be on the disk already. A later request that changes nothing and is acknowledged must hold after a
+/// crash all the same.
 #[test]
 fn what_was_refused_does_not_come_back_behind_what_was_acknowledged() {
     let node = Node::start();
@@ -288,7 +288,7 @@ fn what_was_refused_does_not_come_back_behind_what_was_acknowledged() {
     assert_eq!(node.count("library"), 1);
 }
 
-/// Makes no name durable in the folder of stores, though the names change.
+/// Makes syncs of the folder of the stores fail while the switch is on, though the names in it change.
 struct NoFolders(AtomicBool);
 
 impl Observer for NoFolders {
@@ -301,8 +301,8 @@ impl Observer for NoFolders {
     }
 }
 
-/// A mapping may be saved though the segments cannot take it yet. What changes the mapping next begins with what was saved, whether
-/// the disk works again by then or not.
+/// A mapping may be saved although the segments cannot take it yet. The next change of the mapping has to build on what was saved,
+/// whether the disk works again by then or not.
 #[test]
 fn a_mapping_that_was_saved_is_not_taken_back_by_the_next_change() {
     for works_again in [true, false] {

@@ -26,7 +26,7 @@ fn search_body() -> String {
     json!({"size": 400, "query": {"sparse_vector": {"field": "tokens", "query_vector": vector}}}).to_string()
 }
 
-/// The scores, computed from the stored sources.
+/// Ids and expected scores of the matching documents, computed from the stored sources, best first.
 fn expected(node: &Node) -> Vec<(String, f64)> {
     let mut scores = Vec::new();
     for id in 0..DOCS {

@@ -1,5 +1,5 @@
-//! Bad requests for the engine's parsers: queries, Lucene syntaxes, date math, bulk, analyzers, mappings and pipelines answer with an
-//! error or a result, never with a panic or a failure of the server's own. So do damaged snapshots.
+//! Malformed requests for the engine's parsers: queries, Lucene syntaxes, date math, bulk, analyzers, mappings and pipelines answer
+//! with an error or a result, never with a panic or a 5xx error. So do damaged snapshots.
 
 mod common;
 mod repositories;
@@ -37,7 +37,7 @@ fn world() -> Node {
     node
 }
 
-/// Carries a request out; a panic is the campaign's, a failure of ours is made one.
+/// Runs a request; panics if the answer is a 5xx error, so that the fuzzer reports it as it does any panic.
 fn carry_out(node: &Node, op: &str, index: &str, body: &[u8]) {
     let mut request = Request { op: op.to_owned(), ..Request::default() };
     if !index.is_empty() {
@@ -105,10 +105,10 @@ fn search_bodies() {
     );
 }
 
-/// A name, texts to begin with, and the request that takes a text in this syntax.
+/// Name of a syntax, example texts in it to mutate, and a function that builds the request around a text.
 type Syntax = (&'static str, &'static [&'static str], fn(&str) -> Value);
 
-/// Each of these takes a text in a syntax of its own.
+/// Fuzzes the parsers that read a text in a syntax of its own.
 #[test]
 fn syntaxes() {
     let node = world();

@@ -1,4 +1,4 @@
-//! Settings of an index that decide how long something is remembered, or when it is on the disk.
+//! Index settings that decide how long deletions are remembered, and when writes are durable.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn write(node: &Node, index: &str) -> Value {
     node.ok("index_doc", &format!("index={index}&id=1"), "", r#"{"x":1}"#)["_version"].clone()
 }
 
-/// Version of a document that is written, deleted, refreshed, and written again after a while.
+/// Version that a document gets when it is written, deleted, and written again 50 ms and two refreshes later.
 fn version_after_a_deletion(node: &Node, index: &str) -> Value {
     write(node, index);
     node.ok("delete_doc", &format!("index={index}&id=1"), "", "");
@@ -44,7 +44,7 @@ fn gc_deletes_says_how_long_versions_of_deleted_documents_are_remembered() {
     assert_eq!(version_after_a_deletion(&node, "short"), 4);
 }
 
-/// Whether a crash now would leave the document.
+/// Whether document 1 of an index would survive a crash now.
 fn survives(node: &Node, index: &str) -> bool {
     let after = Node::open(node.copy_data(), |_| {});
     let (status, _) = after.call("get_doc", &format!("index={index}&id=1"), "", "");

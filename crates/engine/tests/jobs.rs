@@ -322,7 +322,7 @@ fn the_default_deployment_can_be_taken_over_and_dense_texts_start_their_model() 
     assert_eq!(cut["inference_results"][0]["is_truncated"], json!(true));
 }
 
-/// An expression that takes its ten seconds for each of these documents.
+/// Cancels a job whose pipeline evaluates a regular expression that would take ten seconds for each document.
 #[test]
 fn a_job_that_is_cancelled_stops_in_the_middle_of_a_pipeline() {
     let node = Node::start();

@@ -27,7 +27,7 @@ fn vocabulary() -> Value {
     json!({"vocabulary": entries})
 }
 
-/// The request for a part of a graph in `parts` parts.
+/// Request body that uploads part `number`, counted from 0, of a model definition cut into `parts` parts.
 fn part(graph: &[u8], number: usize, parts: usize) -> String {
     let length = graph.len().div_ceil(parts);
     let piece = &graph[number * length..graph.len().min((number + 1) * length)];
@@ -166,7 +166,8 @@ fn packed_weights_of_a_large_model_are_in_the_data_directory_until_it_is_deleted
     assert_eq!(node.ok("infer_trained_model", "model=.all-minilm-l6-v2", "", text), before);
 }
 
-/// A model's files change, its vectors only by roundings: what it filled before is searched with it, and the other way round it is another model.
+/// A model says that its vectors equal those of other files up to rounding: it may search what these have filled, but not the other
+/// way round.
 #[test]
 fn a_model_searches_what_the_files_it_names_have_filled() {
     let folder = tempfile::tempdir().unwrap();

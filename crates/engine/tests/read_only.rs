@@ -1,4 +1,4 @@
-//! The file system becomes one that cannot be written, while the server runs, as systems do to one with errors.
+//! The file system becomes read-only while the server runs, as operating systems do to one with errors.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::Node;
 use sparrow_files::{Call, Observer, Verdict};
 
-/// A file system on which, as long as it is said so, nothing can be changed.
+/// A file system that is read-only while the switch is on.
 #[derive(Default)]
 struct MayBecomeReadOnly(AtomicBool);
 

@@ -73,7 +73,7 @@ fn a_second_crash_during_recovery_changes_nothing() {
 }
 
 impl Node {
-    /// A crash right after a start, before anything is flushed.
+    /// Crashes right after a start, before anything is flushed.
     fn crash_again(self) -> Self {
         self.crash()
     }
@@ -159,7 +159,7 @@ fn a_data_directory_has_one_owner() {
     assert!(error.reason().contains("in use by another process"), "{}", error.reason());
 }
 
-/// Lets no log be synced while it is on.
+/// Makes syncs of logs fail while the switch is on.
 struct NoSync(AtomicBool);
 
 impl Observer for NoSync {
@@ -172,7 +172,7 @@ impl Observer for NoSync {
     }
 }
 
-/// Whoever read a write that was lost asks for its sequence number when he writes, and must not meet another write that has it.
+/// A client that read a write which was lost sends its sequence number as `if_seq_no`, which must not match another write.
 #[test]
 fn the_sequence_number_of_a_lost_write_is_not_given_again() {
     let node = Node::start();

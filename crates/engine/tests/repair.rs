@@ -1,4 +1,4 @@
-//! Looking at a damaged data directory, and making another one of what it still has.
+//! Checking a damaged data directory, and building another one from what it still has.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn build() -> tempfile::TempDir {
     copy
 }
 
-/// The files of index `a` that end so, sorted by length.
+/// Files of index `a` whose names end with `end`, sorted by length.
 fn files(data: &Path, end: &str) -> Vec<PathBuf> {
     let engine = json!(
         fs::read_dir(data.join("store"))
@@ -81,7 +81,7 @@ fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// Repairs, and opens what came of it. The damaged directory must stay what it was.
+/// Repairs a data directory and opens the result. Checks that the damaged directory stays as it was.
 fn repaired(data: &Path) -> (Repair, Node) {
     let before = tree(data);
     let folder = tempfile::tempdir().expect("a folder");

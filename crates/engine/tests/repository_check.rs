@@ -1,4 +1,4 @@
-//! Looking at a snapshot repository: each file that is damaged or missing is named, with the snapshots that need it.
+//! Checking a snapshot repository: each file that is damaged or missing is named, with the snapshots that need it.
 
 mod common;
 
@@ -57,7 +57,7 @@ impl Fixture {
         check_repository(&self.path()).unwrap()
     }
 
-    /// Whether each snapshot can be restored.
+    /// Name of each snapshot → whether it can be restored.
     fn restorable(&self) -> BTreeMap<String, bool> {
         ["monday", "tuesday", "wednesday"]
             .map(|name| {
@@ -73,7 +73,7 @@ impl Fixture {
     }
 }
 
-/// Files below a folder, by their paths below it.
+/// Relative paths of all files below a folder.
 fn files(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];
@@ -105,7 +105,7 @@ fn a_whole_repository_has_no_problems_and_is_not_written_to() {
     assert_eq!(files(&it.path()), before);
 }
 
-/// What the check says of each damage is what a restore then does.
+/// What the check reports for each kind of damage agrees with what a restore then does.
 #[test]
 fn every_damaged_or_missing_file_is_named_with_the_snapshots_that_need_it() {
     let it = fixture();

@@ -1,4 +1,4 @@
-//! Repositories that somebody else has changed, and snapshots of what is hard to keep.
+//! Repositories that another program has changed, and snapshots of contents that are hard to keep.
 
 mod common;
 
@@ -15,7 +15,7 @@ use sparrow_files::{Call, Kind, Observer, Verdict};
 
 const WAIT: &str = "wait_for_completion=true";
 
-/// A node whose repositories lie in a folder of their own.
+/// A node, and the temporary folder that holds its data and its snapshot repositories.
 struct Fixture {
     node: Node,
     folder: tempfile::TempDir,
@@ -60,7 +60,7 @@ impl Fixture {
         self.node.call("restore_snapshot", &path, WAIT, &body.to_string())
     }
 
-    /// The reason why a repository cannot be registered, in the shape that Elasticsearch has for it.
+    /// Tries to register a repository that has to be refused; gives the reason from Elasticsearch's error body.
     fn refused(&self, name: &str, location: &str) -> String {
         let (status, body) =
             self.node.call("put_repository", &format!("repository={name}"), "", &definition(location));
@@ -83,7 +83,7 @@ impl Fixture {
         blobs.pop().expect("a blob")
     }
 
-    /// Changes what a snapshot says is in it, with the right checksum.
+    /// Changes the content of the only snapshot file and gives it a correct checksum.
     fn forge(&self, change: impl Fn(&mut Value)) {
         let folder = self.repositories().join("r/snapshots");
         let path = fs::read_dir(folder).expect("snapshots").flatten().next().expect("one").path();
@@ -98,7 +98,7 @@ impl Fixture {
     }
 }
 
-/// Objects in objects.
+/// A JSON object nested this many levels deep.
 fn nested(levels: usize) -> Value {
     (1..levels).fold(json!({}), |inner, _| json!({"a": inner}))
 }
@@ -218,7 +218,7 @@ impl Observer for Unreadable {
     }
 }
 
-/// It may be whole: a share that is away for a moment, files that somebody else's user made.
+/// A blob that cannot be read may still be undamaged: a network share that is away for a moment, or missing permissions.
 #[test]
 fn a_blob_that_cannot_be_read_is_not_set_aside() {
     let it = fixture();

@@ -1,4 +1,4 @@
-//! What the small stores of the data directory hold that this version cannot use, and stores that are damaged.
+//! Small stores of the data directory that are damaged, or hold something that this version cannot use.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn write(data: &Path, store: &str, value: &Value) {
     DataDir::open(data).unwrap().write_json(store, value).unwrap();
 }
 
-/// What a store holds.
+/// The value in a store, without its checksum.
 fn read(data: &Path, store: &str) -> Value {
     let text = fs::read_to_string(data.join("store").join(format!("{store}.json"))).unwrap();
     serde_json::from_str::<Value>(&text).unwrap()["value"].clone()

@@ -1,4 +1,5 @@
-//! The index upgrade: searchable throughout, old or new and never half, no write lost.
+//! The index upgrade: the index stays searchable throughout, is in the old or the new format but never between them, and loses no
+//! write.
 
 mod common;
 
@@ -26,7 +27,7 @@ fn line(number: u64) -> String {
     format!("{{\"index\":{{\"_id\":\"{number}\"}}}}\n{{\"n\":{number},\"v\":{{{}}}}}\n", tokens.join(","))
 }
 
-/// An index of the old format with several segments, deletions, and writes that only the log has.
+/// Fills an index of the old format with several segments, deletions, and writes that are only in the log.
 fn fill(node: &Node) {
     let mapping =
         r#"{"mappings":{"_source":{"excludes":["v"]},"properties":{"v":{"type":"sparse_vector"}}}}"#;
@@ -173,7 +174,7 @@ fn a_crash_during_an_upgrade_leaves_one_whole_form() {
     }
 }
 
-/// Segments that an upgrade puts aside end the merges that run in them; a forced merge goes on with the new ones.
+/// An upgrade replaces the segments that merges work on, which ends these merges; a forced merge then continues with the new ones.
 #[test]
 fn forced_merges_go_on_while_an_index_is_upgraded() {
     for round in 0..12 {
@@ -195,7 +196,8 @@ fn forced_merges_go_on_while_an_index_is_upgraded() {
     }
 }
 
-/// A disk that fails when an upgrade is noted, after it was, and when another form of the segments is written.
+/// A disk that reports failure after a save of index metadata while `notes_fail` is set, and refuses to create files of the
+/// upgraded segments while `segments_fail` is.
 #[derive(Default)]
 struct FailingDisk {
     notes_fail: AtomicBool,
@@ -232,7 +234,8 @@ fn log_files(node: &Node) -> usize {
     files
 }
 
-/// The disk may name the folder of an upgrade that failed: neither a flush nor the next attempt takes away what that one needs.
+/// After a failed upgrade the metadata on the disk may already name the new folder: neither a flush nor the next attempt may remove
+/// what that folder needs.
 #[test]
 fn an_upgrade_that_fails_after_it_was_noted_can_fail_again() {
     let node = Node::start_with(|options| {

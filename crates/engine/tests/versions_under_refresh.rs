@@ -1,4 +1,4 @@
-//! Versions of documents that several threads write while refreshes move them from one place to another.
+//! Versions of documents that several threads write while refreshes move them from memory to segments.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Whether an index may be read and written now: closed, blocked by its settings, or by the disk.
+//! Whether an index may be read and written now: it may be closed, or blocked by its settings or by the disk.
 
 use sparrow_call::error::EngineError;
 use sparrow_storage::StorageError;
@@ -7,10 +7,10 @@ use super::blocks::{Access, check, closed, flooded};
 use super::handle::IndexHandle;
 
 impl IndexHandle {
-    /// Opens or closes the index, durably, after `before`, which runs while nobody else changes it.
+    /// Opens or closes the index, durably. `before` runs first, while nobody else changes the index.
     ///
     /// # Errors
-    /// What `before` says, or a failure of the disk.
+    /// What `before` returns, or a failure of the disk.
     pub fn set_closed(
         &self,
         closed: bool,
@@ -25,7 +25,7 @@ impl IndexHandle {
         })
     }
 
-    /// Whether a write may begin now; the caller holds the write lock.
+    /// Checks that a write may begin now; the caller holds the write lock.
     pub(super) fn check_write(&self) -> Result<(), EngineError> {
         let metadata = self.metadata.read().clone();
         if metadata.closed {
@@ -35,8 +35,10 @@ impl IndexHandle {
         self.check_access(Access::Write)
     }
 
+    /// Checks that a request may access the index in this way.
+    ///
     /// # Errors
-    /// As [`check`].
+    /// As [`check`]; a full disk, or one that may not keep the index.
     pub fn check_access(&self, access: Access) -> Result<(), EngineError> {
         let metadata = self.metadata.read().clone();
         check(&self.name, &metadata.settings, access)?;

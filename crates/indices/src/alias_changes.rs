@@ -8,7 +8,7 @@ use super::registry::IndexNames;
 use super::{Indices, claim, names};
 use sparrow_call::error::{EngineError, Exception};
 
-/// One change to one index.
+/// One action of a request that changes aliases.
 #[derive(Debug, Clone)]
 pub enum AliasChange {
     Add { index: String, alias: String, spec: Arc<AliasSpec> },
@@ -17,13 +17,13 @@ pub enum AliasChange {
 }
 
 impl Indices {
-    /// Makes the changes that `plan` finds in the names of the moment; nothing else changes names meanwhile. It may be asked
-    /// twice.
+    /// Carries out the changes that `plan` derives from the current names; no other request changes names meanwhile. `plan` may be
+    /// called twice.
     ///
-    /// They are durable when this returns, and whoever looks sees all of them or none.
+    /// The changes are durable when this returns, and readers see all of them or none.
     ///
     /// # Errors
-    /// What `plan` says; names that clash; an alias with two write indices; a failure of the disk.
+    /// What `plan` returns; names that clash; an alias with two write indices; a failure of the disk.
     pub fn change_aliases<T>(
         &self,
         plan: impl Fn(&IndexNames) -> Result<(Vec<AliasChange>, T), EngineError>,
@@ -85,10 +85,10 @@ impl Indices {
 }
 
 impl IndexNames {
-    /// Makes the changes to aliases; says which aliases they are about. Indices that are to be removed are not.
+    /// Carries out the changes to aliases, but not the removals of indices. Gives the names of the aliases concerned.
     ///
     /// # Errors
-    /// When an index or an alias is not there that has to be.
+    /// When an index, or an alias that must exist, does not exist.
     pub(super) fn change(&mut self, changes: Vec<AliasChange>) -> Result<BTreeSet<String>, EngineError> {
         let mut touched = BTreeSet::new();
         for change in changes {
@@ -122,7 +122,8 @@ impl IndexNames {
     }
 }
 
-/// Checks what has to hold for an alias as a whole.
+/// Checks what has to hold for an alias across all of its indices: no index has its name, at most one is its write index, and it is
+/// hidden for all of them or for none.
 pub(super) fn check(after: &IndexNames, alias: &str) -> Result<(), EngineError> {
     let Some(indices) = after.aliases.get(alias) else { return Ok(()) };
     if after.uuid(alias).is_some() {

@@ -1,8 +1,8 @@
-//! The store of aliases as the disk has it, and whether it says what is in force.
+//! The store of aliases on the disk, and whether it agrees with the aliases in force.
 //!
 //! A save that fails may have happened all the same: the file has its new content, and only the folder was not synced. The next
-//! start would then carry out what was refused, and remove indices that were written to since. So what is in force is written
-//! back. While the disk refuses that too, it is tried again, and indices that the file may call removed take no writes.
+//! start would then carry out what was refused, and remove indices that have been written to since. So what is in force is written
+//! back. While the disk refuses that too, it is tried again, and indices that the file may list as removed take no writes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -28,12 +28,12 @@ impl AliasStore {
         Self { data, leftovers, doubts: Arc::default() }
     }
 
-    /// Shared with the indices, which ask before each write.
+    /// What may be wrong in the store; shared with the indices, which consult it before each write.
     pub(super) fn doubts(&self) -> Arc<Doubts> {
         self.doubts.clone()
     }
 
-    /// What has to be stored for these names.
+    /// The content of the store for these names.
     pub(super) fn of(&self, names: &IndexNames) -> Stored {
         // What could not be removed yet must not be there after a restart, whatever else is saved.
         let mut stored = Stored { removed: self.leftovers.uuids(), ..Stored::default() };
@@ -60,7 +60,8 @@ impl AliasStore {
         Ok(())
     }
 
-    /// Writes what is in force back after a save failed that would have removed these indices, or remembers that it has to be.
+    /// Writes the aliases in force back after a failed save that would have removed the indices `removed`. If that fails too, it is
+    /// tried again later, and these indices take no writes until then.
     pub(super) fn put_back(&self, names: &IndexNames, removed: impl Iterator<Item = String>) {
         // Before anything else is tried: writes that come meanwhile are refused.
         self.doubts.removed.lock().extend(removed);
@@ -70,8 +71,8 @@ impl AliasStore {
         }
     }
 
-    /// Writes what is in force in place of what came into force with these indices: it stays so when they go. Where the disk refuses,
-    /// the file means what is in force as long as they are there.
+    /// Saves the aliases in force without the entries that depend on the indices `with`, so that they stay when one of these
+    /// indices is deleted. If the disk refuses, the file still stands for the same aliases as long as these indices exist.
     pub(super) fn resolve(&self, names: &IndexNames, with: impl Iterator<Item = String>) {
         if let Err(error) = self.save(&self.of(names)) {
             self.doubts.with.lock().extend(with);
@@ -80,15 +81,16 @@ impl AliasStore {
         }
     }
 
-    /// Makes sure that the file says what is in force before an index goes that a change of others' aliases came with.
+    /// Makes sure that the file agrees with the aliases in force before an index is deleted that was created together with changes
+    /// to other indices' aliases.
     ///
     /// # Errors
-    /// When the disk refuses. Other indices can go on a full disk, whatever the file says.
+    /// When the disk refuses. Any other index can be deleted on a full disk, whatever the file says.
     pub(super) fn certain_without(&self, uuid: &str, names: &IndexNames) -> Result<(), EngineError> {
         if self.doubts.with.lock().contains(uuid) { self.certain(names) } else { Ok(()) }
     }
 
-    /// Makes sure that the file says what is in force, for what is acknowledged though nothing has to be changed.
+    /// Makes sure that the file agrees with the aliases in force, for a request that is acknowledged without changing anything.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -99,7 +101,7 @@ impl AliasStore {
         self.save(&self.of(names))
     }
 
-    /// Writes what is in force back, if the file may say something else. Gives up at once while names change.
+    /// Saves the aliases in force again if the file may differ from them. Gives up at once while names are being changed.
     pub(super) fn settle(&self, admin: &Mutex<()>, registry: &Registry) {
         if !self.doubts.exist.load(SeqCst) {
             return;

@@ -1,8 +1,8 @@
-//! Aliases: second names of indices, each with what it says about them.
+//! Aliases: second names of indices, each with properties for every index that it stands for.
 //!
-//! All of them lie in one store, by the uuid of their index, so that any set of changes is one replacement of one
-//! file: after a crash all of it is there or nothing. Entries of an index that does not exist count for nothing,
-//! which is why an index can get its aliases before it exists, and lose them after it is gone.
+//! All of them are in one store, by the uuid of their index, so that any set of changes is one replacement of one file: after a
+//! crash all of it is there or nothing. Entries of an index that does not exist are ignored, which is why an index can get its
+//! aliases before it exists, and lose them after it is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use sparrow_storage::stores;
 
 const STORE: &str = "aliases";
 
-/// Alias name → what it says about one index.
+/// The aliases of one index: alias name → its properties for that index.
 pub type OfIndex = BTreeMap<String, Arc<AliasSpec>>;
 
-/// The name that an alias gets with an index, as a template or a request writes it: with `{index}` for the name of the index, or
-/// with date math.
+/// Resolves the name of an alias as a template or a request writes it, with date math, and with `{index}` for the name of the
+/// index.
 ///
 /// # Errors
-/// When it cannot be read, or is then none that an alias may have.
+/// When it cannot be parsed, or the result is not a valid alias name.
 pub fn name_for(alias: &str, index: &str) -> Result<String, EngineError> {
     let name = super::concrete_name(&alias.replace("{index}", index))?;
     super::names::check_alias(&name)?;
     Ok(name)
 }
 
-/// What an alias says about one of its indices.
+/// The properties that an alias has for one of its indices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AliasSpec {
-    /// A query in its JSON form: a search that names the index by the alias sees only what it matches. Reads by id do not ask it, as
-    /// in Elasticsearch.
+    /// A query in its JSON form: a search that names the index by this alias finds only the documents that match it. Reads by id
+    /// ignore it, as in Elasticsearch.
     pub filter: Option<Value>,
     pub index_routing: Option<String>,
     pub search_routing: Option<String>,
@@ -43,7 +43,7 @@ pub struct AliasSpec {
 }
 
 impl AliasSpec {
-    /// Takes a member of an alias's definition; `false` when there is none of this name.
+    /// Sets the property `key` of an alias from a request; `false` when there is no such property.
     ///
     /// # Errors
     /// When the value has a wrong type, or is a filter that is not a query.
@@ -101,8 +101,10 @@ impl AliasSpec {
         members.iter().map(parse).collect()
     }
 
+    /// Checks that the alias has a single routing value for writes.
+    ///
     /// # Errors
-    /// When documents would be written with several routings.
+    /// When its index routing is a list.
     pub fn check(&self, alias: &str) -> Result<(), EngineError> {
         if self.index_routing.as_deref().is_some_and(|routing| routing.contains(',')) {
             return Err(EngineError::illegal_argument(format!(
@@ -112,7 +114,7 @@ impl AliasSpec {
         Ok(())
     }
 
-    /// As the API shows it and the store keeps it.
+    /// The alias's properties as JSON, in the form that the API shows and the store keeps.
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
@@ -160,10 +162,10 @@ fn filter(alias: &str, value: &Value) -> Result<Option<Value>, EngineError> {
     Ok(Some(filter))
 }
 
-/// Refuses what cannot be the filter of an alias: what is not a query, or needs a model or other documents.
+/// Refuses a filter that is not a query, or that needs a model or other documents.
 ///
 /// # Errors
-/// What a search with this query would say.
+/// The error that a search with this query would give.
 fn check_filter(filter: &Value) -> Result<(), EngineError> {
     let query = dsl::parse_value(filter)?;
     let (mut semantic, mut model) = (None, None);
@@ -205,20 +207,22 @@ fn switch(key: &str, value: &Value) -> Result<Option<bool>, EngineError> {
     }
 }
 
-/// What the store holds.
+/// The content of the store of aliases.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Stored {
     /// Index uuid → its aliases.
     pub(super) by_index: BTreeMap<String, OfIndex>,
-    /// Uuid of an index that is being made → what it changes in the aliases of others: that is in force as soon as it exists.
+    /// Uuid of an index that is being created → aliases of other indices, by their uuid, that come into force as soon as it exists.
     pub(super) with: BTreeMap<String, BTreeMap<String, OfIndex>>,
-    /// Uuids of indices that went in the same step, whose own files may not be gone yet.
+    /// Uuids of indices that were removed together with a change of aliases, whose own files may still be there.
     pub(super) removed: BTreeSet<String>,
 }
 
 impl Stored {
+    /// Reads the store of aliases.
+    ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When it cannot be read, or holds anything unknown.
     pub(super) fn load(data: &DataDir) -> Result<Self, EngineError> {
         let mut value = stores::read_members(data, STORE)?;
         let damaged = |what: &str| {
@@ -269,7 +273,7 @@ impl Stored {
         Ok(data.write_json(STORE, &members)?)
     }
 
-    /// The aliases of each index by its uuid, where these indices exist.
+    /// Index uuid → the aliases in force. Changes that depend on an index count only if its uuid is among `uuids`.
     pub(super) fn in_force(self, uuids: &[String]) -> BTreeMap<String, OfIndex> {
         let mut by_index = self.by_index;
         let with = self.with.into_iter().filter(|(uuid, _)| uuids.contains(uuid));
@@ -278,7 +282,7 @@ impl Stored {
     }
 }
 
-/// Reads index uuid → its aliases; says what is not as it was written.
+/// Reads a JSON object of index uuid → aliases. An error names the member that has another form.
 fn parse_indices(value: Value) -> Result<BTreeMap<String, OfIndex>, String> {
     let Value::Object(indices) = value else { return Err("aliases by index".to_owned()) };
     let mut by_index = BTreeMap::new();
@@ -294,7 +298,7 @@ fn parse_indices(value: Value) -> Result<BTreeMap<String, OfIndex>, String> {
     Ok(by_index)
 }
 
-/// As [`parse_indices`] reads it. An index whose aliases are all gone is told from one that nothing is known of.
+/// The JSON object that [`parse_indices`] reads. An index that has lost all its aliases is kept as an empty object.
 fn indices_json(by_index: &BTreeMap<String, OfIndex>) -> Value {
     let of = |aliases: &OfIndex| -> Map<String, Value> {
         aliases.iter().map(|(name, spec)| (name.clone(), spec.to_json())).collect()

@@ -1,23 +1,23 @@
-//! Work in the background on an index: its kinds, and which of them may begin.
+//! The kinds of background work on an index, and which of them may begin.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// First and longest pause after a failure.
+/// First and longest pause after a failure; each failure in a row doubles it.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// A kind of work that an index needs now and then without anybody asking for it.
+/// A kind of work that an index needs from time to time without any request for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     Refresh,
     Flush,
-    /// Making a log durable that nobody waits for.
+    /// Syncing a log whose writes were acknowledged without waiting for the disk.
     Sync,
-    /// Opening log or segments anew after the disk failed, and noting the folder of an upgrade.
+    /// Reopening the log or the segments after the disk failed, and saving again which folder an upgrade left in use.
     Recovery,
-    /// Giving back what only writing needs.
+    /// Giving back the memory and threads that only writing needs.
     Rest,
     Merge,
 }
@@ -52,13 +52,13 @@ impl Failures {
     }
 }
 
-/// What one index grants to workers in the background: a semaphore for its refreshes, one for its flushes, syncs and recoveries.
+/// Which background work one index allows now: a semaphore for its refreshes, and one for all other tasks.
 pub(super) struct Semaphores {
     pub(super) refresh: Semaphore,
     pub(super) upkeep: Semaphore,
-    /// When a log that nobody waits for was last synced, or opened.
+    /// When the log was last synced in the background, or opened.
     pub(super) synced: Mutex<Instant>,
-    /// Failed merges that were counted.
+    /// Number of this index's failed merges that are in the counts already.
     pub(super) merges: AtomicU64,
 }
 
@@ -79,7 +79,7 @@ impl Semaphores {
         if task == Task::Refresh { &self.refresh } else { &self.upkeep }
     }
 
-    /// What failed when it was last tried.
+    /// The tasks that failed when they were last tried.
     pub(super) fn failing(&self) -> impl Iterator<Item = Task> {
         [&self.refresh, &self.upkeep].into_iter().filter_map(Semaphore::failing)
     }
@@ -101,13 +101,14 @@ struct Pause {
 }
 
 impl Semaphore {
-    /// Takes it, if nobody has it and no pause is on.
+    /// Acquires the semaphore; `false` if another worker holds it or a pause is on.
     pub(super) fn try_acquire(&self) -> bool {
         let paused = self.pause.lock().is_some_and(|pause| Instant::now() < pause.until);
         !paused && !self.taken.swap(true, SeqCst)
     }
 
-    /// Lets the next worker have it: at once, or after a pause that doubles with each failure in a row.
+    /// Releases the semaphore: for the next worker at once, or after a failure of the given task only when a pause has passed,
+    /// which doubles with each failure in a row.
     pub(super) fn release(&self, result: Result<(), Task>) {
         let mut pause = self.pause.lock();
         *pause = result.err().map(|failed| {
@@ -117,7 +118,7 @@ impl Semaphore {
         self.taken.store(false, SeqCst);
     }
 
-    /// Nothing is due: what failed was done by somebody else, or is of no use any more.
+    /// Ends the pause, since the task that failed is no longer due.
     pub(super) fn nothing_is_due(&self) {
         if !self.taken.load(SeqCst) {
             *self.pause.lock() = None;

@@ -1,4 +1,4 @@
-//! `index.blocks.*`: what an index refuses by its settings.
+//! `index.blocks.*`: settings that make an index refuse some kinds of requests.
 
 use serde_json::{Map, Value, json};
 
@@ -12,11 +12,11 @@ pub enum Access {
     Write,
     MetadataRead,
     MetadataWrite,
-    /// Deleting an index frees space, so one block allows it that no other change of metadata passes.
+    /// Deleting the index. It frees space, so `read_only_allow_delete` allows it although it blocks all other changes.
     Delete,
 }
 
-/// Setting (behind `index.blocks.`), number and words of the error, what it keeps from happening.
+/// Name of the setting behind `index.blocks.`, number of the block, text of the error, and the accesses that it blocks.
 type Block = (&'static str, u16, &'static str, &'static [Access]);
 
 const BLOCKS: [Block; 5] = [
@@ -68,8 +68,10 @@ pub fn is_known(name: &str) -> bool {
     matches!(name, "read_only" | "read" | "write" | "metadata")
 }
 
+/// Checks that no block of the index refuses this access.
+///
 /// # Errors
-/// `cluster_block_exception`, when a setting keeps this from happening.
+/// `cluster_block_exception` if one does.
 pub fn check(index: &str, settings: &Settings, access: Access) -> Result<(), EngineError> {
     if !settings.has_blocks() {
         return Ok(());
@@ -84,7 +86,7 @@ pub fn check(index: &str, settings: &Settings, access: Access) -> Result<(), Eng
     Err(refusal(index, &blocks))
 }
 
-/// What a request is told that blocks keep out: 429 where only a full disk does, which passes, and 403 otherwise.
+/// The error for a request that blocks refuse: 429 if only the one for a full disk does, which passes by itself, and 403 otherwise.
 fn refusal(index: &str, blocks: &[&Block]) -> EngineError {
     let words: String = blocks.iter().map(|(_, _, words, _)| format!("[{words}];")).collect();
     let status = if blocks.iter().all(|(name, ..)| *name == FLOOD_STAGE) { 429 } else { 403 };
@@ -92,16 +94,16 @@ fn refusal(index: &str, blocks: &[&Block]) -> EngineError {
     EngineError::api(status, Exception::new("cluster_block_exception", reason))
 }
 
-/// What a write is told while there is no room for it, as Elasticsearch tells it behind its flood-stage watermark.
+/// The error for a write while the disk is too full, as Elasticsearch words it above its flood-stage watermark.
 pub fn flooded(index: &str) -> EngineError {
     let block: Vec<_> = BLOCKS.iter().filter(|(name, ..)| *name == FLOOD_STAGE).collect();
     refusal(index, &block)
 }
 
-/// The block that a disk without room brings about.
+/// Name of the block that every index has while the disk is too full.
 pub const FLOOD_STAGE: &str = "read_only_allow_delete";
 
-/// `index_closed_exception`
+/// `index_closed_exception` with status 400, for a request to a closed index.
 pub(crate) fn closed(index: &str, uuid: &str) -> EngineError {
     EngineError::api(
         400,

@@ -1,15 +1,15 @@
-//! How often the indices, their settings, mappings and aliases changed.
+//! Counts the changes of indices, their settings, mappings and aliases.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static CHANGES: AtomicU64 = AtomicU64::new(1);
 
-/// Notes that something about an index changed.
+/// Counts one change of an index, its settings, mapping or aliases.
 pub(super) fn note() {
     CHANGES.fetch_add(1, Relaxed);
 }
 
-/// How many changes there were in this process.
+/// Number of changes since the process started.
 pub(super) fn count() -> u64 {
     CHANGES.load(Relaxed)
 }

@@ -1,6 +1,7 @@
-//! The mark in the folder of every index that the store knows. Who takes an index out of the store takes its mark away first. So a
-//! folder without metadata tells how that came about: without the mark, the making or removing of its index was cut short, and it goes;
-//! with the mark, somebody took the metadata away, and its documents are kept.
+//! A mark, the file `claimed`, in the folder of every index whose metadata is in the store. Whoever removes an index's metadata
+//! from the store removes the mark first. So a folder without metadata shows how that came about: without the mark, creating or
+//! deleting the index was cut short, and the folder is removed; with the mark, somebody took the metadata away, and the documents
+//! are kept.
 
 use std::path::Path;
 
@@ -21,10 +22,10 @@ pub(super) fn mark(root: &Path) {
     }
 }
 
-/// Takes the mark away, durably: the metadata may go then.
+/// Removes the mark, durably, so that the metadata may be removed.
 ///
 /// # Errors
-/// What the disk refuses; the mark is there then, or is put back at the next start.
+/// What the disk refuses; the mark is then still there, or is put back at the next start.
 pub(super) fn withdraw(root: &Path) -> Result<(), EngineError> {
     let path = root.join(MARK);
     let removed = match sparrow_files::remove_file(&path) {
@@ -37,7 +38,8 @@ pub(super) fn withdraw(root: &Path) -> Result<(), EngineError> {
         .map_err(EngineError::from)
 }
 
-/// Folders below `indices` that no metadata in the store is of, by their names: of indices that had some, and what Sparrow did not make.
+/// Names of the folders below `indices` that have no metadata in the store: folders that once had metadata, and those that Sparrow
+/// did not make.
 ///
 /// # Errors
 /// When the folders cannot be listed.
@@ -47,12 +49,12 @@ pub fn orphans(data: &DataDir, is_known: &dyn Fn(&str) -> bool) -> Result<Vec<St
     Ok(folders)
 }
 
-/// Whether the store had metadata for a folder.
+/// Whether the folder of this index has the mark, so that the store had metadata for it.
 pub fn is_marked(data: &DataDir, uuid: &str) -> bool {
     sparrow_files::metadata(data.index_dir(uuid).join(MARK)).is_ok()
 }
 
-/// Whether nothing is in a folder but what the making of an index puts there. A data directory may be that of another program.
+/// Whether a folder holds nothing but what creating an index puts there. The data directory may be that of another program.
 fn is_ours(root: &Path) -> bool {
     let made = |name: &String| name == "wal" || name.starts_with("segments");
     durable::list_dir(root).is_ok_and(|names| names.iter().all(made))

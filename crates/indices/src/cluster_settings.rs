@@ -1,4 +1,4 @@
-//! `_cluster/settings`: settings of the whole, kept over restarts or not.
+//! `_cluster/settings`: persistent settings, which survive a restart, and transient ones, which do not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ pub const CLUSTER_NAME: &str = "sparrow";
 
 const STORE: &str = "cluster-settings";
 
-/// What a setting holds.
+/// The type of a setting's value.
 #[derive(Clone, Copy)]
 enum Kind {
     Boolean,
-    /// A switch, or patterns of names, each with `+` or `-`.
+    /// `true`, `false`, or a list of name patterns, each with `+` or `-`.
     AutoCreate,
     Integer {
         min: i64,
     },
     Time,
     OneOf(&'static [&'static str]),
-    /// A share of the disk, or bytes that are left.
+    /// A share of the disk, or the bytes that have to be left.
     Watermark,
     /// A size with its unit.
     Bytes,
@@ -44,8 +44,8 @@ enum Kind {
 const ALLOCATION: Kind = Kind::OneOf(&["all", "primaries", "new_primaries", "none"]);
 const REBALANCE: Kind = Kind::OneOf(&["all", "primaries", "replicas", "none"]);
 
-/// Settings that can be changed: name, what it holds, default. Those of shards and their places are kept for tools that
-/// set them before they maintain a cluster; one node has nothing to allocate.
+/// Settings that can be changed: name, type, default. Those of shards and their allocation are kept for tools that set them before
+/// they maintain a cluster; one node has nothing to allocate.
 const KNOWN: &[(&str, Kind, &str)] = &[
     ("action.auto_create_index", Kind::AutoCreate, "true"),
     ("action.destructive_requires_name", Kind::Boolean, "true"),
@@ -71,10 +71,10 @@ const KNOWN: &[(&str, Kind, &str)] = &[
     ("search.max_open_scroll_context", Kind::Integer { min: 0 }, "500"),
 ];
 
-/// The largest number of buckets that one answer may be set to have.
+/// Largest value that `search.max_buckets` may be set to.
 const MOST_BUCKETS: i64 = 65_536;
 
-/// Names and texts of settings.
+/// Setting name → value as text.
 type Flat = BTreeMap<String, String>;
 
 #[derive(Debug, Clone, Default)]
@@ -83,7 +83,7 @@ struct State {
     transient: Flat,
 }
 
-/// The settings in force.
+/// The settings of the cluster in force, persistent and transient.
 pub struct ClusterSettings {
     data: Arc<DataDir>,
     state: RwLock<Arc<State>>,
@@ -91,6 +91,8 @@ pub struct ClusterSettings {
 }
 
 impl ClusterSettings {
+    /// Reads the persistent settings from the store.
+    ///
     /// # Errors
     /// When the store cannot be read.
     pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
@@ -106,12 +108,12 @@ impl ClusterSettings {
         Ok(Self { data, state: RwLock::new(Arc::new(state)), changing: Mutex::new(()) })
     }
 
-    /// The settings that are kept over restarts.
+    /// The persistent settings, by name.
     pub fn persistent(&self) -> BTreeMap<String, String> {
         self.state.read().persistent.clone()
     }
 
-    /// Checks the values of settings that are to be kept over restarts, but for those that this version does not know.
+    /// Checks the values of settings that are to become persistent, except those that this version does not know.
     ///
     /// # Errors
     /// A value that a setting cannot have.
@@ -122,8 +124,7 @@ impl ClusterSettings {
         })
     }
 
-    /// Puts these in the place of all settings that are kept over restarts. Those that this version does not know are left
-    /// out.
+    /// Replaces all persistent settings by these. Settings that this version does not know are left out.
     ///
     /// # Errors
     /// A value that a setting cannot have; a failure of the disk. Nothing has changed then.
@@ -150,7 +151,7 @@ impl ClusterSettings {
         Ok(())
     }
 
-    /// A setting as it was given.
+    /// The value of a setting as it was given, transient before persistent; none if it is not set.
     pub fn text(&self, name: &str) -> Option<String> {
         let state = self.state.read().clone();
         state.transient.get(name).or_else(|| state.persistent.get(name)).cloned()
@@ -160,22 +161,22 @@ impl ClusterSettings {
         self.text(name).map_or(default, |text| text == "true")
     }
 
-    /// Whether patterns may not stand for indices to be deleted.
+    /// Whether deleting indices needs their names, so that patterns are refused.
     pub fn destructive_requires_name(&self) -> bool {
         self.is("action.destructive_requires_name", true)
     }
 
-    /// Most buckets of an answer.
+    /// Largest number of buckets in one answer.
     pub fn max_buckets(&self) -> usize {
         self.number("search.max_buckets", 65_536)
     }
 
-    /// Most open scrolls.
+    /// Largest number of scrolls that may be open at once.
     pub fn max_open_scrolls(&self) -> usize {
         self.number("search.max_open_scroll_context", 500)
     }
 
-    /// How full the disk may be; nothing when nobody shall look.
+    /// How full the disk may get; none while the thresholds are switched off.
     pub fn watermarks(&self) -> Option<Watermarks> {
         const DISK: &str = "cluster.routing.allocation.disk";
         if !self.is(&format!("{DISK}.threshold_enabled"), true) {
@@ -197,7 +198,7 @@ impl ClusterSettings {
         Some(Watermarks { flood_stage: mark("flood_stage")?, high: mark("high")? })
     }
 
-    /// Checks that there is room for more open indices; `open` is how many there are. Each has one shard, as its replicas have no
+    /// Checks that `more` indices may be opened in addition to the `open` ones. Each counts as one shard, as its replicas have no
     /// node to be on.
     ///
     /// # Errors
@@ -218,8 +219,10 @@ impl ClusterSettings {
         self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default)
     }
 
+    /// Checks that a write may create an index of this name.
+    ///
     /// # Errors
-    /// Why a write may not make an index of this name.
+    /// When `action.auto_create_index` forbids it.
     pub fn check_auto_create(&self, index: &str) -> Result<(), EngineError> {
         const SETTING: &str = "action.auto_create_index";
         let Some(text) = self.text(SETTING) else { return Ok(()) };
@@ -259,7 +262,7 @@ impl ClusterSettings {
         refused(&format!("[{SETTING}] ([{text}]) doesn't match"))
     }
 
-    /// The settings that are kept over restarts.
+    /// The persistent settings as an answer shows them.
     pub fn persistent_json(&self, flat: bool) -> Value {
         shown(&self.state.read().persistent, flat)
     }
@@ -285,7 +288,7 @@ impl ClusterSettings {
         body
     }
 
-    /// Puts `changes`, by their scopes, over the settings in force; gives those of each that were set.
+    /// Applies `changes`, each with its scope, to the settings in force; gives the settings of each scope that were set.
     ///
     /// # Errors
     /// A setting that is not known, a value that it cannot have, or a failure of the disk. Nothing has changed then.
@@ -303,7 +306,7 @@ impl ClusterSettings {
     }
 }
 
-/// Puts changes over settings; what `null` takes away may be a pattern.
+/// Applies changes to the settings of one scope; a name with the value `null`, which may be a pattern, is removed.
 fn apply(scope: &str, value: &Value, target: &mut Flat, changed: &mut Flat) -> Result<(), EngineError> {
     let mut flat = BTreeMap::new();
     flatten("", value, 0, &mut flat)?;
@@ -412,7 +415,7 @@ fn flatten(
     Ok(())
 }
 
-/// Settings as an answer shows them: by their whole names, or nested.
+/// Settings as an answer shows them: by their dotted names if `flat`, otherwise nested.
 pub fn shown(settings: &BTreeMap<String, String>, flat: bool) -> Value {
     let mut object = Map::new();
     for (name, text) in settings {

@@ -14,12 +14,12 @@ use super::{IndexHandle, Indices, Settings, handle, now_millis};
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::Right;
 
-/// How often a copy begins again when a merge took files away meanwhile.
+/// Number of attempts to link the files of an index, which fail when an upgrade or a merge removes files meanwhile.
 const ATTEMPTS: usize = 5;
 
 impl Indices {
-    /// Makes an index with the documents, mapping and models of `source`; durable when this returns. Other indices are made and
-    /// deleted meanwhile. If somebody else takes the name first, nothing is left of the copy.
+    /// Creates an index with the documents, mapping and models of `source`; durable when this returns. Other indices can be created
+    /// and deleted meanwhile. If another request takes the name first, nothing is left of the copy.
     pub fn copy(
         &self,
         source: &IndexHandle,
@@ -61,8 +61,8 @@ impl Indices {
 }
 
 impl IndexHandle {
-    /// Flushes and links the files of that commit, or of a later one, into `target`, which is made and must be empty:
-    /// with all that was acknowledged before the call. Durable when it returns.
+    /// Flushes, and hard-links the files of that commit, or of a later one, into `target`, which is created and must be empty. They
+    /// hold everything that was acknowledged before the call. Durable when it returns.
     ///
     /// # Errors
     /// When the index was deleted, or its files cannot be read or linked.
@@ -95,8 +95,10 @@ impl IndexHandle {
 }
 
 impl IndexNames {
+    /// Checks that no index or alias has this name.
+    ///
     /// # Errors
-    /// When the name is that of an index or alias.
+    /// When one has.
     pub fn check_free(&self, name: &str) -> Result<(), EngineError> {
         if let Some(uuid) = self.uuid(name) {
             return Err(EngineError::IndexAlreadyExists { name: name.to_owned(), uuid: uuid.to_owned() });

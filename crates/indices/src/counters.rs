@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::op::{WriteKind, WriteOutcome};
 use sparrow_call::error::EngineError;
 
-/// How often something was done, and how long it took together.
+/// How often an operation has run, how long all runs took together, and how many are running now.
 #[derive(Debug, Default)]
 pub struct Timed {
     count: AtomicU64,
@@ -16,13 +16,13 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Notes `count` of it that took `time` together.
+    /// Counts `count` runs that took `time` together.
     pub fn add(&self, count: u64, time: Duration) {
         self.count.fetch_add(count, Relaxed);
         self.nanos.fetch_add(time.as_nanos() as u64, Relaxed);
     }
 
-    /// One of it begins; it ends, and counts, when what this gives is dropped.
+    /// Counts a run that begins now, and that ends when the returned value is dropped.
     pub fn begin(&self) -> Running<'_> {
         self.current.fetch_add(1, Relaxed);
         Running { timed: self, began: Instant::now() }
@@ -41,7 +41,7 @@ impl Timed {
     }
 }
 
-/// Something that is under way.
+/// A run of a counted operation, which ends when this is dropped.
 pub struct Running<'a> {
     timed: &'a Timed,
     began: Instant,
@@ -54,7 +54,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// The counters of one index.
+/// How often one index has run each kind of operation since it was opened.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub index: Timed,
@@ -62,7 +62,7 @@ pub struct Counters {
     pub conflicts: AtomicU64,
     pub delete: Timed,
     pub noop: AtomicU64,
-    /// Batches of writes, single writes included.
+    /// Batches of writes; a single write is a batch of one.
     pub bulk: Timed,
     pub bulk_bytes: AtomicU64,
     pub get_exists: Timed,
@@ -72,17 +72,17 @@ pub struct Counters {
     pub fetch: Timed,
     pub fetch_failure: AtomicU64,
     pub scroll: Timed,
-    /// Scrolls and points in time that are open.
+    /// Number of scrolls and points in time that are open now.
     pub open_contexts: AtomicU64,
     pub refresh: Timed,
-    /// Refreshes that a request asked for.
+    /// All flushes, whatever caused them.
     pub flush: Timed,
-    /// Flushes that a long log brought about.
+    /// Flushes that background work started: for a long log, many files to remove, or a minute without a flush.
     pub periodic_flush: AtomicU64,
 }
 
 impl Counters {
-    /// Notes a batch of writes. The time is shared out by the number of writes of each kind.
+    /// Counts a batch of writes. Its time is divided between index operations and deletions by their numbers.
     pub fn wrote(
         &self,
         kinds: &[WriteKind],
@@ -115,7 +115,7 @@ impl Counters {
         self.bulk_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Notes that a document was looked up.
+    /// Counts a read of a document by its id.
     pub fn got(&self, exists: bool, time: Duration) {
         if exists { self.get_exists.add(1, time) } else { self.get_missing.add(1, time) }
     }

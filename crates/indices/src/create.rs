@@ -1,4 +1,4 @@
-//! Making an index, and what changes with it.
+//! Creating an index, and the changes of aliases that come with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,9 +22,9 @@ use super::{
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::Right;
 
-/// An index to be made.
+/// An index to be created.
 pub struct CreateIndex {
-    /// Name of the index.
+    /// Name of the index, date math resolved.
     pub name: String,
     /// Name of the index as the request gave it, date math included.
     pub provided_name: String,
@@ -33,18 +33,17 @@ pub struct CreateIndex {
     pub aliases: BTreeMap<String, AliasSpec>,
 }
 
-/// Says which changes to aliases of other indices, and which aliases of its own, come into force with a new index, given the names that
-/// there are at that moment.
+/// Decides, from the names at the moment of creation, which aliases of other indices change together with a new index, and which
+/// aliases it gets itself.
 type Plan<'a> =
     &'a dyn Fn(&IndexNames) -> Result<(Vec<AliasChange>, BTreeMap<String, AliasSpec>), EngineError>;
 
 impl Indices {
-    /// Creates an index with its aliases; durable when this returns. The right is one to the name: whoever lets a
-    /// request give aliases checks those.
+    /// Creates an index with its aliases; durable when this returns. `right` covers only the name of the index: the right to its
+    /// aliases has to be checked by whoever lets a request define them.
     ///
     /// # Errors
-    /// 403; [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of
-    /// the disk.
+    /// 403; [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of the disk.
     pub fn create(&self, wanted: CreateIndex, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
         self.create_and_change(wanted, right, &|_| Ok((Vec::new(), BTreeMap::new())))
     }
@@ -138,7 +137,7 @@ impl Indices {
     }
 }
 
-/// A shard without documents, in a folder of its own.
+/// Creates an empty shard in the folder `root`, durably.
 fn made(root: &Path, options: IndexOptions, metadata: &SharedMetadata) -> Result<Shard, EngineError> {
     durable::create_dir_all(root)?;
     let index = SparrowIndex::create(&root.join(FIRST_FOLDER), &metadata.read().mapping, &options)?;
@@ -152,7 +151,7 @@ fn made(root: &Path, options: IndexOptions, metadata: &SharedMetadata) -> Result
 }
 
 impl IndexNames {
-    /// Aliases of each index by its uuid, for those where they are not what they were.
+    /// Index uuid → its aliases, for the indices whose aliases differ from `before`.
     fn changed_since(&self, before: &Self, new: &str) -> BTreeMap<String, OfIndex> {
         if Arc::ptr_eq(&self.aliases, &before.aliases) {
             return BTreeMap::new();

@@ -9,10 +9,10 @@ use sparrow_wire::DatePattern;
 const DEFAULT_FORMAT: &str = "yyyy.MM.dd";
 const MAX_LENGTH: usize = 1000;
 
-/// The name that an expression stands for now. Names without date math are what they are.
+/// Resolves an index name with date math to the name that it stands for now. Names without date math are returned as they are.
 ///
 /// # Errors
-/// When the expression is not well formed.
+/// When the expression is malformed.
 pub fn resolve(expression: &str) -> Result<String, EngineError> {
     if !expression.starts_with('<') {
         return Ok(expression.to_owned());
@@ -53,7 +53,7 @@ fn at(expression: &str, now: OffsetDateTime) -> Result<String, EngineError> {
     Ok(name)
 }
 
-/// The text up to the brace that closes.
+/// The text up to the matching closing brace; none if it is missing.
 fn inside(chars: &mut std::str::Chars<'_>) -> Option<String> {
     let mut depth = 1;
     let mut inner = String::new();
@@ -93,13 +93,13 @@ fn placeholder(expression: &str, inner: &str, now: OffsetDateTime) -> Result<Str
     Ok(pattern.write(moment))
 }
 
-/// A moment as the clocks of a zone show it.
+/// A moment in the local time of a zone.
 fn in_zone(moment: OffsetDateTime, zone: &Zone) -> Option<OffsetDateTime> {
     let millis = moment.unix_timestamp().saturating_mul(1000);
     Some(moment.to_offset(UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).ok()?))
 }
 
-/// `now`, or a date as the format writes it and `||`; then any of `+1d`, `-2w`, `/M`.
+/// Evaluates date math: `now`, or a date in this format followed by `||`, and then any number of `+1d`, `-2w` or `/M`.
 fn evaluate(math: &str, now: OffsetDateTime, format: &DatePattern, zone: &Zone) -> Option<OffsetDateTime> {
     let (start, mut rest) = match math.strip_prefix("now") {
         Some(rest) => (now, rest),

@@ -11,10 +11,10 @@ use sparrow_storage::DataDir;
 
 use super::cluster_settings::ClusterSettings;
 
-/// Whether writes are refused for want of space, for all indices.
+/// Whether all indices refuse writes because the disk is nearly full; shared by them.
 pub type Flooded = Arc<AtomicBool>;
 
-/// Looks at the disk that holds the data.
+/// Watches how full the disk is that holds the data.
 pub struct DiskWatch {
     data: Arc<DataDir>,
     cluster: Arc<ClusterSettings>,
@@ -26,7 +26,7 @@ impl DiskWatch {
         Self { data, cluster, flooded }
     }
 
-    /// Sets the block, or lifts it, as the watermarks say.
+    /// Measures the free space, and blocks writes above the flood-stage watermark or allows them again below the high watermark.
     pub(super) fn look(&self) {
         let space = match sparrow_files::space(self.data.path()) {
             Ok(space) => space,

@@ -1,5 +1,5 @@
-//! The indices and aliases that an expression stands for, by name. Expressions come from strangers and may be long, so whatever
-//! is done for each of their parts is counted.
+//! Expands a multi-target expression to the names of indices and aliases. Expressions come from clients and may be long, so the
+//! work done for each of their parts is counted and limited.
 
 use std::borrow::Cow;
 use std::collections::btree_map::Range;
@@ -16,12 +16,12 @@ use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
 use sparrow_call::rights::Right;
 
-/// How an expression came to an index.
+/// By which names of an expression an index was found.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Via {
-    /// By its own name, or a pattern that it matches.
+    /// Whether the index's own name, or a pattern that matches it, was among them.
     pub(super) direct: bool,
-    /// Aliases that lead to it.
+    /// Names of the aliases by which it was found.
     pub(super) aliases: BTreeSet<String>,
 }
 
@@ -35,15 +35,15 @@ impl Via {
 
 /// A part of an expression.
 struct Part<'e> {
-    /// Whether it takes away what those before it stand for.
+    /// Whether it begins with `-` and excludes what the parts before it have found.
     excludes: bool,
     /// As it was written, without the `-`.
     written: &'e str,
-    /// After date math.
+    /// The name or pattern, with date math resolved.
     name: Cow<'e, str>,
 }
 
-/// What an expression came to so far.
+/// What has been found so far while an expression is expanded.
 struct ExpandedNames<'n, 'r> {
     names: &'n IndexNames,
     right: Right<'r>,
@@ -52,10 +52,10 @@ struct ExpandedNames<'n, 'r> {
 }
 
 impl IndexNames {
-    /// Names of the aliases of an expression. Names that are none are passed over.
+    /// Names of the aliases that match an expression. Names that are not aliases are skipped.
     ///
     /// # Errors
-    /// When there are more patterns than the names can be held against.
+    /// When comparing patterns with names takes more steps than are allowed.
     pub fn alias_names(
         &self,
         expression: &str,
@@ -93,11 +93,11 @@ impl IndexNames {
         Ok(aliases.into_iter().map(str::to_owned).collect())
     }
 
-    /// The indices of an expression, and how it came to them.
+    /// The indices that an expression stands for, each with the names by which it was found.
     ///
     /// # Errors
-    /// 403 for names that are not allowed; [`EngineError::IndexNotFound`] for a name that is not there, unless it may be
-    /// unavailable; when there are more patterns than the names can be held against, or the request is to stop.
+    /// 403 for names that are not allowed; [`EngineError::IndexNotFound`] for a name that does not exist, unless it may be
+    /// unavailable; when comparing patterns with names takes more steps than are allowed, or the request is cancelled.
     pub(super) fn expand(
         &self,
         expression: &str,
@@ -133,7 +133,7 @@ impl IndexNames {
     }
 }
 
-/// The parts of an expression; an empty one is `_all`.
+/// Splits an expression into its parts; an empty expression is `_all`.
 fn parts(expression: &str) -> Result<Vec<Part<'_>>, EngineError> {
     let mut wanted = Vec::new();
     let mut memory = Growing::new("<index expression>");
@@ -160,7 +160,7 @@ fn parts(expression: &str) -> Result<Vec<Part<'_>>, EngineError> {
 }
 
 impl ExpandedNames<'_, '_> {
-    /// Adds an index, and how it was come to.
+    /// Adds an index to what has been found; `come` notes by which name.
     fn index(&mut self, name: &str, come: impl FnOnce(&mut Via)) {
         match self.indices.get_mut(name) {
             Some(via) => come(via),
@@ -168,7 +168,7 @@ impl ExpandedNames<'_, '_> {
         }
     }
 
-    /// Adds what a name stands for.
+    /// Adds the indices that a name without a pattern stands for.
     fn add(&mut self, name: &str, options: &ResolveOptions) -> Result<(), EngineError> {
         let names = self.names;
         if names.uuid(name).is_some() {
@@ -198,7 +198,7 @@ impl ExpandedNames<'_, '_> {
         }
     }
 
-    /// Adds what a pattern stands for; says whether it stands for anything.
+    /// Adds the indices that a pattern stands for; `false` if there is none.
     fn include(&mut self, given: &str, options: &ResolveOptions) -> Result<bool, EngineError> {
         let (names, right) = (self.names, self.right);
         let pattern = NamePattern::new(given);
@@ -247,7 +247,8 @@ impl ExpandedNames<'_, '_> {
         Ok(any)
     }
 
-    /// Takes away what a pattern stands for. An alias that the caller may not see takes nothing away, so that nobody learns of it.
+    /// Removes the indices that a pattern stands for. An alias that the caller may not see removes nothing, so that nobody learns
+    /// of it.
     fn exclude(&mut self, given: &str) -> Result<(), EngineError> {
         let pattern = NamePattern::new(given);
         for (alias, indices) in with_beginning(&self.names.aliases, pattern) {
@@ -271,7 +272,7 @@ impl ExpandedNames<'_, '_> {
     }
 }
 
-/// A name that could never exist is told as such.
+/// The error for a name that no index can ever have, since it begins with `_`; none for any other name.
 pub(super) fn name_error(name: &str) -> Option<EngineError> {
     name.starts_with('_').then(|| EngineError::InvalidIndexName {
         name: name.to_owned(),
@@ -279,7 +280,7 @@ pub(super) fn name_error(name: &str) -> Option<EngineError> {
     })
 }
 
-/// The entries whose names begin as a pattern does: no others can match it.
+/// The entries of `map` whose keys begin with the pattern's literal prefix: no others can match.
 fn with_beginning<'m, V>(
     map: &'m BTreeMap<String, V>,
     pattern: NamePattern<'_>,
@@ -300,7 +301,7 @@ mod tests {
 
     use super::*;
 
-    /// So many aliases of one index.
+    /// Names with `count` aliases of one index.
     fn names(count: usize) -> IndexNames {
         let mut names = IndexNames::default();
         for number in 0..count {

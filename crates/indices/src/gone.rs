@@ -1,21 +1,21 @@
-//! Indices that are deleted while a request works on them: their files go, and what is read from them fails.
+//! Indices that are deleted while a request uses them: their files disappear, and reading them fails.
 
 use super::handle::IndexHandle;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::Request;
 
 impl IndexHandle {
-    /// Whether the index was deleted. Its metadata goes before its files, so whatever failed because a file was gone finds
-    /// the answer here; reads the disk, and is meant for after a failure.
+    /// Whether the index was deleted, according to the disk. Its metadata is removed before its files, so this tells whether an
+    /// operation failed because a file was gone. It reads the disk, and is meant for use after a failure.
     pub fn is_gone(&self) -> bool {
         matches!(self.data.read_json(&super::metadata::store_name(&self.uuid)), Ok(None))
     }
 
-    /// Of something that was read for an overview of several indices, and may have failed since this one was deleted meanwhile:
-    /// the value, or `None` if it was deleted, as if it had been gone before the request came.
+    /// Handles a failed read of this index in an overview of several indices: gives the value, or `None` if reading failed because
+    /// the index was deleted meanwhile, as if it had been gone before the request came.
     ///
     /// # Errors
-    /// What reading failed with; [`EngineError::IndexNotFound`] for an index that is gone and that the request names.
+    /// The error of the read; [`EngineError::IndexNotFound`] for a deleted index that the request names.
     pub fn unless_gone<T, E: Into<EngineError>>(
         &self,
         request: &Request,
@@ -34,7 +34,7 @@ impl IndexHandle {
         }
     }
 
-    /// An error of a write or a refresh as it is told: that the index is not there, if it was deleted meanwhile.
+    /// Replaces the error of a write or a refresh by [`EngineError::IndexNotFound`] if the index was deleted meanwhile.
     pub fn explain(&self, error: EngineError) -> EngineError {
         if error.status() >= 500 && self.is_gone() {
             return EngineError::IndexNotFound { name: self.name.clone() };

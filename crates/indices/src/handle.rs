@@ -26,7 +26,7 @@ use super::settings::Settings;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 
-/// Metadata in force: replaced as a whole, shared with what reads settings below the handle.
+/// The metadata of an index in force: replaced as a whole, and shared with the layers below that read settings from it.
 pub type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
 
 /// A document found by its id.
@@ -34,9 +34,9 @@ pub type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
 pub struct StoredDocument {
     pub seq_no: u64,
     pub version: u64,
-    /// What is stored, byte for byte.
+    /// The JSON source of the document, byte for byte as it is stored.
     pub source: Arc<[u8]>,
-    /// The payload of its passages, if it has any.
+    /// The encoded passages of its `semantic_text` fields, if it has any.
     pub passages: Option<Vec<u8>>,
 }
 
@@ -47,16 +47,16 @@ pub struct IndexHandle {
     pub data: Arc<DataDir>,
     pub models: ModelsLink,
     pub metadata: SharedMetadata,
-    /// Its log, segments and what is written but not searchable yet.
+    /// The index's log, its segments, and what was written but is not searchable yet.
     pub shard: Shard,
     last_refresh: Mutex<Instant>,
     /// How many searches, writes, refreshes and other operations there were since the index was opened, and how long they took.
     pub counters: Arc<Counters>,
     pub opened: Opened,
-    /// Names (32 hexadecimal digits) of the segments that the last durable commit has; newer ones would be lost in a crash, and
-    /// made again of the log.
+    /// Names (32 hexadecimal digits) of the segments in the last durable commit; a crash would lose newer ones, and recovery would
+    /// make them again from the log.
     pub durable_segments: Mutex<HashSet<String>>,
-    /// Which refresh, flush or sync of the index runs in the background, and when one that failed is tried again.
+    /// Which background tasks of the index are running, and when one that failed is tried again.
     pub(super) background: Semaphores,
     refusals: Refusals,
     last_flush: Mutex<Instant>,
@@ -66,7 +66,7 @@ pub struct IndexHandle {
     pub unwritten_failure: Mutex<Option<String>>,
 }
 
-/// What the indices share that can keep them from taking writes.
+/// State shared by all indices that can make them refuse writes.
 pub(super) struct Refusals {
     pub(super) flooded: Flooded,
     pub(super) doubts: Arc<Doubts>,
@@ -108,7 +108,7 @@ impl IndexHandle {
         self.last_flush.lock().elapsed()
     }
 
-    /// Whether writes are refused for want of space on the disk.
+    /// Whether writes are refused because the disk is nearly full.
     pub fn is_flooded(&self) -> bool {
         self.refusals.flooded.load(Relaxed)
     }
@@ -133,12 +133,12 @@ impl IndexHandle {
         self.metadata.read().closed
     }
 
-    /// How its shard came to be, in Elasticsearch's words: closing an index opens its shard anew.
+    /// How the shard came to be, as the API names it: `EXISTING_STORE` for a closed index, as closing reopens its shard.
     pub fn source_of_recovery(&self) -> &'static str {
         if self.is_closed() { "EXISTING_STORE" } else { self.opened.source() }
     }
 
-    /// The only shard of this index, as it stands in listings of a cluster's shards, on the node of this id.
+    /// The only shard of this index, in the form that listings of shards show; `node` is the id of the node.
     pub fn primary_shard(&self, node: &str) -> Value {
         json!({
             "state": "STARTED", "primary": true, "node": node, "relocating_node": null, "shard": 0,
@@ -151,17 +151,17 @@ impl IndexHandle {
         self.index().mapping()
     }
 
-    /// The segments.
+    /// The index's segments, open for searching and writing.
     pub fn index(&self) -> Arc<SparrowIndex> {
         self.shard.index()
     }
 
-    /// What a search sees.
+    /// The searchable state of the index at this moment.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.index().searcher()
     }
 
-    /// Fingerprint of the model that filled a field.
+    /// Fingerprint of the model whose vectors the field at `path` holds; none if it holds none.
     pub fn field_model(&self, path: &str) -> Option<String> {
         self.metadata.read().field_models.get(path).cloned()
     }
@@ -190,7 +190,7 @@ impl IndexHandle {
         self.get_searchable(id)
     }
 
-    /// A document by its id, as searches see it.
+    /// Reads a document by its id, as of the last refresh.
     ///
     /// # Errors
     /// When the index cannot be read.
@@ -211,7 +211,7 @@ impl IndexHandle {
         self.last_refresh.lock().elapsed()
     }
 
-    /// An error of the shard as this index tells it.
+    /// The error of this index that an error of its shard means.
     pub fn failed(&self, error: ShardError) -> EngineError {
         match error {
             // Whatever failed, it was for want of the files of an index that is gone.
@@ -226,10 +226,10 @@ impl IndexHandle {
         }
     }
 
-    /// Makes everything written searchable.
+    /// Makes all writes so far searchable.
     ///
     /// # Errors
-    /// When the segments cannot commit. What was written stays written.
+    /// When the segments cannot be written. The writes are not lost.
     pub fn refresh(&self) -> Result<(), EngineError> {
         let _running = self.counters.refresh.begin();
         self.shard.refresh().map_err(|error| self.failed(error))?;
@@ -237,7 +237,7 @@ impl IndexHandle {
         Ok(())
     }
 
-    /// Makes everything written durable in segments, and trims the log.
+    /// Commits all writes so far to durable segments, and trims the log.
     ///
     /// # Errors
     /// When the disk refuses; the log then keeps everything.
@@ -251,8 +251,8 @@ impl IndexHandle {
         Ok(())
     }
 
-    /// Waits for a refresh that shows everything written before the call. The regular refresh does it; without
-    /// one (interval −1) this does it itself.
+    /// Waits until a refresh has shown all writes made before the call: the next periodic one, or, without periodic refreshes
+    /// (interval −1), one that this runs itself.
     ///
     /// # Errors
     /// When that refresh fails, the index is deleted or the request is cancelled.
@@ -262,11 +262,11 @@ impl IndexHandle {
         self.shard.wait_for_refresh(regular, &cancelled).map_err(|error| self.failed(error))
     }
 
-    /// Replaces metadata, durably first. The index lives as long as the caller has the right to write, and no other change comes
-    /// between what `change` sees and what is saved.
+    /// Replaces the metadata, on the disk first. The caller holds the right to change it, so that the index is not deleted
+    /// meanwhile, and no other change comes between what `change` sees and what is saved.
     ///
     /// # Errors
-    /// What `change` says, or the disk; the metadata is then what it was.
+    /// What `change` returns, or a failure of the disk; the metadata in force is then unchanged.
     pub fn replace_metadata(
         &self,
         _: &Writer<'_>,
@@ -282,8 +282,8 @@ impl IndexHandle {
         Ok(())
     }
 
-    /// Makes sure that the disk has the metadata in force, and nothing that was refused: for what is acknowledged though nothing has to
-    /// be changed.
+    /// Makes sure that the disk holds the metadata in force, and no change that was refused: for requests that are acknowledged
+    /// without changing anything.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -291,7 +291,7 @@ impl IndexHandle {
         Ok(self.data.settle_store(&super::metadata::store_name(&self.uuid))?)
     }
 
-    /// The right to change metadata.
+    /// Waits for the exclusive right to change metadata.
     ///
     /// # Errors
     /// When the index was deleted.
@@ -299,7 +299,7 @@ impl IndexHandle {
         self.shard.changer().map_err(|error| self.failed(error))
     }
 
-    /// Remembers which models filled which fields.
+    /// Saves which models filled which fields; `filled` has pairs of field path and fingerprint.
     pub fn note_models(&self, filled: &[(String, String)]) -> Result<(), EngineError> {
         let has_all = {
             let metadata = self.metadata.read();
@@ -314,8 +314,8 @@ impl IndexHandle {
         })
     }
 
-    /// Puts the mapping that is saved in force where an attempt at that failed: a change that began with the one before would take back
-    /// what was saved, the slots of a model among it.
+    /// Applies the saved mapping to the segments if an earlier attempt failed: a change based on the mapping still in force would
+    /// undo what was saved, such as the slots of a model.
     ///
     /// # Errors
     /// When it fails again.
@@ -330,8 +330,8 @@ impl IndexHandle {
         }
     }
 
-    /// Puts a wider mapping in force, which was made of the one in force after [`IndexHandle::settle_mapping`]: durable first, then in the
-    /// index.
+    /// Saves a wider mapping and then applies it to the segments. It has to be based on the mapping in force after
+    /// [`IndexHandle::settle_mapping`].
     pub fn widen_mapping(&self, writer: &mut Writer<'_>, mapping: &Mapping) -> Result<(), EngineError> {
         self.replace_metadata(writer, |metadata| {
             metadata.mapping = mapping.clone();
@@ -340,7 +340,7 @@ impl IndexHandle {
         writer.widen(mapping).map_err(|error| self.failed(error))
     }
 
-    /// Forgets the index and removes its files. Searches that still hold a snapshot finish.
+    /// Removes the index's metadata and then its files. Searches that still hold a snapshot can finish.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -373,8 +373,8 @@ impl IndexHandle {
 #[error("{error}")]
 pub struct NotDeleted {
     pub error: EngineError,
-    /// Whether its metadata is perhaps gone, and could not be written again: the index is closed, and what is left of it has to be
-    /// removed. Otherwise it is as before.
+    /// Whether its metadata may be gone and could not be written again: the index is then closed, and what is left of it has to be
+    /// removed. Otherwise the index is as before.
     pub half: bool,
 }
 

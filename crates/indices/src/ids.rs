@@ -1,4 +1,4 @@
-//! Ids of documents.
+//! Checking and generating ids of documents.
 
 use sparrow_call::error::EngineError;
 
@@ -19,7 +19,7 @@ pub(super) fn check_id(id: &str) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// 20 URL-safe characters, as Elasticsearch's generated ids are.
+/// A new document id: 20 URL-safe characters, as Elasticsearch generates them.
 pub fn generate_id() -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&uuid::Uuid::new_v4().as_bytes()[..15])

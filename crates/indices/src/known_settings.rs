@@ -1,10 +1,10 @@
-//! The settings that an index may have, what they hold and what holds without them.
+//! The settings that an index may have, with their types and defaults.
 
 use sparrow_call::error::EngineError;
 use sparrow_call::params::parse_duration;
 use sparrow_wire::size::parse_size;
 
-/// What the value of a setting is. All are kept as text.
+/// The type of a setting's value. All values are kept as text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Integer {
@@ -19,15 +19,15 @@ pub(super) enum Kind {
     Text,
 }
 
-/// A setting.
+/// A setting that an index may have.
 #[derive(Debug)]
 pub(super) struct KnownSetting {
-    /// Without `index.`.
+    /// Name of the setting without `index.`.
     name: &'static str,
     kind: Kind,
-    /// Whether it may change while the index is there.
+    /// Whether the setting may change while the index is open.
     dynamic: bool,
-    /// What holds without it; empty where that is no fixed value.
+    /// Default value; empty if there is no fixed one.
     default: &'static str,
 }
 
@@ -119,18 +119,20 @@ const KNOWN: &[KnownSetting] = &[
     known("indexing.slowlog.source", Kind::Text, true, "1000"),
 ];
 
-/// Settings that this server only takes up to a number.
+/// Settings with a largest value that this server allows.
 const MOST: &[(&str, i64)] = &[("max_terms_count", 65_536), ("max_regex_length", 1_000)];
 
-/// Prefix of the settings that say on which node shards lie. There is one node; any names may follow.
+/// Prefix of the settings that say on which nodes shards may be, without `index.`. Any name may follow it; with one node they have
+/// no effect.
 const ALLOCATION: &str = "routing.allocation.";
-/// What they hold.
+/// The definition that all settings below [`ALLOCATION`] share.
 static ALLOCATED: KnownSetting = known("routing.allocation.*", Kind::Text, true, "");
 
-/// Settings that are not dynamic and may change while the index is closed.
+/// Settings that may change only while the index is closed.
 pub(super) const CLOSED: &[&str] = &["query_string.lenient", "codec"];
 
-/// Settings of Elasticsearch that an answer would depend on and that this server does not have, by their beginnings.
+/// Elasticsearch settings that would change answers and that this server does not support: names, or prefixes if they end with a
+/// dot.
 const ELSEWHERE: &[&str] = &[
     "lifecycle.",
     "load_fixed_bitset_filters_eagerly",
@@ -149,7 +151,7 @@ const ELSEWHERE: &[&str] = &[
     "warmer.",
 ];
 
-/// The setting of a name without `index.`.
+/// The definition of the setting with this name without `index.`; none if it is unknown.
 pub(super) fn find(name: &str) -> Option<&'static KnownSetting> {
     let setting = KNOWN.iter().find(|setting| setting.name == name);
     setting.or_else(|| name.starts_with(ALLOCATION).then_some(&ALLOCATED))
@@ -160,7 +162,7 @@ pub(super) fn is_dynamic(name: &str) -> bool {
     find(name).is_some_and(|setting| setting.dynamic)
 }
 
-/// What is said about a setting that [`find`] does not find.
+/// The error for a setting that [`find`] does not know.
 pub(super) fn unknown(name: &str) -> EngineError {
     let elsewhere = |other: &&str| name == *other || (other.ends_with('.') && name.starts_with(*other));
     EngineError::illegal_argument(if ELSEWHERE.iter().any(elsewhere) {
@@ -173,12 +175,12 @@ pub(super) fn unknown(name: &str) -> EngineError {
     })
 }
 
-/// The settings with a default, and that.
+/// Name and default of each setting that has a default.
 pub(super) fn defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
     KNOWN.iter().filter(|setting| !setting.default.is_empty()).map(|setting| (setting.name, setting.default))
 }
 
-/// Checks the value of a setting.
+/// Checks that `text` is a valid value of a setting.
 ///
 /// # Errors
 /// Illegal argument that names the setting.

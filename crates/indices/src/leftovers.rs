@@ -1,6 +1,6 @@
-//! Indices whose metadata may lie on the disk though they are not there: writing it down failed when they were made, perhaps when
-//! the file had its name already, or removing it when they were removed. After a restart such an index would be there, in the place
-//! of one that got the same name since.
+//! Indices that do not exist but whose metadata may still be on the disk: either saving it failed when they were created, perhaps
+//! after the file had got its name, or removing it failed when they were deleted. After a restart such an index would exist again,
+//! in place of one that has got the same name since.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,13 @@ use sparrow_storage::DataDir;
 use super::{claim, handle, metadata};
 use sparrow_call::error::EngineError;
 
-/// The uuids of indices whose making was refused, or whose deletion failed half-way, and whose files have not been removed for
-/// certain.
+/// Uuids of indices that could not be created, or were only half deleted, and whose files may still be on the disk.
 #[derive(Default)]
 pub(super) struct Leftovers(Mutex<Vec<String>>);
 
 impl Leftovers {
-    /// Removes what an index that was not made, or is no longer there, has on the disk: now if the disk lets it, else as soon as it does, and before the
-    /// next index is made. None of its files may be in use.
+    /// Removes the files of an index that was not created or no longer exists: now if the disk allows it, otherwise as soon as it
+    /// does, and before the next index is created. None of its files may be in use.
     pub(super) fn add(&self, data: &DataDir, uuid: &str) {
         self.0.lock().push(uuid.to_owned());
         if let Err(error) = self.clear(data) {
@@ -30,14 +29,14 @@ impl Leftovers {
         self.0.lock().iter().cloned().collect()
     }
 
-    /// Removes what was left, if the disk lets it now.
+    /// Removes the remaining files if the disk allows it now.
     pub(super) fn retry(&self, data: &DataDir) {
         if !self.0.lock().is_empty() && self.clear(data).is_ok() {
             tracing::info!("what was left of an index is removed");
         }
     }
 
-    /// Removes what was left. As long as that fails no index may be made: what is left could take its name.
+    /// Removes the remaining files. While that fails no index may be created, as a leftover could take its name.
     ///
     /// # Errors
     /// When the disk refuses.

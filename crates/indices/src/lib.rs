@@ -1,4 +1,4 @@
-//! The indices of the node: which there are, and each one's write path, reads and upkeep.
+//! The indices of the node: which ones exist, and how each is written, read and maintained.
 
 mod access;
 pub mod alias_changes;
@@ -101,7 +101,7 @@ pub use sparrow_shard::Record;
 /// Name of the first folder of segments.
 const FIRST_FOLDER: &str = "segments-1";
 
-/// What the indices need from the options of the engine.
+/// The engine options that the indices need.
 #[derive(Debug, Clone, Copy)]
 pub struct IndicesOptions {
     /// Bytes that one indexing buffer may take before it becomes a segment.
@@ -112,20 +112,20 @@ pub struct IndicesOptions {
     pub sparse_format: Format,
 }
 
-/// All indices.
+/// All indices of the node, with their aliases and templates.
 pub struct Indices {
     data: Arc<DataDir>,
     registry: Arc<Registry>,
-    /// Serialises creation and deletion.
+    /// Held while indices are created or deleted, or aliases changed.
     admin: Arc<Mutex<()>>,
     leftovers: Arc<Leftovers>,
     aliases: Arc<AliasStore>,
     next_attempt: NextAttempt,
-    /// Indices are upgraded one at a time.
+    /// Held by the upgrade that runs: indices are upgraded one at a time.
     upgrading: Mutex<()>,
-    /// Leads the indices to the models that encode their texts.
+    /// How indices find the models that encode their texts.
     models: ModelsLink,
-    /// Leads background work back to all of them.
+    /// How background work finds this object.
     shared: Arc<OnceLock<Weak<Self>>>,
     index_options: IndexOptions,
     flush_threshold: u64,
@@ -135,17 +135,17 @@ pub struct Indices {
     cluster: Arc<ClusterSettings>,
 }
 
-/// A panic of a reader is no reason for the other indices, or the process, not to serve.
+/// Runs `open`; a panic in it becomes an error of this index, so that the other indices can still be served.
 fn opened<T>(open: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
     caught(open).unwrap_or_else(|message| {
         Err(EngineError::internal(format!("opening it ended in a failure of ours: {message}")))
     })
 }
 
-/// Every index has a folder for its log from its creation on.
+/// Checks that the folder of an index's log exists, as it has since the index was created.
 ///
 /// # Errors
-/// When it is gone, and nobody knows what was in it.
+/// When it is missing, so that nobody knows what was in it.
 pub fn check_log(root: &Path) -> Result<(), EngineError> {
     let log = root.join("wal");
     if log.is_dir() {
@@ -155,14 +155,14 @@ pub fn check_log(root: &Path) -> Result<(), EngineError> {
     Err(StorageError::Corrupt { path: log, detail }.into())
 }
 
-/// What an error says, with the places of files below the data directory.
+/// The text of an error, with paths relative to the data directory.
 fn reason(error: &EngineError, data: &DataDir) -> String {
     error.to_string().replace(&format!("{}{}", data.path().display(), std::path::MAIN_SEPARATOR), "")
 }
 
 impl Indices {
-    /// Opens every index that the data directory knows, and replays its log. One that cannot be read does not keep the
-    /// others from being served: it answers with the reason, and health is red.
+    /// Opens every index that has metadata in the data directory, and replays its log. An index that cannot be read does not keep
+    /// the others from being served: requests to it answer with the reason, and health is red.
     ///
     /// # Errors
     /// When the data directory itself cannot be read.
@@ -224,22 +224,22 @@ impl Indices {
         let _ = self.shared.set(Arc::downgrade(self));
     }
 
-    /// Counts the changes of indices, of their settings and mappings, and of aliases.
+    /// Number of changes of indices, their settings, mappings and aliases since the process started.
     pub fn changes(&self) -> u64 {
         changes::count()
     }
 
-    /// What the filters that all indices share take and find.
+    /// Size and hit counts of the filter cache that all indices share.
     pub fn filter_cache_stats(&self) -> FilterCacheStats {
         self.index_options.filter_cache.stats()
     }
 
-    /// How often a task failed that runs in the background, since the start.
+    /// How often a background task has failed since the start, over all indices.
     pub fn background_failures(&self, task: BackgroundTask) -> u64 {
         self.maintenance.failures().of(task)
     }
 
-    /// The names in force.
+    /// The indices and aliases that exist now.
     pub fn names(&self) -> Arc<IndexNames> {
         self.registry.names()
     }
@@ -271,12 +271,12 @@ impl Indices {
         IndexHandle::new(self.data.clone(), self.models.clone(), metadata, shard, opened, refusals)
     }
 
-    /// How an index with these settings is opened.
+    /// The options for opening an index with these settings.
     fn options(&self, name: &str, settings: &Settings) -> Result<IndexOptions, EngineError> {
         Ok(IndexOptions { analysis: settings.analysis()?, name: name.into(), ..self.index_options.clone() })
     }
 
-    /// Removes what is left of indices that could not be made, one of which could take the place of a closed index.
+    /// Removes the files of indices that could not be created, one of which could take the place of a closed index.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -284,7 +284,7 @@ impl Indices {
         self.leftovers.clear(&self.data)
     }
 
-    /// Starts the background work; `on_tick` is called now and then with it.
+    /// Starts the background work; `on_tick` is called about once a second.
     pub fn start_maintenance(&self, on_tick: impl Fn() + Send + 'static) {
         let disk = DiskWatch::new(self.data.clone(), self.cluster.clone(), self.flooded.clone());
         disk.look();
@@ -319,10 +319,10 @@ impl Indices {
         }
     }
 
-    /// The index to write to: made when the name is free, as Elasticsearch does, by who may do that too.
+    /// The index to write to; if the name is free, the index is created, as in Elasticsearch, provided that the caller may do that.
     ///
     /// # Errors
-    /// 403; [`EngineError::InvalidIndexName`], or what creation says; an alias without a write index.
+    /// 403; [`EngineError::InvalidIndexName`], or the errors of creation; an alias without a write index.
     pub fn get_or_create(&self, name: &str, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
         let resolved = date_math::resolve(name)?;
         right.check([resolved.as_str()])?;
@@ -342,11 +342,11 @@ impl Indices {
         }
     }
 
-    /// Deletes an index, with its part in aliases.
+    /// Deletes an index and removes it from its aliases.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`], or a failure of the disk: the index is there as before, or, when the disk does not even let
-    /// its metadata be kept, not there any more, and its files go as soon as the disk lets them.
+    /// [`EngineError::IndexNotFound`], or a failure of the disk: the index then exists as before; or, if the disk does not even let
+    /// its metadata be written again, no longer exists, and its files are removed as soon as the disk allows it.
     pub fn delete(&self, name: &str) -> Result<(), EngineError> {
         let _one = self.admin.lock();
         // One of them could take the place of the index, and then have its name.
@@ -401,7 +401,7 @@ impl SemanticIndices for Indices {
     }
 }
 
-/// Where the shard of an index is, and what it asks of the engine.
+/// The options of an index's shard: its folder, and how it reads logged documents, the mapping and settings.
 fn shard_options(root: PathBuf, index: IndexOptions, metadata: &SharedMetadata) -> ShardOptions {
     let (settings, mapped) = (metadata.clone(), metadata.clone());
     ShardOptions {

@@ -1,9 +1,9 @@
-//! Background work on indices: regular refreshes, flushes, syncs of logs that nobody waits for, and bringing back what a disk
-//! without room stopped.
+//! Background work on indices: periodic refreshes, flushes, syncs of logs that no request waits for, and recovery after the disk
+//! was full.
 //!
-//! One thread looks what is due and hands it to workers. An index is worked on by one refresh and one other piece of work at a
-//! time, so that one which has to wait for the disk keeps none of the others waiting; whatever fails, panics included, is tried
-//! again, less and less often.
+//! One thread determines what is due and hands it to workers. At most one refresh and one other task run on an index at a time, so
+//! that one which has to wait for the disk holds up none of the others; whatever fails, panics included, is tried again after a
+//! growing pause.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -22,31 +22,31 @@ use sparrow_call::error::EngineError;
 use sparrow_types::niceness;
 
 const TICK: Duration = Duration::from_millis(50);
-/// Ticks between two looks at logs and left-over files.
+/// Ticks between two checks for due upkeep tasks.
 const UPKEEP_TICKS: u64 = 4;
 /// Ticks between two looks at the disk.
 const DISK_TICKS: u64 = 20;
 const REFRESH_WORKERS: usize = 3;
 const UPKEEP_WORKERS: usize = 2;
 
-/// Bytes of the log, and of files that wait for a flush to be removed, from which on an index is flushed when its segments take less
-/// than them.
+/// Size in bytes above which a log, or files that wait for a flush to be removed, cause a flush if they are larger than the index's
+/// segments.
 const SMALL: u64 = 16 << 20;
-/// Time without a flush after which what lies in the log is flushed, and without a write after which an index gives back what
-/// only writing needs.
+/// Time since the last flush after which writes that are only in the log are flushed, and time since the last write after which an
+/// index gives back the resources that only writing needs.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Work for all indices about once a second: how full the disk is, and files that could not be removed.
+/// Work that is done for all indices about once a second: checking the disk's free space and removing left-over files.
 pub(super) type Housekeeping = Box<dyn Fn() + Send>;
 
-/// Something that is due, and whose semaphore was acquired.
+/// A task of an index that is due, and whose semaphore was acquired.
 struct Work {
     handle: Arc<IndexHandle>,
-    /// Known before it runs, for the case that it panics.
+    /// Kind of the task, which is counted as failed if it panics.
     task: Task,
 }
 
-/// The threads that do it, as long as the engine is open.
+/// The threads of the background work, which run as long as the engine is open.
 #[derive(Default)]
 pub struct Maintenance {
     stop: Arc<AtomicBool>,
@@ -97,7 +97,7 @@ impl Maintenance {
     }
 }
 
-/// Looks what is due and hands it out. The workers end when this does.
+/// Determines which tasks are due and hands them to the workers, which end when this is dropped.
 struct Clock {
     registry: Arc<Registry>,
     stop: Arc<AtomicBool>,
@@ -207,7 +207,7 @@ fn refresh_is_due(handle: &IndexHandle) -> bool {
         && handle.settings().refresh_interval().is_some_and(|interval| handle.since_refresh() >= interval)
 }
 
-/// The most urgent of all tasks but refreshes, which have a semaphore of their own; none if nothing is due.
+/// The most urgent task of an index that is due, refreshes excepted; none if nothing is due.
 fn upkeep_due(handle: &IndexHandle, flush_threshold: u64) -> Option<Task> {
     if handle.shard.needs_recovery() || handle.shard.is_folder_uncertain() {
         Some(Task::Recovery)
@@ -222,8 +222,8 @@ fn upkeep_due(handle: &IndexHandle, flush_threshold: u64) -> Option<Task> {
     }
 }
 
-/// A log is replayed at the next start, and files that a durable commit names stay until the next one: both are bounded by what
-/// the index takes itself.
+/// Whether a flush is due. The log is replayed at the next start, and files of the last durable commit stay until the next one: a
+/// flush keeps both smaller than the index itself.
 fn flush_is_due(handle: &IndexHandle, threshold: u64) -> bool {
     let log = handle.shard.log_bytes();
     if log > threshold || (handle.shard.uncommitted() > 0 && handle.since_flush() >= IDLE) {
@@ -246,18 +246,19 @@ fn sync_is_due(handle: &IndexHandle) -> bool {
 }
 
 impl IndexHandle {
-    /// Background work that failed when it was last tried, each task once.
+    /// Kinds of background work whose last run failed, each once.
     pub fn failing(&self) -> Vec<Task> {
         let merge = self.index().merge_failure().map(|_| Task::Merge);
         self.background.failing().filter(|task| *task != Task::Merge).chain(merge).collect()
     }
 
-    /// `green`; `yellow` for an index that asks for replicas, which one node has none of, or that is in trouble.
+    /// `green`, or `yellow` for an index that is in trouble or asks for replicas, for which there is no other node.
     pub fn health(&self) -> &'static str {
         if self.settings().replicas() == 0 && !self.is_troubled() { "green" } else { "yellow" }
     }
 
-    /// Whether the disk, or a mistake of ours, keeps the index from taking writes or from being kept up: it is yellow then.
+    /// Whether a failure of the disk or an internal error keeps the index from taking writes or from being maintained: its health
+    /// is then yellow.
     pub fn is_troubled(&self) -> bool {
         self.refuses_writes() || !self.failing().is_empty()
     }

@@ -1,4 +1,4 @@
-//! How much memory requests may take: the limits, from the settings of the cluster and the memory of the machine.
+//! How much memory requests may use: limits from the cluster settings and the memory of the machine.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use sparrow_types::work::Memory;
 use super::cluster_settings::ClusterSettings;
 use super::memory_limits::{REQUEST, TOTAL, of_machine, parse_limit};
 
-/// Least that a limit is: a server whose administrator could not ask it anything could not be helped.
+/// Smallest limit, in bytes: with less, an administrator could not even send a request to raise it.
 const LEAST: u64 = 1 << 20;
 
-/// Memory with the limits that the settings say.
+/// An account of requests' memory with the limits from the settings.
 pub fn limited_by(settings: &ClusterSettings) -> Arc<Memory> {
     let memory = Memory::new(0, 0);
     apply(&memory, settings);

@@ -1,13 +1,13 @@
-//! How limits on the memory of requests are written, and what the machine has.
+//! The settings for the memory limits of requests, how they are written, and the memory of the machine.
 
 use super::watermark::Watermark;
 
-/// Limit of all requests together.
+/// Setting for the memory limit of all requests together, and its default.
 pub const TOTAL: (&str, &str) = ("indices.breaker.total.limit", "50%");
-/// Limit of each.
+/// Setting for the memory limit of a single request, and its default.
 pub const REQUEST: (&str, &str) = ("indices.breaker.request.limit", "30%");
 
-/// Reads a share of the memory (`40%`) or a number of bytes (`2gb`).
+/// Reads a share of the memory (`40%`) or a size (`2gb`) as a number of bytes; `machine` is the memory in bytes.
 pub fn parse_limit(text: &str, machine: u64) -> Option<u64> {
     match Watermark::parse(text, 0)? {
         Watermark::Used { share, .. } => Some((machine as f64 * share) as u64),
@@ -15,7 +15,8 @@ pub fn parse_limit(text: &str, machine: u64) -> Option<u64> {
     }
 }
 
-/// Bytes that this process may use: what its control group allows, or what the machine has.
+/// Bytes of memory that this process may use: the limit of its control group or the machine's memory, whichever is less; 8 GiB if
+/// unknown.
 pub fn of_machine() -> u64 {
     let number = |path: &str| sparrow_files::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let groups = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];

@@ -1,4 +1,4 @@
-//! What the node remembers of an index outside of it: one small store each, replaced atomically.
+//! The metadata of an index outside of its own folder: one small store for each index, replaced atomically.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +19,20 @@ pub struct Metadata {
     pub name: String,
     pub uuid: String,
     pub creation_millis: u64,
-    /// Name of the folder that holds the segments. An upgrade writes another one and changes this name:
-    /// old or new, never half.
+    /// Name of the folder that holds the segments. An upgrade writes another folder and then changes this name, so that the index
+    /// is in the old or the new format but never between them.
     pub folder: String,
     /// A closed index takes neither reads nor writes of documents.
     pub closed: bool,
-    /// The name as it was given when the index was made; date math in it is not resolved.
+    /// The name as the request that created the index gave it, with date math unresolved.
     pub provided_name: Option<String>,
     pub settings: Settings,
     pub mapping: Mapping,
-    /// Field path → fingerprint of the model that filled it.
+    /// Field path → fingerprint of the model whose vectors the field holds.
     pub field_models: BTreeMap<String, String>,
     /// The change of the model of a field, from its beginning until its old vectors are dropped.
     pub model_change: Option<ModelChange>,
-    /// Uuid of an index whose place this one took: from when this is stored on, that one is gone.
+    /// Uuid of the closed index that this one replaced: as soon as this is stored, that index no longer exists.
     pub replaces: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Metadata {
         Ok(data.write_json(&store_name(&self.uuid), &self.to_json())?)
     }
 
-    /// As it is stored.
+    /// The metadata as JSON, in the form in which it is stored.
     pub fn to_json(&self) -> Value {
         let mut value = json!({
             "name": self.name,
@@ -72,8 +72,8 @@ impl Metadata {
         value
     }
 
-    /// The names in a store that may be damaged: the index's, and the one that it was made with. They are two, so that one damaged
-    /// byte leaves one of them right.
+    /// The index names that can be found in a store which may be damaged: its current name, and the one that it was created with.
+    /// As there are two, a single damaged byte leaves one of them intact.
     pub fn names_in_damaged(data: &DataDir, store: &str) -> BTreeSet<String> {
         let path = data.path().join("store").join(format!("{store}.json"));
         let bytes = sparrow_files::read(path).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Metadata {
             .collect()
     }
 
-    /// Reads a store.
+    /// Reads the metadata in a store; `None` if there is no such store.
     ///
     /// # Errors
     /// When it cannot be read or is not what [`Metadata::save`] wrote.
@@ -94,10 +94,10 @@ impl Metadata {
         data.read_json(store)?.map(|value| Self::from_json(&value)).transpose()
     }
 
-    /// Reads what [`Metadata::to_json`] made.
+    /// Reads the JSON form that [`Metadata::to_json`] made.
     ///
     /// # Errors
-    /// When something is missing in it, or cannot be used.
+    /// When a member is missing or invalid.
     pub fn from_json(value: &Value) -> Result<Self, EngineError> {
         let text = |name: &str| {
             value[name]
@@ -131,7 +131,8 @@ impl Metadata {
     }
 }
 
-/// The stores of all indices, each with the uuid of the index whose place it takes, if of one. Those that take a place come first.
+/// The metadata stores of all indices, each with the uuid of the index that its index replaced, if any. Those that replaced one
+/// come first.
 ///
 /// # Errors
 /// When the stores cannot be listed. One that cannot be read is found when its index is opened.
@@ -143,7 +144,7 @@ pub fn stores(data: &DataDir) -> Result<Vec<(String, Option<String>)>, EngineErr
     Ok(stores.into_iter().map(|(replaces, store)| (store, replaces)).collect())
 }
 
-/// Name of the store of an index.
+/// Name of the store that holds the metadata of the index with this uuid.
 pub fn store_name(uuid: &str) -> String {
     format!("{STORE_PREFIX}{uuid}")
 }

@@ -1,4 +1,4 @@
-//! What is kept of the change of the model of a `semantic_text` field.
+//! The stored state of a change of the model of a `semantic_text` field.
 
 use std::sync::atomic::AtomicU64;
 
@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use sparrow_call::error::{EngineError, Exception};
 
-/// How far a change is.
+/// The state of a change of a field's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeState {
     /// Documents get vectors of the new model; searches read the old ones.
     Filling,
-    /// All documents have both; searches read the old ones.
+    /// All documents have vectors of both models; searches use the old ones.
     Ready,
-    /// All documents have both; searches read the new ones.
+    /// All documents have vectors of both models; searches use the new ones.
     Switched,
 }
 
 impl ChangeState {
-    /// As answers say it.
+    /// Name of the state in answers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Filling => "filling",
@@ -30,30 +30,30 @@ impl ChangeState {
     }
 }
 
-/// A change of a model, as the metadata keeps it.
+/// A change of a field's model, as the metadata stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelChange {
-    /// Path of the field.
+    /// Path of the field whose model changes.
     pub field: String,
     pub state: ChangeState,
     /// Whether searches go over to the new vectors as soon as all documents have them.
     pub automatic: bool,
-    /// What the field is to have, as the request said it: a request that says the same goes on with this change.
+    /// The new field settings as the request gave them: a request with the same settings continues this change.
     pub wanted: Value,
-    /// How the answers of the two models are compared.
+    /// The request's description of how to compare the results of the two models; null once they were compared.
     pub compare: Value,
-    /// What the comparison found.
+    /// The result of the comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Value>,
-    /// Documents per second that the request asked for; none for as many as there can be.
+    /// Documents per second that the request allows; none for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<f64>,
-    /// Why filling stopped, if it did.
+    /// Why giving documents the new vectors stopped, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// The task that fills a second slot, and how many documents it has to and did.
+/// The task that gives documents vectors of a second model, and how many documents it has to process and has processed.
 #[derive(Debug, Default)]
 pub struct Filling {
     pub task: parking_lot::Mutex<Option<String>>,
@@ -62,7 +62,7 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// The error of whoever wants the index of this name for himself meanwhile.
+    /// The error for a request that needs the index while the task runs.
     pub(super) fn conflict(&self, index: &str) -> EngineError {
         let by = match &*self.task.lock() {
             Some(task) => format!(" by task [{task}]"),
@@ -73,7 +73,7 @@ impl Filling {
     }
 }
 
-/// Status 409.
+/// An error with status 409 and this reason.
 pub fn conflict(reason: String) -> EngineError {
     EngineError::api(409, Exception::new("status_exception", reason))
 }

@@ -1,5 +1,6 @@
 //! The change of the model of a `semantic_text` field: a second slot of vectors that is filled, searched instead of the first, and
-//! taken back or kept. Each step is one write of the metadata, mapping and state together: after a crash it was taken or not.
+//! then discarded or kept. Each step is one write of the metadata, with mapping and state together: after a crash it was taken or
+//! not.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::metadata::Metadata;
 use super::model_change::{ChangeState, Filling, ModelChange, conflict};
 use sparrow_call::error::EngineError;
 
-/// Whether a task fills the second slot of an index, while this lives.
+/// Reserves the second slot of an index for one task until this is dropped.
 pub struct FillingGuard {
     handle: Arc<IndexHandle>,
     pub filling: Arc<Filling>,
@@ -24,15 +25,15 @@ impl Drop for FillingGuard {
 }
 
 impl IndexHandle {
-    /// The change under way, if there is one.
+    /// The change of a field's model that is in progress, if any.
     pub fn model_change(&self) -> Option<ModelChange> {
         self.metadata.read().model_change.clone()
     }
 
-    /// Claims the second slot for a task that fills it.
+    /// Reserves the second slot for a task that fills it.
     ///
     /// # Errors
-    /// Status 409 when a task does already.
+    /// Status 409 when another task has reserved it.
     pub fn claim_filling(self: &Arc<Self>) -> Result<FillingGuard, EngineError> {
         let mut current = self.filling.lock();
         if let Some(filling) = &*current {
@@ -44,10 +45,11 @@ impl IndexHandle {
         Ok(FillingGuard { handle: Arc::clone(self), filling })
     }
 
-    /// Begins a change: from here on documents that are written get vectors of both models, by `definition` too.
+    /// Begins a change of a field's model: from now on, documents that are written get vectors of both models, those of the second
+    /// by `definition`.
     ///
     /// # Errors
-    /// Status 409 when another one is not over, and what is wrong with the definition.
+    /// Status 409 when another change is not over; an invalid definition.
     pub fn begin_model_change(&self, change: ModelChange, definition: &Value) -> Result<(), EngineError> {
         self.step(|metadata| {
             if let Some(other) = &metadata.model_change {
@@ -88,8 +90,8 @@ impl IndexHandle {
         change.failure.clone().or_else(|| self.unwritten_failure.lock().clone())
     }
 
-    /// Notes that all documents have vectors of both models, and what a comparison found; lets searches read the new ones, if that was
-    /// to happen by itself.
+    /// Saves that all documents have vectors of both models, and the result of a comparison; switches searches to the new vectors
+    /// if the change is automatic.
     ///
     /// # Errors
     /// When there is no change, or the disk refuses.
@@ -109,10 +111,10 @@ impl IndexHandle {
         })
     }
 
-    /// Lets searches read the other vectors: the new ones if `forward`, the old ones otherwise.
+    /// Switches searches to the other model's vectors: to the new ones if `forward`, back to the old ones otherwise.
     ///
     /// # Errors
-    /// Status 409 when not all documents have both, or searches read them already.
+    /// Status 409 when not all documents have both, or searches use them already.
     pub fn exchange_models(&self, forward: bool) -> Result<ModelChange, EngineError> {
         let (from, to) = match forward {
             true => (ChangeState::Ready, ChangeState::Switched),
@@ -134,8 +136,8 @@ impl IndexHandle {
         self.model_change().ok_or_else(|| self.no_change())
     }
 
-    /// Ends the change: vectors that searches do not read are dropped. Segments lose those that are searched when they are merged, and
-    /// those beside a stored document when it is written again.
+    /// Ends the change and drops the vectors that searches do not use. Those in segments go when these are merged, and those beside
+    /// a stored document when it is written again.
     ///
     /// # Errors
     /// When there is no change, or the disk refuses.
@@ -154,7 +156,8 @@ impl IndexHandle {
         EngineError::resource_not_found(format!("no model of index [{}] is being changed", self.name))
     }
 
-    /// Changes metadata with the mapping that `change` gives, durably, and puts that in force, while nothing is written.
+    /// Saves metadata with the mapping that `change` returns, and then applies the mapping to the segments, while nothing is
+    /// written.
     fn step(
         &self,
         change: impl FnOnce(&mut Metadata) -> Result<Mapping, EngineError>,

@@ -1,4 +1,4 @@
-//! Which names an index may have.
+//! Rules for the names of indices and aliases.
 
 use sparrow_call::error::{EngineError, Exception};
 
@@ -31,7 +31,7 @@ pub fn check_alias(name: &str) -> Result<(), EngineError> {
     problem(name).map_or(Ok(()), |problem| Err(invalid_alias(name, &problem)))
 }
 
-/// `invalid_alias_name_exception`
+/// An `invalid_alias_name_exception` for this name.
 pub fn invalid_alias(name: &str, problem: &str) -> EngineError {
     let reason = format!("Invalid alias name [{name}]: {problem}");
     EngineError::api(

@@ -16,12 +16,12 @@ pub struct Node {
     pub indices: Arc<Indices>,
     pub pipelines: Arc<Pipelines>,
     pub models: Arc<Models>,
-    /// The models once more, as the operations on them take them.
+    /// The operations on the models; works on the same models as `models`.
     pub model_service: ModelService,
     pub tasks: Tasks,
     pub cluster: Arc<ClusterSettings>,
     pub data: Arc<DataDir>,
-    /// What requests may take, all together and each.
+    /// The account of the memory that requests use, with its limits.
     pub memory: Arc<Memory>,
 }
 

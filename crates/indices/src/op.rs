@@ -1,4 +1,4 @@
-//! One write: what is asked for, and what it did.
+//! A single write: what is asked for, and its result.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ use sparrow_wire::strict_json::{MOST_LEVELS, levels};
 /// The passages of a document that is about to be written.
 #[derive(Debug, Clone, Default)]
 pub struct Embedded {
-    /// As it is stored behind the document; empty for none.
+    /// The bytes that are stored after the document's JSON; empty for none.
     pub payload: Vec<u8>,
-    /// Texts of which the model has read only the first tokens.
+    /// Number of passages of which the model has read only the first tokens.
     pub truncated: u64,
     /// [`Mapping::semantic_key`] of the mapping that they were made for.
     pub key: u64,
@@ -19,19 +19,19 @@ pub struct Embedded {
 /// What to do with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
-    /// Write it, whatever was there.
+    /// Writes the document, replacing the one with this id if there is one.
     Index,
-    /// Write it if there is none.
+    /// Writes the document only if there is none with this id.
     Create,
     Delete,
 }
 
-/// A document's JSON.
+/// The JSON of a document, as bytes and as a value.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// The bytes that are stored.
     pub raw: Vec<u8>,
-    /// The source as a value; parsed here when absent.
+    /// The parsed JSON; parsed from the bytes when needed if absent.
     pub value: Option<Value>,
 }
 
@@ -44,8 +44,8 @@ impl Source {
         Self { raw, value: Some(value) }
     }
 
-    /// Refuses a document that could not be read again from its bytes, whatever made it: one over HTTP is refused when it
-    /// is read, one that a pipeline or an update made is refused here.
+    /// Refuses a document that is nested too deeply to be parsed again from its bytes. Documents from HTTP bodies are checked when
+    /// they are parsed; this is for those that a pipeline or an update made.
     ///
     /// # Errors
     /// `document_parsing_exception`
@@ -60,26 +60,26 @@ impl Source {
     }
 }
 
-/// One write.
+/// A write of one document, with the conditions on its current version.
 #[derive(Debug, Clone)]
 pub struct WriteOp {
     pub kind: WriteKind,
-    /// Generated when absent.
+    /// Id of the document; generated when absent.
     pub id: Option<String>,
-    /// Empty for a deletion.
+    /// The document to write; empty for a deletion.
     pub source: Source,
-    /// Only when the document's last write had this number.
+    /// The write is refused unless the document's last write had this sequence number.
     pub if_seq_no: Option<u64>,
     pub if_primary_term: Option<u64>,
-    /// A version that the caller counts itself; `external_gte` allows an equal one.
+    /// A version number that the client keeps itself, which has to be higher than the current one.
     pub external_version: Option<ExternalVersion>,
     /// The document's passages, once its texts are encoded.
     pub passages: Option<Embedded>,
-    /// An earlier form of the document, JSON and payload, whose passages may stay.
+    /// JSON and encoded passages of an earlier version of the document, whose passages are reused where its texts are unchanged.
     pub previous: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A version from outside.
+/// A version number from a client: `external`, or `external_gte` if `or_equal`.
 #[derive(Debug, Clone, Copy)]
 pub struct ExternalVersion {
     pub version: u64,
@@ -113,7 +113,7 @@ impl WriteOp {
     }
 }
 
-/// What a write did.
+/// The result of an acknowledged write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteResult {
     Created,
@@ -123,7 +123,7 @@ pub enum WriteResult {
 }
 
 impl WriteResult {
-    /// As bodies say it.
+    /// Name of the result in answers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -133,7 +133,7 @@ impl WriteResult {
         }
     }
 
-    /// HTTP status.
+    /// HTTP status of the write's answer.
     pub fn status(self) -> u16 {
         match self {
             Self::Created => 201,
@@ -143,14 +143,14 @@ impl WriteResult {
     }
 }
 
-/// A write that was acknowledged.
+/// What is known of a write once it is acknowledged.
 #[derive(Debug, Clone)]
 pub struct WriteOutcome {
     pub id: String,
     pub seq_no: u64,
     pub version: u64,
     pub result: WriteResult,
-    /// Texts of `semantic_text` fields of which the model has read only the first tokens.
+    /// Number of passages of `semantic_text` fields of which the model has read only the first tokens.
     pub truncated: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How each index came to be open.
+//! How and when each index was opened.
 
 use std::time::{Duration, Instant};
 
@@ -11,35 +11,35 @@ pub struct RestoredFrom {
     pub snapshot: String,
     /// Name of the index in the snapshot.
     pub index: String,
-    /// Uuid of the restore that brought the index.
+    /// Uuid of the restore operation that created the index.
     pub restore_uuid: String,
     pub files: u64,
     pub bytes: u64,
 }
 
-/// How an index was opened.
+/// How and when an index was opened, and what was replayed from its log.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// Whether it was made then, and not read from the disk.
+    /// Whether the index was created then, instead of being read from the disk.
     pub created: bool,
-    /// Milliseconds since the epoch.
+    /// Time when opening began, in milliseconds since the Unix epoch.
     pub millis: u64,
     pub took: Duration,
     /// Writes that were applied again from the log.
     pub replayed: u64,
-    /// Documents of them that today's mapping cannot take whole.
+    /// Number of replayed documents of which the current mapping cannot index some fields.
     pub replayed_in_part: u64,
     pub at: Instant,
-    /// Files that were there.
+    /// Number of files in the segments' folder when it was opened.
     pub files: u64,
-    /// Bytes of the files that were there.
+    /// Total size in bytes of the files in the segments' folder when it was opened.
     pub bytes: u64,
-    /// What brought it, if that was a restore in this process.
+    /// The snapshot that the index was restored from, if that happened in this process.
     pub restored: Option<RestoredFrom>,
 }
 
 impl Opened {
-    /// An index that is made now.
+    /// For an index that was created now.
     pub fn created() -> Self {
         Self {
             created: true,
@@ -54,7 +54,7 @@ impl Opened {
         }
     }
 
-    /// An index that was read from `folder`, which began at `began`.
+    /// For an index that has just been read from `folder`; `began` is when opening it began.
     pub fn existing(began: Instant, replayed: sparrow_shard::Replayed, folder: &std::path::Path) -> Self {
         let took = began.elapsed();
         let files: Vec<u64> = sparrow_files::read_dir(folder)
@@ -75,7 +75,7 @@ impl Opened {
         }
     }
 
-    /// Where it came from, in Elasticsearch's words.
+    /// What the shard was recovered from, as the API names it: `SNAPSHOT`, `EMPTY_STORE` or `EXISTING_STORE`.
     pub fn source(&self) -> &'static str {
         match self.restored {
             Some(_) => "SNAPSHOT",

@@ -1,8 +1,8 @@
-//! Reading a logged document again, when the log is applied.
+//! Parsing logged documents again when the log is replayed.
 //!
-//! It was acknowledged, so it is never refused. The mapping was made wide enough, durably, before it was logged; but explicit
-//! changes of mapping and settings may have come since: what the mapping of today cannot take is left out of the index. The stored
-//! source has it all the same.
+//! They were acknowledged, so none is ever refused. The mapping was widened durably before each was logged, but explicit changes of
+//! mapping and settings may have come since: whatever the current mapping cannot index is left out of the index. The stored source
+//! has it all the same.
 
 use serde_json::{Map, Value};
 use sparrow_mapping::{DocumentError, DocumentErrorKind, Limits, Mapping, ParsedDocument, passages};
@@ -10,15 +10,15 @@ use sparrow_shard::RereadDocument;
 
 use super::write;
 
-/// Most fields of one document that are left out one by one; beyond them all are.
+/// Most fields of one document that are left out one by one; if there are more, all its fields are.
 const MOST_LEFT_OUT: usize = 100;
 
-/// Bounds that nothing logged exceeds. No field is added to the mapping: those that the document brought were added before it was
-/// logged, and others were passed over then, too.
+/// Limits that no logged document exceeds. No field is added to the mapping: the document's new fields were added before it was
+/// logged, and any others were ignored then, too.
 const LIMITS: Limits =
     Limits { total_fields: 0, ignore_dynamic_beyond_limit: true, depth: usize::MAX, field_name: usize::MAX };
 
-/// Reads a logged document against the mapping in force.
+/// Parses a logged document by the current mapping, leaving out the fields that do not fit.
 pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
     let (json, payload) = passages::split(logged);
     let mut left_out = Vec::new();
@@ -55,7 +55,7 @@ pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
     RereadDocument { parsed, left_out }
 }
 
-/// The field that a document was refused for.
+/// Path of the field because of which a document was refused; none if it was not for a single field.
 fn field_of(error: &DocumentError) -> Option<String> {
     match error.kind() {
         DocumentErrorKind::Field { path, .. } | DocumentErrorKind::ConcreteForObject { path, .. } => {
@@ -67,7 +67,8 @@ fn field_of(error: &DocumentError) -> Option<String> {
     }
 }
 
-/// Removes a field, in every object of a list that its path leads through; whether it was there. Names may hold dots.
+/// Removes a field from a document, in every object of the arrays along its path; `false` if it was nowhere. Names may contain
+/// dots.
 fn remove(value: &mut Value, path: &str) -> bool {
     match value {
         Value::Array(items) => {

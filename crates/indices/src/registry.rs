@@ -10,18 +10,18 @@ use super::changes;
 use super::handle::IndexHandle;
 use sparrow_call::error::{EngineError, Exception};
 
-/// An index whose files cannot be opened. Its name is taken, and every use of it says why.
+/// An index whose files cannot be opened. Its name is taken, and every request for it is answered with the reason.
 #[derive(Debug)]
 pub struct Broken {
     pub name: String,
     pub uuid: String,
     pub reason: String,
-    /// Whether the disk refused something, so that it may open later.
+    /// Whether the cause was a refusal of the disk, so that opening the index may succeed later.
     pub may_open_later: bool,
 }
 
 impl Broken {
-    /// The answer to whoever uses it.
+    /// The error for a request that uses this index: status 503 with the reason.
     pub fn error(&self) -> EngineError {
         let reason = format!("index [{}] cannot be opened: {}", self.name, self.reason);
         EngineError::api(
@@ -34,20 +34,20 @@ impl Broken {
     }
 }
 
-/// The indices of an alias, by name.
+/// Names of an alias's indices → its properties for each.
 pub type OfAlias = BTreeMap<String, Arc<AliasSpec>>;
 
-/// All names of one moment. Whoever looks keeps what was there, whatever happens meanwhile.
+/// All indices and aliases at one moment: a snapshot that does not change while it is used.
 #[derive(Default, Clone)]
 pub struct IndexNames {
     pub indices: BTreeMap<String, Arc<IndexHandle>>,
     pub broken: BTreeMap<String, Arc<Broken>>,
-    /// Alias → its indices. There may be very many: what changes nothing in them shares them.
+    /// Alias → its indices. There may be very many, so that copies which do not change them share them.
     pub aliases: Arc<BTreeMap<String, Arc<OfAlias>>>,
 }
 
 impl IndexNames {
-    /// The aliases of an index.
+    /// The aliases of one index, with their properties for it.
     pub fn aliases_of(&self, index: &str) -> OfIndex {
         self.aliases
             .iter()
@@ -55,7 +55,7 @@ impl IndexNames {
             .collect()
     }
 
-    /// The aliases of each index that has any, in their order: for whoever asks for many indices.
+    /// Index → its aliases, in the order of their names. Cheaper than [`IndexNames::aliases_of`] for many indices.
     pub fn aliases_by_index(&self) -> HashMap<&str, Vec<(&String, &AliasSpec)>> {
         let mut by_index: HashMap<&str, Vec<(&String, &AliasSpec)>> = HashMap::new();
         for (alias, indices) in &*self.aliases {
@@ -66,13 +66,13 @@ impl IndexNames {
         by_index
     }
 
-    /// Lets an alias stand for an index too.
+    /// Adds an index to an alias, which is created if it is new.
     pub(super) fn add_alias(&mut self, alias: String, index: String, spec: Arc<AliasSpec>) {
         let indices = Arc::make_mut(&mut self.aliases).entry(alias).or_default();
         Arc::make_mut(indices).insert(index, spec);
     }
 
-    /// Takes an index out, with its part in aliases.
+    /// Removes an index, also from its aliases.
     pub(super) fn remove(&mut self, index: &str) {
         self.indices.remove(index);
         self.broken.remove(index);
@@ -87,29 +87,29 @@ impl IndexNames {
         });
     }
 
-    /// How many indices are open; one that could not be opened counts.
+    /// Number of open indices, including those that could not be opened.
     pub fn open_indices(&self) -> usize {
         self.indices.values().filter(|handle| !handle.is_closed()).count() + self.broken.len()
     }
 
-    /// Uuid of an index, whether it can be opened or not.
+    /// Uuid of the index with this name, even if it cannot be opened.
     pub fn uuid(&self, index: &str) -> Option<&str> {
         let open = self.indices.get(index).map(|handle| handle.uuid.as_str());
         open.or_else(|| self.broken.get(index).map(|broken| broken.uuid.as_str()))
     }
 }
 
-/// The names in force.
+/// The indices and aliases that exist now.
 #[derive(Default)]
 pub struct Registry(RwLock<Arc<IndexNames>>);
 
 impl Registry {
-    /// The names as they are now.
+    /// A snapshot of the indices and aliases that exist now.
     pub fn names(&self) -> Arc<IndexNames> {
         self.0.read().clone()
     }
 
-    /// Puts other names in force, all at once. The caller serialises changes.
+    /// Replaces the current names by changed ones in one step. The caller serialises changes.
     pub(super) fn change(&self, change: impl FnOnce(&mut IndexNames)) {
         let mut names = IndexNames::clone(&self.names());
         change(&mut names);

@@ -1,4 +1,5 @@
-//! Opening indices once more that the disk refused at the start: replaying a log needs room for segments.
+//! Retrying to open indices that could not be opened at the start because the disk refused: replaying a log needs space for
+//! segments.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use sparrow_call::error::EngineError;
 /// First and longest pause between two attempts, each of which reads the segments.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Whether an index that could not be opened may open later. What the disk refused passes, damage does not.
+/// Whether opening an index may succeed later after this error: a refusal of the disk passes, damage does not.
 pub(super) fn may_open_later(error: &EngineError) -> bool {
     let refused = matches!(
         error,
@@ -30,15 +31,15 @@ pub(super) fn may_open_later(error: &EngineError) -> bool {
     refused || disk_is_full(error)
 }
 
-/// When the next attempt may be made. One runs at a time, on a thread of its own: reading an index takes its time, in which the
-/// others want their refreshes.
+/// When the next attempt to open indices may be made. At most one runs, on its own thread: reading an index takes long, and the
+/// other indices need their refreshes meanwhile.
 pub(super) struct NextAttempt {
     wait: Mutex<Wait>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Wait {
-    /// `None` while an attempt runs.
+    /// When the next attempt may begin; `None` while one is running.
     until: Option<Instant>,
     pause: Duration,
 }
@@ -51,7 +52,7 @@ impl Default for NextAttempt {
 }
 
 impl NextAttempt {
-    /// Whether it is time for an attempt, which has begun then.
+    /// Whether it is time for an attempt; if so, it counts as running from now on.
     fn begin(&self) -> bool {
         let mut wait = self.wait.lock();
         let is_time = wait.until.is_some_and(|moment| Instant::now() >= moment);
@@ -61,14 +62,14 @@ impl NextAttempt {
         is_time
     }
 
-    /// The attempt is over; the pause before the next is twice as long.
+    /// Notes that the attempt has ended, and doubles the pause before the next one.
     fn end(&self) {
         let mut wait = self.wait.lock();
         wait.pause = (wait.pause * 2).min(PAUSES.1);
         wait.until = Some(Instant::now() + wait.pause);
     }
 
-    /// Waits for an attempt that runs. The background work that begins them has ended.
+    /// Waits until a running attempt has ended. No new one may be started meanwhile.
     pub(super) fn finish(&self) {
         let Some(thread) = self.thread.lock().take() else { return };
         // The attempt itself may have been the last that used the engine.
@@ -79,7 +80,7 @@ impl NextAttempt {
     }
 }
 
-/// Opens the indices that the disk refused, if it is time to try again. Returns at once.
+/// Starts an attempt to open the indices that the disk refused, if it is time for one. Returns at once.
 pub(super) fn try_again(indices: Arc<Indices>) {
     let owner = indices.clone();
     let next = &owner.next_attempt;
@@ -106,7 +107,7 @@ impl Drop for Attempt<'_> {
 }
 
 impl Indices {
-    /// Opens the indices that the disk refused; an attempt has begun.
+    /// Tries to open each index that the disk refused; the attempt has been marked as running.
     fn open_refused(&self) {
         let _attempt = Attempt(&self.next_attempt);
         let names = self.names();
@@ -128,8 +129,8 @@ impl Indices {
         }
     }
 
-    /// Serves an index that was opened, unless it was deleted meanwhile: opening it takes its time, in which others are deleted and
-    /// made.
+    /// Adds a reopened index to the registry, unless it was deleted meanwhile: opening it takes long, and other requests can delete
+    /// and create indices in that time.
     fn put_in_place(&self, uuid: &str, handle: IndexHandle) {
         let _one = self.admin.lock();
         let names = self.names();

@@ -1,4 +1,4 @@
-//! What names and expressions of a request stand for: indices, aliases, patterns, exclusions, date math.
+//! Resolves the names and expressions of a request to indices: aliases, patterns, exclusions, date math.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,23 +13,25 @@ use super::{IndexHandle, Indices, date_math};
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::Right;
 
-/// An index that an expression stands for, and what of it.
+/// An index that an expression stands for, with the filter that applies to it.
 #[derive(Clone)]
 pub struct Resolved {
     pub handle: Arc<IndexHandle>,
-    /// A query in its JSON form, where the index was named by aliases that all have one.
+    /// The filter of the aliases by which the index was found, as a JSON query; none if its own name or an alias without a filter
+    /// was among them.
     pub filter: Option<Value>,
-    /// The aliases that lead to it, by name.
+    /// Names of the aliases by which the index was found.
     pub aliases: BTreeSet<String>,
 }
 
 impl IndexNames {
-    /// The indices of an expression: names, patterns with `*`, `_all`, exclusions with `-`, separated by commas. An
-    /// empty expression is `_all`.
+    /// Resolves an expression to indices: names, patterns with `*`, `_all`, exclusions with `-`, separated by commas. An empty
+    /// expression is `_all`.
     ///
     /// # Errors
-    /// 403 for names that are not allowed; [`EngineError::IndexNotFound`] for a name that is not there, unless it may be
-    /// unavailable; `index_closed_exception`; why an index cannot be opened; more patterns than the names can be held against.
+    /// 403 for names that are not allowed; [`EngineError::IndexNotFound`] for a name that does not exist, unless it may be
+    /// unavailable; `index_closed_exception`; the reason why an index cannot be opened; when comparing patterns with names takes
+    /// more steps than are allowed.
     pub fn resolve(
         &self,
         expression: &str,
@@ -74,7 +76,8 @@ impl IndexNames {
         Ok(self.expand(expression, options, right)?.into_keys().collect())
     }
 
-    /// What is seen of an index: all, as soon as one of the names that lead to it shows all.
+    /// The filter for an index that was found by these names: none if its own name or an alias without a filter is among them,
+    /// otherwise any of the aliases' filters has to match.
     fn filter(&self, index: &str, via: &Via) -> Option<Value> {
         if via.direct {
             return None;
@@ -89,7 +92,7 @@ impl IndexNames {
         }
     }
 
-    /// The one index that a name stands for, to read a document from.
+    /// The index with this name, or the only index of the alias, for reading a document.
     fn single(&self, name: &str) -> Result<Arc<IndexHandle>, EngineError> {
         match self.aliases.get(name) {
             Some(indices) if !self.indices.contains_key(name) => {
@@ -110,7 +113,7 @@ impl IndexNames {
         }
     }
 
-    /// The index that a write to this name goes to; none where the name is free.
+    /// Name of the index that a write to this name goes to; none if no index or alias has the name.
     pub fn write_index(&self, name: &str) -> Result<Option<String>, EngineError> {
         if self.uuid(name).is_some() {
             return Ok(Some(name.to_owned()));
@@ -142,10 +145,10 @@ impl IndexNames {
 }
 
 impl Indices {
-    /// The index that a name stands for, by itself or as the only one of an alias.
+    /// The index with this name, or the only index of the alias.
     ///
     /// # Errors
-    /// [`EngineError::IndexNotFound`]; an alias of several; one that is closed or cannot be opened.
+    /// [`EngineError::IndexNotFound`]; an alias of several indices; an index that is closed or cannot be opened.
     pub fn get(&self, name: &str, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
         let name = date_math::resolve(name)?;
         right.check([name.as_str()])?;
@@ -154,10 +157,10 @@ impl Indices {
         Ok(handle)
     }
 
-    /// The index that a write to this name goes to.
+    /// The index that a write to this name goes to: for an alias of several indices its write index.
     ///
     /// # Errors
-    /// As [`Indices::get`]; an alias of several needs a write index.
+    /// As [`Indices::get`]; an alias of several indices without a write index.
     pub fn write_target(&self, name: &str, right: Right<'_>) -> Result<Arc<IndexHandle>, EngineError> {
         let name = date_math::resolve(name)?;
         right.check([name.as_str()])?;
@@ -171,7 +174,7 @@ impl Indices {
         self.names().aliases.contains_key(name)
     }
 
-    /// The indices of an expression, whatever names lead to them.
+    /// The indices that an expression stands for, regardless of the filters of aliases.
     ///
     /// # Errors
     /// As [`IndexNames::resolve`].
@@ -185,8 +188,8 @@ impl Indices {
         Ok(resolved.into_iter().map(|resolved| resolved.handle).collect())
     }
 
-    /// The indices of an expression with the filters of the aliases that lead to them: for whatever shows documents,
-    /// or selects them.
+    /// The indices that an expression stands for, with the filters of the aliases by which they were found: for requests that show
+    /// or select documents.
     ///
     /// # Errors
     /// As [`IndexNames::resolve`].

@@ -1,29 +1,29 @@
-//! What the parameters of a request say about expressions that stand for several indices.
+//! The request parameters that say how multi-target expressions are resolved.
 
 use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
 
-/// How a multi-target expression treats what is not there, closed or hidden.
+/// How a multi-target expression treats indices that are missing, closed or hidden.
 #[derive(Debug, Clone)]
 pub struct ResolveOptions {
     pub ignore_unavailable: bool,
     pub allow_no_indices: bool,
-    /// Patterns stand for open indices.
+    /// Whether patterns match open indices.
     pub open: bool,
-    /// Patterns stand for closed indices.
+    /// Whether patterns match closed indices.
     pub closed: bool,
-    /// Patterns stand for hidden indices and aliases, too.
+    /// Whether patterns also match hidden indices and aliases.
     pub hidden: bool,
-    /// A closed index is refused; else it is one like any other.
+    /// Whether a closed index is an error; otherwise it is treated like an open one.
     pub forbid_closed: bool,
-    /// An alias is refused.
+    /// Whether an alias is an error.
     pub forbid_aliases: bool,
-    /// Aliases stand for nothing.
+    /// Whether aliases are ignored.
     pub only_indices: bool,
 }
 
 impl Default for ResolveOptions {
-    /// For operations on documents.
+    /// The options of operations on documents: patterns match open indices, and a closed index is an error.
     fn default() -> Self {
         Self {
             ignore_unavailable: false,
@@ -39,22 +39,22 @@ impl Default for ResolveOptions {
 }
 
 impl ResolveOptions {
-    /// For operations on metadata: a closed index that is named has it too.
+    /// The options of operations on metadata: patterns match open indices, and closed ones may be named.
     pub fn metadata() -> Self {
         Self { forbid_closed: false, ..Self::default() }
     }
 
-    /// For operations on metadata whose patterns stand for closed indices too.
+    /// The options of operations on metadata whose patterns match closed indices, too.
     pub fn open_and_closed() -> Self {
         Self { closed: true, ..Self::metadata() }
     }
 
-    /// For overviews: everything there is.
+    /// The options of listings: patterns match all indices, including closed and hidden ones.
     pub fn everything() -> Self {
         Self { hidden: true, ..Self::open_and_closed() }
     }
 
-    /// [`ResolveOptions::default`], changed by what the request says.
+    /// [`ResolveOptions::default`], changed by the parameters of a request.
     ///
     /// # Errors
     /// As [`ResolveOptions::with`].
@@ -62,10 +62,10 @@ impl ResolveOptions {
         Self::default().with(params)
     }
 
-    /// Reads `ignore_unavailable`, `allow_no_indices` and `expand_wildcards`.
+    /// Applies the parameters `ignore_unavailable`, `allow_no_indices` and `expand_wildcards` of a request.
     ///
     /// # Errors
-    /// Illegal argument for a value that none of them can have.
+    /// Illegal argument for an invalid value.
     pub fn with(mut self, params: &Params<'_>) -> Result<Self, EngineError> {
         self.ignore_unavailable = params.bool("ignore_unavailable", self.ignore_unavailable)?;
         self.allow_no_indices = params.bool("allow_no_indices", self.allow_no_indices)?;

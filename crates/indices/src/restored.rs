@@ -1,4 +1,5 @@
-//! Indices that come as files, from a snapshot or another index: brought together where no index is known, then named, all at once.
+//! Indices whose files come from a snapshot or another index: the files are put together in a folder that belongs to no index yet,
+//! and then all indices get their names in one step.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,33 +14,34 @@ use super::registry::IndexNames;
 use super::{FIRST_FOLDER, IndexHandle, Indices, Metadata, alias_changes, claim, handle, new_uuid};
 use sparrow_call::error::EngineError;
 
-/// An index on its way: files in a folder of their own, which is removed with it unless it was installed.
+/// An index that is being put together from files, in a folder of its own. The folder is removed when this is dropped, unless the
+/// index was installed.
 pub struct Arrival {
     name: String,
     uuid: String,
     root: PathBuf,
     folder: PathBuf,
-    /// `None` for those of the index whose place it takes.
+    /// The aliases that the index will have; `None` to take those of the index that it replaces.
     aliases: Option<OfIndex>,
     opened: Option<(Metadata, IndexHandle)>,
     installed: bool,
 }
 
 impl Arrival {
-    /// The folder for its segments.
+    /// The folder into which the index's segments have to be put.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Gives it these aliases, by name.
+    /// Sets the aliases that the index will have, by name.
     pub fn set_aliases(&mut self, aliases: OfIndex) {
         self.aliases = Some(aliases);
     }
 
-    /// Gives it the aliases that a snapshot describes, by name.
+    /// Sets the aliases that the index will have from their description in a snapshot.
     ///
     /// # Errors
-    /// When one of them has a name or a definition that none may have.
+    /// When a name or a definition is invalid.
     pub fn parse_aliases(&mut self, aliases: &Map<String, Value>) -> Result<(), EngineError> {
         let parse = |(alias, spec): (&String, &Value)| {
             super::names::check_alias(alias)?;
@@ -61,10 +63,10 @@ impl Drop for Arrival {
 }
 
 impl IndexNames {
-    /// Whether an index may come under this name: it is free, or that of a closed index.
+    /// Checks that an index may be restored under this name: it has to be free, or that of a closed index.
     ///
     /// # Errors
-    /// What `refuse` makes of the reason why not.
+    /// `refuse` of the reason why not.
     pub fn check_restorable(
         &self,
         from: &str,
@@ -93,7 +95,7 @@ impl IndexNames {
 }
 
 impl Indices {
-    /// A folder for an index that comes under this name.
+    /// Makes a folder for an index that will get this name.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -114,10 +116,10 @@ impl Indices {
         })
     }
 
-    /// Opens an index whose files are there; `from` says of which snapshot they are, if of one.
+    /// Opens the index whose files are complete; `from` is the snapshot that they came from, if any.
     ///
     /// # Errors
-    /// When they are not an index that `metadata` suits.
+    /// When the files are not an index that fits `metadata`.
     pub fn open_arrival(
         &self,
         arrival: &mut Arrival,
@@ -148,11 +150,11 @@ impl Indices {
         Ok(())
     }
 
-    /// Gives indices their names, in place of closed ones; all of them or none, and durable when this returns. After a
-    /// crash in the middle each of them is there or not, and what it takes the place of the other way round.
+    /// Gives indices their names, in place of closed ones; all of them or none, and durable when this returns. After a crash in the
+    /// middle, for each of them either it exists or the index that it replaces.
     ///
     /// # Errors
-    /// What `check` says of a name, given the names of the moment; aliases that clash; a failure of the disk.
+    /// What `check` returns for a name, given the current names; aliases that clash; a failure of the disk.
     pub fn install(
         &self,
         arrivals: Vec<Arrival>,

@@ -1,23 +1,23 @@
-//! Bounds of a search that are settings of an index.
+//! Limits of a search that index settings set.
 
-/// Bounds of a search of one index. Where they are over what a query may take at all, settings are refused.
+/// Limits of a search of one index. A setting that exceeds what any query may use is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchLimits {
-    /// `from + size` (`index.max_result_window`).
+    /// Largest `from + size` (`index.max_result_window`).
     pub result_window: usize,
-    /// `from + size` of inner hits and `top_hits` (`index.max_inner_result_window`).
+    /// Largest `from + size` of inner hits and `top_hits` (`index.max_inner_result_window`).
     pub inner_result_window: usize,
-    /// Hits scored again (`index.max_rescore_window`).
+    /// Largest number of hits to rescore (`index.max_rescore_window`).
     pub rescore_window: usize,
-    /// Fields of `docvalue_fields` (`index.max_docvalue_fields_search`).
+    /// Largest number of fields in `docvalue_fields` (`index.max_docvalue_fields_search`).
     pub docvalue_fields: usize,
-    /// Slices of a scroll (`index.max_slices_per_scroll`).
+    /// Largest number of slices of a scroll (`index.max_slices_per_scroll`).
     pub slices_per_scroll: usize,
-    /// Slices of a point in time (`index.max_slices_per_pit`).
+    /// Largest number of slices of a point in time (`index.max_slices_per_pit`).
     pub slices_per_pit: usize,
-    /// Values of a `terms` query (`index.max_terms_count`).
+    /// Largest number of values in a `terms` query (`index.max_terms_count`).
     pub terms: usize,
-    /// Characters of a `regexp` query (`index.max_regex_length`).
+    /// Largest number of characters in a `regexp` query (`index.max_regex_length`).
     pub regex_length: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Settings of an index: kept flat as strings, as the API shows them, and read with types.
+//! Settings of an index: kept as text under dotted names, as the API shows them, and read with types.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,15 +16,15 @@ use sparrow_call::params::parse_duration;
 
 const MAX_DEPTH: usize = 20;
 
-/// Most tokens of `_analyze` without an index.
+/// Most tokens that `_analyze` returns without an index.
 pub const DEFAULT_ANALYZED_TOKENS: usize = 10_000;
 
-/// Prefix of the settings that define analyzers. They hold any name, and lists.
+/// Prefix of the settings that define analyzers. Any name may follow it, and values may be lists.
 const ANALYSIS: &str = "analysis.";
 /// Prefix of the settings that define similarities, by name.
 const SIMILARITY: &str = "similarity.";
 
-/// The settings that a user gave: strings, and lists of strings under `analysis`. Cloning shares them.
+/// The index settings that were given explicitly: strings, and lists of strings below `analysis`. Clones share them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings(Arc<BTreeMap<String, Value>>);
 
@@ -71,7 +71,7 @@ impl Settings {
         Ok(Self(Arc::new(settings)))
     }
 
-    /// Settings with changes applied. A change to `null` (absent from the parsed map) resets.
+    /// The settings with changes applied. A change to `null` resets a setting.
     ///
     /// # Errors
     /// Illegal argument for a setting that cannot change.
@@ -79,8 +79,8 @@ impl Settings {
         self.changed(value, index, uuid, false, false)
     }
 
-    /// As [`Settings::updated`]; with `preserve` what is set already stays as it is, and an index that is `closed` may
-    /// change more.
+    /// As [`Settings::updated`]; with `preserve`, settings that are set already stay as they are, and an index that is `closed` may
+    /// change more of them.
     ///
     /// # Errors
     /// As [`Settings::updated`].
@@ -120,11 +120,11 @@ impl Settings {
         Ok(Self(Arc::new(result)))
     }
 
-    /// The settings of a copy of the index: these with `given` over them, which may not change how texts are analyzed. Those that
-    /// are given as `null` the copy does not have.
+    /// The settings for a copy of the index with this number of shards: these settings overridden by `given`, which may not change
+    /// how texts are analyzed. A `null` in `given` removes a setting.
     ///
     /// # Errors
-    /// Illegal argument for a setting that a copy has from its source.
+    /// Illegal argument for a setting that a copy takes from its source.
     pub fn resized(&self, given: &Value, shards: usize) -> Result<Self, EngineError> {
         let mut settings = BTreeMap::clone(&self.overlaid(&Self::parse(given)?).0);
         let mut names = BTreeMap::new();
@@ -145,11 +145,11 @@ impl Settings {
         Ok(Self(Arc::new(settings)))
     }
 
-    /// The settings of a restored index: these without what `ignored` names (patterns without `index.`), and with `given`
-    /// over them.
+    /// The settings for a restored index: these settings without those that `ignored` names (patterns without `index.`), overridden
+    /// by `given`.
     ///
     /// # Errors
-    /// What `refuse` makes of a setting that an index keeps from its making on; illegal argument for an unknown one.
+    /// `refuse` for a setting that is fixed when an index is created; illegal argument for an unknown one.
     pub fn restored(
         &self,
         given: &Value,
@@ -177,7 +177,7 @@ impl Settings {
         Ok(Self(Arc::new(settings)))
     }
 
-    /// The number of shards that was asked for, if one was.
+    /// The number of shards that was given explicitly, if any.
     pub fn asked_shards(&self) -> Option<usize> {
         self.text("number_of_shards").and_then(|text| text.parse().ok())
     }
@@ -188,7 +188,7 @@ impl Settings {
         self.0.range(prefix.clone()..).next().is_some_and(|(key, _)| key.starts_with(&prefix))
     }
 
-    /// The settings whose names begin so, and what they hold.
+    /// Name and value of the settings whose names start with `prefix`, without lists.
     pub fn under<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.0
             .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
@@ -225,7 +225,7 @@ impl Settings {
         }
     }
 
-    /// Most tokens that `_analyze` gives.
+    /// Most tokens that `_analyze` returns.
     pub fn max_analyzed_tokens(&self) -> usize {
         self.number("analyze.max_token_count", DEFAULT_ANALYZED_TOKENS)
     }
@@ -234,7 +234,7 @@ impl Settings {
         self.text(name).and_then(|text| text.parse().ok()).unwrap_or(default)
     }
 
-    /// Time between refreshes; `None` when only asked-for ones happen.
+    /// Time between periodic refreshes; `None` if there are none.
     pub fn refresh_interval(&self) -> Option<Duration> {
         match self.text("refresh_interval") {
             None => Some(Duration::from_secs(1)),
@@ -242,12 +242,12 @@ impl Settings {
         }
     }
 
-    /// How long the version of a deleted document is remembered.
+    /// How long the version of a deleted document is remembered; `None` for the default.
     pub fn gc_deletes(&self) -> Option<Duration> {
         parse_duration("index.gc_deletes", self.text("gc_deletes")?).ok().flatten()
     }
 
-    /// How often the log of an index that acknowledges early is made durable.
+    /// How often the log of an index with `async` durability is synced.
     pub fn sync_interval(&self) -> Duration {
         let text = self.text("translog.sync_interval");
         text.and_then(|text| parse_duration("index.translog.sync_interval", text).ok().flatten())
@@ -259,17 +259,17 @@ impl Settings {
         self.text("translog.durability").is_some_and(|text| text.eq_ignore_ascii_case("async"))
     }
 
-    /// Pipeline for writes that name none.
+    /// Name of the ingest pipeline for writes that name none; none for no pipeline.
     pub fn default_pipeline(&self) -> Option<&str> {
         self.text("default_pipeline").filter(|name| *name != "_none")
     }
 
-    /// Pipeline that runs after any other.
+    /// Name of the ingest pipeline that runs after all others; none for no pipeline.
     pub fn final_pipeline(&self) -> Option<&str> {
         self.text("final_pipeline").filter(|name| *name != "_none")
     }
 
-    /// What a search may ask for.
+    /// The limits for searches of the index.
     pub fn search_limits(&self) -> SearchLimits {
         let default = SearchLimits::default();
         SearchLimits {
@@ -284,17 +284,17 @@ impl Settings {
         }
     }
 
-    /// Most characters of a field's texts that highlighting takes apart.
+    /// Most characters of a field's texts that highlighting analyzes.
     pub fn max_analyzed_offset(&self) -> usize {
         self.number("highlight.max_analyzed_offset", 1_000_000)
     }
 
-    /// Fields that a query string searches when it names none.
+    /// Field, or list of fields, that a query string searches when it names none.
     pub fn default_field(&self) -> Option<&str> {
         self.text("query.default_field")
     }
 
-    /// Bounds of the mapping.
+    /// The limits for the index's mapping.
     pub fn limits(&self) -> Limits {
         Limits {
             total_fields: self.number("mapping.total_fields.limit", Limits::default().total_fields),
@@ -305,22 +305,22 @@ impl Settings {
         }
     }
 
-    /// Replicas asked for; there are none, which is why an index with some is yellow.
+    /// Number of replicas that the index asks for. There never are any, which is why an index with replicas is yellow.
     pub fn replicas(&self) -> usize {
         self.number("number_of_replicas", 1)
     }
 
-    /// Shards that the index says it has. There is one; the number divides jobs that ask for it.
+    /// Number of shards that the index claims to have. It really has one; jobs with automatic slices use this number.
     pub fn shards(&self) -> usize {
         self.number("number_of_shards", 1)
     }
 
-    /// Whether patterns pass over the index.
+    /// Whether patterns skip the index unless hidden ones are asked for.
     pub fn is_hidden(&self) -> bool {
         self.text("hidden") == Some("true")
     }
 
-    /// Whether there is any block at all.
+    /// Whether any setting below `blocks.` is set.
     pub(super) fn has_blocks(&self) -> bool {
         self.0
             .range::<str, _>((Bound::Included("blocks."), Bound::Unbounded))
@@ -333,19 +333,19 @@ impl Settings {
         self.text(&format!("blocks.{block}")) == Some("true")
     }
 
-    /// Whether nothing but blocks is set.
+    /// Whether no settings other than blocks are set.
     pub fn is_only_blocks(&self) -> bool {
         self.0.keys().all(|name| name.starts_with("blocks."))
     }
 
-    /// These settings with those of `above`, which count more.
+    /// These settings overridden by those of `above`.
     pub(super) fn overlaid(&self, above: &Self) -> Self {
         let mut result = BTreeMap::clone(&self.0);
         result.extend(above.0.iter().map(|(name, text)| (name.clone(), text.clone())));
         Self(Arc::new(result))
     }
 
-    /// What was given and nothing else, nested as the API shows it, or with dotted names.
+    /// The settings that were given explicitly: nested as the API shows them, or with dotted names if `flat`.
     pub fn given(&self, flat: bool) -> Value {
         if flat {
             let dotted = self.0.iter().map(|(name, text)| (format!("index.{name}"), text.as_str().into()));
@@ -358,7 +358,7 @@ impl Settings {
         Value::Object(nested)
     }
 
-    /// Flat form for storing.
+    /// The settings as a JSON object with dotted names, for storing.
     pub fn to_flat(&self) -> Value {
         Value::Object(self.0.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
     }
@@ -374,7 +374,7 @@ impl Settings {
         ))
     }
 
-    /// The settings that were not given, with the values that then hold, by dotted name.
+    /// Dotted name → value of each setting that was not given and has a default.
     pub fn defaults(&self) -> BTreeMap<String, Value> {
         known::defaults()
             .filter(|(name, _)| !self.0.contains_key(*name))
@@ -382,7 +382,7 @@ impl Settings {
             .collect()
     }
 
-    /// What the API shows, every value a string, by dotted name: what was given, what every index has, and `facts`.
+    /// Dotted name → value of the settings as the API shows them: those given, the defaults that every index shows, and `facts`.
     pub fn dotted(&self, facts: &[(&str, String)]) -> BTreeMap<String, Value> {
         let mut dotted = BTreeMap::from([
             ("index.number_of_shards".to_owned(), Value::from("1")),
@@ -395,7 +395,7 @@ impl Settings {
     }
 }
 
-/// Settings with dotted names as the API shows them: nested, or `flat`.
+/// Settings with dotted names as the API shows them: nested, unless `flat`.
 pub fn shown(dotted: BTreeMap<String, Value>, flat: bool) -> Value {
     if flat {
         return Value::Object(dotted.into_iter().collect());
@@ -407,8 +407,8 @@ pub fn shown(dotted: BTreeMap<String, Value>, flat: bool) -> Value {
     Value::Object(nested)
 }
 
-/// Checks one setting of a similarity, `NAME.PARAMETER`: the terms of a text are scored by BM25 with its usual parameters
-/// only, which may be written down.
+/// Checks one setting of a similarity, `NAME.PARAMETER`. Texts are always scored by BM25 with its default parameters, so these are
+/// the only values allowed.
 fn check_similarity(definition: &str, text: &str) -> Result<(), EngineError> {
     let refused = |reason: String| Err(EngineError::illegal_argument(reason));
     let Some((name, parameter)) = definition.rsplit_once('.') else {
@@ -439,7 +439,7 @@ fn check_similarity(definition: &str, text: &str) -> Result<(), EngineError> {
     }
 }
 
-/// A list as the text that settings without lists take.
+/// A list of strings joined by commas, for settings that hold no lists.
 fn one_text(value: &Value) -> String {
     match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),

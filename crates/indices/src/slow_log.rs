@@ -1,30 +1,31 @@
-//! Lines in the log about searches and writes that took longer than an index allows, with Elasticsearch's names of fields.
+//! The slow log: log lines about searches and writes that took longer than the thresholds in the index settings, with
+//! Elasticsearch's field names.
 //!
-//! An index without thresholds pays one look into its settings for a search, and for a batch of writes.
+//! An index without thresholds pays one look-up in its settings per search, and per batch of writes.
 
 use std::time::Duration;
 
 use super::settings::Settings;
 use sparrow_call::params::parse_duration;
 
-/// What the log's sink recognises these lines by: they are written whatever the level of the log is.
+/// Log target by which the slow log is recognised: its lines are written whatever the log level is.
 pub const TARGET: &str = "sparrow::slowlog";
 
-/// Levels, the most urgent first.
+/// Log levels of slow log lines, most severe first: name in settings, name in lines.
 const LEVELS: [(&str, &str); 4] =
     [("warn", "WARN"), ("info", "INFO"), ("debug", "DEBUG"), ("trace", "TRACE")];
 
-/// Most characters of a search that are shown.
+/// Most characters of a search's body that a line shows.
 const SEARCH_CHARS: usize = 10_000;
-/// Characters of a document that are shown unless the index says otherwise.
+/// Most characters of a document that a line shows unless the index settings say otherwise.
 const DOCUMENT_CHARS: usize = 1000;
 
-/// From which time on something is logged, by level.
+/// For each of [`LEVELS`], the duration from which on something is logged at that level.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Thresholds([Option<Duration>; LEVELS.len()]);
 
 impl Thresholds {
-    /// The thresholds below a prefix; `None` without any.
+    /// Reads the thresholds below a prefix of the settings; `None` if there are none.
     fn read(settings: &Settings, prefix: &str) -> Option<Self> {
         let mut thresholds = Self::default();
         for (name, text) in settings.under(prefix) {
@@ -37,14 +38,14 @@ impl Thresholds {
         thresholds.0.iter().any(Option::is_some).then_some(thresholds)
     }
 
-    /// The level at which something is logged that took so long.
+    /// The most severe level whose threshold a duration reaches; none if it reaches none.
     fn level(&self, took: Duration) -> Option<&'static str> {
         let reached = self.0.iter().position(|threshold| threshold.is_some_and(|least| took >= least))?;
         Some(LEVELS[reached].1)
     }
 }
 
-/// What an index says about slow searches.
+/// The slow log thresholds of an index for the two phases of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowSearches {
     query: Option<Thresholds>,
@@ -61,7 +62,7 @@ pub enum Phase {
 }
 
 impl SlowSearches {
-    /// What the settings say; `None` if nothing.
+    /// Reads the thresholds from the settings; `None` if there are none.
     pub fn read(settings: &Settings) -> Option<Box<Self>> {
         settings.under("search.slowlog.").next()?;
         let query = Thresholds::read(settings, "search.slowlog.threshold.query.");
@@ -69,7 +70,8 @@ impl SlowSearches {
         (query.is_some() || fetch.is_some()).then(|| Box::new(Self { query, fetch }))
     }
 
-    /// Logs a phase of a search, if it took too long. `hits` is the total as people read it, `source` the request's body.
+    /// Logs a phase of a search if it took too long. `targets` is the number of indices searched, `hits` the total number of hits
+    /// as text, `source` the request's body.
     pub fn note(&self, phase: Phase, took: Duration, index: &str, targets: usize, hits: &str, source: &[u8]) {
         let (thresholds, logger) = match phase {
             Phase::Query => (&self.query, "index.search.slowlog.query"),
@@ -98,11 +100,11 @@ impl SlowSearches {
     }
 }
 
-/// What an index says about slow writes.
+/// The slow log thresholds of an index for writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowWrites {
     thresholds: Thresholds,
-    /// Characters of a document that are shown.
+    /// Most characters of a document that a line shows; 0 to leave the document out.
     source: usize,
 }
 
@@ -112,12 +114,12 @@ pub struct WrittenDocument<'a> {
     pub uuid: &'a str,
     pub id: &'a str,
     pub source: &'a str,
-    /// Documents of its batch.
+    /// Number of documents in the same batch.
     pub batch: usize,
 }
 
 impl SlowWrites {
-    /// What the settings say; `None` if nothing.
+    /// Reads the thresholds from the settings; `None` if there are none.
     pub fn read(settings: &Settings) -> Option<Self> {
         let thresholds = Thresholds::read(settings, "indexing.slowlog.threshold.index.")?;
         let text = settings.under("indexing.slowlog.source").next().map(|(_, text)| text);
@@ -157,7 +159,7 @@ fn shortened(text: &str, chars: usize) -> String {
     text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end]).to_owned()
 }
 
-/// A time as Elasticsearch writes it for people: one decimal of the largest unit that it fills.
+/// A duration in Elasticsearch's readable form: with one decimal, in the largest unit of which it has at least one.
 fn readable(time: Duration) -> String {
     const UNITS: [(&str, f64); 5] =
         [("m", 60.0), ("s", 1.0), ("ms", 1e-3), ("micros", 1e-6), ("nanos", 1e-9)];

@@ -1,4 +1,4 @@
-//! Opening what the data directory holds when the server starts.
+//! Opening the indices in the data directory when the server starts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::registry::{Broken, IndexNames};
 use crate::{Indices, Metadata, check_log, claim, handle, metadata, opened, reason, reopen};
 
 impl Indices {
-    /// Opens every index that has metadata, and gives their names and their uuids. An index that took the place of another one is
-    /// opened instead of it.
+    /// Opens every index that has metadata; gives the indices, their names and uuids. An index that another one has replaced is
+    /// removed instead.
     ///
     /// # Errors
     /// When the data directory itself cannot be read or written. An index that cannot be read is among the broken ones.
@@ -78,7 +78,8 @@ impl Indices {
     }
 }
 
-/// Marks the folders of indices, tells of those whose metadata is missing, and removes what is left of others.
+/// Marks the folders of indices, logs those whose metadata is missing, and removes the remains of indices whose creation or
+/// deletion was cut short.
 ///
 /// # Errors
 /// When the folder of the indices cannot be listed.

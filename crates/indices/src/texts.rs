@@ -1,9 +1,8 @@
-//! The texts that a document's source has for a field.
+//! The texts and values that a document's source has at a field's path.
 
 use serde_json::Value;
 
-/// Texts at a path: through objects and lists of objects, and keys that hold dots themselves; numbers and booleans as
-/// they are written.
+/// The strings at a path, found through objects, arrays and keys that contain dots themselves.
 pub fn texts_at<'s>(source: &'s Value, path: &str) -> Vec<&'s str> {
     let mut texts = Vec::new();
     collect(source, path, &mut |value| {
@@ -14,7 +13,7 @@ pub fn texts_at<'s>(source: &'s Value, path: &str) -> Vec<&'s str> {
     texts
 }
 
-/// The values at a path, with other scalars written as text.
+/// The strings, numbers and booleans at a path, as text.
 pub fn values_at(source: &Value, path: &str) -> Vec<String> {
     let mut values = Vec::new();
     collect(source, path, &mut |value| match value {
@@ -26,7 +25,7 @@ pub fn values_at(source: &Value, path: &str) -> Vec<String> {
     values
 }
 
-/// What stands at a path where a list of scalars may stand, if it is something else: as Java names it.
+/// Java's name for the type of a value at a path that is neither a scalar nor a list of scalars; none if there is no such value.
 pub fn no_scalar_at(source: &Value, path: &str) -> Option<&'static str> {
     match source {
         Value::Object(_) if path.is_empty() => Some("HashMap"),

@@ -1,7 +1,7 @@
-//! Bringing an index of an older postings format to the current one: what [`sparrow_shard`]'s rewrite does with the segments, and
-//! the metadata that says which folder holds them.
+//! Upgrading an index from an older postings format to the current one: [`sparrow_shard`]'s rewrite of the segments, and the
+//! metadata that says which folder holds them.
 //!
-//! The folder that lost is removed at the next start, if not before.
+//! The folder that is no longer used is removed at the next start, if not before.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl Indices {
     }
 }
 
-/// What keeps a rewrite from succeeding.
+/// Why a rewrite failed.
 enum Failure {
     Shard(ShardError),
     Engine(EngineError),
@@ -85,8 +85,8 @@ impl From<ShardError> for Failure {
 }
 
 impl IndexHandle {
-    /// Says again on the disk which folder is in use, after an upgrade whose folder could not be noted, and removes the other one,
-    /// which may have been noted all the same.
+    /// Saves again which folder is in use, after an upgrade that could not be recorded in the metadata, and removes the folder of
+    /// that upgrade, since the metadata on the disk may name it all the same.
     pub(super) fn settle_folder(&self) -> Result<(), EngineError> {
         let changer = self.changer()?;
         if self.shard.is_folder_uncertain() {
@@ -102,7 +102,7 @@ impl IndexHandle {
     }
 }
 
-/// `segments-2` after `segments-1`.
+/// Name of the folder for the next upgrade: `segments-2` after `segments-1`.
 fn next_folder(folder: &str) -> String {
     let number = folder.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(1);
     format!("segments-{}", number + 1)

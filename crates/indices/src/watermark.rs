@@ -1,19 +1,19 @@
-//! How full a disk may be.
+//! Limits for how full a disk may be.
 
 use sparrow_files::Space;
 use sparrow_wire::size::parse_size;
 
-/// How full a disk may be.
+/// A limit for how full a disk may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Watermark {
-    /// A share of all bytes, and the bytes that are enough to be left whatever the share says.
+    /// Largest share of the disk that may be used, from 0 to 1; but it is enough if `headroom` bytes are free.
     Used { share: f64, headroom: u64 },
-    /// Bytes that have to be left.
+    /// Smallest number of bytes that have to be free.
     Free(u64),
 }
 
 impl Watermark {
-    /// Reads `95%`, `0.95` or `500mb`.
+    /// Reads `95%`, `0.95` or `500mb`; `headroom`, in bytes, is for a share.
     pub fn parse(text: &str, headroom: u64) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let share = match text.strip_suffix('%') {
@@ -26,8 +26,8 @@ impl Watermark {
         parse_size(&text).map(Self::Free)
     }
 
-    /// The watermark of a share or bytes and of a headroom, as far as they were chosen. A share that somebody chose is meant as it is,
-    /// unless they chose a headroom as well.
+    /// The watermark from the settings for a share or size and for a headroom, with `defaults` for those that are not set. The
+    /// default headroom does not apply to a share that was set explicitly.
     pub fn chosen(share: Option<&str>, headroom: Option<&str>, defaults: (&str, &str)) -> Option<Self> {
         let headroom = match (share, headroom) {
             (Some(_), None) => None,
@@ -40,7 +40,7 @@ impl Watermark {
         Self::parse(share.unwrap_or(defaults.0), bytes)
     }
 
-    /// Whether a disk is fuller than that.
+    /// Whether the disk is fuller than the watermark allows.
     pub fn is_exceeded(self, space: Space) -> bool {
         match self {
             Self::Used { share, headroom } => {
@@ -52,12 +52,12 @@ impl Watermark {
     }
 }
 
-/// The watermarks that count for writes.
+/// The two watermarks that decide whether writes are refused.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Watermarks {
-    /// Above it the block is set.
+    /// Writes are refused while the disk is fuller than this.
     pub flood_stage: Watermark,
-    /// Below it the block is lifted.
+    /// Writes are allowed again once the disk is no fuller than this.
     pub high: Watermark,
 }
 

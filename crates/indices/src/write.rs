@@ -19,7 +19,7 @@ use sparrow_models::Purpose;
 /// a refresh interval.
 const MAX_LIVE_SOURCE_BYTES: usize = 64 << 20;
 
-/// The one primary term that a single node ever has.
+/// The primary term of every write: with a single node it never changes.
 pub const PRIMARY_TERM: u64 = 1;
 
 /// The first document of a batch, for the log of slow writes.
@@ -30,19 +30,19 @@ struct FirstDocument {
 }
 
 impl FirstDocument {
-    /// None in a batch of deletions.
+    /// The first write of a batch that is not a deletion; none if all are.
     fn of(ops: &[WriteOp]) -> Option<Self> {
         let place = ops.iter().position(|op| op.kind != WriteKind::Delete)?;
         Some(Self { place, source: ops[place].source.raw.clone() })
     }
 }
 
-/// What was logged of a batch without waiting for the disk.
+/// The writes of a batch that are in the log but not yet synced.
 #[derive(Default)]
 struct LoggedWrites {
-    /// Places in the batch.
+    /// Positions of these writes in the batch.
     places: Vec<usize>,
-    /// The last of them in the log.
+    /// Position of the last of these writes in the log.
     last: Option<Lsn>,
 }
 
@@ -100,7 +100,8 @@ impl IndexHandle {
         results
     }
 
-    /// Waits until what was logged is durable, unless the index acknowledges before that. What cannot be made durable is refused.
+    /// Waits until the logged writes are durable, unless the index acknowledges them earlier. Writes that cannot be made durable
+    /// are refused.
     fn make_durable(
         &self,
         written: &LoggedWrites,
@@ -113,8 +114,8 @@ impl IndexHandle {
         }
     }
 
-    /// Logs a batch whose documents took too long, by its first document: they are written together, so each has an equal share
-    /// of the time.
+    /// Logs a slow batch by its first document. The documents are written together, so each is taken to have used an equal share of
+    /// the time.
     fn note_slow(
         &self,
         slow: &SlowWrites,
@@ -136,8 +137,8 @@ impl IndexHandle {
         }
     }
 
-    /// Writes documents in order. Gives back those, with their places, from the first one on whose texts have to be
-    /// encoded again.
+    /// Writes documents in order, up to the first one whose texts have to be encoded again. Gives back that one and all after it,
+    /// with their positions in the batch.
     fn apply_all(
         &self,
         prepared: Vec<(usize, Result<Prepared, EngineError>)>,
@@ -248,7 +249,7 @@ impl IndexHandle {
         Ok((WriteOutcome { id, seq_no, version, result, truncated }, lsn))
     }
 
-    /// The version that the write will have.
+    /// The version that the document gets by this write, or the conflict with its conditions.
     fn check_conditions(
         &self,
         document: &Prepared,
@@ -310,7 +311,7 @@ impl IndexHandle {
     }
 }
 
-/// Gives a logged document the passages of its payload. They were acknowledged: which model made them is not asked again.
+/// Adds the encoded passages of a logged document to it. As they were acknowledged, it is not checked again which model made them.
 ///
 /// # Errors
 /// When the payload cannot be read, or its vectors are of another kind than the field's.

@@ -1,7 +1,8 @@
-//! The addon's allocator.
+//! The memory allocator of the Node addon.
 
-/// Documents are made by the threads that parse them and freed by those that index them: glibc's allocator lets the one
-/// wait for the other's arena, which a bulk request feels (`benches/results/commits-full.json`).
+/// The process's memory allocator. Documents are allocated by the threads that parse them and freed by those that index them:
+/// glibc's allocator makes the one thread wait for the other's arena, which slows bulk requests
+/// (`benches/results/commits-full.json`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -13,8 +14,8 @@ mod library {
     }
 }
 
-/// Gives back to the system what was freed of large blocks some time ago and, if `idle`, all that this thread freed. A thread's
-/// allocator does that by itself while the thread goes on allocating, and not when it becomes idle.
+/// Gives memory back to the system: large blocks that were freed some time ago and, if `idle`, everything that this thread freed. A
+/// thread's allocator does that by itself while the thread goes on allocating, but not once it is idle.
 #[allow(unsafe_code, reason = "a function of a C library")]
 pub(crate) fn release_memory(idle: bool) {
     // SAFETY: it may be called by any thread at any time, and frees nothing that is in use.

@@ -65,10 +65,11 @@ impl NativeReply {
     }
 }
 
-/// Bodies of so many bytes and more stay where they are: copying them would hold the event loop, a reference costs less.
+/// Request bodies of at least this many bytes are shared with JavaScript: copying them would hold up the event loop, and a
+/// reference costs less.
 const LARGE: usize = 128 * 1024;
 
-/// The body of a request, on the thread that carries it out.
+/// The body of a request, as the thread that runs the request gets it.
 enum Body {
     Copied(Vec<u8>),
     /// JavaScript's own bytes, which nobody changes until the request is answered.
@@ -96,14 +97,14 @@ impl AsRef<[u8]> for Body {
     }
 }
 
-/// Requests that are under way, by the number their caller gave them.
+/// The flags that cancel the running requests, by the number that the caller gave each of them.
 type Running = Arc<Mutex<HashMap<u32, CancelFlag>>>;
 
 /// One open data directory with everything that serves it.
 #[napi]
 pub struct NativeEngine {
-    /// None once it is closed. Whoever carries out a request holds it as well, and the last one to let go of it releases the data
-    /// directory: nobody else can have that open while anything still writes.
+    /// The engine; none once it is closed. Each running request holds a reference as well, and whichever is dropped last releases
+    /// the data directory: nobody else can open that while anything still writes.
     engine: Mutex<Option<Arc<Engine>>>,
     running: Running,
     outbox: Arc<Outbox>,
@@ -197,10 +198,10 @@ impl NativeEngine {
     }
 }
 
-/// How long a closed engine waits for those who still hold it.
+/// How long closing an engine waits for the requests that still use it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Lets go of an engine as the last one, if the others are done in time: its directory can be opened again then.
+/// Drops an engine as its last user, if the other users end within [`PATIENCE`]: its data directory can then be opened again.
 fn release(engine: Arc<Engine>) {
     let deadline = Instant::now() + PATIENCE;
     while Arc::strong_count(&engine) > 1 && Instant::now() < deadline {
@@ -241,12 +242,12 @@ pub fn configure_log(level: String, as_text: bool) {
     log::configure(&level, as_text);
 }
 
-/// Reads one of the two JSON arguments. They are written by `packages/engine`, so a failure is a mismatch of versions.
+/// Reads one of the two JSON arguments. `packages/engine` writes them, so an error means that the versions of the two do not match.
 fn parse<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| Error::new(Status::InvalidArg, format!("{what}: {error}")))
 }
 
-/// Opening and closing take seconds and happen once: a thread each, apart from the engine's own.
+/// Starts a thread for opening or closing an engine, which takes seconds and happens once.
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     std::thread::Builder::new()
         .name(name.to_owned())

@@ -14,15 +14,16 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// How loud the log is and how its lines look. Set before the engine opens, and read by all its threads.
+/// Number in [`LEVELS`] of the most detailed level that is written, and whether lines are text instead of JSON. Set before the
+/// engine opens, and read by all its threads.
 static LEAST: AtomicUsize = AtomicUsize::new(INFO);
 static AS_TEXT: AtomicBool = AtomicBool::new(false);
 
-/// The levels as the server's options name them; the number of a level is how much is written.
+/// The levels as the server's options name them; each writes everything that the ones before it write.
 const LEVELS: [&str; 5] = ["silent", "error", "warn", "info", "debug"];
 const INFO: usize = 3;
 
-/// What a level of an event is called in these numbers.
+/// Position of an event's level in [`LEVELS`].
 fn number_of(level: Level) -> usize {
     match level {
         Level::ERROR => 1,
@@ -32,7 +33,7 @@ fn number_of(level: Level) -> usize {
     }
 }
 
-/// Sets what is written: a level of `LEVELS`, and whether lines are for people. An unknown level changes nothing.
+/// Sets the log level, one of [`LEVELS`], and whether lines are text for people instead of JSON. An unknown level changes nothing.
 pub(crate) fn configure(level: &str, as_text: bool) {
     if let Some(number) = LEVELS.iter().position(|known| *known == level) {
         LEAST.store(number, Relaxed);
@@ -56,7 +57,7 @@ impl Subscriber for Lines {
             && metadata.target().starts_with("sparrow"))
     }
 
-    /// The level may be set after the first event: whether one is wanted is asked each time.
+    /// Asks again for each event of the project whether it is wanted, since the level may be set after the first one.
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         if metadata.target().starts_with("sparrow") { Interest::sometimes() } else { Interest::never() }
     }
@@ -110,14 +111,14 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-/// A moment as the HTTP layer's lines have it, milliseconds with all their digits.
+/// A time in UTC with milliseconds, always three digits, in the form of the HTTP layer's log lines.
 fn timestamp(moment: OffsetDateTime) -> String {
     const FORM: &[BorrowedFormatItem<'_>] =
         format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
     moment.format(FORM).unwrap_or_default()
 }
 
-/// A line for people, in the form of the HTTP layer's: time, level, sentence, then what belongs to it.
+/// A log line for people, in the form of the HTTP layer's: time, level, message, then the other fields.
 fn as_text(now: &str, level: &str, fields: &Map<String, Value>) -> String {
     let level = fields.get("log.level").and_then(Value::as_str).unwrap_or(level).to_uppercase();
     let sentence = fields.get("msg").and_then(Value::as_str).unwrap_or_default();

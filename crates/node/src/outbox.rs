@@ -1,7 +1,7 @@
-//! The way of answers back to JavaScript.
+//! How answers get back to JavaScript.
 //!
-//! One threadsafe function serves all requests. A promise with a threadsafe function of its own would cost a handle of the
-//! event loop for each request, and a wake-up for each answer; here answers that come together wake the loop once.
+//! One threadsafe function serves all requests. A promise with a threadsafe function of its own would cost a handle of the event
+//! loop for each request, and a wake-up for each answer; here answers that come together wake the loop once.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use sparrow_engine::{EngineError, Named, Reply};
 
 use crate::NativeReply;
 
-/// What a request came to.
+/// The result of one request.
 pub(crate) struct Answer {
     /// The number that the caller gave the request.
     pub(crate) handle: u32,
     pub(crate) result: std::result::Result<Reply, EngineError>,
-    /// Where the indices that it names were gathered, if they were.
+    /// Collects the names of the indices that the request used; absent if the caller did not ask for them.
     pub(crate) named: Option<Named>,
 }
 
@@ -29,10 +29,10 @@ impl From<Answer> for NativeReply {
     }
 }
 
-/// Wakes the event loop. Weak: it does not keep the process alive, which is up to those who wait for an answer.
+/// Wakes the event loop. Weak: it does not keep the process alive, which is left to whoever waits for an answer.
 type Bell = ThreadsafeFunction<(), (), Vec<NativeReply>, Status, false, true>;
 
-/// Answers on their way to JavaScript.
+/// Answers that JavaScript has not taken yet.
 pub(crate) struct Outbox {
     waiting: Arc<Mutex<Vec<Answer>>>,
     bell: Bell,
@@ -53,7 +53,7 @@ impl Outbox {
         Ok(Arc::new(Self { waiting, bell }))
     }
 
-    /// Whether all answers are with JavaScript.
+    /// Whether JavaScript has taken all answers.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.lock().is_empty()
     }

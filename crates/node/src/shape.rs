@@ -1,4 +1,4 @@
-//! The shape of answers (`filter_path`, `pretty`, YAML, …), on libuv's threads: the event loop never waits.
+//! Reshaping of answers (`filter_path`, `pretty`, YAML, …) on libuv's threads, so that the event loop never waits.
 
 use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Error, Result, Status, Task};
@@ -7,14 +7,14 @@ use sparrow_presentation::{Problem, Shape, shaped};
 
 use crate::parse;
 
-/// An answer that gets another shape.
+/// An answer and the shape that it is to get, as a task for libuv's threads.
 pub struct Shaping {
     bytes: Buffer,
     shape: Shape,
 }
 
 impl Task for Shaping {
-    /// None: what was asked takes too many steps, or makes too long an answer.
+    /// The reshaped answer; none if the paths take too many steps, or the answer would be too long.
     type Output = Option<Vec<u8>>;
     type JsValue = Option<Buffer>;
 

@@ -10,14 +10,14 @@ use napi_derive::napi;
 use parking_lot::Mutex;
 use zstd::stream::read::Decoder;
 
-/// Largest window that is read, as a power of two of bytes: what RFC 8878 recommends at least, and what a level up to 19
-/// needs. A frame may ask for far more memory than it has content.
+/// Largest window size of a frame that is decompressed, as a power of two in bytes: what RFC 8878 recommends as the least to
+/// support, and what levels up to 19 need. A frame may ask for far more memory than it has content.
 const WINDOW_LOG_MAX: u32 = 23;
 
 /// Most bytes that are decompressed at once.
 const PIECE: usize = 256 * 1024;
 
-/// Bytes that become others.
+/// Compression of bytes into one Zstandard frame, as a task for libuv's threads.
 pub struct Compression {
     bytes: Buffer,
     level: i32,
@@ -36,10 +36,10 @@ impl Task for Compression {
     }
 }
 
-/// What is left of frames; none once they have ended, or are not wanted any more.
+/// The frames that are still to be decompressed; none once they have ended, failed, or were closed.
 type Frames = Arc<Mutex<Option<Decoder<'static, Cursor<Buffer>>>>>;
 
-/// The next bytes of frames.
+/// Decompression of the next 256 KiB of frames, as a task for libuv's threads.
 pub struct Decompression(Frames);
 
 impl Task for Decompression {

@@ -12,5 +12,5 @@ pub mod walk;
 pub use neighbours::default_candidates;
 pub use tree::*;
 
-/// Most clauses of a query, those that a text or a pattern comes to included.
+/// Most clauses of a query, including those that query strings and patterns expand to.
 pub const MAX_CLAUSES: usize = 16_384;

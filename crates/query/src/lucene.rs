@@ -1,5 +1,4 @@
-//! Lucene's query syntax, read into a tree. What a term means for which field is decided later, in
-//! the index that the query is bound to.
+//! Parser for Lucene's query syntax. What a term means in a field is decided later, in the index that the query is bound to.
 
 use crate::MAX_CLAUSES;
 
@@ -36,7 +35,7 @@ pub enum Conjunction {
     Or,
 }
 
-/// The sign of a clause.
+/// The sign before a clause: `+`, `-` or `!`, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modifier {
     None,
@@ -44,29 +43,29 @@ pub enum Modifier {
     Prohibited,
 }
 
-/// What is searched in a field.
+/// What is searched in a field: a term, phrase, pattern or range.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     /// A text to analyse; several plain terms in a row make one text.
     Text(String),
     /// A quoted text; the slop is the one after `~`.
     Phrase(String, Option<u32>),
-    /// `*` alone.
+    /// `*` alone: any value.
     Any,
     /// A text before a final `*`.
     Prefix(String),
-    /// A pattern, its escapes still in place.
+    /// A pattern with `*` and `?`, its escapes kept.
     Wildcard(String),
     /// A term with `~`, and the number after it.
     Fuzzy(String, Option<f32>),
     /// A regular expression between slashes.
     Regexp(String),
-    /// Bounds, open if absent; the flags say whether a bound is part of the range.
+    /// Bounds of a range, open if absent; the flags say whether a bound belongs to the range.
     Range { lower: Option<String>, upper: Option<String>, with_lower: bool, with_upper: bool },
 }
 
-/// Reads a text. `join_terms` makes one text of plain terms in a row, which matters when they are
-/// searched in several fields. Blank text is an empty group.
+/// Parses a Lucene query. `join_terms` joins plain terms in a row into one text, which matters when they are searched in several
+/// fields. Blank text is an empty group.
 ///
 /// # Errors
 /// What is wrong and where, in Lucene's words.
@@ -87,7 +86,7 @@ struct Parser {
     join_terms: bool,
 }
 
-/// What a bare word turns out to be.
+/// An unquoted word: an operator or a term.
 enum Word {
     And,
     Or,
@@ -234,7 +233,7 @@ impl Parser {
         self.boosted(Syntax::Leaf { field, leaf })
     }
 
-    /// A boost may follow, and a boosted term may still be fuzzy.
+    /// Parses the boost that may follow a clause; a boosted term may still be made fuzzy by `~`.
     fn boosted(&mut self, mut syntax: Syntax) -> Result<Syntax, String> {
         if !self.eat('^') {
             return Ok(syntax);
@@ -249,7 +248,7 @@ impl Parser {
         Ok(Syntax::Boost(Box::new(syntax), boost))
     }
 
-    /// Reads a word as it is written, escapes included.
+    /// Takes the next word as it is written, escapes included.
     fn word(&mut self) -> Result<Word, String> {
         let start = self.at;
         while let Some(c) = self.peek() {
@@ -272,7 +271,7 @@ impl Parser {
         })
     }
 
-    /// The next word if it is a term without anything attached.
+    /// Takes the next word if it is a term without wildcards, field, boost or `~`.
     fn plain_term(&mut self) -> Result<Option<String>, String> {
         let start = self.at;
         self.skip_space();
@@ -400,7 +399,7 @@ impl Parser {
         }
     }
 
-    /// Digits with an optional fraction.
+    /// Takes a number of digits with an optional fraction; none if there is no digit.
     fn number(&mut self) -> Result<Option<f32>, String> {
         let start = self.at;
         while self.peek().is_some_and(|c| c.is_ascii_digit() || c == '.') {
@@ -463,7 +462,7 @@ mod tests {
 
     use super::parse;
 
-    /// A tree in short form.
+    /// A parsed query in a short form for comparisons.
     fn show(syntax: &super::Syntax) -> String {
         use super::{Conjunction, Leaf, Modifier, Syntax};
         match syntax {

@@ -1,30 +1,30 @@
-//! How many neighbours, and of how many candidates, a clause finds that does not say it.
+//! Defaults for the numbers of neighbours and candidates of kNN clauses that do not give them.
 
 use crate::tree::{DefaultK, KnnQuery, QueryKind, SemanticQuery};
 
-/// Most candidates of a clause, and with that the largest `k`.
+/// Largest `num_candidates` of a clause, and so the largest `k`.
 pub const MAX_CANDIDATES: usize = 10_000;
-/// Candidates of a clause that does not say how many, unless 1.5·k, Elasticsearch's number, is more. In the benchmark of
-/// `docs/performance.md`, 100 candidates find 95% of the ten nearest neighbours, and 20 find 73%.
+/// Least number of candidates of a clause that gives none; Elasticsearch's number, 1.5·k, is used if it is more. In the benchmark
+/// of `docs/performance.md`, 100 candidates find 95% of the ten nearest neighbours, and 20 find 73%.
 const FEWEST_CANDIDATES: usize = 100;
 
-/// Neighbours where as many are looked for as hits are wanted; a search for no hits still needs one.
+/// Default number of neighbours for a search that wants this many hits: as many, but at least 1.
 pub fn default_k(hits: usize) -> usize {
     hits.clamp(1, MAX_CANDIDATES)
 }
 
-/// Elasticsearch's number of candidates where only the number of hits is known.
+/// Elasticsearch's default number of candidates for a search that wants this many hits: 1.5 times as many.
 pub fn candidates_of_hits(hits: usize) -> usize {
     hits.saturating_add(hits.div_ceil(2)).clamp(1, MAX_CANDIDATES)
 }
 
-/// Candidates that are looked at for `k` neighbours.
+/// Default number of candidates for `k` neighbours.
 pub fn default_candidates(k: usize) -> usize {
     candidates_of_hits(k).clamp(FEWEST_CANDIDATES, MAX_CANDIDATES).max(k)
 }
 
 impl KnnQuery {
-    /// Sets what the request leaves open, for a list of `hits`.
+    /// Sets `k` and the number of candidates, as far as the request leaves them open, for a list of `hits`.
     pub fn fit(&mut self, hits: usize) {
         match self.default_k {
             None => {}
@@ -44,7 +44,7 @@ impl KnnQuery {
 }
 
 impl SemanticQuery {
-    /// Finds as many documents by dense passages as a list of `hits` holds.
+    /// Sets the numbers of documents and candidates that dense passages contribute to a list of `hits`.
     pub fn fit(&mut self, hits: usize) {
         self.k = default_k(hits);
         self.num_candidates = default_candidates(self.k);

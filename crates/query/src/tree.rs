@@ -1,7 +1,7 @@
 //! The query tree as a request states it, before it is bound to an index.
 //!
-//! The engine parses request JSON into this tree; nothing here knows tantivy. Field names are full
-//! dotted paths as users write them, multi-fields included (`title.raw`).
+//! [`crate::dsl`] parses request JSON into this tree; nothing here knows tantivy. Field names are full dotted paths as users write
+//! them, multi-fields included (`title.raw`).
 
 mod function;
 mod intervals;
@@ -22,10 +22,10 @@ pub use like::*;
 pub use term::*;
 pub use text::*;
 
-/// One clause of the tree: what it matches, how much it counts, and its `_name`.
+/// One clause of a query: what it matches, the boost of its score, and its `_name`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// What the clause matches.
+    /// The kind of the clause, with its parameters.
     pub kind: QueryKind,
     /// Multiplies the score of the clause; not negative.
     pub boost: f32,
@@ -58,7 +58,7 @@ impl From<QueryKind> for Query {
     }
 }
 
-/// What a clause matches.
+/// The kind of a clause, which says what it matches, with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QueryKind {
     /// Every document; score 1.
@@ -77,9 +77,9 @@ pub enum QueryKind {
     MultiMatch(MultiMatchQuery),
     /// Analysed text against several fields as if they were one.
     CombinedFields(CombinedFieldsQuery),
-    /// One exact value.
+    /// Documents with one exact value in a field.
     Term {
-        /// Field path.
+        /// Path of the field to search.
         field: String,
         /// String, number or boolean.
         value: Value,
@@ -88,7 +88,7 @@ pub enum QueryKind {
     },
     /// Any of several exact values; score 1.
     Terms {
-        /// Field path.
+        /// Path of the field to search.
         field: String,
         /// Strings, numbers or booleans.
         values: Vec<Value>,
@@ -96,9 +96,9 @@ pub enum QueryKind {
     /// `terms` with the values of another document: the engine replaces it by [`QueryKind::Terms`] before a
     /// search; an index answers it with an error.
     TermsLookup(TermsLookupQuery),
-    /// As many of several exact values as each document asks for.
+    /// Documents with several exact values, of which each document says how many it needs.
     TermsSet(TermsSetQuery),
-    /// Values between bounds; score 1.
+    /// Documents with a value between bounds; score 1.
     Range(RangeQuery),
     /// Documents with a value in the field; score 1.
     Exists {
@@ -107,12 +107,12 @@ pub enum QueryKind {
     },
     /// Documents by `_id`; score 1.
     Ids {
-        /// The ids.
+        /// The ids of the documents.
         values: Vec<String>,
     },
     /// Keywords or terms that start with a prefix; score 1.
     Prefix {
-        /// Field path.
+        /// Path of the field to search.
         field: String,
         /// The prefix, not analysed.
         value: String,
@@ -123,7 +123,7 @@ pub enum QueryKind {
     },
     /// Keywords or terms that match a pattern of `*` and `?`; score 1.
     Wildcard {
-        /// Field path.
+        /// Path of the field to search.
         field: String,
         /// The pattern, not analysed.
         value: String,
@@ -134,52 +134,52 @@ pub enum QueryKind {
     },
     /// Keywords or terms that a regular expression matches as a whole; score 1.
     Regexp(RegexpQuery),
-    /// Keywords or terms near a given one.
+    /// Keywords or terms within an edit distance of a given one.
     Fuzzy(FuzzyQuery),
-    /// Lucene's query syntax.
+    /// A query string in Lucene's syntax.
     QueryString(QueryStringQuery),
-    /// A syntax for search boxes, which no text fails to follow.
+    /// A query string in a simple syntax for search boxes, in which every text is valid.
     SimpleQueryString(SimpleQueryStringQuery),
     /// Clauses joined by `must`, `should`, `filter` and `must_not`.
     Bool(BoolQuery),
     /// A query in filter context; score 1.
     ConstantScore {
-        /// The query; its own scores are not computed.
+        /// The query that has to match; its own scores are not computed.
         filter: Box<Query>,
     },
-    /// The best of several clauses.
+    /// Documents that match any of several clauses, with the score of the best one.
     DisMax {
         /// The clauses.
         queries: Vec<Query>,
         /// Share of the scores of the other matching clauses that is added.
         tie_breaker: f32,
     },
-    /// A query whose hits score less where another one matches.
+    /// A query whose hits score less if they also match another one.
     Boosting(BoostingQuery),
-    /// A query with scores that functions of the document change.
+    /// A query whose scores are changed by functions of the document.
     FunctionScore(FunctionScoreQuery),
-    /// A query with scores that a script works out.
+    /// A query whose scores are computed by a script.
     ScriptScore(ScriptScoreQuery),
-    /// A function of a feature of the document.
+    /// Documents scored by a function of a numeric feature.
     RankFeature(RankFeatureQuery),
-    /// The nearer a date, the higher the score.
+    /// Documents scored by the distance of a date: the nearer, the higher.
     DistanceFeature(DistanceFeatureQuery),
-    /// `nested`: there are no nested documents, so that it only says which path is none.
+    /// `nested`: as there are no nested documents, it is an error that names the path, or matches nothing.
     Nested {
         /// Path of the objects.
         path: String,
-        /// A path that is not mapped matches nothing instead of failing.
+        /// Whether an unmapped path matches nothing instead of being an error.
         ignore_unmapped: bool,
     },
-    /// Words by where they stand.
+    /// Documents by the positions and order of words in a text.
     Intervals(IntervalsQuery),
-    /// Documents with the telling words of others, which the engine reads before a search.
+    /// Documents with the most characteristic words of example documents, which the engine reads before a search.
     MoreLikeThis(Box<MoreLikeThisQuery>),
-    /// The query, or nothing where a value does not fit its field.
+    /// A query that matches nothing, instead of failing, where a value does not fit its field.
     Lenient(Box<Query>),
-    /// Dot product of query weights and stored weights.
+    /// Documents scored by the dot product of query weights and stored token weights.
     Sparse(SparseQuery),
-    /// The nearest dense vectors.
+    /// Documents with the nearest dense vectors.
     Knn(KnnQuery),
     /// `text_expansion` or `sparse_vector` with text: the engine replaces it by [`QueryKind::Sparse`]
     /// before a search; an index answers it with an error.
@@ -191,71 +191,72 @@ pub enum QueryKind {
     KnnBuilder(KnnBuilderQuery),
 }
 
-/// `bool`.
+/// A `bool` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BoolQuery {
-    /// All must match and score.
+    /// Clauses that all have to match, and that count for the score.
     pub must: Vec<Query>,
-    /// Some must match, see `minimum_should_match`, and score.
+    /// Clauses of which some have to match, see `minimum_should_match`, and that count for the score.
     pub should: Vec<Query>,
-    /// All must match, without a score.
+    /// Clauses that all have to match, without a score.
     pub filter: Vec<Query>,
-    /// None may match.
+    /// Clauses of which none may match.
     pub must_not: Vec<Query>,
-    /// As in [`MatchQuery`]; absent it is 1 when there is neither `must` nor `filter`, else 0.
+    /// How many `should` clauses have to match, as in [`MatchQuery::minimum_should_match`]; by default 1 if there is neither `must`
+    /// nor `filter`, otherwise 0.
     pub minimum_should_match: Option<String>,
 }
 
-/// A sparse clause over token weights.
+/// A query for documents by weighted tokens.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SparseQuery {
     /// Path of a `sparse_vector` or `rank_features` field.
     pub field: String,
-    /// Tokens and weights as the request or the encoder gives them. A repeated token adds up.
+    /// Tokens and weights from the request or the encoder. The weights of a repeated token add up.
     pub tokens: Vec<(Box<str>, f32)>,
-    /// Whether frequent tokens of low weight are left out.
+    /// Whether tokens that are frequent and have low weights are left out.
     pub pruning: Pruning,
-    /// The name under which the request asked, for the wording of errors.
+    /// The kind of query in the request, for the wording of errors.
     pub origin: SparseOrigin,
 }
 
 /// Which query a sparse clause came from: Elasticsearch words the errors of each differently.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SparseOrigin {
-    /// `sparse_vector`.
+    /// A `sparse_vector` query.
     #[default]
     SparseVector,
-    /// `weighted_tokens`.
+    /// A `weighted_tokens` query.
     WeightedTokens,
-    /// `text_expansion`.
+    /// A `text_expansion` query.
     TextExpansion,
 }
 
-/// Whether a sparse clause leaves tokens out, as far as the request says it.
+/// Whether a sparse clause leaves out tokens, as far as the request says so.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Pruning {
     /// Every token is scored.
     #[default]
     Off,
-    /// Tokens are left out; without a configuration by the field's, else by the default.
+    /// Tokens are left out by this configuration, else by the field's, else by the default one.
     On(Option<PruningConfig>),
-    /// As the field's `index_options` say, which by default leave out nothing; a configuration takes the
-    /// place of the field's.
+    /// Tokens are left out if the field's `index_options` say so, which they do not by default; this configuration replaces the
+    /// field's.
     ByField(Option<PruningConfig>),
 }
 
-/// A text that becomes a sparse clause by the encoder.
+/// A text that the encoder turns into a sparse clause before the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextExpansionQuery {
     /// Path of a `sparse_vector` or `rank_features` field.
     pub field: String,
-    /// Model or inference id.
+    /// Id of a model or an inference endpoint.
     pub model_id: String,
-    /// The text.
+    /// The text to encode.
     pub model_text: String,
-    /// As in [`SparseQuery`].
+    /// As [`SparseQuery::pruning`].
     pub pruning: Pruning,
-    /// As in [`SparseQuery`].
+    /// As [`SparseQuery::origin`].
     pub origin: SparseOrigin,
 }
 
@@ -266,48 +267,48 @@ pub struct KnnQuery {
     pub field: String,
     /// The query vector.
     pub vector: Vec<f32>,
-    /// Neighbours over all segments.
+    /// Number of neighbours over all segments.
     pub k: usize,
-    /// Candidates looked at in each segment where not all are: more find more of the true neighbours.
+    /// Number of candidates examined in each segment, unless all vectors are: more candidates find more of the true neighbours.
     pub num_candidates: usize,
-    /// `rescore_vector.oversample`: candidates found by 8-bit codes and compared exactly, as a multiple of `k`, if
-    /// that is more. Scores are exact in any case.
+    /// `rescore_vector.oversample`: as a multiple of `k`, the number of candidates that are found by 8-bit codes and then compared
+    /// exactly, if that is more than `num_candidates`. Scores are exact in any case.
     pub oversample: Option<f32>,
     /// Only documents that match all of these are candidates.
     pub filter: Vec<Query>,
     /// Lowest raw similarity of a neighbour.
     pub similarity: Option<f32>,
-    /// What `k` follows from where the request does not say it.
+    /// How `k` is derived if the request does not give it.
     pub default_k: Option<DefaultK>,
 }
 
-/// How the `k` of a kNN clause that does not say it follows from the number of hits that are wanted.
+/// How the `k` of a kNN clause that does not give it is derived from the number of hits wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultK {
-    /// As many neighbours as hits: a section or a retriever.
+    /// As many neighbours as hits: for a `knn` section or a retriever.
     Hits {
-        /// Whether the request says the number of candidates, which `k` does not exceed.
+        /// Whether the request gives the number of candidates, which `k` then does not exceed.
         candidates_given: bool,
     },
-    /// Every candidate is a neighbour, as in Elasticsearch: a query.
+    /// Every candidate is a neighbour, as in Elasticsearch: for a `knn` query.
     Candidates,
 }
 
-/// A text that becomes a kNN clause by the encoder.
+/// A text that the encoder turns into a kNN clause before the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnnBuilderQuery {
-    /// Model or inference id.
+    /// Id of a model or an inference endpoint.
     pub model_id: String,
-    /// The text.
+    /// The text to encode.
     pub model_text: String,
-    /// The clause, its vector still empty.
+    /// The kNN clause, whose vector is empty until then.
     pub knn: KnnQuery,
 }
 
-/// `script_score`.
+/// A `script_score` query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptScoreQuery {
-    /// What matches.
+    /// The query that hits have to match.
     pub query: Box<Query>,
     /// Script that works out the scores.
     pub script: Script,
@@ -320,31 +321,30 @@ pub struct ScriptScoreQuery {
 pub enum VectorKind {
     /// Token weights.
     Sparse,
-    /// Components.
+    /// Dense vectors, with one number for each dimension.
     Dense,
 }
 
-/// A text against the passages of a `semantic_text` field; what it comes to depends on the field's model, which may
-/// differ from index to index.
+/// A text to compare with the passages of a `semantic_text` field. Which clause that becomes depends on the field's model, which
+/// may differ from index to index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SemanticQuery {
-    /// Path of the field.
+    /// Path of the `semantic_text` field.
     pub field: String,
-    /// The text.
+    /// The text to encode.
     pub text: String,
-    /// The slot of the field to search; none for the one that searches read.
+    /// Name of the field's slot to search; none for the one that searches normally use.
     pub slot: Option<String>,
-    /// The text's vectors by inference id: the engine fills them in before a search. An empty dense one is that of a
-    /// text without any word.
+    /// Inference id → the text's vector; the engine fills them in before a search. An empty dense vector is that of a text without
+    /// words.
     pub vectors: Vec<(String, PassageVector)>,
-    /// Documents that are found by dense passages, and candidates that are looked at for them.
+    /// Number of documents found by dense passages, and of candidates examined for them.
     pub k: usize,
     pub num_candidates: usize,
     /// Only documents that match all of these are candidates of dense passages.
     pub filter: Vec<Query>,
-    /// The vectors to search, of a model that makes both kinds; none for both. A model that makes only the other kind
-    /// finds nothing.
+    /// The kind of vectors to search, if the model makes both; none for both. A model that makes only the other kind finds nothing.
     pub part: Option<VectorKind>,
-    /// What is searched where the field is of another type; without it that is an error.
+    /// The query for fields of another type; without it such a field is an error.
     pub otherwise: Option<Box<QueryKind>>,
 }

@@ -1,4 +1,4 @@
-//! Walks over the clauses of a query, and changes to them.
+//! Visiting and changing all clauses of a query.
 
 use crate::tree::{LikeDocument, LikeExample, Query, QueryKind};
 
@@ -10,10 +10,10 @@ pub fn visit<'a>(query: &'a Query, see: &mut dyn FnMut(&'a Query)) {
     }
 }
 
-/// Calls `change` on what every clause of a tree matches, outermost first, until it fails.
+/// Calls `each` on the kind of every clause of a query, outermost first, until it fails.
 ///
 /// # Errors
-/// The first error of `change`.
+/// The first error of `each`.
 pub fn change<E>(query: &mut Query, each: &mut dyn FnMut(&mut QueryKind) -> Result<(), E>) -> Result<(), E> {
     each(&mut query.kind)?;
     for child in children_mut(&mut query.kind) {
@@ -22,12 +22,12 @@ pub fn change<E>(query: &mut Query, each: &mut dyn FnMut(&mut QueryKind) -> Resu
     Ok(())
 }
 
-/// Whether a query or any below it has a name.
+/// Whether a query or any clause inside it has a `_name`.
 pub fn has_names(query: &Query) -> bool {
     query.name.is_some() || children(&query.kind).into_iter().any(has_names)
 }
 
-/// The clauses right below one.
+/// The clauses directly inside a clause.
 pub fn children(kind: &QueryKind) -> Vec<&Query> {
     match kind {
         QueryKind::Bool(clause) => {
@@ -72,7 +72,7 @@ fn children_mut(kind: &mut QueryKind) -> Vec<&mut Query> {
     }
 }
 
-/// Calls `each` on what every clause of a tree matches, outermost first.
+/// Calls `each` on the kind of every clause of a query, outermost first.
 pub fn change_all(query: &mut Query, each: &mut dyn FnMut(&mut QueryKind)) {
     each(&mut query.kind);
     for child in children_mut(&mut query.kind) {

@@ -21,24 +21,24 @@ use sparrow_indices::IndexHandle;
 use sparrow_indices::Node;
 use sparrow_indices::texts::texts_at;
 
-/// Text fields that are tried where no pipeline says which one was encoded.
+/// Most text fields that are tried if no pipeline says which one was encoded.
 const MAX_GUESSES: usize = 4;
-/// Longer texts are not read again.
+/// Longest text, in bytes, that is encoded again.
 const MAX_TEXT_BYTES: usize = 1 << 20;
-/// How far the weight of a token may be from the stored one, as a share: those are kept in half precision.
+/// Largest relative difference between the weight of a token and the stored one, which is kept in half precision.
 const TOLERANCE: f32 = 0.02;
 
-/// The text that filled a sparse field, and the words of its tokens.
+/// The text from which a sparse field was encoded, and the words of its tokens.
 pub struct Traced {
     /// Path of the text field.
     pub input: String,
     /// Text that was encoded.
     pub text: String,
-    /// Where each token comes from.
+    /// For each token the word of the text that it comes from.
     pub tokens: Vec<Attribution>,
 }
 
-/// Traces the tokens of one document.
+/// Finds the words of the text from which a document's tokens were encoded.
 pub struct Attributor<'a> {
     node: &'a Node,
     /// The index as it is now, unless it was deleted since.
@@ -55,10 +55,10 @@ impl<'a> Attributor<'a> {
         Self { node, handle, target, addr, source: None, traced: FxHashMap::default() }
     }
 
-    /// Adds to each stored weight of an explanation the word it comes from.
+    /// Adds to each stored weight in a score explanation the word that it comes from.
     ///
     /// # Errors
-    /// When the caller went away, or the document cannot be read.
+    /// When the request is cancelled, or the document cannot be read.
     pub fn explain(&mut self, explanation: &mut Explanation, cancel: &AtomicBool) -> Result<(), EngineError> {
         let mut needed: FxHashMap<String, Vec<(String, f32)>> = FxHashMap::default();
         collect(explanation, &mut needed);
@@ -69,10 +69,10 @@ impl<'a> Attributor<'a> {
         Ok(())
     }
 
-    /// The text behind a sparse field, with the words of its tokens, if it gives these stored weights.
+    /// The text from which a sparse field was encoded, with the words of its tokens; none if no text gives these stored weights.
     ///
     /// # Errors
-    /// When the caller went away, or the document cannot be read.
+    /// When the request is cancelled, or the document cannot be read.
     pub fn trace(
         &mut self,
         field: &str,
@@ -116,7 +116,7 @@ impl<'a> Attributor<'a> {
         Ok(None)
     }
 
-    /// Models with the fields they may have read, likely ones first.
+    /// Pairs of a model and a text field that it may have encoded, the most likely ones first.
     fn candidates(&self, field: &str) -> Vec<(String, String)> {
         let Some(handle) = &self.handle else { return Vec::new() };
         let settings = handle.settings();
@@ -166,7 +166,7 @@ impl<'a> Attributor<'a> {
     }
 }
 
-/// The stored weights that an explanation names, by field.
+/// Collects the stored weights that a score explanation contains, by field.
 fn collect(step: &Explanation, into: &mut FxHashMap<String, Vec<(String, f32)>>) {
     if let Some((field, token)) = &step.token {
         into.entry(field.clone()).or_default().push((token.clone(), step.value));
@@ -174,7 +174,7 @@ fn collect(step: &Explanation, into: &mut FxHashMap<String, Vec<(String, f32)>>)
     step.details.iter().for_each(|detail| collect(detail, into));
 }
 
-/// Whether a text gives the stored weights.
+/// Whether the tokens of a text have the stored weights.
 fn agrees(tokens: &[Attribution], stored: &[(String, f32)]) -> bool {
     stored.iter().all(|(token, weight)| {
         tokens.iter().find(|attribution| *attribution.token == **token).is_some_and(|attribution| {

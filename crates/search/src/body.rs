@@ -1,4 +1,4 @@
-//! The body of a search: its sections, read and checked.
+//! Parses and checks the body of a search.
 
 use sparrow_wire::{BodyError, deprecation};
 use std::time::Duration;
@@ -22,92 +22,92 @@ use sparrow_call::params::parse_duration;
 use sparrow_query::dsl::{self, Context, KnnSearch, value};
 use sparrow_wire::json::{self, Json, Member, Node};
 
-/// Patterns of `_source`: each is held against each path of each hit.
+/// Most patterns in `_source`: each is compared with each path of each hit.
 const MOST_SOURCE_PATTERNS: usize = 1_024;
 
-/// Hits of a search that asks for no number.
+/// Number of hits that a search returns by default.
 pub use sparrow_query::dsl::DEFAULT_SIZE;
-/// Hits are counted up to here unless the request says otherwise.
+/// Number of hits up to which they are counted by default.
 const DEFAULT_TRACKED_HITS: u64 = 10_000;
 
-/// What a search asks for.
+/// A parsed search request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchBody {
-    /// `query`.
+    /// The section `query`.
     pub query: Option<Query>,
-    /// `knn`, one or several.
+    /// The section `knn`: one or several searches for neighbours.
     pub knn: Vec<KnnSearch>,
-    /// `sub_searches`.
+    /// The section `sub_searches`: further queries whose results `rank` fuses.
     pub sub_searches: Vec<Query>,
-    /// `rank`.
+    /// The section `rank`: how the results of several queries are fused.
     pub rank: Option<RankFusion>,
-    /// `aggs`, also known as `aggregations`.
+    /// The section `aggs`, also known as `aggregations`.
     pub aggs: Option<Aggregations>,
-    /// Several lists to fuse: a compound `retriever`, or what [`SearchBody::fuse`] makes of `rank`.
+    /// The lists to fuse: from a compound `retriever`, or made of `rank` by [`SearchBody::fuse`].
     pub fusion: Option<Fusion>,
-    /// `post_filter`.
+    /// The section `post_filter`, which filters hits but not aggregations.
     pub post_filter: Option<Query>,
-    /// Hits passed over.
+    /// Number of hits to skip.
     pub from: usize,
-    /// Hits returned.
+    /// Number of hits to return.
     pub size: usize,
-    /// Lowest score of a hit.
+    /// Lowest score that a hit may have.
     pub min_score: Option<f32>,
-    /// What is shown of the sources.
+    /// Which parts of the hits' sources are returned.
     pub source: SourceSelection,
-    /// How far hits are counted; `None` unless the request says it.
+    /// Up to which number hits are counted; `None` for the default.
     pub track_total_hits: Option<TotalHits>,
-    /// Time after which the search ends with what it has.
+    /// Time after which the search ends with the hits that it has found so far.
     pub timeout: Option<Duration>,
-    /// The response says where the time went.
+    /// Whether the response says how long each part of the search took.
     pub profile: bool,
-    /// What is shown of the fields that match.
+    /// The section `highlight`: which passages of matching fields are returned.
     pub highlight: Option<Highlight>,
-    /// Terms are suggested for the words of texts.
+    /// The section `suggest`: similar terms for the words of given texts.
     pub suggest: Option<Vec<Suggester>>,
-    /// Hits say why they have their scores.
+    /// Whether hits explain their scores.
     pub explain: bool,
     /// Order of the hits.
     pub sort: Sort,
-    /// Values of the sort keys behind which hits are wanted.
+    /// Sort values of a hit: only hits after it are returned.
     pub search_after: Option<Vec<serde_json::Value>>,
-    /// Where a scroll goes on; not part of a request.
+    /// Sort values after which the next page of a scroll begins; not part of a request.
     pub position: Option<Position>,
-    /// The search opens a scroll that is kept so long.
+    /// Time for which a scroll is kept open; none for a search without a scroll.
     pub scroll: Option<Duration>,
-    /// The request asks for an answer from a cache, which there is none of.
+    /// Whether the request asks for a cached response. There is no such cache.
     pub request_cache: bool,
-    /// The part of the documents that is searched.
+    /// The slice of the documents to search.
     pub slice: Option<SliceOf>,
     /// The point in time that is searched.
     pub pit: Option<PointInTime>,
-    /// Only the first hit of each value of a field is shown.
+    /// The field of whose values only the first hit each is returned.
     pub collapse: Option<Collapse>,
-    /// The first hits are scored again, pass by pass.
+    /// Passes that score the first hits again, one after the other.
     pub rescore: Vec<Rescore>,
-    /// The search of an index ends after so many hits; 0 for no limit.
+    /// Number of hits after which the search of an index ends; 0 for no limit.
     pub terminate_after: u64,
-    /// Factors of the scores of indices, by expression.
+    /// Index expressions, each with a factor for the scores of its indices.
     pub indices_boost: Vec<(String, f32)>,
-    /// Values shown as the mapping reads them from the source.
+    /// Fields whose values are returned as the mapping reads them from the source.
     pub fields: Vec<FieldRequest>,
-    /// Values shown as the columns hold them.
+    /// Fields whose values are returned from their columns.
     pub docvalue_fields: Vec<FieldRequest>,
-    /// What is shown of stored fields.
+    /// Which stored fields are returned.
     pub stored_fields: Option<StoredFields>,
-    /// The request says what is shown of the sources.
+    /// Whether the request contains `_source`.
     pub source_given: bool,
-    /// Named clauses that match are shown with their scores.
+    /// Whether matching named clauses are returned with their scores.
     pub named_scores: bool,
-    /// The hits are those of a bucket; not part of a request.
+    /// Whether the hits are those of an aggregation's bucket; not part of a request.
     pub of_bucket: bool,
     /// Whether a [retriever] stands for its sections.
     pub of_retriever: bool,
     /// Scores are shown although hits are sorted by something else.
     pub track_scores: bool,
-    /// Hits show their version.
+    /// Whether hits contain the version of their document.
     pub version: bool,
-    /// Hits show sequence number and primary term.
+    /// Whether hits contain the sequence number and primary term of their document.
     pub seq_no_primary_term: bool,
 }
 
@@ -157,11 +157,10 @@ impl Default for SearchBody {
 }
 
 impl SearchBody {
-    /// Reads the body of a search; no bytes are an empty one. `size` is that of the address, which wins
-    /// over the body's.
+    /// Parses the body of a search; empty bytes are an empty search. `size` is the URL parameter, which overrides the body's.
     ///
     /// # Errors
-    /// On malformed JSON and on keys and values that a search does not take.
+    /// On malformed JSON and on keys and values that a search does not have.
     pub fn parse(bytes: &[u8], size: Option<usize>) -> Result<Self, BodyError> {
         let mut body = SearchBody { size: size.unwrap_or(DEFAULT_SIZE), ..Self::default() };
         if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -189,7 +188,7 @@ impl SearchBody {
         Ok(body)
     }
 
-    /// Reads one section.
+    /// Parses one section of the body.
     ///
     /// # Errors
     /// As [`SearchBody::parse`].
@@ -286,7 +285,7 @@ impl SearchBody {
         Ok(())
     }
 
-    /// `retriever`: a standard or kNN one stands for the sections of the same meaning.
+    /// Parses the section `retriever`; a standard or kNN retriever is turned into the sections that mean the same.
     fn retriever(&mut self, node: &Node, context: Context) -> Result<(), BodyError> {
         self.of_retriever = true;
         match retriever::parse(node, context)? {
@@ -306,7 +305,7 @@ impl SearchBody {
         Ok(())
     }
 
-    /// Makes the lists that `rank` fuses a [`Fusion`]. The sections that they come from are empty afterwards.
+    /// Turns the queries that `rank` fuses into a [`Fusion`]. The sections that they come from are empty afterwards.
     pub fn fuse(&mut self) {
         let Some(rank) = self.rank else { return };
         let queries = self.query.take().into_iter().chain(std::mem::take(&mut self.sub_searches));
@@ -324,7 +323,7 @@ impl SearchBody {
         });
     }
 
-    /// All queries, wherever the request states them.
+    /// All queries that select or score hits; those in aggregations and `highlight` are not among them.
     pub fn queries(&self) -> impl Iterator<Item = &Query> {
         let fused = self.fusion.iter().flat_map(Fusion::queries);
         let queries = self.query.iter().chain(&self.sub_searches).chain(&self.post_filter);
@@ -332,7 +331,7 @@ impl SearchBody {
         queries.chain(self.knn.iter().map(|knn| &knn.query)).chain(fused).chain(rescored)
     }
 
-    /// The queries that a hit of the first list matches, without those that only filter or rescore.
+    /// The queries that found the hits, without those that only filter or rescore.
     pub fn matching_queries(&self) -> Vec<&Query> {
         match &self.fusion {
             Some(fusion) => fusion.queries(),
@@ -343,7 +342,7 @@ impl SearchBody {
         }
     }
 
-    /// All queries of the body, for changing them.
+    /// All queries of the body, including those in aggregations and `highlight`.
     pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
         let fused = self.fusion.iter_mut().flat_map(Fusion::queries_mut);
         let queries = self.query.iter_mut().chain(&mut self.sub_searches).chain(&mut self.post_filter);
@@ -358,13 +357,13 @@ impl SearchBody {
             .chain(aggregated)
     }
 
-    /// How far hits are counted.
+    /// Up to which number hits are counted, with the default.
     pub fn tracked_hits(&self) -> TotalHits {
         self.track_total_hits.unwrap_or(TotalHits::UpTo(DEFAULT_TRACKED_HITS))
     }
 }
 
-/// Refuses sections that a retriever stands for.
+/// Refuses sections that cannot be used together with a retriever.
 fn beside_retriever(members: &[Member]) -> Result<(), BodyError> {
     const SECTIONS: [(&str, &str); 9] = [
         ("query", "query"),
@@ -389,10 +388,10 @@ fn beside_retriever(members: &[Member]) -> Result<(), BodyError> {
     }
 }
 
-/// Sections of a search that Elasticsearch has and this server does not have yet.
+/// Sections that Elasticsearch has and this server does not support.
 const LATER: &[&str] = &["ext", "runtime_mappings", "script_fields"];
 
-/// Reads the body of a count, which takes a `query` only.
+/// Parses the body of a count request, which may contain only a `query`.
 ///
 /// # Errors
 /// As [`SearchBody::parse`].
@@ -411,7 +410,7 @@ pub fn parse_count(bytes: &[u8]) -> Result<Option<Query>, BodyError> {
     Ok(query)
 }
 
-/// `true`, `false`, or the number of hits to count exactly.
+/// Reads `true`, `false`, or the number of hits up to which they are counted exactly.
 pub fn track_total_hits(text: &str) -> Result<TotalHits, BodyError> {
     match text {
         "true" | "" => return Ok(TotalHits::Exact),
@@ -430,7 +429,7 @@ pub fn track_total_hits(text: &str) -> Result<TotalHits, BodyError> {
     }
 }
 
-/// Hits of an index after which its search ends.
+/// Checks the number of hits after which the search of an index ends.
 ///
 /// # Errors
 /// When it is negative.
@@ -438,7 +437,7 @@ pub fn terminate_after(number: i64) -> Result<u64, BodyError> {
     u64::try_from(number).map_err(|_| BodyError::illegal("terminateAfter must be > 0"))
 }
 
-/// A time after which a search ends with what it has; `None` for no limit.
+/// Reads the time after which a search ends with the hits that it has found so far; `None` for no limit.
 pub fn timeout(text: &str) -> Result<Option<Duration>, BodyError> {
     parse_duration("timeout", text).map_err(|error| BodyError::illegal(error.reason()))
 }
@@ -467,7 +466,7 @@ fn sub_search(node: &Node, context: Context) -> Result<Query, BodyError> {
     query.ok_or(BodyError::Required { field: "query" })
 }
 
-/// Reads what is shown of sources.
+/// Reads `_source`, which says which parts of the sources are returned.
 pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, BodyError> {
     let (mut includes, mut excludes) = (Vec::new(), Vec::new());
     match &node.json {
@@ -520,10 +519,10 @@ pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, BodyError
     Ok(SourceSelection::fields(includes, excludes))
 }
 
-/// Reads a body that has to be one object.
+/// Parses a body that has to be a single JSON object.
 ///
 /// # Errors
-/// When it is none.
+/// When it is anything else.
 pub fn read_object(bytes: &[u8]) -> Result<Node, BodyError> {
     let (node, trailing) = json::read(bytes)?;
     if node.as_object().is_none() {

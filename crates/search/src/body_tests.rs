@@ -1,4 +1,4 @@
-//! Requests and the errors that a real server answered them with, and what is read out of good ones.
+//! Search requests with the errors that a real Elasticsearch answered, and with the values that valid ones are parsed into.
 
 use serde_json::{Value, json};
 use sparrow_index::query::TotalHits;
@@ -20,21 +20,21 @@ fn error_body(text: &str) -> Value {
     EngineError::from(parse(text).expect_err(text)).body()
 }
 
-/// The request fails with this error object.
+/// Checks that a request fails with this error object and status 400.
 fn check_error(text: &str, expected: &Value) {
     let body = error_body(text);
     assert_eq!(body["error"], *expected, "{text}");
     assert_eq!(body["status"], 400, "{text}");
 }
 
-/// The request fails with an error whose sentence, or that of a cause, holds `part`.
+/// Checks that a request fails with an error of type `kind` whose body contains `part`.
 fn check_reason(text: &str, kind: &str, part: &str) {
     let body = error_body(text);
     assert_eq!(body["error"]["type"], kind, "{text}: {body}");
     assert!(body.to_string().contains(&json!(part).to_string()[1..part.len() + 1]), "{text}: {body}");
 }
 
-/// An error whose only root cause is itself.
+/// The error object in which this error is its own and only root cause.
 fn plain(mut error: Value) -> Value {
     let mut root = error.clone();
     if let Some(root) = root.as_object_mut() {

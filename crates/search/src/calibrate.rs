@@ -1,4 +1,4 @@
-//! The maps of the lists of a calibrated fusion, found once their texts are vectors.
+//! Finds the calibration of each list of a calibrated fusion, once its texts are encoded.
 
 use sparrow_call::error::EngineError;
 use sparrow_encoder::Calibration;
@@ -16,7 +16,7 @@ use super::retriever::{Fusion, Retriever};
 use super::target::Target;
 use crate::service::SearchService;
 
-/// Notes which models the clauses with a text name, before the texts become vectors.
+/// Records which models the clauses with a text name, before the texts are replaced by vectors.
 pub fn note_models(fusion: &mut Fusion) {
     for input in &mut fusion.inputs {
         if let Retriever::Fused(inner) = &mut input.retriever {
@@ -33,10 +33,10 @@ pub fn note_models(fusion: &mut Fusion) {
     }
 }
 
-/// Finds the map of each list for each index that is searched.
+/// Finds the calibration of each list for each index that is searched.
 ///
 /// # Errors
-/// When the scores of a list have no map: 400, with what to do about it.
+/// Status 400 when the scores of a list cannot be calibrated, with advice.
 pub fn bind(service: &SearchService, targets: &[Target], body: &mut SearchBody) -> Result<(), EngineError> {
     let boosts = !body.indices_boost.is_empty();
     match &mut body.fusion {
@@ -83,7 +83,7 @@ fn leaf(retriever: &Retriever) -> Option<&Query> {
     }
 }
 
-/// The one clause that scores, below filters, and what its score is multiplied with.
+/// The clause that gives a query its scores, inside `bool` clauses that only filter, and the product of these clauses' boosts.
 fn scoring(mut query: &Query) -> (&Query, f32) {
     let mut boost = 1.0;
     while let QueryKind::Bool(tree) = &query.kind
@@ -96,7 +96,7 @@ fn scoring(mut query: &Query) -> (&Query, f32) {
     (query, boost)
 }
 
-/// The map of a list for one index; none where the list has no hit of it.
+/// The calibration of a list for one index; none if the list finds nothing there.
 fn map(
     models: &Models,
     target: &Target,

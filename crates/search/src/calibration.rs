@@ -15,21 +15,21 @@
 
 use sparrow_encoder::Calibration;
 
-/// The map of scores by words, divided by [`sparrow_index::Snapshot::unit_of_words`]. `benches/results/calibration.json` has how
+/// Calibration of BM25 scores divided by [`sparrow_index::Snapshot::unit_of_words`]. `benches/results/calibration.json` shows how
 /// well it fits.
 pub const WORDS: Calibration = Calibration { slope: 5.448, intercept: -3.462 };
 
-/// From the score of a hit of one index in one list to a probability: the logistic function of `gain · score + offset`.
+/// Maps the score of a hit in one list and index to a probability: the logistic function of `gain · score + offset`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Map {
     gain: f32,
     offset: f32,
-    /// Log-odds of a document that the list does not hold.
+    /// Log-odds that a document which is not in the list is relevant.
     absent: f32,
 }
 
 impl Map {
-    /// The map of scores that are `unit · x + zero`, where `x` is what the calibration reads.
+    /// The map for scores of the form `unit · x + zero`, where `x` is the quantity that was calibrated.
     pub fn new(calibration: Calibration, unit: f32, zero: f32) -> Self {
         let Calibration { slope, intercept } = calibration;
         // Where no score is possible, none is above that of nothing in common.
@@ -37,12 +37,12 @@ impl Map {
         Self { gain, offset: intercept - gain * zero, absent: intercept }
     }
 
-    /// The probability that a hit is relevant, 0 to 1; the higher the score, the higher, or the same.
+    /// The probability that a hit with this score is relevant, from 0 to 1; it never falls as the score rises.
     pub fn of_score(self, score: f32) -> f32 {
         logistic(self.gain * score + self.offset)
     }
 
-    /// The probability that a document is relevant which the list does not hold.
+    /// The probability that a document which is not in the list is relevant, from 0 to 1.
     pub fn of_absent(self) -> f32 {
         logistic(self.absent)
     }

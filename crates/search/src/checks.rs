@@ -1,4 +1,4 @@
-//! What a search may not combine, and what its sections together make of it.
+//! Checks which sections of a search may be combined, and derives what several sections together mean.
 
 use sparrow_index::query::TotalHits;
 
@@ -11,7 +11,7 @@ use super::window::Window;
 use sparrow_wire::BodyError;
 
 impl SearchBody {
-    /// Checks what needs the whole request.
+    /// Checks what depends on several sections of the request.
     ///
     /// # Errors
     /// When sections contradict each other.
@@ -71,7 +71,7 @@ impl SearchBody {
         }
     }
 
-    /// What the request asks for that fused lists do not have.
+    /// Names of the sections in the request that fused lists do not support.
     fn unfusable(&self) -> Vec<&'static str> {
         let asked = [
             ("sort", self.sort != Sort::Score),
@@ -113,7 +113,7 @@ impl SearchBody {
         Ok(())
     }
 
-    /// What a request gets wrong about the part of the hits that it wants.
+    /// What is wrong with the sections that select a page of the hits, as messages.
     fn paging_problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.scroll.is_some() {
@@ -159,7 +159,7 @@ impl SearchBody {
         problems.into_iter().map(str::to_owned).collect()
     }
 
-    /// Whether hits come in an order, or are limited in a way, that a list by score alone does not know.
+    /// Whether the hits are ordered or restricted in a way that a plain list by score does not support.
     pub fn is_sorted(&self) -> bool {
         self.sort != Sort::Score
             || self.scroll.is_some()
@@ -168,8 +168,8 @@ impl SearchBody {
             || self.terminate_after > 0
     }
 
-    /// In a point in time, hits show the values of every order that a request names, also of that by score: with the place of
-    /// the hit behind them.
+    /// Makes the order explicit for a search with a point in time, so that hits return their sort values, even if sorted by score:
+    /// with the position of the hit as the last one.
     pub(super) fn order_of_pit(&mut self) {
         let is_plain = self.fusion.is_none() && self.rank.is_none() && self.rescore.is_empty();
         if self.pit.is_some() && is_plain {
@@ -177,7 +177,7 @@ impl SearchBody {
         }
     }
 
-    /// The keys of the order.
+    /// The sort keys, including the one that is added to tell hits of a point in time apart.
     pub fn sort_keys(&self) -> Vec<SortField> {
         let mut keys = self.sort.keys();
         if self.ends_with_place() && keys.iter().all(|key| key.name != "_shard_doc") {
@@ -186,12 +186,12 @@ impl SearchBody {
         keys
     }
 
-    /// Sorted hits of a point in time have a last key that tells all of them apart.
+    /// Whether a last sort key is added that tells all hits apart, as for sorted hits of a point in time.
     fn ends_with_place(&self) -> bool {
         self.pit.is_some() && self.sort != Sort::Score
     }
 
-    /// Whether hits show the values they are sorted by.
+    /// Whether hits contain their sort values.
     pub fn shows_sort(&self) -> bool {
         self.sort != Sort::Score
     }

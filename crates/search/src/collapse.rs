@@ -1,4 +1,4 @@
-//! `collapse`: of the hits with the same value in a field only the first is shown.
+//! `collapse`: of the hits with the same value in a field, only the first is returned.
 
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_mapping::{FieldType, Mapping};
@@ -12,27 +12,27 @@ use sparrow_query::dsl::{Context, value};
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// Hits of a group shown by an inner hits section that names no number.
+/// Default number of hits in an `inner_hits` section of a group.
 const DEFAULT_INNER_SIZE: usize = 3;
 
-/// Most lists of further hits. Each is a search for every group.
+/// Most `inner_hits` sections of a request. Each is a search for every group.
 const MOST_LISTS: usize = 100;
 
-/// Collapsing of a request.
+/// A parsed `collapse` section.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collapse {
     /// Path of a keyword or number field.
     pub field: String,
-    /// Further hits of each group.
+    /// Sections that return further hits of each group.
     pub inner_hits: Vec<InnerHits>,
 }
 
-/// One list of further hits of each group.
+/// One `inner_hits` section, which returns further hits of each group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InnerHits {
     /// Name in the answer.
     pub name: String,
-    /// How they are found and shown; its query is the request's own.
+    /// The search for the further hits, without its query, which is the request's own.
     pub body: Box<SearchBody>,
 }
 
@@ -150,10 +150,10 @@ fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, BodyError> {
 }
 
 impl Collapse {
-    /// The column that an index collapses by.
+    /// The column of an index by whose values hits are collapsed.
     ///
     /// # Errors
-    /// When it has none.
+    /// When the field has no column, or one of another type.
     pub fn column(&self, mapping: &Mapping, shard: &Shard) -> Result<ColumnKey, SearchError> {
         let refused = |reason: String| SearchError::OfShard {
             shard: Box::new(shard.clone()),
@@ -190,7 +190,7 @@ impl Collapse {
         Ok(ColumnKey { path: field.clone(), kind, mode: SortMode::Min, missing: Missing::Last })
     }
 
-    /// The documents of a group among those of `query`.
+    /// A query for the documents that match `query` and belong to a group.
     pub fn group_query(&self, query: Option<&Query>, group: &SortValue) -> Query {
         let field = self.field.clone();
         let value = match group {

@@ -1,7 +1,7 @@
-//! What is open between searches: scrolls and points in time.
+//! Search contexts, which stay open between requests: scrolls and points in time.
 //!
-//! A context holds the segments of its indices as of one moment, so it keeps files and memory: their number
-//! is limited, and a thread that runs as long as there are any lets go of those nobody asked for in time.
+//! A context holds the segments of its indices as of one moment, so it takes up files and memory: the number of contexts is
+//! limited, and a thread closes those that have not been used in time. It runs as long as any are open.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -19,24 +19,24 @@ use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::rights::Holder;
 use sparrow_indices::counters::OpenContext;
 
-/// Most open points in time; that of scrolls is a setting of the cluster (`search.max_open_scroll_context`).
+/// Most points in time that may be open; for scrolls a cluster setting says it (`search.max_open_scroll_context`).
 pub(super) const MAX_OPEN: usize = 500;
-/// How often contexts that are over are looked for.
+/// How often expired contexts are closed.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// A scroll between two pages.
 pub struct Scroll {
     /// Snapshots of the indices, taken for the first page.
     pub targets: Vec<Target>,
-    /// The search request, with the position that was reached.
+    /// The search request; its position is that of the last page's last hit.
     pub body: SearchBody,
-    /// How its answers are written.
+    /// How the responses are formatted.
     pub shown: Presentation,
-    /// Counts it.
+    /// Counts the scroll as open in the statistics of its indices.
     pub _open: OpenContext,
 }
 
-/// What a context is for.
+/// The state of a scroll or of a point in time.
 #[derive(Clone)]
 pub enum Content {
     Scroll(Arc<Mutex<Scroll>>),
@@ -46,7 +46,7 @@ pub enum Content {
 struct Context {
     _counted: Option<OpenContext>,
     content: Content,
-    /// The restricted key that opened it: no other restricted key may use it.
+    /// The restricted API key that opened the context: no other restricted key may use it.
     owner: Option<Holder>,
     keep_alive: Duration,
     ends: Instant,
@@ -59,21 +59,22 @@ struct Open {
     swept: bool,
 }
 
-/// All open contexts.
+/// All scrolls and points in time that are open.
 #[derive(Default)]
 pub struct Contexts {
     open: Arc<Mutex<Open>>,
 }
 
-/// Kinds of contexts, as the first byte of their ids.
+/// First byte of an id, which says what kind of context it is for.
 const SCROLL: u8 = b's';
 const POINT_IN_TIME: u8 = b'p';
-/// Bytes of an id: kind, number, and as many random ones as nobody can guess.
+/// Length of an id in bytes: kind, number, and enough random bytes that nobody can guess it.
 const ID_BYTES: usize = 1 + 8 + 16;
 
 impl Contexts {
-    /// Opens a context, unless `most` of its kind are open, and returns its id. A restricted key may have as many as are left for
-    /// others: half of all if it is alone, less if there are more keys, so that none keeps the others from having any.
+    /// Opens a context and returns its id, unless `most` of its kind are open. A restricted API key may have as many contexts as it
+    /// leaves free for others, so half of all if it is the only one and fewer if there are more, so that no key can use up all of
+    /// them.
     ///
     /// # Errors
     /// 429 when too many are open.
@@ -135,10 +136,10 @@ impl Contexts {
         Ok(id)
     }
 
-    /// The content of a context, which is kept for another while: `keep_alive`, or as long as before.
+    /// The state of a context, whose expiry is extended by `keep_alive`, or by as long as before.
     ///
     /// # Errors
-    /// 404 when it is not open, or belongs to another key; 400 when it is no such id.
+    /// 404 when it is not open, or belongs to another key; 400 when the id is malformed.
     pub fn get(
         &self,
         id: &str,
@@ -159,7 +160,7 @@ impl Contexts {
     /// Closes a context; `false` if it was not open.
     ///
     /// # Errors
-    /// 400 when it is no such id.
+    /// 400 when the id is malformed.
     pub fn close(&self, id: &str, owner: Option<&Holder>) -> Result<bool, EngineError> {
         number_of(id)?;
         let mut open = self.open.lock();
@@ -169,7 +170,7 @@ impl Contexts {
         Ok(false)
     }
 
-    /// Closes all scrolls of a key, or all there are, and returns their number.
+    /// Closes all scrolls of an API key, or all scrolls; gives their number.
     pub fn close_scrolls(&self, owner: Option<&Holder>) -> usize {
         let mut open = self.open.lock();
         let before = open.contexts.len();
@@ -191,7 +192,7 @@ fn kind_of(content: &Content) -> u8 {
     }
 }
 
-/// The number in an id, by which errors call it.
+/// The number in an id, by which errors name the context.
 fn number_of(id: &str) -> Result<u64, EngineError> {
     let malformed = || EngineError::illegal_argument("Cannot parse scroll id");
     if id.len() > 2 * ID_BYTES {
@@ -205,7 +206,7 @@ fn number_of(id: &str) -> Result<u64, EngineError> {
     }
 }
 
-/// Starts the thread that closes contexts; it ends with the last of them.
+/// Starts the thread that closes expired contexts and ends when none is left; `false` if it cannot be started.
 fn start_sweep(open: Weak<Mutex<Open>>) -> bool {
     let sweep = move || {
         loop {

@@ -11,7 +11,7 @@ use crate::service::SearchService;
 use crate::target::{Target, mappings};
 use crate::{encode, is_cancelled, resolve_indices, response, target, uri};
 
-/// `_count`.
+/// Handles `_count`.
 pub fn count(
     service: &SearchService,
     request: &Request,

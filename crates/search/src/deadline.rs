@@ -1,4 +1,4 @@
-//! A time limit on a search: the flag that the layers below poll is set when the time is over.
+//! The time limit of a search: when it is over, the flag is set that the layers below poll.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,20 +8,20 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use sparrow_call::request::CancelFlag;
 
-/// How often a running watch looks whether the caller went away.
+/// How often the watching thread checks whether the request was cancelled.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Watches over one search. Without a time limit it costs nothing: the caller's own flag is used.
+/// Watches over the time limit of one search. Without a limit it costs nothing, as the request's own flag is used.
 pub struct Deadline {
     flag: Arc<AtomicBool>,
     caller: Arc<AtomicBool>,
     timed_out: Arc<AtomicBool>,
-    /// Dropped with the search, which ends the watching thread.
+    /// Ends the watching thread when it is dropped with the search.
     _watch: Option<Sender<()>>,
 }
 
 impl Deadline {
-    /// Starts to count, if there is a limit.
+    /// Starts the clock if there is a time limit.
     pub fn start(timeout: Option<Duration>, caller: &CancelFlag) -> Self {
         let timed_out = Arc::new(AtomicBool::new(false));
         let Some(timeout) = timeout else {
@@ -56,12 +56,12 @@ impl Deadline {
         Self { flag, caller: of_caller, timed_out, _watch: Some(sender) }
     }
 
-    /// The flag to poll.
+    /// The flag to poll: set when the request is cancelled or the time is over.
     pub fn flag(&self) -> &Arc<AtomicBool> {
         &self.flag
     }
 
-    /// The flag that is set when the caller goes away, and not when the time is over.
+    /// The flag that is set only when the request is cancelled, not when the time is over.
     pub fn caller(&self) -> &Arc<AtomicBool> {
         &self.caller
     }

@@ -1,6 +1,6 @@
-//! Numbers written by a pattern such as `#,##0.00`, the part of Java's `DecimalFormat` that has no words.
+//! Formats numbers by a pattern such as `#,##0.00`: the part of Java's `DecimalFormat` without locale-specific texts.
 
-/// A pattern of digits.
+/// A parsed number pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecimalFormat {
     prefix: String,
@@ -13,8 +13,8 @@ pub struct DecimalFormat {
 }
 
 impl DecimalFormat {
-    /// Reads a pattern; `None` if it says more than digits, groups, a point, a percent sign and plain text
-    /// around them.
+    /// Parses a pattern; `None` if it contains anything but digits, grouping, a decimal point, a percent sign and plain text around
+    /// them.
     pub fn parse(pattern: &str) -> Option<Self> {
         let digit = |letter: char| matches!(letter, '#' | '0' | ',' | '.');
         let start = pattern.find(digit)?;
@@ -46,7 +46,7 @@ impl DecimalFormat {
         })
     }
 
-    /// Writes a number; half way between two it takes the even one.
+    /// Formats a number, rounding halves to the even digit.
     pub fn write(&self, number: f64) -> String {
         let number = if self.percent { number * 100.0 } else { number };
         let text = format!("{:.*}", self.most_fraction, number.abs());

@@ -17,7 +17,8 @@ use crate::service::SearchService;
 /// How long the models took, by id.
 pub type ModelTimings = Vec<(String, Timings)>;
 
-/// Encodes the texts of all queries of a search, by the mappings of what is searched; timed if it is profiled.
+/// Encodes the texts of all queries of a search, by the mappings of the indices it searches. Gives the models' times if the search
+/// is profiled.
 pub fn encode_body(
     service: &SearchService,
     handles: &[impl Borrow<IndexHandle>],

@@ -1,4 +1,4 @@
-//! What can be wrong with a search request, and how Elasticsearch's error bodies say it.
+//! Errors of search requests, and Elasticsearch's error bodies for them.
 
 use serde_json::json;
 use sparrow_aggregations::AggregationError;
@@ -12,37 +12,37 @@ use sparrow_wire::json::{JsonError, Location};
 /// A search request that cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The body does not say a search.
+    /// The body is not a valid search request.
     #[error(transparent)]
     Body(#[from] BodyError),
-    /// More hits are asked for than an index gives.
+    /// The request asks for more hits than an index returns.
     #[error("from + size is {asked}, over the limit of {limit}")]
     WindowTooLarge { limit: usize, asked: usize, shard: Box<Shard> },
-    /// A page of a scroll is larger than an index gives.
+    /// The request asks for larger pages of a scroll than an index returns.
     #[error("size is {asked}, over the limit of {limit}")]
     BatchTooLarge { limit: usize, asked: usize, shard: Box<Shard> },
-    /// The query does not fit the index.
+    /// An index cannot run the query, for example because of a field's type.
     #[error("index {}: {source}", shard.index)]
     Query { shard: Box<Shard>, source: QueryError },
-    /// An aggregation does not fit the index.
+    /// An index cannot compute an aggregation, for example because of a field's type.
     #[error("index {}: {source}", shard.index)]
     Aggregation { shard: Box<Shard>, source: AggregationError },
-    /// The results of indices cannot be put together.
+    /// The aggregation results of several indices cannot be combined.
     #[error("{source}")]
     Reduce { source: AggregationError },
-    /// An index refuses a part of the request that is no query; `kind` is the exception's type.
+    /// An index refuses a part of the request other than the query; `kind` is the exception's type.
     #[error("index {}: {reason}", shard.index)]
     OfShard { shard: Box<Shard>, kind: &'static str, reason: String },
-    /// A value of `search_after` is none of its field's.
+    /// A value in `search_after` is not valid for its sort field.
     #[error("value of search_after for {field}: {cause}")]
     AfterValue { field: String, cause: Box<SearchError> },
     /// A scroll or a point in time is not open.
     #[error("no search context {id}")]
     ContextMissing { id: u64 },
-    /// Lists that a retriever needs could not be had: the kinds of their retrievers, and why.
+    /// Lists of a compound retriever failed: the kind of each such retriever, and its error.
     #[error("[{kind}] {} of its retrievers failed", failures.len())]
     Retrievers { kind: &'static str, failures: Vec<(&'static str, SearchError)> },
-    /// The model that ranks hits anew cannot do it.
+    /// The model for reranking hits failed.
     #[error(transparent)]
     Rerank(#[from] ModelError),
     /// The field was filled by another model than the one the query names.
@@ -57,7 +57,7 @@ pub enum SearchError {
     },
 }
 
-/// Which index a failure belongs to. An index has one shard here.
+/// The index that an error belongs to; it has a single shard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shard {
     /// Name of the index.
@@ -79,7 +79,7 @@ impl SearchError {
         BodyError::illegal(reason).into()
     }
 
-    /// HTTP status.
+    /// HTTP status of the error's response.
     pub fn status(&self) -> u16 {
         match self {
             SearchError::Query { source, .. } => source.status(),
@@ -93,7 +93,7 @@ impl SearchError {
         }
     }
 
-    /// The exception, without the list of shards that a failure of a shard is wrapped in.
+    /// The exception itself, not wrapped in the list of failed shards.
     pub fn exception(&self) -> Exception {
         match self {
             SearchError::Body(error) => error.exception(),
@@ -190,8 +190,7 @@ impl SearchError {
         }
     }
 
-    /// The failure as an entry of `failed_shards` or of `_shards.failures`; `None` if it is not one of a
-    /// single index.
+    /// The error as an entry of `failed_shards` or `_shards.failures`; `None` if it does not belong to a single index.
     pub fn failed_shard(&self) -> Option<serde_json::Value> {
         if let SearchError::ContextMissing { .. } = self {
             // Nobody knows which index the context was for.
@@ -208,7 +207,7 @@ impl SearchError {
 }
 
 impl SearchError {
-    /// The exception as the outermost one of a response: a failure of a shard is wrapped in the list of them.
+    /// The outermost exception of a response: the error of a shard is wrapped in the list of failed shards.
     fn phase_exception(&self) -> Exception {
         let exception = self.exception();
         let Some(failed) = self.failed_shard() else { return exception };

@@ -1,4 +1,4 @@
-//! `_field_caps`: what can be done with fields, over several indices.
+//! `_field_caps`: the types of fields across several indices, and what each can be used for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const METADATA: [(&str, &str, bool, bool); 14] = [
     ("_version", "_version", false, true),
 ];
 
-/// What is asked for.
+/// The parameters of a request.
 #[derive(Default)]
 struct FieldCapsRequest {
     fields: Vec<String>,
@@ -51,7 +51,7 @@ struct FieldCapsRequest {
     index_filter: Option<Query>,
 }
 
-/// What one index says of a field.
+/// What one index supports for a field.
 struct Capability {
     index: usize,
     metadata: bool,
@@ -60,10 +60,10 @@ struct Capability {
     meta: Option<Value>,
 }
 
-/// Capabilities by field and type.
+/// Field → type → what each index with that type supports.
 type ByField = BTreeMap<String, BTreeMap<String, Vec<Capability>>>;
 
-/// `GET|POST [/{index}]/_field_caps`.
+/// Handles `GET|POST [/{index}]/_field_caps`.
 pub fn field_caps(
     service: &SearchService,
     request: &Request,
@@ -237,7 +237,7 @@ fn collect(
     Ok(())
 }
 
-/// Objects that are asked for.
+/// Paths of the object fields that the request asks for.
 fn parents(mapping: &Mapping, asked: &FieldCapsRequest) -> BTreeSet<String> {
     let mut parents = BTreeSet::new();
     for (path, _) in mapping.leaf_fields() {
@@ -274,7 +274,7 @@ fn add_unmapped(types: &mut BTreeMap<String, Vec<Capability>>, indices: usize) {
     }
 }
 
-/// What a field can do as one of its types.
+/// What a field supports as one of its types, over all indices.
 #[derive(Serialize)]
 struct TypeCapabilities<'a> {
     #[serde(rename = "type")]
@@ -282,10 +282,10 @@ struct TypeCapabilities<'a> {
     metadata_field: bool,
     searchable: bool,
     aggregatable: bool,
-    /// Where the field has several types, the indices that have this one.
+    /// Names of the indices in which the field has this type; none if it has the same type everywhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     indices: Option<Vec<&'a str>>,
-    /// Where only some of the indices can search the field, those that cannot.
+    /// Names of the indices that cannot search the field; none if all can or none can.
     #[serde(skip_serializing_if = "Option::is_none")]
     non_searchable_indices: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -294,7 +294,7 @@ struct TypeCapabilities<'a> {
     meta: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
-/// The types of a field.
+/// Type → what the field supports as that type.
 fn merged<'a>(
     types: &'a BTreeMap<String, Vec<Capability>>,
     names: &[&'a str],

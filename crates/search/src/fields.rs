@@ -1,4 +1,4 @@
-//! `fields`, `docvalue_fields` and `stored_fields`: values of single fields beside or instead of the source.
+//! `fields`, `docvalue_fields` and `stored_fields`: values of individual fields in addition to or instead of the source.
 
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
@@ -21,18 +21,18 @@ use sparrow_wire::suggest::suggestions;
 pub struct FieldRequest {
     /// Path; `*` stands for any characters.
     pub pattern: String,
-    /// Format of dates.
+    /// Format in which dates or numbers are returned; the field's own if absent.
     pub format: Option<String>,
-    /// Values of paths that the mapping does not know are shown too.
+    /// Whether values at paths that the mapping does not contain are returned, too.
     pub include_unmapped: bool,
 }
 
-/// `stored_fields`.
+/// The section `stored_fields`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredFields {
     /// `_none_`: neither id nor source.
     Nothing,
-    /// Fields that are stored by their mapping; patterns.
+    /// Patterns for fields that the mapping marks as stored.
     Some(Vec<String>),
 }
 
@@ -42,13 +42,13 @@ impl FieldRequest {
     }
 }
 
-/// Patterns of `fields`: each is held against each field of each hit.
+/// Most patterns in `fields`: each is compared with each field of each hit.
 const MOST_FIELDS: usize = 1_024;
 
-/// Reads `fields` or `docvalue_fields`, called `section`.
+/// Parses the section `fields` or `docvalue_fields`; `section` is its name.
 ///
 /// # Errors
-/// On anything but names and objects with `field` and `format`.
+/// On anything but names, and objects with `field` and `format`.
 pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, BodyError> {
     let unmapped = section == "fields";
     let mut requests = Vec::new();
@@ -105,15 +105,15 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Bo
     Ok(if unmapped { distinct } else { requests })
 }
 
-/// `docvalue_fields` of the address: names separated by commas.
+/// Reads the URL parameter `docvalue_fields`: names separated by commas.
 pub fn docvalues_from_text(text: &str) -> Vec<FieldRequest> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(FieldRequest::new).collect()
 }
 
-/// The fields of `stored_fields`.
+/// Checks the names in `stored_fields`.
 ///
 /// # Errors
-/// When `_none_` stands beside others.
+/// When `_none_` is not the only one.
 pub fn stored(names: Vec<String>) -> Result<StoredFields, BodyError> {
     match names.iter().any(|name| name == "_none_") {
         false => Ok(StoredFields::Some(names)),
@@ -122,13 +122,13 @@ pub fn stored(names: Vec<String>) -> Result<StoredFields, BodyError> {
     }
 }
 
-/// Where the values of a hit come from.
+/// A hit's document, from which field values are read.
 pub struct FieldSource<'a> {
-    /// Snapshot of its index.
+    /// Snapshot of the document's index.
     pub snapshot: &'a Snapshot,
     /// Index that holds the document.
     pub shard: &'a Shard,
-    /// Place of the document.
+    /// Address of the document in the snapshot.
     pub addr: DocAddress,
     /// `_id` of the document.
     pub id: &'a str,
@@ -137,8 +137,10 @@ pub struct FieldSource<'a> {
 }
 
 impl FieldSource<'_> {
+    /// Checks that the search may go on.
+    ///
     /// # Errors
-    /// When the search is to stop.
+    /// When it was cancelled or its time is over.
     fn check(&self) -> Result<(), SearchError> {
         work::check().map_err(|stopped| SearchError::Query {
             shard: Box::new(self.shard.clone()),
@@ -154,10 +156,10 @@ impl FieldSource<'_> {
         }
     }
 
-    /// The values of all fields asked for, by name. Fields without a value are left out.
+    /// The values of all requested fields, by name. Fields without values are left out.
     ///
     /// # Errors
-    /// For formats that a field does not take, and fields without columns.
+    /// For formats that a field does not support, and for fields without columns.
     pub fn read(
         &self,
         fields: &[FieldRequest],
@@ -228,7 +230,7 @@ impl FieldSource<'_> {
         Ok(out)
     }
 
-    /// Values as the mapping reads them from the source.
+    /// A field's values as the mapping reads them from the source, with dates in the requested format.
     fn source_values(
         &self,
         source: &Value,
@@ -251,7 +253,7 @@ impl FieldSource<'_> {
         Ok(source_values(self.snapshot.mapping(), source, path, field_type, dates.as_ref()))
     }
 
-    /// Values from the field's column.
+    /// A field's values from its column.
     fn docvalues(
         &self,
         path: &str,
@@ -315,7 +317,7 @@ impl FieldSource<'_> {
     }
 }
 
-/// The values of the fields that patterns name and that the mapping stores, as it reads them from the source.
+/// The values of the fields that the patterns match and the mapping marks as stored, as it reads them from the source.
 pub fn stored_values(mapping: &Mapping, source: &Value, patterns: &[String]) -> Map<String, Value> {
     let mut out = Map::new();
     for (path, field_type) in patterns.iter().flat_map(|pattern| matching(mapping, pattern)) {
@@ -367,14 +369,14 @@ fn insert(out: &mut Map<String, Value>, path: &str, values: Vec<Value>) {
     }
 }
 
-/// Mapped fields that a pattern names, by name.
+/// Path and type of the mapped fields that a pattern matches, sorted by path.
 fn matching<'a>(mapping: &'a Mapping, wanted: &str) -> Vec<(&'a str, &'a FieldType)> {
     let mut fields: Vec<_> = mapping.leaf_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
     fields.sort_by_key(|(path, _)| *path);
     fields
 }
 
-/// Paths and values of everything in a source that is no object.
+/// Collects path and value of every scalar in a source.
 fn leaves<'a>(value: &'a Value, path: &str, out: &mut Vec<(String, &'a Value)>) {
     match value {
         Value::Object(map) => {
@@ -391,7 +393,7 @@ fn leaves<'a>(value: &'a Value, path: &str, out: &mut Vec<(String, &'a Value)>) 
 
 type Dates = (Vec<sparrow_mapping::DateFormat>, Vec<sparrow_mapping::DateFormat>);
 
-/// A value as its field reads it; `None` for what the field ignores.
+/// A value as a field of this type reads it; `None` if the field ignores it.
 fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Option<Value> {
     let text = || match value {
         Value::String(text) => Some(text.clone()),
@@ -437,7 +439,7 @@ fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Option
     }
 }
 
-/// A single precision number by its own shortest digits, not by those of its double.
+/// A single-precision number with its own shortest digits, not those of its conversion to double precision.
 fn short(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }

@@ -1,7 +1,7 @@
-//! Fusion: one ranked list out of several.
+//! Fusion: combines several ranked lists into one.
 //!
-//! * Reciprocal rank fusion: a document scores `Σ weight / (rank_constant + rank)` over the lists that hold it,
-//!   ranks counted from 1. Only ranks count, so scores of different kinds need no common scale.
+//! * Reciprocal rank fusion: a document scores `Σ weight / (rank_constant + rank)` over the lists that contain it,
+//!   with ranks counted from 1. Only ranks count, so scores of different kinds need no common scale.
 //!   Source: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (SIGIR 2009).
 //! * Linear: a document scores `Σ weight · normalizer(score)`; a list without the document adds nothing.
 
@@ -11,33 +11,33 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// How the scores of a document in several lists become one.
+/// How the scores of a document in several lists are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Reciprocal rank fusion.
     Rrf {
-        /// Added to each rank; the higher, the less the first places stand out.
+        /// Added to each rank, from 1: the higher it is, the smaller the advantage of the first ranks.
         rank_constant: u32,
     },
-    /// Weighted sum of normalized scores.
+    /// Sum of the normalized scores, each multiplied by its list's weight.
     Linear,
 }
 
 /// How a linear fusion brings the scores of one list to a common scale.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Normalizer {
-    /// Scores as they are.
+    /// Scores are used as they are.
     #[default]
     None,
-    /// `(score - min) / (max - min)`, over the list as far as its window goes; equal scores stay as they are.
+    /// `(score - min) / (max - min)` over the list within its window; if all scores are equal, they are used as they are.
     MinMax,
-    /// `score / √Σ score²`, over the list as far as its window goes.
+    /// `score / √Σ score²` over the list within its window.
     L2Norm,
-    /// How many standard deviations a score lies above the mean of the list as far as its window goes; 0 below it, so that
-    /// no list takes from a document what another gives it. Not in Elasticsearch.
+    /// Number of standard deviations by which a score exceeds the mean of the list within its window; 0 below the mean, so that no
+    /// list reduces what another gives a document. Not in Elasticsearch.
     ZScore,
-    /// The probability that the document is relevant, by a map of the model's own: see [`super::calibration`], which fuses such
-    /// lists. Not in Elasticsearch.
+    /// The probability that the document is relevant, by the model's own calibration: see [`super::calibration`]. Not in
+    /// Elasticsearch.
     Calibrated,
 }
 
@@ -62,14 +62,14 @@ impl Normalizer {
         Normalizer::Calibrated,
     ];
 
-    /// The one of this name.
+    /// The normalizer with this name, in upper or lower case.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|normalizer| normalizer.name().eq_ignore_ascii_case(name))
     }
 
-    /// What the scores of a list are normalized by: `(score - offset) / divisor`, and for `zscore` no less than 0.
+    /// A function that normalizes the scores of a list: `(score - offset) / divisor`, and for `zscore` at least 0.
     pub fn normalize(self, scores: impl Iterator<Item = f32> + Clone) -> impl Fn(f32) -> f32 {
-        /// Below it a range or a norm counts as none.
+        /// A range, norm or deviation below this counts as 0.
         const EPSILON: f32 = 1e-6;
         let (offset, divisor) = match self {
             // Calibrated scores are mapped before they come here.
@@ -97,12 +97,12 @@ impl Normalizer {
     }
 }
 
-/// How equal scores are ordered.
+/// How documents with equal scores are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
-    /// By the better rank in the first list that holds either document.
+    /// By rank in the first list that contains either document.
     Rank,
-    /// By the document itself.
+    /// By the order of the documents themselves.
     Document,
 }
 
@@ -111,7 +111,7 @@ pub enum Ties {
 pub struct Ranked<'a, D> {
     /// Documents with their scores, best first and without repeats.
     pub hits: &'a [(D, f32)],
-    /// How much the list counts.
+    /// Factor of the list's contribution to the fused scores.
     pub weight: f32,
     /// How a linear fusion normalizes its scores.
     pub normalizer: Normalizer,
@@ -124,11 +124,11 @@ pub struct Fused<D> {
     pub doc: D,
     /// Fused score of the document.
     pub score: f32,
-    /// First list that holds it, and its rank there: they tell any two documents apart.
+    /// Number of the first list that contains the document, and its rank there; no two documents have the same.
     first: (usize, u32),
 }
 
-/// Fuses lists; the result depends on nothing but the lists and is a total order.
+/// Fuses ranked lists. The result depends on nothing but the lists, and its order is total.
 pub fn fuse<D>(method: Method, ties: Ties, lists: &[Ranked<'_, D>]) -> Vec<Fused<D>>
 where
     D: Copy + Eq + Hash + Ord,
@@ -170,8 +170,8 @@ where
     fused
 }
 
-/// The document of the earlier list goes first, of the same list the one of better rank. No two have the same rank
-/// in one list, so what comes after the first list that holds either never matters.
+/// Orders two documents by the first list that contains each, then by rank in it. No two documents have the same rank in one list,
+/// so further lists never matter.
 fn by_first_rank<D>(a: &Fused<D>, b: &Fused<D>) -> Ordering {
     a.first.cmp(&b.first)
 }

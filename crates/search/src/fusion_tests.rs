@@ -1,4 +1,4 @@
-//! Fusion against a naive evaluator.
+//! Compares fusion with a naive implementation.
 
 use proptest::prelude::*;
 
@@ -85,7 +85,7 @@ fn lists() -> impl Strategy<Value = Vec<TestList>> {
     proptest::collection::vec((list, weight, normalizer), 0..5)
 }
 
-/// What the definition says, document by document, in double precision.
+/// The fused score of a document by the definition, in double precision.
 fn naive(method: Method, lists: &[TestList], doc: u32) -> f64 {
     let mut sum = 0.0;
     for (hits, weight, normalizer) in lists {

@@ -1,4 +1,5 @@
-//! The hits of an answer: documents read, fields and named clauses of each, further hits of its group.
+//! Loads what the hits of a response contain: source, fields and matching named clauses of each document, and further hits of its
+//! group.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,13 +23,13 @@ use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_query::walk;
 
-/// Bytes that a hit takes beside its document.
+/// Bytes of memory that a hit takes in addition to its document.
 const HIT_BYTES: usize = 400;
 
-/// Reads everything that the hits show.
+/// Loads everything that the hits contain.
 ///
 /// # Errors
-/// When a document cannot be read, or does not have the fields asked for.
+/// When a document cannot be read, or a requested field cannot be returned.
 pub fn read<'a>(
     service: &SearchService,
     targets: &'a [Target],
@@ -112,7 +113,7 @@ pub fn read<'a>(
     Ok(hits)
 }
 
-/// The `inner_hits` member of a group's hit.
+/// Searches the further hits of a collapsed group; gives the `inner_hits` member of its hit as JSON.
 fn inner(
     service: &SearchService,
     targets: &[Target],
@@ -155,7 +156,7 @@ fn json_of(value: &sparrow_index::query::sorted::SortValue) -> Option<serde_json
     }
 }
 
-/// Finds out which named clauses match the hits, and with which scores where they are shown.
+/// Determines which named clauses match each hit, with their scores if the request asks for these.
 fn name(targets: &[Target], body: &SearchBody, hits: &mut [ShownHit<'_>]) -> Result<(), EngineError> {
     let mut named: Vec<(&str, &Query)> = Vec::new();
     for query in body.queries() {

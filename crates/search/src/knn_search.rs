@@ -14,7 +14,7 @@ const PARSER: &str = "knn-search";
 const KEYS: &[&str] = &["knn", "filter", "_source", "fields", "docvalue_fields", "stored_fields"];
 const KNN_KEYS: &[&str] = &["field", "query_vector", "k", "num_candidates"];
 
-/// `GET|POST /{index}/_knn_search`.
+/// Handles `GET|POST /{index}/_knn_search`.
 pub fn knn_search(
     service: &SearchService,
     request: &Request,
@@ -26,7 +26,7 @@ pub fn knn_search(
     super::search(service, request, body.to_string().as_bytes(), cancel)
 }
 
-/// A kNN search as the body of a search.
+/// Translates the body of a kNN search into the body of a search.
 fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
     let mut search = Map::new();
     let mut filter = None;

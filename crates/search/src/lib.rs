@@ -96,7 +96,7 @@ use sparrow_indices::slow_log::{Phase, SlowSearches};
 use sparrow_indices::{IndexHandle, ResolveOptions, Resolved, Settings};
 pub use sparrow_wire::suggest::{did_you_mean, suggestions};
 
-/// `_search`.
+/// Handles `_search`.
 pub fn search(
     service: &SearchService,
     request: &Request,
@@ -139,7 +139,7 @@ pub fn search(
     Ok(Reply::bytes(200, answered.bytes))
 }
 
-/// The first page of a scroll.
+/// Opens a scroll and answers with its first page.
 #[allow(clippy::too_many_arguments)]
 fn open_scroll(
     service: &SearchService,
@@ -186,12 +186,13 @@ fn open_scroll(
     }
 }
 
-/// Counts a context as open until it is dropped.
+/// Counts a scroll or a point in time as open in the statistics of its indices until the result is dropped.
 pub fn open_context(targets: &[Target], scroll: bool) -> OpenContext {
     OpenContext::new(targets.iter().map(|target| Arc::clone(&target.counters)).collect(), scroll)
 }
 
-/// Indices that get a factor have to be there; aliases and patterns become the names of the indices they stand for.
+/// Replaces aliases and patterns in `indices_boost` by the names of the indices that they stand for. Indices that do not exist are
+/// an error.
 fn name_boosted(
     service: &SearchService,
     body: &mut SearchBody,
@@ -213,16 +214,16 @@ fn name_boosted(
     Ok(())
 }
 
-/// A search that was answered.
+/// The response of a search.
 pub struct Answered {
-    /// The body of the answer.
+    /// The response body as JSON.
     bytes: Vec<u8>,
-    /// Where its last hit stands, if it has any and they are sorted.
+    /// Sort values of the last hit; none if there is no hit or hits are not sorted.
     last: Option<Position>,
 }
 
-/// Runs a search whose texts are encoded, and writes its answer. `encoded` says how long that took, for
-/// searches that are profiled. `source` is the request's body, for the log of slow searches.
+/// Runs a search whose texts are encoded, and writes the response. `encoded` has the time that encoding took if the search is
+/// profiled. `source` is the request's body, for the slow log.
 #[allow(clippy::too_many_arguments)]
 fn answer(
     service: &SearchService,
@@ -303,8 +304,8 @@ fn answer(
     Ok(Answered { bytes, last: outcome.last.take() })
 }
 
-/// Logs a phase that took longer than one of the indices allows. The phase is that of the whole search: several indices are not
-/// told apart.
+/// Writes to the slow log if a phase took longer than the threshold of an index. The time is that of the whole search, as it is not
+/// measured for each index.
 fn note_slow(phase: Phase, targets: &[Target], outcome: &Outcome, began: Instant, source: &[u8]) {
     for target in targets {
         let Some(slow) = &target.slow else { continue };
@@ -317,10 +318,10 @@ fn note_slow(phase: Phase, targets: &[Target], outcome: &Outcome, began: Instant
     }
 }
 
-/// Encodes the texts of a query: for jobs that select documents by query. `mappings` are those of the snapshots of the indices.
+/// Encodes the texts of a query, for jobs that select documents by a query. `mappings` are those of the snapshots of the indices.
 ///
 /// # Errors
-/// As a search with this query.
+/// As for a search with this query.
 pub fn encode_query(
     service: &SearchService,
     handles: &[impl Borrow<IndexHandle>],
@@ -332,8 +333,8 @@ pub fn encode_query(
     encode(service, handles, mappings, &mut [query], caller, cancel.flag(), None)
 }
 
-/// Reads the documents that queries name, and turns their texts into vectors, after checking that the fields hold vectors of the same models.
-/// `mappings` are those that the indices are searched by, index by index: the model of a field may be another one a moment later.
+/// Reads the documents that queries refer to, and encodes the texts of queries, after checking that the fields hold vectors of the
+/// same models. `mappings` has the mapping by which each index is searched: the model of a field may change at any moment.
 fn encode(
     service: &SearchService,
     handles: &[impl Borrow<IndexHandle>],
@@ -383,10 +384,10 @@ fn encode(
     resolve::resolve(&*service.models, queries, cancel, timed)
 }
 
-/// Reads a `slice` section that divides by ids: which part, and of how many.
+/// Parses a `slice` section that divides documents by their ids; gives the number of the slice and the number of slices.
 ///
 /// # Errors
-/// As of a search with this slice; illegal argument for one that divides by a field.
+/// As for a search with this slice; illegal argument for one that divides by a field.
 pub fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
     let bytes = slice.to_string();
     let (node, _) = sparrow_wire::json::read(bytes.as_bytes()).map_err(SearchError::from)?;
@@ -401,15 +402,15 @@ pub fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
     Ok((part, parts))
 }
 
-/// Reads a query in its JSON form, texts as they are. Places in errors count from the query's own start.
+/// Parses a query in its JSON form, without encoding its texts. Positions in errors count from the query's own start.
 ///
 /// # Errors
-/// When it is not a query.
+/// When it is not a valid query.
 pub fn parse_query(query: &Value) -> Result<Query, EngineError> {
     Ok(sparrow_query::dsl::parse_value(query)?)
 }
 
-/// The error of a query that an index refuses, as a search would report it.
+/// The error of a search whose query an index refuses.
 pub fn query_error(service: &SearchService, handle: &IndexHandle, source: QueryError) -> EngineError {
     SearchError::Query { shard: shard(service, handle), source }.into()
 }
@@ -427,7 +428,7 @@ fn shard(service: &SearchService, handle: &IndexHandle) -> Box<Shard> {
     })
 }
 
-/// What of an index is seen through the filter of an alias.
+/// The part of an index that is visible through the filter of an alias.
 ///
 /// # Errors
 /// When the filter does not fit the index any more.
@@ -464,10 +465,10 @@ fn target(service: &SearchService, searched: &Searched) -> Target {
     }
 }
 
-/// An index that a search reads, and what of it.
+/// An index to search, with the part of it that is visible.
 pub struct Searched {
     pub handle: Arc<IndexHandle>,
-    /// What is seen through the filter of the alias that leads to it; none where all of it is.
+    /// The part that the filters of aliases leave visible; none if all of the index is.
     restricted: Option<Arc<Snapshot>>,
 }
 
@@ -477,7 +478,7 @@ impl Borrow<IndexHandle> for Searched {
     }
 }
 
-/// The indices that a search reads.
+/// Resolves the indices that a search request names.
 fn resolve_indices(
     service: &SearchService,
     request: &Request,

@@ -1,4 +1,4 @@
-//! Bounds of a search that are settings of the indices it looks at.
+//! Checks searches against limits that are settings of the indices searched.
 
 use sparrow_query::{Query, QueryKind};
 
@@ -10,7 +10,7 @@ use super::retriever::{Fusion, Retriever};
 use super::target::Target;
 use sparrow_query::walk::visit;
 
-/// Most searches for the further hits of groups that one search may ask for: one for each hit of the largest window.
+/// Most searches for further hits of groups in one search: one for each hit of the largest result window.
 const MOST_INNER_SEARCHES: usize = 10_000;
 
 /// Checks a search against the bounds of all its indices.
@@ -29,14 +29,18 @@ pub fn check(targets: &[Target], body: &SearchBody) -> Result<(), SearchError> {
     Ok(())
 }
 
-/// What of a search an index checks.
+/// Checks of a search against the limits of one index.
 pub(super) trait Bounds {
+    /// Checks the sections of a search, without its queries.
+    ///
     /// # Errors
-    /// The first bound that the search goes over.
+    /// The first limit that is exceeded.
     fn check(&self, body: &SearchBody, shard: &Shard) -> Result<(), SearchError>;
 
+    /// Checks the clauses of a query.
+    ///
     /// # Errors
-    /// The first bound that a clause of the query goes over.
+    /// The first limit that a clause exceeds.
     fn check_query(&self, query: &Query, shard: &Shard) -> Result<(), SearchError>;
 }
 

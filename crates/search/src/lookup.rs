@@ -1,5 +1,5 @@
-//! Documents that queries name, read before the search: `terms` with the values of another document, so that every
-//! index is asked for the same values, and the examples of `more_like_this`.
+//! Reads the documents that queries refer to before the search: for `terms` queries with the values of another document, so that
+//! every index gets the same values, and for the examples of `more_like_this`.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use sparrow_call::error::EngineError;
 use sparrow_call::rights::{Action, Caller, Right};
 use sparrow_indices::IndexHandle;
 
-/// Most values that are taken from a document.
+/// Most values that are read from a document.
 const MAX_VALUES: usize = 65_536;
 
-/// Puts the values in the place of all lookups, and sources with the examples of `more_like_this`; those that name no
-/// index are read from each of `searched`. A document that does not exist has no values.
+/// Replaces all `terms` lookups by the values that they refer to, and adds sources to the examples of `more_like_this`; those that
+/// name no index are read from each of `searched`. A document that does not exist has no values.
 ///
 /// # Errors
-/// When the caller may not read a document that is named, the index of a `terms` lookup does not exist, or a value is no scalar.
+/// When the caller may not read a document, the index of a `terms` lookup does not exist, or a value is not a scalar.
 pub fn look_up(
     service: &SearchService,
     searched: &[&IndexHandle],

@@ -18,20 +18,20 @@ use sparrow_call::rights::Action;
 use sparrow_query::dsl::value;
 use sparrow_wire::json::{self, Json};
 
-/// Bytes of all answers together, from which on further searches are refused.
+/// Total bytes of the responses above which further searches are refused.
 const MAX_ANSWER: usize = 512 << 20;
 
-/// Bytes that a parameter of a search takes beside its texts, and the name of its index.
+/// Bytes of memory that a parameter of a search, or its index name, takes in addition to its text.
 const PARAM_BYTES: usize = 64;
 
-/// One search: what its header line asks for and its body line.
+/// One search: the index and parameters from its header line, and its body line.
 struct Item<'a> {
     index: String,
     params: BTreeMap<String, String>,
     body: &'a [u8],
 }
 
-/// `GET|POST [/{index}]/_msearch`.
+/// Handles `GET|POST [/{index}]/_msearch`.
 pub fn msearch(
     service: &SearchService,
     request: &Request,
@@ -148,7 +148,7 @@ fn run(
     search(service, &single, item.body, cancel).map(|reply| reply.body)
 }
 
-/// The pairs of lines. A header may be empty.
+/// Splits a body into pairs of lines. A header line may be empty.
 fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, EngineError> {
     if !bytes.is_empty() && bytes.last() != Some(&b'\n') {
         return Err(EngineError::illegal_argument(
@@ -193,7 +193,7 @@ fn offset_of(bytes: &[u8], part: &[u8]) -> usize {
     (part.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize)
 }
 
-/// Parameters of the request that each of its searches has too.
+/// The parameters of the request that apply to each of its searches.
 fn inherited(request: &Request) -> BTreeMap<String, String> {
     const INHERITED: [&str; 10] = [
         "rest_total_hits_as_int",

@@ -1,4 +1,4 @@
-//! All documents of a query in an order that a request gives: for jobs, which show no hits.
+//! Selects the documents that match a query, in an order that a request gives: for jobs, which return no hits.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use sparrow_call::request::CancelFlag;
 use sparrow_indices::IndexHandle;
 use sparrow_wire::json;
 
-/// A query as an index takes it: within its bounds, and with its fields for query strings that name none.
+/// A query adapted to an index: checked against its limits, and with its default fields for query strings that name none.
 ///
 /// # Errors
-/// When it goes over a bound.
+/// When it exceeds a limit.
 pub fn query_of_index(
     service: &SearchService,
     handle: &IndexHandle,
@@ -45,10 +45,10 @@ pub fn query_of_index(
 pub struct Order(Sort);
 
 impl Order {
-    /// Reads `sort` of the address.
+    /// Reads the URL parameter `sort`.
     ///
     /// # Errors
-    /// As a search.
+    /// As for a search.
     pub fn from_text(text: &str) -> Result<Self, EngineError> {
         Ok(Self(sort::from_text(text)?))
     }
@@ -63,11 +63,11 @@ impl Order {
         Ok(Self(sort::parse(&node)?))
     }
 
-    /// The first `most` documents of some indices in this order: number of the index, sequence number, address. Texts of
-    /// the query are encoded already.
+    /// The first `most` documents of several indices in this order: position of the index in `indices`, sequence number, and
+    /// address. The texts of the query have to be encoded already.
     ///
     /// # Errors
-    /// As a search.
+    /// As for a search.
     pub fn documents(
         &self,
         service: &SearchService,

@@ -1,4 +1,4 @@
-//! Sections of a search that say which part of the hits is wanted: `slice`, `pit` and `indices_boost`.
+//! Sections of a search that select a part of the documents or weight indices: `slice`, `pit` and `indices_boost`.
 
 use sparrow_wire::BodyError;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// One of several parts of a search's documents.
+/// One of several slices into which the documents of a search are divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SliceOf {
     id: u32,
@@ -21,7 +21,7 @@ pub struct SliceOf {
 }
 
 impl SliceOf {
-    /// The part and how many there are, where documents are divided by their ids.
+    /// The number of the slice, from 0, and the number of slices, if documents are divided by their ids.
     ///
     /// # Errors
     /// When they are divided by a field.
@@ -34,15 +34,15 @@ impl SliceOf {
         }
     }
 
-    /// How many parts there are.
+    /// The number of slices.
     pub fn slices(&self) -> usize {
         self.max as usize
     }
 
-    /// The part of an index.
+    /// The slice as it applies to one index.
     ///
     /// # Errors
-    /// When the field that divides the documents holds no numbers.
+    /// When the field that divides the documents is not numeric.
     pub fn bind(&self, mapping: &Mapping, shard: &Shard) -> Result<Slice, SearchError> {
         let column = match self.field.as_deref() {
             None | Some("_id" | "_doc" | "_seq_no") => None,
@@ -114,12 +114,12 @@ pub fn parse_slice(node: &Node) -> Result<SliceOf, BodyError> {
     Ok(SliceOf { id, max, field })
 }
 
-/// The point in time that a search looks at.
+/// The point in time that a search uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointInTime {
     /// Id of the point in time.
     pub id: String,
-    /// How much longer it is kept.
+    /// How much longer it is kept open; as long as before if absent.
     pub keep_alive: Option<Duration>,
 }
 
@@ -154,7 +154,7 @@ pub fn parse_pit(node: &Node) -> Result<PointInTime, BodyError> {
     }
 }
 
-/// Reads the `indices_boost` section: index expressions and factors, the first that fits an index counts.
+/// Parses the `indices_boost` section: index expressions with factors, of which the first that matches an index counts.
 ///
 /// # Errors
 /// On anything but expressions and numbers.

@@ -1,4 +1,4 @@
-//! Points in time: `_pit` opens and closes what searches with `pit` look at.
+//! `_pit`: opens and closes points in time, which searches with `pit` use.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_query::dsl::{self, Context, value};
 
-/// `POST /{index}/_pit`.
+/// Handles `POST /{index}/_pit`.
 pub fn open(
     service: &SearchService,
     request: &Request,
@@ -66,10 +66,10 @@ pub fn open(
     Ok(Reply::ok(&json!({"id": id, "_shards": shards})))
 }
 
-/// The indices that hold a match.
+/// The indices that have at least one document matching a query.
 ///
 /// # Errors
-/// When an index cannot be searched by the query.
+/// When an index cannot run the query.
 pub(super) fn keep_matching(targets: Vec<Target>, query: &Query) -> Result<Vec<Target>, SearchError> {
     let mut kept = Vec::with_capacity(targets.len());
     for target in targets {
@@ -84,7 +84,7 @@ pub(super) fn keep_matching(targets: Vec<Target>, query: &Query) -> Result<Vec<T
     Ok(kept)
 }
 
-/// `DELETE /_pit`.
+/// Handles `DELETE /_pit`.
 pub fn close(
     service: &SearchService,
     request: &Request,
@@ -113,10 +113,10 @@ pub fn close(
     Ok(Reply::json(status, &json!({"succeeded": true, "num_freed": u8::from(freed)})))
 }
 
-/// The indices of a search with `pit`, which names none itself.
+/// The indices of a point in time, for a search that names none itself.
 ///
 /// # Errors
-/// 404 when it is not open; 400 when the request names indices or how to find them.
+/// 404 when it is not open; 400 when the request names indices or has parameters for resolving them.
 pub(super) fn targets(
     service: &SearchService,
     request: &Request,

@@ -1,7 +1,7 @@
-//! `profile`: where the time of a search goes.
+//! `profile`: how long the parts of a search take.
 //!
-//! The shape is Elasticsearch's. What it breaks down further than this server measures is 0: clients read those keys
-//! as required. `debug`, `phases` and `models` are this server's own. Nothing is measured unless the request asks for it.
+//! The format is Elasticsearch's. Where it is more detailed than this server's measurements, values are 0, as clients require the
+//! keys. `debug`, `phases` and `models` are this server's own. Nothing is measured unless the request asks for it.
 
 use std::time::{Duration, Instant};
 
@@ -16,15 +16,15 @@ use super::error::Shard;
 /// What was measured of one search.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// Phases of the encoder, a call for each model.
+    /// Id of each model that was called, with how long its phases took.
     pub models: Vec<(String, Timings)>,
-    /// What each index did, in the order of the targets.
+    /// The measurements of each index, in the order of the targets.
     pub shards: Vec<ShardProfile>,
-    /// Joining lists into one.
+    /// Time that combining the lists took.
     pub fuse: Duration,
-    /// Cutting and marking the passages of hits.
+    /// Time that highlighting the hits took.
     pub highlight: Duration,
-    /// Explaining the scores of hits, with the texts that are encoded for it.
+    /// Time that explaining the scores of hits took, including texts that were encoded for it.
     pub explain: Duration,
 }
 
@@ -33,15 +33,15 @@ pub struct Profile {
 pub struct ShardProfile {
     /// The index.
     shard: Shard,
-    /// Queries that it ran.
+    /// The queries that the index ran.
     pub queries: Vec<QueryProfile>,
-    /// Reading the documents of hits.
+    /// Time that reading the documents of hits took.
     pub fetch: Duration,
-    /// Number of those.
+    /// Number of documents that were read.
     pub fetched: usize,
 }
 
-/// One query that an index ran.
+/// The measurements of one query in an index.
 #[derive(Debug, Serialize)]
 pub struct QueryProfile {
     #[serde(rename = "type")]
@@ -53,7 +53,7 @@ pub struct QueryProfile {
     debug: QueryDebug,
 }
 
-/// What Elasticsearch's shape leaves to the implementation.
+/// The part of a query's profile whose content Elasticsearch leaves to the implementation.
 #[derive(Debug, Serialize)]
 struct QueryDebug {
     /// Names of the algorithms that found the hits; none if the query failed.
@@ -61,7 +61,7 @@ struct QueryDebug {
 }
 
 impl QueryProfile {
-    /// A query, how long it took, and what carried it out.
+    /// The profile of a query that took this long and was run by these algorithms.
     pub fn new(query: &Query, took: Duration, executors: Executors) -> Self {
         let (kind, description) = describe(query);
         let debug = QueryDebug { executors: executors.names().collect() };
@@ -70,13 +70,13 @@ impl QueryProfile {
 }
 
 impl Profile {
-    /// For a search of these indices.
+    /// An empty profile for a search of these indices.
     pub fn new<'a>(shards: impl Iterator<Item = &'a Shard>) -> Self {
         let of = |shard: &Shard| ShardProfile { shard: shard.clone(), ..ShardProfile::default() };
         Self { shards: shards.map(of).collect(), ..Self::default() }
     }
 
-    /// Counts a document that is read from an index; its time goes to the clock.
+    /// Counts a document that is read from an index; gives the clock to which its time has to be added.
     pub fn fetched(&mut self, target: usize) -> &mut Duration {
         let shard = &mut self.shards[target];
         shard.fetched += 1;
@@ -151,7 +151,7 @@ impl ShardProfile {
     }
 }
 
-/// Runs `work` and, if `clock` is given, adds how long it took.
+/// Runs `work` and adds the time it took to `clock`, if there is one.
 pub fn timed<T>(clock: Option<&mut Duration>, work: impl FnOnce() -> T) -> T {
     let Some(clock) = clock else { return work() };
     let started = Instant::now();
@@ -173,7 +173,7 @@ const QUERY_BREAKDOWN: [&str; 9] = [
 ];
 const FETCH_BREAKDOWN: [&str; 3] = ["load_source", "load_stored_fields", "next_reader"];
 
-/// Keys of a breakdown and their counts, all 0.
+/// The keys of a breakdown, each with the value 0 and a count of 0.
 fn unmeasured(keys: &[&str]) -> Map<String, Value> {
     let shallow = keys.contains(&"advance").then_some("shallow_advance");
     keys.iter()
@@ -191,10 +191,10 @@ fn in_nanos<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, 
     serializer.serialize_u64(nanos(*duration))
 }
 
-/// Longest description; a clause may hold thousands of terms.
+/// Longest description of a query, in bytes; a clause may contain thousands of terms.
 const MAX_DESCRIPTION: usize = 1000;
 
-/// The type of a query and its text, in Lucene's names where there is one.
+/// Type and text of a query for a profile, with Lucene's name of the type if there is one.
 pub fn describe(query: &Query) -> (String, String) {
     let mut text = String::new();
     let kind = name(&query.kind);

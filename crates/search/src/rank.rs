@@ -1,4 +1,4 @@
-//! `rank`: how several result lists become one.
+//! `rank`: how several result lists are fused into one.
 
 use super::fusion::Method;
 use super::window::{MAX_WINDOW, Window};
@@ -7,29 +7,29 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 use sparrow_wire::suggest::suggestions;
 
-/// Window of each list when the request names none. The interface had 100 while `sub_searches` were
-/// current and 10 later; the larger one lets the lists meet.
+/// Default number of hits taken from each list. Elasticsearch had 100 as long as `sub_searches` were current, and 10 later; with
+/// the larger number, the lists are more likely to share documents.
 const DEFAULT_WINDOW: usize = 100;
-/// `rank_constant` of a request that names none.
+/// Default of `rank_constant`.
 pub const DEFAULT_RANK_CONSTANT: u32 = 60;
 const KEYS: &[&str] = &["rank_constant", "rank_window_size", "window_size"];
 
-/// Reciprocal rank fusion of a request.
+/// A parsed `rank` section, for reciprocal rank fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankFusion {
-    /// Added to each rank; the higher, the less the first places stand out.
+    /// Added to each rank, from 1: the higher it is, the smaller the advantage of the first ranks.
     pub rank_constant: u32,
-    /// Hits taken from each list; `None` unless the request says it.
+    /// Number of hits taken from each list; `None` for the default.
     pub window: Option<usize>,
 }
 
 impl RankFusion {
-    /// How scores become one.
+    /// The method by which the lists are fused.
     pub fn method(&self) -> Method {
         Method::Rrf { rank_constant: self.rank_constant }
     }
 
-    /// How far lists are read.
+    /// How many hits are taken from each list.
     pub fn window(&self) -> Window {
         self.window.map_or(Window::Default(DEFAULT_WINDOW), Window::Given)
     }
@@ -46,10 +46,10 @@ pub fn rank_constant(constant: i32) -> Result<u32, BodyError> {
         .ok_or_else(|| BodyError::illegal("[rank_constant] must be greater or equal to [1] for [rrf]"))
 }
 
-/// Checks a `rank_window_size` of a method.
+/// Checks the `rank_window_size` of a method.
 ///
 /// # Errors
-/// When it is not at least 1, or longer than this server holds lists.
+/// When it is less than 1, or more than the longest list that this server keeps.
 pub fn window(method: &str, size: i32) -> Result<usize, BodyError> {
     match usize::try_from(size) {
         Ok(size @ 1..=MAX_WINDOW) => Ok(size),

@@ -1,4 +1,4 @@
-//! `rescore`: the first hits are scored again by other queries.
+//! `rescore`: scores the first hits again by another query.
 
 use sparrow_index::query::Explanation;
 use sparrow_query::Query;
@@ -8,7 +8,7 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// Hits scored again unless the request says how many.
+/// Default number of hits that are scored again.
 const DEFAULT_WINDOW: usize = 10;
 
 /// How the scores of both queries become one.
@@ -25,7 +25,7 @@ enum ScoreMode {
 /// One pass over the first hits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rescore {
-    /// Hits of each index that are scored again.
+    /// Number of hits of each index that are scored again.
     pub window: usize,
     /// The query they are scored by.
     pub query: Query,
@@ -35,7 +35,7 @@ pub struct Rescore {
 }
 
 impl Rescore {
-    /// The score of a hit, from its first one and what the second query makes of it.
+    /// The new score of a hit from its previous score and that of the second query, if it matches.
     pub fn combine(&self, first: f32, second: Option<f32>) -> f32 {
         let first = first * self.query_weight;
         let Some(second) = second.map(|second| second * self.rescore_weight) else { return first };
@@ -48,7 +48,7 @@ impl Rescore {
         }
     }
 
-    /// Why a hit has its score after this pass: the first score, and what the second query makes of the hit.
+    /// Explains the score of a hit after this pass, from the explanations of its previous score and of the second query.
     pub fn explain(&self, first: Explanation, second: Option<Explanation>) -> Explanation {
         let product = |inner: Explanation, weight: f32, name: &str| {
             let value = inner.value * weight;
@@ -68,16 +68,16 @@ impl Rescore {
         Explanation::of(value, description, vec![first, second])
     }
 
-    /// The score of a hit behind the window.
+    /// The new score of a hit after the window, which is not scored again.
     pub fn behind(&self, first: f32) -> f32 {
         first * self.query_weight
     }
 }
 
-/// Reads the `rescore` section: one pass or several.
+/// Parses the `rescore` section: one pass or several.
 ///
 /// # Errors
-/// On unknown keys and rescorers, missing queries and windows that are too large.
+/// On unknown keys and rescorers, missing queries, and windows that are too large.
 pub fn parse(node: &Node, context: Context) -> Result<Vec<Rescore>, BodyError> {
     match &node.json {
         Json::Array(items) => items.iter().map(|item| one(item, context)).collect(),

@@ -1,7 +1,6 @@
-//! Looking at a data directory that no server has open, or at a snapshot repository: which files are not as they were written, and
-//! what that affects.
+//! Checking a data directory that no server has open, or a snapshot repository: which files are damaged, and what that affects.
 //!
-//! Nothing is opened for use and nothing is changed. [`repair`] makes another directory of what can be kept.
+//! Nothing is opened for use and nothing is changed. [`repair`] builds another directory from what can be kept.
 
 mod repair;
 
@@ -96,7 +95,7 @@ fn inspect(data: &DataDir) -> Result<Report, EngineError> {
     Ok(report)
 }
 
-/// The damaged files among the segments and the log of an index; `affected` is who cannot do without them, in words.
+/// The damaged files among the segments and the log of an index; `affected` says in words what depends on them.
 fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Vec<DamagedFile> {
     let root = data.path();
     let folder = data.index_dir(&metadata.uuid).join(&metadata.folder);
@@ -122,7 +121,7 @@ fn of_index(data: &DataDir, metadata: &Metadata, affected: &str) -> Vec<DamagedF
     problems
 }
 
-/// The file and the reason in an error.
+/// The damaged file that an error names, and the reason; an empty path where it names none.
 fn problem(error: &EngineError, root: &Path, affected: &str) -> DamagedFile {
     let newer = |found: u64, supported: u64| {
         format!("it has format version {found}, this version reads up to {supported}")
@@ -147,7 +146,7 @@ fn problem(error: &EngineError, root: &Path, affected: &str) -> DamagedFile {
     DamagedFile { file, reason, affected: affected.to_owned() }
 }
 
-/// A path as the data directory has it.
+/// `path` relative to the data directory, as text.
 fn below(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }

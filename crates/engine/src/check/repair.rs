@@ -1,4 +1,4 @@
-//! Making a data directory of what a damaged one still has. The damaged one stays as it is.
+//! Building a new data directory from what a damaged one still has. The damaged one stays as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::places;
 use sparrow_indices::{METADATA_PREFIX, Metadata, Record, reread};
 
-/// What a new data directory got of a damaged one, and what it did not get, as `sparrow repair` prints it.
+/// What was copied from a damaged data directory into a new one, and what was not, as `sparrow repair` prints it.
 #[derive(Debug, Serialize)]
 pub struct Repair {
     /// The damaged files, of the directory that was repaired.
@@ -20,7 +20,7 @@ pub struct Repair {
     /// Path of the new directory.
     pub into: String,
     pub indices: Vec<RepairedIndex>,
-    /// Damaged files that belong to no index and are not in the new directory; paths below the damaged one.
+    /// Files that belong to no index and are damaged, so not in the new directory; paths relative to the damaged one.
     pub left_out: Vec<String>,
 }
 
@@ -30,14 +30,14 @@ pub struct RepairedIndex {
     pub name: String,
     /// Whether no file of it was damaged, so that all were copied as they are.
     pub whole: bool,
-    /// Documents that are in the new directory, but for those that only the log of a whole index holds.
+    /// Number of documents in the new directory, without those that only the log of an undamaged index holds.
     pub kept: u64,
     /// Documents that are not in the new directory; absent if their number is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
-    /// Ids of writes in the log that could be read and not be applied.
+    /// Ids of the documents whose writes in the log could be read but not applied.
     pub lost_ids: Vec<String>,
-    /// What else somebody should know who relies on the new index, in sentences.
+    /// Whatever else whoever relies on the new index should know, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ pub fn repair(data: &Path, into: &Path, unusable: &[String]) -> Result<Repair, E
     Ok(Repair { into: into.display().to_string(), indices, left_out, found: report })
 }
 
-/// Makes an index of the new data directory of what the damaged one has of it.
+/// Builds one index of the new data directory from what the damaged directory still has of it.
 fn of_index(
     source: &DataDir,
     into: &Path,
@@ -150,16 +150,16 @@ fn of_index(
     Ok(repaired)
 }
 
-/// An index of the segments that are whole.
+/// An index that holds the undamaged segments of a damaged one.
 struct WholeSegments {
     index: SparrowIndex,
-    /// Last sequence number that they cover.
+    /// Last sequence number that the segments contain; none if there is none.
     covered: Option<u64>,
-    /// Stored documents of the segments that are damaged.
+    /// Stored documents that could be read from the damaged segments.
     documents: Vec<SalvagedDoc>,
 }
 
-/// Makes an index in `to` of the segments in `from` that are whole, an empty one if the commit cannot be read.
+/// Makes an index in `to` from the undamaged segments in `from`, an empty one if the commit cannot be read.
 fn salvage_segments(
     from: &Path,
     to: &Path,
@@ -267,8 +267,9 @@ fn add_salvaged(
     Ok(())
 }
 
-/// Copies a folder, but for what `wanted` refuses by its place below the first one. Links to folders and what is neither a folder nor
-/// a file are not copied and added to `skipped`, by their paths. Durable when it returns.
+/// Copies a folder, without what `wanted` refuses; `wanted` gets paths relative to `from`. Symbolic links to
+/// folders, and whatever is neither a folder nor a file, are not copied but added to `skipped`, by their full
+/// paths. The copy is durable when this returns.
 fn copy_tree(
     from: &Path,
     to: &Path,
@@ -299,14 +300,14 @@ fn copy_tree(
     durable::sync_dir(&to.join(below))
 }
 
-/// Takes from other users every right to a file or folder, where the file system keeps rights.
+/// Takes all access rights to a file or folder away from other users, where the file system has such rights.
 fn close_to_others(path: &Path) {
     if let Err(error) = fs::close_to_others(path) {
         tracing::warn!(path = %path.display(), %error, "other users may be able to read it");
     }
 }
 
-/// Closes a folder and everything in it to other users.
+/// Takes all access rights to a folder and everything in it away from other users.
 fn close_all_to_others(folder: &Path) -> Result<(), StorageError> {
     close_to_others(folder);
     for entry in fs::read_dir(folder).map_err(StorageError::io("list", folder))? {

@@ -1,21 +1,21 @@
-//! The lanes of operations.
+//! Which operations run on which lane of worker threads.
 
 use sparrow_call::request::Request;
 
 /// Which threads run an operation, so that a bulk load does not starve searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Reads.
+    /// Searches, reads of documents and inference.
     Read,
-    /// Writes.
+    /// Writes of documents, and every operation that belongs to no other lane.
     Write,
-    /// Questions about indices, settings and counts: they wait for no write, and no write waits for them.
+    /// Requests for metadata, settings and counts: they wait for no write, and no write waits for them.
     Look,
-    /// Trials of pipelines and analyzers, which may take long and change nothing.
+    /// Simulations of pipelines and index templates, and `_analyze`: they may take long and change nothing.
     Trial,
-    /// Looking at other operations and ending them, and the figures of the process: answered however many long ones there are.
+    /// Requests that show, list or cancel tasks, and the metrics of the process: answered however many long operations there are.
     Watch,
-    /// Whether the server is well: answered however busy the others are.
+    /// `_cluster/health`: answered however busy the other lanes are.
     Health,
     /// Operations that may wait for minutes.
     Long,

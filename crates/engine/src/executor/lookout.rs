@@ -1,8 +1,9 @@
 //! Waiting for the next operation without sleeping.
 //!
-//! To wake a thread whose core sleeps takes longer than many an operation. Somebody who asks one question after the other, each as
-//! soon as the last one is answered, would wait for that each time. So a worker that has answered one looks out for the next one for a
-//! moment, but only as long as such a sequence goes on, and only while nobody else needs the core.
+//! Waking a thread whose core sleeps takes longer than many an operation. A client that sends one request
+//! after the other, each as soon as the last one is answered, would pay for that every time. So a worker that
+//! has just answered spins for a moment until the next operation comes, but only while such a sequence goes
+//! on, and only while no other thread needs the core.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
@@ -12,28 +13,30 @@ use std::time::{Duration, Instant};
 
 use sparrow_types::processors;
 
-/// How long a worker looks out: most who ask one question after the other ask the next one within that time.
+/// How long a worker spins at most: most clients that send one request after the other send the next one within that time.
 const LOOKOUT: Duration = Duration::from_micros(80);
 
-/// Operations that have to follow each other at once before a worker looks out for the next one.
+/// Number of operations that have to follow each other at once before a worker spins for the next one.
 const SEQUENCE: u8 = 4;
 
-/// How long the thread may not have run while it looks out. If it was longer, another one has had the core.
+/// Longest time between two checks of a spinning thread that counts as undisturbed. After a longer one, another thread has had the
+/// core.
 const INTERRUPTED: Duration = Duration::from_micros(30);
 
-/// Operations for which a worker does not look out after another thread needed its core: twice as many each time that it happens again.
+/// Number of operations for which no worker spins after another thread needed the core: from the first bound,
+/// doubled at each further interruption, up to the second.
 const RESPECT: RangeInclusive<u16> = 16..=4096;
 
-/// Whether a worker of the process looks out. One at a time does.
+/// Whether some worker of the process is spinning now. At most one does.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Where a worker sees that it was handed an operation while it looks out.
+/// The flag by which a spinning worker sees that it was handed an operation.
 #[derive(Default)]
 pub(super) struct Lookout {
     shown: AtomicBool,
 }
 
-/// How a worker's looking out ended.
+/// How a worker's spinning ended.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Seen {
     /// An operation came.
@@ -44,17 +47,18 @@ pub(super) enum Seen {
 }
 
 impl Lookout {
-    /// Nothing has come yet; called before others can hand the worker anything.
+    /// Clears the flag; called before others can hand the worker anything.
     pub(super) fn prepare(&self) {
         self.shown.store(false, Relaxed);
     }
 
-    /// Lets the worker that looks out see that it was handed an operation.
+    /// Sets the flag, so that the spinning worker sees that it was handed an operation.
     pub(super) fn show(&self) {
         self.shown.store(true, Release);
     }
 
-    /// Waits for an operation, for a short time.
+    /// Spins until an operation comes, another thread needs the core, or [`LOOKOUT`] is over. Returns at once
+    /// when fewer than two cores are idle or another worker spins.
     pub(super) fn wait(&self) -> Seen {
         // Another core is left for who asks.
         if processors::idle() < 2 || TAKEN.swap(true, Acquire) {
@@ -88,26 +92,27 @@ impl Lookout {
     }
 }
 
-/// Whether operations come one after the other, each soon after the answer to the last one.
+/// Detects whether operations come one after the other, each soon after the answer to the last one.
 #[derive(Default)]
 pub(super) struct Sequence {
     /// When the last operation was answered.
     answered: Option<Instant>,
-    /// Operations that came soon, less those that did not.
+    /// Operations that came within [`LOOKOUT`] of the last answer; halved by one that came later, 0 after one that was not alone.
     length: u8,
-    /// Operations for which no worker looks out.
+    /// Number of further operations for which no worker spins.
     respect: u16,
-    /// As many it was the last time.
+    /// Number of operations for which spinning was suspended at the last interruption, less one for each successful spin since.
     respected: u16,
 }
 
 impl Sequence {
-    /// An operation has been answered.
+    /// Notes that an operation has been answered now.
     pub(super) fn answered(&mut self) {
         self.answered = Some(Instant::now());
     }
 
-    /// An operation comes; `alone` if no other one of the engine is under way or is on its way back.
+    /// Notes that an operation comes; `alone` if no other operation of the engine is running and no other
+    /// answer is on its way back.
     pub(super) fn comes(&mut self, alone: bool, now: Instant) {
         let soon = self.answered.is_some_and(|answered| now.saturating_duration_since(answered) <= LOOKOUT);
         self.length = match (alone, soon) {
@@ -118,12 +123,12 @@ impl Sequence {
         self.respect = self.respect.saturating_sub(1);
     }
 
-    /// Whether to look out for the next operation.
+    /// Whether a worker should spin for the next operation.
     pub(super) fn goes_on(&self) -> bool {
         self.length >= SEQUENCE && self.respect == 0
     }
 
-    /// How looking out ended.
+    /// Notes how spinning ended.
     pub(super) fn waited(&mut self, seen: Seen) {
         match seen {
             Seen::Operation => self.respected = self.respected.saturating_sub(1),
@@ -140,7 +145,7 @@ impl Sequence {
 mod tests {
     use super::*;
 
-    /// A sequence of operations, each answered at once, after so many microseconds each.
+    /// State after operations with these gaps, in microseconds, between the answer to one and the arrival of the next.
     fn sequence(gaps: impl IntoIterator<Item = u64>) -> Sequence {
         let mut sequence = Sequence::default();
         for micros in gaps {

@@ -17,46 +17,48 @@ use sparrow_call::request::CancelFlag;
 use sparrow_call::waits::{Worker, work_for};
 use sparrow_types::processors::Busy;
 
-/// Waiting operations above which a lane refuses more.
+/// Number of waiting operations above which a lane refuses more.
 const LANE_CAPACITY: usize = 2000;
 
 /// Bytes of waiting bodies above which a lane refuses more, unless nothing waits.
 pub(super) const LANE_BYTES: usize = 256 << 20;
 
-/// How long the first that waits may have waited before a lane refuses more: so many times as long as an operation takes, and
-/// within these bounds. An answer that comes later than that is of no use to most who wait for it.
+/// How long the oldest waiting operation may have waited before a lane refuses more: this many times the
+/// usual duration of an operation, within the bounds of [`PATIENCE`]. A later answer is of no use to most
+/// clients.
 const PATIENCE_TIMES: u32 = 3;
 pub(super) const PATIENCE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(30);
 
-/// How long an operation is one of those of which only some run at once: usually, and while a lane lets only a few wait. Then a
-/// machine that is slow for being busy would soon have all workers at work.
+/// How long a running operation counts against the number that may run at once: normally this long, and
+/// [`SHORT_WHEN_SHEDDING`] while the lane sheds load. Otherwise a machine that is slow because it is busy
+/// would soon have all workers running.
 pub(super) const SHORT: Duration = Duration::from_millis(100);
 const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
 
-/// How long a worker has had nothing to do when it gives back what its work has left of memory. Shorter, and operations that come
-/// now and then would have to get it from the system each time.
+/// How long a worker has been idle when it gives the memory of its work back to the system. With a shorter
+/// time, operations that come now and then would have to get it from the system each time.
 pub(super) const IDLE: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// Workers and what waits for them. A job goes to the worker that became idle last: its stack and its core's caches
-/// are still warm, and of many workers only as many run as are needed.
+/// The workers of a lane and the operations that wait for them. A job goes to the worker that became idle
+/// last: its stack and its core's caches are still warm, and no more workers run than are needed.
 pub(super) struct Queue {
     name: &'static str,
     /// Operations that may run at once, besides those that wait for something or have run for long.
     at_once: usize,
     pub(super) state: Mutex<State>,
-    /// One for each worker.
+    /// One for each worker, to wake it.
     bells: Vec<Condvar>,
-    /// Where the only worker that is not asleep sees what comes.
+    /// Where the only worker that is awake sees that it was handed an operation.
     lookout: Lookout,
-    /// What a worker does once when it has become idle.
+    /// Called once by a worker that has become idle.
     rest: Option<fn(bool)>,
 }
 
 pub(super) struct Waiting {
     job: Job,
-    /// Whether anybody still wants it.
+    /// Set when the caller no longer wants the answer.
     pub(super) cancel: CancelFlag,
     since: Instant,
     bytes: usize,
@@ -65,23 +67,23 @@ pub(super) struct Waiting {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) waiting: VecDeque<Waiting>,
-    /// Bytes of their bodies.
+    /// Total bytes of the waiting operations' bodies.
     waiting_bytes: usize,
-    /// How long an operation takes, the later ones counting more.
+    /// Moving average of how long an operation takes.
     usual: Duration,
-    /// Whether only a few may wait.
+    /// Whether the lane sheds load, and so lets only a few operations wait.
     shedding: Shedding,
-    /// A job for each idle worker that was woken for it.
+    /// For each worker, the job that it was woken for while idle.
     handed: Vec<Option<Job>>,
-    /// Since when each worker needs a core.
+    /// For each worker, since when its operation has needed a core; none while it needs none.
     pub(super) begun: Vec<Option<Instant>>,
-    /// The idle worker that looks when one more may run.
+    /// The idle worker that checks when one more waiting operation may run.
     watcher: Option<usize>,
-    /// Idle workers, the last one on top.
+    /// Numbers of the idle workers, the one that became idle last at the end.
     idle: Vec<usize>,
     sequence: Sequence,
     closed: bool,
-    /// Jobs that workers began.
+    /// Number of jobs that workers have begun since the start.
     started: u64,
     rejected: u64,
     /// Most workers that were busy at once.
@@ -89,7 +91,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Whether an operation that holds so many bytes may not wait.
+    /// Whether an operation whose body has `bytes` bytes is refused instead of being queued.
     fn refuses(&mut self, bytes: usize, at_once: usize) -> bool {
         let now = Instant::now();
         let patience = (self.usual * PATIENCE_TIMES).clamp(*PATIENCE.start(), *PATIENCE.end());
@@ -99,7 +101,7 @@ impl State {
         self.waiting.len() >= LANE_CAPACITY || is_shed || is_large
     }
 
-    /// Whether one more may run now.
+    /// Whether one more operation may run now.
     fn may_begin(&self, at_once: usize, now: Instant) -> bool {
         let at_once = (at_once - usize::from(self.shedding.is_on())).max(1);
         let short = self.short();
@@ -107,7 +109,7 @@ impl State {
         self.closed || working.count() < at_once
     }
 
-    /// How long an operation is one of those of which only some run at once.
+    /// How long a running operation counts against the number that may run at once.
     fn short(&self) -> Duration {
         if self.shedding.is_on() { SHORT_WHEN_SHEDDING } else { SHORT }
     }
@@ -128,14 +130,14 @@ impl State {
         Some(job)
     }
 
-    /// When it is to be looked again whether one that runs has run for long.
+    /// When the next running operation will have run so long that it no longer counts against the limit.
     fn next_long(&self) -> Instant {
         let now = Instant::now();
         let ends = self.begun.iter().flatten().map(|begun| *begun + self.short());
         ends.filter(|end| *end > now).min().unwrap_or(now)
     }
 
-    /// Takes out what nobody waits for.
+    /// Takes out the waiting jobs whose callers have cancelled them.
     fn take_cancelled(&mut self) -> Vec<Job> {
         let all = std::mem::take(&mut self.waiting);
         let (gone, left): (VecDeque<_>, _) = all.into_iter().partition(|one| one.cancel.is_cancelled());
@@ -242,7 +244,7 @@ impl Queue {
         }
     }
 
-    /// The job that an idle worker was woken for, or may begin, if there is one.
+    /// The job that an idle worker was handed, or else the next waiting one if it may begin.
     fn take(&self, state: &mut State, worker: usize) -> Option<Job> {
         let handed = state.handed[worker].take();
         if handed.is_some() {
@@ -255,7 +257,7 @@ impl Queue {
         Some(next)
     }
 
-    /// Lets an idle worker look after what waits, if there is one.
+    /// Wakes an idle worker, if there is one, to start the waiting operations when they may run.
     fn watch(&self, state: &mut State) {
         if !state.waiting.is_empty()
             && state.watcher.is_none()
@@ -266,7 +268,7 @@ impl Queue {
         }
     }
 
-    /// A worker needs a core from now on, or needs none.
+    /// Notes since when a worker needs a core, or with `None` that it needs none.
     fn needs_core(&self, worker: usize, begun: Option<Instant>) {
         let mut state = self.state.lock();
         state.begun[worker] = begun;
@@ -279,7 +281,7 @@ impl Queue {
         }
     }
 
-    /// Remembers how long an operation took.
+    /// Adds the duration of an operation to the moving average.
     fn note(&self, took: Duration) {
         let mut state = self.state.lock();
         state.usual = (state.usual * 15 + took) / 16;
@@ -314,7 +316,7 @@ impl Queue {
         Err(EngineError::Rejected { queue: self.name, capacity: state.waiting.len() })
     }
 
-    /// Hands a job to an idle worker or lets it wait; gives it back if it may not wait.
+    /// Hands a job to an idle worker or queues it; gives it back if it is refused.
     fn take_in(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
         let mut state = self.state.lock();
         if state.closed {

@@ -1,31 +1,33 @@
-//! When more comes to a lane than it can carry, it keeps what waits short.
+//! Load shedding: when more operations come to a lane than it can carry, it keeps its queue short.
 //!
-//! A queue that is never empty gives nothing but later answers. Clients that wait for one answer before they ask again keep it within
-//! bounds by themselves, and so would rather wait than be refused. Those that come whatever becomes of the others fill it up to
-//! the time that a lane lets the first wait: from then on only as many wait as are worked on at once, until few are refused. One less is
-//! worked on meanwhile: the thread that takes requests in needs a core to refuse them as fast as they come.
+//! A queue that is never empty only makes answers later. Clients that wait for one answer before they send
+//! the next request keep it bounded by themselves, and would rather wait than be refused. Clients that send
+//! regardless fill it until the oldest operation has waited as long as a lane allows: from then on only as
+//! many may wait as run at once, until few are refused. One fewer runs meanwhile, because the thread that
+//! accepts requests needs a core to refuse them as fast as they come.
 
 use std::time::{Duration, Instant};
 
-/// How long what comes and what is refused are counted.
+/// Length of the time window in which arriving and refused operations are counted.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Of so many that come, one may be refused when a lane lets more wait again: short queues refuse a few even without overload.
+/// Shedding ends when fewer than one in this many arriving operations was refused: short queues refuse a few
+/// even without overload.
 const FEW: u32 = 10;
 
-/// Whether a lane lets only a few wait, and for how much longer.
+/// Whether a lane sheds load, and the counts of the current window that decide when it stops.
 #[derive(Debug, Default)]
 pub(super) struct Shedding {
-    /// Since when it counts; none while it does not shed.
+    /// When the current window began; none while the lane does not shed.
     since: Option<Instant>,
     came: u32,
     refused: u32,
 }
 
 impl Shedding {
-    /// Counts an operation that comes now, and says whether it may not wait.
+    /// Counts an arriving operation, and says whether it is refused.
     ///
-    /// `waiting` operations wait, `at_once` are worked on at once. `is_late`: the first waits for longer than a lane allows at all.
+    /// `waiting` operations wait, `at_once` may run at once. `is_late`: the oldest has waited longer than a lane allows.
     pub(super) fn refuses(&mut self, waiting: usize, at_once: usize, is_late: bool, now: Instant) -> bool {
         self.look(now);
         if is_late && self.since.is_none() {
@@ -37,18 +39,18 @@ impl Shedding {
         refuses
     }
 
-    /// Counts an operation that comes now and does not have to wait.
+    /// Counts an arriving operation that does not have to wait.
     pub(super) fn passed(&mut self, now: Instant) {
         self.look(now);
         self.came = self.came.saturating_add(1);
     }
 
-    /// Whether a lane lets only a few wait.
+    /// Whether the lane sheds load, and so lets only a few operations wait.
     pub(super) fn is_on(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Ends it after a window in which few were refused.
+    /// Begins a new window when the current one is over, and ends shedding if few operations were refused in it.
     fn look(&mut self, now: Instant) {
         if let Some(since) = self.since
             && now.duration_since(since) >= WINDOW

@@ -1,4 +1,4 @@
-//! Operations on the lanes: in turn, refused and past each other.
+//! How the lanes order operations, refuse them, and let short ones past long ones.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
@@ -40,7 +40,7 @@ fn a_panic_becomes_an_error_and_the_worker_lives_on() {
     assert!(receiver.recv().unwrap().is_err());
 }
 
-/// Workers that are kept busy until the sender is dropped.
+/// Keeps `workers` workers of a lane busy until the returned sender is dropped.
 fn busy(executor: &Executor, lane: Lane, workers: usize) -> mpsc::Sender<()> {
     let (sender, receiver) = mpsc::channel::<()>();
     let receiver = Arc::new(Mutex::new(receiver));
@@ -197,7 +197,7 @@ fn lane(op: &str, wait: &str) -> Lane {
     lane_of(&request)
 }
 
-/// Whether an operation is carried out while others are held.
+/// Whether a new operation on a lane succeeds within 20 seconds.
 fn is_answered(executor: &Executor, lane: Lane) -> bool {
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |result: Result<Reply, EngineError>| {
@@ -233,7 +233,7 @@ fn a_worker_that_becomes_idle_while_something_waits_looks_when_it_may_begin() {
     queue.close();
 }
 
-/// How often idle workers rested.
+/// How often an idle worker has called its `rest` function.
 static RESTS: AtomicUsize = AtomicUsize::new(0);
 
 fn rest(_: bool) {

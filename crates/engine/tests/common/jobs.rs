@@ -1,18 +1,18 @@
-//! What tests of jobs over whole indices begin with.
+//! Helpers for tests of jobs over whole indices.
 
 use serde_json::{Value, json};
 use sparrow_engine::EngineOptions;
 
 use super::{Node, workspace};
 
-/// The models of the workspace, deployed at the start.
+/// Sets options so that the models of the workspace are available and deployed at the start.
 pub fn models(options: &mut EngineOptions) {
     options.models = workspace::models();
     options.onnx_runtime = Some(workspace::runtime());
     options.deploy_at_start = true;
 }
 
-/// Documents `0` to `count`, each with its number in `n` and a `text`.
+/// Writes documents with the ids 0 to `count` − 1, each with its number in `n` and a `text`.
 pub fn load(node: &Node, index: &str, count: usize) {
     let lines: String = (0..count)
         .map(|n| {
@@ -31,7 +31,7 @@ pub fn put_pipeline(node: &Node, id: &str, processors: Value) {
     node.ok("put_pipeline", &format!("pipeline={id}"), "", &json!({"processors": processors}).to_string());
 }
 
-/// The task, when it is done.
+/// Waits until a task is complete, at most 120 s, and gives it.
 pub fn finished(node: &Node, task: &str) -> Value {
     let answer = node.ok("get_task", &format!("task={task}"), "wait_for_completion=true&timeout=120s", "");
     assert_eq!(answer["completed"], json!(true));

@@ -43,8 +43,8 @@ impl Node {
         Self { engine, folder }
     }
 
-    /// What a crash at this moment leaves behind, opened by another engine. The old one goes on running on its own
-    /// files, as nothing of it may help.
+    /// Opens another engine on a copy of what a crash at this moment would leave behind. The old engine goes on running on its own
+    /// files, so that nothing it does later can help.
     pub fn crash(self) -> Self {
         self.crash_with(|_| {})
     }
@@ -55,7 +55,7 @@ impl Node {
         Self::open(copy, change)
     }
 
-    /// The data directory as it is now.
+    /// Copies the data directory as it is now into a temporary folder.
     pub fn copy_data(&self) -> tempfile::TempDir {
         // Files are copied one after another, so a copy during which metadata changed shows two moments in one,
         // which no crash does: such a copy is made again.
@@ -69,7 +69,7 @@ impl Node {
         }
     }
 
-    /// Closes the engine as a stop of the server does, and opens it again.
+    /// Closes the engine as stopping the server does, and opens it again on the same data.
     pub fn restart(self) -> Self {
         let Self { engine, folder } = self;
         engine.close();
@@ -77,7 +77,7 @@ impl Node {
         Self::open(folder, |_| {})
     }
 
-    /// `path` and `query` are `name=value` pairs joined by `&`.
+    /// Status and JSON body of an operation; `path` and `query` are `name=value` pairs joined by `&`.
     pub fn call(&self, op: &str, path: &str, query: &str, body: &str) -> (u16, Value) {
         let (status, bytes) = self.call_raw(op, path, query, body);
         let value = if bytes.is_empty() {
@@ -99,7 +99,7 @@ impl Node {
         }
     }
 
-    /// A call that has to succeed.
+    /// The answer to a call that has to succeed.
     pub fn ok(&self, op: &str, path: &str, query: &str, body: &str) -> Value {
         let (status, value) = self.call(op, path, query, body);
         assert!(status < 300, "{op} {path} answered {status}: {value}");
@@ -155,7 +155,7 @@ fn pairs(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Name and content of every store.
+/// Path and content of every file in the folder of the stores.
 fn read_stores(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(data.join("store")).expect("the stores").flatten();
     entries.filter_map(|entry| Some((entry.path(), fs::read(entry.path()).ok()?))).collect()

@@ -1,4 +1,4 @@
-//! Where the workspace keeps what tests with models need.
+//! Where the workspace keeps the models and libraries that tests need.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace").to_path_buf()
 }
 
-/// The embedded models: sparse, dense.
+/// Folders of the embedded models: the sparse one, then the dense one.
 pub fn models() -> Vec<PathBuf> {
     ["model-splade-tiny", "model-minilm-l6"].map(|name| root().join("packages").join(name)).to_vec()
 }
 
-/// The ONNX Runtime library: from the environment, or of the npm package.
+/// Path of the ONNX Runtime library: from the environment, or else from the npm package.
 pub fn runtime() -> PathBuf {
     if let Some(path) = std::env::var_os("SPARROW_ONNXRUNTIME") {
         return path.into();

@@ -1,4 +1,4 @@
-//! Comparing a server with what it may have.
+//! Compares a server with the states that it may be in.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -92,7 +92,8 @@ impl World {
         }
     }
 
-    /// Every snapshot that is listed is restored beside the indices, whether its making was acknowledged or not.
+    /// Restores every listed snapshot under other index names and compares its documents, whether the snapshot was acknowledged or
+    /// not.
     pub fn check_snapshots(&self, node: &Node, context: &str) {
         if !has_repository(node) {
             return;
@@ -110,7 +111,7 @@ impl World {
         }
     }
 
-    /// The snapshots that are there, which have to be those that may be there, each with the names of its indices.
+    /// Names of the snapshots on the server → names of their indices. Checks that these snapshots are among those that may exist.
     fn listed(&self, node: &Node, context: &str) -> BTreeMap<String, Vec<String>> {
         let answer = node.ok("get_snapshot", "repository=r&snapshot=_all", "", "");
         let shown = answer["snapshots"].as_array().cloned().unwrap_or_default();
@@ -136,7 +137,7 @@ impl World {
         found
     }
 
-    /// What a backup is for: each snapshot is restored into an empty server that knows nothing but the folder.
+    /// Restores each snapshot into an empty server that has nothing but the repository folder, and compares.
     pub fn check_backups(&self, node: &Node, repositories: &Path, context: &str) {
         if !has_repository(node) {
             return;
@@ -163,7 +164,7 @@ fn has_repository(node: &Node) -> bool {
     node.call("get_repository", "repository=r", "", "").0 == 200
 }
 
-/// Compares the indices that came from a snapshot.
+/// Compares the indices that were restored from a snapshot with what they may hold.
 fn check_contents(node: &Node, contents: &Contents, found: &[String], prefix: &str, context: &str) {
     for index in &contents.certain {
         assert!(found.iter().any(|name| name == index), "{context}: it lacks index {index}");

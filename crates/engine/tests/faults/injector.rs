@@ -1,4 +1,4 @@
-//! A disk that fails at one call.
+//! A disk that fails at one file operation.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use sparrow_files::{Call, Kind, Observer, Verdict};
 
-/// How a call fails.
+/// How the chosen file operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Once, with nothing done.
+    /// It fails once, with nothing done.
     Error,
-    /// Once, with a write half done and anything else done.
+    /// It fails once, after half of a write, or after all of any other operation.
     Torn,
-    /// From that call on there is no space, until [`Injector::disarm`].
+    /// It and all later operations that need space fail, until [`Injector::disarm`].
     Full,
 }
 
-/// Fails the call of a number, counted from 0 over all that change something, or map or open a file.
+/// Makes the `kth` file operation fail, counted from 0 over all that change something, or map or open a file.
 pub struct Injector {
     kth: u64,
     mode: Mode,

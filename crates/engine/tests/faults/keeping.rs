@@ -1,4 +1,4 @@
-//! The workload that keeps: indices closed, opened and cloned, snapshots made, cloned, restored and deleted, pipelines and
+//! The workload of indices closed, opened and cloned, of snapshots made, cloned, restored and deleted, and of pipelines and
 //! templates.
 
 use super::steps::{Effect, GONE, MAPPING, Step, step};
@@ -7,7 +7,7 @@ const WAIT: &str = "wait_for_completion=true";
 const DOCUMENTS: &str = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1,\"t\":\"red fox\",\"v\":{\"a\":1.5}}\n\
     {\"index\":{\"_id\":\"2\"}}\n{\"n\":2,\"t\":\"blue fox\"}\n{\"index\":{\"_id\":\"3\"}}\n{\"n\":3,\"t\":\"red whale\"}\n";
 
-/// The requests, in order. Each step names only what it is about.
+/// The requests, in order. Each step lists only what it changes.
 pub const STEPS: &[Step] = &[
     Step { facts: &[("index e", "there")], ..step("create e", "create_index", "index=e", "", MAPPING) },
     Step {

@@ -1,8 +1,8 @@
-//! Every operation on files fails once, and the power goes at any moment: what was acknowledged is there, nothing else is half
-//! there, and the server goes on.
+//! Every file operation fails once, and the power is cut at any moment: what was acknowledged is there, nothing else is half there,
+//! and the server goes on.
 //!
-//! `npm run test:faults` runs every place and more power cuts; `npm test` a sample of both. The seed and the number of rounds come
-//! from `SPARROW_FAULTS_SEED` and `SPARROW_FAULTS_ROUNDS` (`all` for every place). `SPARROW_FAULTS_CASE` names one case, or the
+//! `npm run test:faults` runs every case and more power cuts; `npm test` runs a sample of both. The seed and the number of rounds
+//! come from `SPARROW_FAULTS_SEED` and `SPARROW_FAULTS_ROUNDS` (`all` for every case). `SPARROW_FAULTS_CASE` names one case, or the
 //! first and the last of several (`12-40`), which are then run that often.
 
 #[path = "../common/mod.rs"]
@@ -29,10 +29,10 @@ use injector::{Injector, Mode};
 use steps::Step;
 use world::World;
 
-/// Cases that are tried side by side: most of the time goes by in waiting, for the disk and for one that works again.
+/// Number of cases that run in parallel: most of the time is spent waiting for the disk, or for a disk that works again.
 const AT_ONCE: usize = 6;
 
-/// Disks that a power cut after one change may leave, of the many there are.
+/// Number of possible disk states that are tried for each power cut, out of the many that there are.
 const CUTS: usize = 3;
 
 /// The workloads. Each is tried by itself, so that a case is short.
@@ -42,7 +42,7 @@ fn seed() -> u64 {
     std::env::var("SPARROW_FAULTS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
-/// How many of `all` cases are run, and which.
+/// Numbers of the cases to run, out of `all`: those that the environment asks for, or `usual` random ones.
 fn chosen(all: usize, usual: usize, random: &mut Random) -> Vec<usize> {
     let rounds = std::env::var("SPARROW_FAULTS_ROUNDS").unwrap_or_default();
     if let Ok(cases) = std::env::var("SPARROW_FAULTS_CASE") {
@@ -57,7 +57,7 @@ fn chosen(all: usize, usual: usize, random: &mut Random) -> Vec<usize> {
     (0..wanted).map(|_| random.below(all)).collect()
 }
 
-/// Data directory and repositories of a server, below the folder that a fault is met in.
+/// Path of the server's data directory in a case's temporary folder.
 fn data(folder: &Path) -> PathBuf {
     folder.join("data")
 }
@@ -66,7 +66,7 @@ fn repositories(folder: &Path) -> PathBuf {
     folder.join("snapshots")
 }
 
-/// Tries cases side by side.
+/// Runs cases in parallel, [`AT_ONCE`] at a time.
 fn each(cases: &[usize], try_case: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -77,8 +77,8 @@ fn each(cases: &[usize], try_case: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(work))));
 }
 
-/// An engine on the data that `folder` holds; nothing when it refuses to start. New indices are in the oldest format, which a
-/// workload upgrades.
+/// Opens an engine on the data in `folder`; gives the folder back with the error when it refuses to start. New indices are in the
+/// oldest format, which a workload upgrades.
 fn open(folder: tempfile::TempDir) -> Result<Node, (tempfile::TempDir, String)> {
     let mut options = options(&data(folder.path()));
     options.repo_path = Some(repositories(folder.path()));
@@ -89,8 +89,8 @@ fn open(folder: tempfile::TempDir) -> Result<Node, (tempfile::TempDir, String)> 
     }
 }
 
-/// All files as they are now. Those that are copied while a store changes show two moments in one, which no crash does: such a
-/// copy is made again.
+/// Copies all files as they are now. A copy during which a store changes would mix two moments, which no crash does, and is made
+/// again.
 fn copy(folder: &Path) -> tempfile::TempDir {
     let stores = || {
         let entries = fs::read_dir(data(folder).join("store")).unwrap().flatten();
@@ -108,7 +108,7 @@ fn copy(folder: &Path) -> tempfile::TempDir {
     }
 }
 
-/// What a crash now leaves, opened again and compared.
+/// Opens what a crash at this moment would leave, and compares it.
 fn after_a_crash(node: Node, world: &World, context: &str) {
     let copy = copy(node.folder.path());
     node.engine.close();
@@ -117,13 +117,13 @@ fn after_a_crash(node: Node, world: &World, context: &str) {
     node.engine.close();
 }
 
-/// Compares a server that was started anew, and restores its backups into others.
+/// Compares a restarted server with `world`, and restores its backups into other servers.
 fn check(node: &Node, world: &World, context: &str) {
     world.check(node, context);
     world.check_backups(node, &repositories(node.folder.path()), context);
 }
 
-/// Names the case that a panic ends.
+/// Prints the description of the running case if it panics.
 struct Case<'a>(&'a str);
 
 impl Drop for Case<'_> {
@@ -134,7 +134,7 @@ impl Drop for Case<'_> {
     }
 }
 
-/// Calls of a whole run without faults.
+/// Number of file operations in a whole run of a workload without faults.
 fn count_calls(steps: &[Step]) -> usize {
     let injector = Arc::new(Injector::new(u64::MAX, Mode::Error));
     let folder = tempfile::tempdir().unwrap();
@@ -149,7 +149,8 @@ fn count_calls(steps: &[Step]) -> usize {
     calls
 }
 
-/// Runs a workload with a fault in it and compares: how many operations were acknowledged, how many refused, and what failed.
+/// Runs a workload with one fault and compares the result. Gives the numbers of acknowledged and of refused operations, and the
+/// kind of file operation that failed.
 fn with_fault(steps: &[Step], injector: Injector, context: &str) -> (usize, usize, Option<Kind>) {
     let _case = Case(context);
     let injector = Arc::new(injector);
@@ -182,7 +183,7 @@ fn with_fault(steps: &[Step], injector: Injector, context: &str) -> (usize, usiz
     (world.acknowledged, world.refused.len(), fired)
 }
 
-/// Which workload a case is of, which of its calls fails, and how.
+/// The workload of a case, the number of the file operation that fails in it, and how it fails.
 fn place(case: usize, calls: &[usize], modes: &[Mode]) -> (usize, u64, Mode) {
     let (mut workload, mut call) = (0, case / modes.len());
     while call >= calls[workload] {
@@ -228,11 +229,11 @@ fn every_call_fails_once() {
     assert!(fired.values().sum::<u64>() * 2 >= cases.len() as u64, "most faults are met: {fired:?}");
 }
 
-/// What a workload leaves behind, as a crash finds it.
+/// The state in which a workload leaves a server, as a crash would find it.
 struct Left {
     world: World,
     files: tempfile::TempDir,
-    /// Calls of a recovery from it.
+    /// Number of file operations that recovery from this state makes.
     calls: usize,
 }
 
@@ -300,11 +301,11 @@ fn recovery_survives_a_fault_at_every_call() {
     report(&format!("faults during recovery: seed={} cases={} of={all}", seed(), cases.len()));
 }
 
-/// All changes of a workload, and what was there after each step.
+/// All file changes of a workload, and what had been acknowledged after each step.
 struct Recorded {
     steps: &'static [Step],
     recorder: Arc<Recorder>,
-    /// The world after each step, and the moment at which the step was acknowledged.
+    /// After each step: the number of file changes so far, and what had been acknowledged.
     moments: Vec<(usize, World)>,
 }
 
@@ -325,7 +326,8 @@ impl Recorded {
         Self { steps, recorder, moments }
     }
 
-    /// Cuts the power after a change, and compares what that leaves of the files, one of many possibilities.
+    /// Cuts the power after a file change and compares the state that a recovery reaches; `possibility` selects one of the many
+    /// states that the disk may then be in.
     fn check_cut(&self, moment: usize, possibility: u64, context: &str) {
         let moment = self.moments[0].0 + moment % (self.recorder.moments() - self.moments[0].0).max(1);
         // All that was acknowledged up to then, and the step that was under way.

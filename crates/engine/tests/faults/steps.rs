@@ -1,15 +1,15 @@
-//! What a step of a scripted workload is: a request, and what it changes when it succeeds.
+//! A step of a scripted workload: a request, and what it changes when it succeeds.
 
-/// One request.
+/// A request, and what it changes when it succeeds.
 pub struct Step {
     pub name: &'static str,
     pub op: &'static str,
     pub path: &'static str,
     pub query: &'static str,
     pub body: &'static str,
-    /// What it changes when it succeeds: index/id → `n` of the document, none for a deletion.
+    /// Documents that the request changes: `index/id` → value of the field `n`, none for a deletion.
     pub documents: &'static [(&'static str, Option<i64>)],
-    /// Facts that hold afterwards: name → value. The value of what does not exist is [`GONE`].
+    /// Facts that hold after the request: name → value. The value for something that does not exist is [`GONE`].
     pub facts: &'static [(&'static str, &'static str)],
     pub effect: Effect,
 }
@@ -17,32 +17,33 @@ pub struct Step {
 /// The value of a fact about something that was removed.
 pub const GONE: &str = "gone";
 
-/// What a request does to more than single documents.
+/// What a request changes beyond single documents.
 #[derive(Clone, Copy)]
 pub enum Effect {
     None,
-    /// A document that goes through a pipeline gets the `n` of the version that is in force, which a refused change may have left as it was.
+    /// A document that goes through a pipeline gets the `n` of the pipeline version in force, which a refused change may have left
+    /// as it was.
     Pipes {
         document: &'static str,
         pipeline: &'static str,
         by_version: &'static [(&'static str, i64)],
     },
-    /// The documents of an index are those of another.
+    /// The index `to` gets the documents of the index `from`.
     Copies {
         from: &'static str,
         to: &'static str,
     },
-    /// A snapshot has what these indices hold, and the pipelines and templates.
+    /// A snapshot gets the content of these indices, and the pipelines and templates.
     Keeps {
         snapshot: &'static str,
         indices: &'static [&'static str],
     },
-    /// A snapshot has what another has.
+    /// The snapshot `to` gets the content of the snapshot `from`.
     Repeats {
         from: &'static str,
         to: &'static str,
     },
-    /// Indices of a snapshot come back, each under another name or in the place of a closed index; with `global` pipelines and
+    /// Indices are restored from a snapshot, each under another name or in place of a closed index; with `global`, pipelines and
     /// templates too.
     Restores {
         snapshot: &'static str,

@@ -1,4 +1,4 @@
-//! What a server may have after a workload.
+//! The states that a server may be in after a workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,49 +8,50 @@ use serde_json::Value;
 use super::common::Node;
 use super::steps::{Effect, GONE, Step};
 
-/// How long a server may take to go on after its disk failed.
+/// Longest time that a server may take to work again after its disk failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What may be there of each document of an index: `n`, or none for one that is not there.
+/// Id of each document → the values of `n` that it may have; none stands for a document that does not exist.
 pub type Documents = BTreeMap<&'static str, BTreeSet<Option<i64>>>;
-/// The values that a fact may have: one where it was acknowledged, several where a request failed.
+/// The values that a fact may have: one if the last change was acknowledged, several after a request that failed.
 pub type Possible = BTreeSet<Option<&'static str>>;
 
-/// What a snapshot has.
+/// What a snapshot may contain.
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
     pub indices: BTreeMap<&'static str, Vec<Documents>>,
-    /// Indices that were there for certain.
+    /// Names of the indices that certainly existed when the snapshot was made.
     pub certain: BTreeSet<&'static str>,
-    /// Pipelines and templates.
+    /// Facts about pipelines and templates, with the values that they may have.
     pub global: BTreeMap<&'static str, Possible>,
 }
 
-/// What may be there: one value where it was acknowledged, several where a request failed.
+/// The state that a server may be in: one value for whatever was acknowledged, several after a request that failed.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    /// Index → its documents. More than one where a request failed that would have replaced all of them at once.
+    /// Index → the sets of documents that it may have: more than one after a failed request that would have replaced all of them at
+    /// once.
     pub indices: BTreeMap<&'static str, Vec<Documents>>,
     pub facts: BTreeMap<&'static str, Possible>,
     pub snapshots: BTreeMap<&'static str, Contents>,
-    /// Operations that were acknowledged: items of a bulk count one by one.
+    /// Number of acknowledged operations; each item of a bulk request counts.
     pub acknowledged: usize,
-    /// Names of the steps that failed, with what they were told.
+    /// Names of the steps that failed, each with its error body.
     pub refused: Vec<(&'static str, String)>,
 }
 
-/// Whether a fact is about something that a snapshot has as part of the global state.
+/// Whether a fact is about something that snapshots keep in their global state.
 fn is_global(fact: &str) -> bool {
     ["pipeline ", "template ", "component "].iter().any(|kind| fact.starts_with(kind))
 }
 
-/// Values where nothing was ever said.
+/// The possible values of a fact that no request has set: only that it does not exist.
 fn unknown() -> Possible {
     BTreeSet::from([None])
 }
 
 impl World {
-    /// Does a step and notes what became of it.
+    /// Runs a step and records its outcome.
     pub fn run(&mut self, node: &Node, step: &Step) {
         let (status, answer) = node.call(step.op, step.path, step.query, step.body);
         let items: Vec<&Value> = answer["items"]
@@ -80,7 +81,7 @@ impl World {
         self.note(step, done);
     }
 
-    /// Notes a step that was under way when the power went.
+    /// Records a step that was running when the power was cut, so that both outcomes are possible.
     pub fn may_have(&mut self, step: &Step) {
         self.note(step, false);
     }
@@ -106,7 +107,7 @@ impl World {
         self.note_values(key, &BTreeSet::from([after]), done);
     }
 
-    /// A document has one of some values.
+    /// Records that a document has one of some values of `n`; as further possibilities if the request was not `done`.
     fn note_values(&mut self, key: &'static str, after: &BTreeSet<Option<i64>>, done: bool) {
         self.acknowledged += usize::from(done);
         let (index, id) = key.split_once('/').unwrap();
@@ -120,7 +121,8 @@ impl World {
         }
     }
 
-    /// The documents of an index are others, all of them or none.
+    /// Records that all documents of an index were replaced by one of these sets; as further possibilities if the request was not
+    /// `done`.
     fn note_documents(&mut self, index: &'static str, after: Vec<Documents>, done: bool) {
         let alternatives = self.indices.entry(index).or_insert_with(|| vec![Documents::new()]);
         if done {
@@ -184,7 +186,7 @@ impl World {
         self.facts.get(fact).is_some_and(|possible| possible.contains(&Some(value)))
     }
 
-    /// Whether an index is there, which has to be what it may be.
+    /// Whether an index exists. Panics if that is not among the possibilities.
     pub fn is_there(&self, node: &Node, index: &str, context: &str) -> bool {
         let possible = self.facts.get(&*format!("index {index}")).cloned().unwrap_or_default();
         // A failed bulk or write may have made the index by itself.
@@ -202,13 +204,13 @@ impl World {
         there
     }
 
-    /// Names of the indices that the workload is about.
+    /// Names of the indices that the workload has touched.
     pub fn names(&self) -> BTreeSet<&'static str> {
         let facts = self.facts.keys().filter_map(|fact| fact.strip_prefix("index "));
         facts.chain(self.indices.keys().copied()).collect()
     }
 
-    /// Waits until writes are taken again and snapshots are made again, which needs no restart once the disk works.
+    /// Waits until writes and snapshots work again, which needs no restart once the disk works.
     pub fn settle(&mut self, node: &Node, context: &str) {
         let deadline = Instant::now() + PATIENCE;
         for index in self.names() {
@@ -245,7 +247,7 @@ impl World {
         node.ok("delete_snapshot", path, "", "");
     }
 
-    /// Reads by id give what may be there, while the disk still fails.
+    /// Checks that reads by id give one of the possible values while the disk still fails.
     pub fn check_reads(&self, node: &Node, context: &str) {
         for (index, alternatives) in &self.indices {
             let mut possible = Documents::new();
@@ -272,7 +274,7 @@ impl World {
     }
 }
 
-/// Whether a value may be what is found.
+/// Whether a value that was found is one of the possible ones.
 pub fn allows(possible: &Possible, found: Option<&str>) -> bool {
     let is = |value: &Option<&'static str>| match value {
         Some(GONE) | None => found.is_none(),

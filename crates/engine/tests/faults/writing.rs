@@ -1,4 +1,4 @@
-//! The workload that writes: documents, mappings, settings, aliases, an upgrade, a merge, and indices made and deleted.
+//! The workload of writes: documents, mappings, settings, aliases, an upgrade, a merge, and indices made and deleted.
 
 use super::steps::{MAPPING, Step, step};
 
@@ -7,7 +7,7 @@ const FIRST: &str = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1,\"t\":\"red fox\",\"v
 const SECOND: &str = "{\"index\":{\"_id\":\"2\"}}\n{\"n\":22,\"t\":\"green fox\"}\n{\"delete\":{\"_id\":\"3\"}}\n\
     {\"index\":{\"_id\":\"4\"}}\n{\"n\":4,\"late\":\"a late field\"}\n";
 
-/// The requests, in order. Each step names only what it is about.
+/// The requests, in order. Each step lists only what it changes.
 pub const STEPS: &[Step] = &[
     Step { facts: &[("index a", "there")], ..step("create a", "create_index", "index=a", "", MAPPING) },
     Step {

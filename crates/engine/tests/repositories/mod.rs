@@ -1,4 +1,4 @@
-//! A repository with one snapshot whose file can be written anew, with true checksums.
+//! A repository with one snapshot whose file can be replaced by another with correct checksums.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use crate::common::Node;
 pub struct Repository {
     folder: tempfile::TempDir,
     path: PathBuf,
-    /// What the snapshot's file was.
+    /// The snapshot's file as the engine wrote it.
     file: Vec<u8>,
-    /// Texts that are others in every run, and what stands for each of them in an input.
+    /// Uuids, hashes and names that differ in every run, each with the placeholder for it in a fuzzing input.
     names: Vec<(String, String)>,
 }
 
 impl Repository {
-    /// An index with twenty documents, an alias, a pipeline and a template, in a snapshot.
+    /// Makes an index with twenty documents, an alias, a pipeline and a template, and a snapshot of them.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut it = Self { folder, path: PathBuf::new(), file: Vec::new(), names: Vec::new() };
@@ -59,7 +59,7 @@ impl Repository {
         it
     }
 
-    /// An engine that knows of the repository.
+    /// A new engine with the repository registered as `r`.
     pub fn node(&self) -> Node {
         let path = self.folder.path().join("repositories");
         let node = Node::start_with(|options| options.repo_path = Some(path));
@@ -73,7 +73,7 @@ impl Repository {
         self.file.clone()
     }
 
-    /// What is in that file, as an array of its two values, the same in every run.
+    /// The two values in the snapshot's file as a JSON array, with placeholders for what differs in every run.
     pub fn seed(&self) -> Vec<u8> {
         let values = values(&self.file);
         let mut text = json!(values).to_string();
@@ -83,12 +83,12 @@ impl Repository {
         text.into_bytes()
     }
 
-    /// Puts something else in the place of the snapshot's file.
+    /// Replaces the content of the snapshot's file.
     pub fn write(&self, file: &[u8]) {
         fs::write(&self.path, file).unwrap();
     }
 
-    /// Everything that reads the file, short of a restore: listings, states, and what needs the files of all snapshots.
+    /// Runs every operation that reads the snapshot's file, except a restore.
     pub fn look(&self, node: &Node) {
         for op in ["get_snapshot", "snapshot_status", "cat_snapshots"] {
             node.call_raw(op, "repository=r&snapshot=s", "", "");
@@ -96,8 +96,8 @@ impl Repository {
         node.call_raw("get_snapshot", "repository=r&snapshot=_all", "verbose=false", "");
     }
 
-    /// Writes an input like [`Repository::seed`] as the snapshot's file, restores it, and says how many documents came, or with which
-    /// status and body it was refused. The index is removed again.
+    /// Writes an input like [`Repository::seed`] as the snapshot's file and restores it. Gives the number of documents restored, or
+    /// the status and body of the refusal. The restored index is removed again.
     pub fn restore(&self, node: &Node, input: &[u8], global: bool) -> Result<u64, (u16, String)> {
         let mut text = String::from_utf8_lossy(input).into_owned();
         for (own, name) in &self.names {
@@ -130,19 +130,19 @@ impl Repository {
     }
 }
 
-/// The values of the lines of a file.
+/// The `value` of each line of a snapshot file.
 fn values(file: &[u8]) -> Vec<Value> {
     let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice::<Value>(line).unwrap()["value"].take()).collect()
 }
 
-/// A line with a true checksum.
+/// A line of a snapshot file: this value with a correct checksum.
 fn line(value: &str) -> String {
     let hash: String = Sha256::digest(value).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{{\"format\":1,\"sha256\":\"{hash}\",\"value\":{value}}}\n")
 }
 
-/// Uuids, hashes of blobs and names of segments, with what stands for each.
+/// Uuids, hashes of blobs and names of segments in a snapshot file, with the placeholder for each.
 fn names(file: &[u8]) -> Vec<(String, String)> {
     let values = values(file);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::common::Node;
 
-/// `aggregations` of a search that shows no hits.
+/// The `aggregations` section that a search with size 0 answers.
 fn aggregate(node: &Node, index: &str, aggs: Value) -> Value {
     node.search(index, &json!({"size": 0, "aggs": aggs}))["aggregations"].clone()
 }
 
-/// Type and reason of the first root cause, or of the cause.
+/// Status, type and reason of a refused search: of the first root cause, or else of `caused_by`.
 fn refused(node: &Node, index: &str, aggs: Value) -> String {
     let body = node.search_error(index, &json!({"size": 0, "aggs": aggs}));
     let error = &body["error"];

@@ -1,4 +1,4 @@
-//! Aggregations that sum up, pair and compare; time zones; what a search's limits mean to its aggregations.
+//! Metric, paired and comparing aggregations, time zones, and what a search's limits mean to its aggregations.
 
 use serde_json::{Value, json};
 
@@ -393,7 +393,7 @@ fn terms_are_looked_up_through_an_alias() {
     assert!(found.to_string().contains("alias [one] has more than one index associated with it"), "{found}");
 }
 
-/// The documents that any list finds are aggregated, not only those of the window.
+/// Aggregations count the documents that any list of the fusion matches, not only those of the rank window.
 #[test]
 fn fused_lists_are_aggregated() {
     let node = sales();

@@ -1,4 +1,4 @@
-//! An engine in a temporary directory, spoken to by operation names as the HTTP layer does.
+//! An engine in a temporary directory, called by operation names as the HTTP layer does.
 
 #[path = "../common/workspace.rs"]
 mod workspace;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use sparrow_engine::{CancelFlag, Engine, EngineError, EngineOptions, Reply, Request};
 use tempfile::TempDir;
 
-/// An engine that goes away with its data.
+/// An open engine with a temporary data directory, which is removed with it.
 pub struct Node {
     pub engine: Arc<Engine>,
     _data: TempDir,
 }
 
 impl Node {
-    /// Without models: what needs none starts fast.
+    /// Starts an engine without models, which is fast.
     pub fn start() -> Self {
         let data = TempDir::new().expect("a temporary directory");
         let mut options =
@@ -26,7 +26,7 @@ impl Node {
         Self::open(data, options)
     }
 
-    /// With the models of the workspace; `deploy` starts the sparse one.
+    /// Starts an engine with the models of the workspace; with `deploy` the sparse one is deployed.
     pub fn with_models(deploy: bool) -> Self {
         let data = TempDir::new().expect("a temporary directory");
         let mut options =
@@ -40,7 +40,7 @@ impl Node {
         Self { engine, _data: data }
     }
 
-    /// Runs an operation on bytes.
+    /// Runs an operation with raw bytes as its body.
     pub fn run(
         &self,
         op: &str,
@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// Creates an index with these properties.
+    /// Creates an index whose mapping has these properties.
     pub fn create(&self, index: &str, properties: &Value) {
         let body = json!({"mappings": {"properties": properties}});
         self.ok("create_index", &[("index", index)], &[], &body);
@@ -124,7 +124,7 @@ pub fn scores(answer: &Value) -> Vec<(String, f64)> {
     hits.iter().map(|hit| (hit["_id"].as_str().expect("an id").to_owned(), score(hit))).collect()
 }
 
-/// Whether ids and scores are these, scores up to float rounding.
+/// Asserts that ids and scores are as expected, scores up to float rounding.
 pub fn assert_scores(found: &[(String, f64)], expected: &[(&str, f64)]) {
     let close = found.len() == expected.len()
         && found

@@ -131,7 +131,8 @@ fn a_standard_retriever_is_a_query() {
     assert_eq!(ids(&answer), ["4"]);
 }
 
-/// A profile makes the lists of a fusion one after another; without it, idle processors make some of them.
+/// With `profile` the lists of a fusion are computed one after another, otherwise idle processors compute some of them: the results
+/// have to be the same.
 #[test]
 fn lists_that_are_made_at_once_are_those_made_one_after_another() {
     let node = Node::start();

@@ -1,4 +1,4 @@
-//! `more_like_this`: which words of examples are looked for.
+//! `more_like_this`: which words of the example documents are searched.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn sea() -> Node {
     node
 }
 
-/// The ids that a query finds, ascending; words need be in one document only.
+/// Ids that a `more_like_this` query finds, ascending; by default with `min_term_freq` and `min_doc_freq` 1.
 fn like(node: &Node, mut query: Value) -> String {
     for name in ["min_term_freq", "min_doc_freq"] {
         if query.get(name).is_none() {

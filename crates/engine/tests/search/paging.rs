@@ -1,4 +1,4 @@
-//! Whole results page by page, while others write.
+//! Reading all results page by page while other requests write.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ fn numbers(count: usize) -> Node {
     node
 }
 
-/// Runs `read` while documents are changed, deleted and added; ids that `read` saw must be these, each once.
+/// Runs `read` while documents are changed, deleted and added; checks that it saw exactly `count` ids, each once.
 fn while_others_write(node: &Node, count: usize, read: impl FnOnce() -> Vec<String>) {
     let stop = AtomicBool::new(false);
     let seen = std::thread::scope(|scope| {

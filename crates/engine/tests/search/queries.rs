@@ -1,4 +1,4 @@
-//! Every clause finds what it should.
+//! Each query type finds the documents that it should.
 
 use serde_json::json;
 

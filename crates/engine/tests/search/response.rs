@@ -1,4 +1,4 @@
-//! What an answer shows.
+//! What a search response contains.
 
 use serde_json::{Value, json};
 

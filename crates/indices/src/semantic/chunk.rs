@@ -5,8 +5,8 @@ use std::ops::Range;
 use sparrow_mapping::{Chunking, Separator};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The passages of a text as byte ranges, in order; together they cover all of its words. None for a text without any
-/// character but white space.
+/// Cuts a text into passages; gives them as byte ranges, in order. Together they cover all of its words. None for a text of white
+/// space only.
 pub(super) fn chunks(text: &str, chunking: &Chunking) -> Vec<Range<usize>> {
     if text.trim().is_empty() {
         return Vec::new();
@@ -26,7 +26,8 @@ pub(super) fn chunks(text: &str, chunking: &Chunking) -> Vec<Range<usize>> {
     }
 }
 
-/// Parts between separators, neighbours joined as long as they fit; a separator begins the part behind it.
+/// Cuts a part of a text before its separators, joins neighbouring pieces as long as they have at most `size` words, and cuts
+/// longer ones further by the remaining separators.
 fn by_separators(
     text: &str,
     range: Range<usize>,
@@ -59,7 +60,7 @@ fn by_separators(
     by_separators(text, open, size, finer, out);
 }
 
-/// Two halves of a passage at the end of a word, near the middle; `None` for one that cannot be cut.
+/// The two byte ranges that a passage is cut into, at the end of a word near the middle; `None` if it cannot be cut.
 pub(super) fn halves(text: &str) -> Option<(Range<usize>, Range<usize>)> {
     let ends: Vec<usize> = text.unicode_word_indices().map(|(start, word)| start + word.len()).collect();
     let cut = match &ends[..] {
@@ -77,7 +78,8 @@ fn words(text: &str) -> usize {
     text.unicode_words().count()
 }
 
-/// As Elasticsearch cuts: a passage begins right behind the last word that it does not have.
+/// Cuts a text into passages of `size` words that share `overlap` words. As in Elasticsearch, a passage begins right after the last
+/// word that it does not contain.
 fn by_words(text: &str, size: usize, overlap: usize) -> Vec<Range<usize>> {
     let size = size.max(1);
     let overlap = overlap.min(size - 1);
@@ -95,7 +97,7 @@ fn by_words(text: &str, size: usize, overlap: usize) -> Vec<Range<usize>> {
     }
 }
 
-/// Whole sentences as long as they fit. A sentence that is too long alone is cut by words.
+/// Cuts a text into passages of whole sentences with at most `size` words. A single sentence with more words is cut by words.
 fn by_sentences(text: &str, size: usize, overlap: bool) -> Vec<Range<usize>> {
     let size = size.max(1);
     let mut out: Vec<Range<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Passages for the documents of a batch of writes.
+//! Encodes the passages for the documents of a batch of writes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,12 +23,12 @@ const CALL: usize = 128;
 /// A passage to encode.
 struct Job {
     op: usize,
-    /// Place of its field in the list of the write's fields.
+    /// Position of the passage's field among the write's fields.
     field: usize,
     source: u16,
-    /// Bytes in the joined values of the source.
+    /// Byte range of the passage in the source's values, which are joined with one byte between them.
     range: Range<usize>,
-    /// Whether it is cut in two if the model cannot take all of it.
+    /// Whether the passage is cut in two if it has more tokens than the model takes.
     may_split: bool,
     text: String,
 }
@@ -40,15 +40,15 @@ struct Draft {
     truncated: u64,
 }
 
-/// What became of the texts of a batch.
+/// The result of encoding the texts of a batch.
 #[derive(Debug, Default)]
 pub struct Embedding {
-    /// For each write why it has to be refused, if it has to.
+    /// For each write the reason why it has to be refused; none if it is not.
     pub refused: Vec<Option<EngineError>>,
-    /// Passages that were encoded, and their tokens.
+    /// Number of passages that were encoded, and of the tokens in them.
     pub texts: u64,
     pub tokens: u64,
-    /// Passages of which only the first tokens were read, and the tokens that were not.
+    /// Number of passages of which only the first tokens were read, and of the tokens that were not read.
     pub truncated: u64,
     pub truncated_tokens: u64,
 }
@@ -64,7 +64,7 @@ impl Embedding {
     }
 }
 
-/// Gives the writes that have none yet the passages that `mapping` asks for. `models` says what its endpoints are,
+/// Encodes the passages that `mapping` asks for, for the writes that have none yet. `models` describes the inference endpoints,
 /// `encoder` encodes.
 pub fn embed(
     models: &Models,
@@ -182,22 +182,23 @@ pub fn embed(
     out
 }
 
-/// One slot of a `semantic_text` field of the index.
+/// One slot of a `semantic_text` field of the index: the vectors of one model.
 struct Field<'m> {
     path: &'m str,
-    /// Name of the slot.
+    /// Name under which the slot's passages are stored.
     slot: Cow<'m, str>,
     settings: &'m SemanticText,
-    /// The ids that encode: one, or those that make the two kinds of vectors.
+    /// Ids of the models that encode: one, or two that make the two kinds of vectors.
     model_ids: Vec<String>,
-    /// `None` when a model is not there.
+    /// Fingerprint of the endpoint's model; `None` if a model is missing.
     fingerprint: Option<String>,
-    /// Fingerprint of the slot's vectors, where those of the endpoint's model do not go with them.
+    /// Fingerprint of the vectors in the slot, if they cannot be compared with those of the endpoint's model.
     made_by_other: Option<&'m str>,
     /// Whether the field has another slot.
     has_second: bool,
     chunking: Chunking,
-    /// Whether that was said; otherwise an endpoint is missing that may have said something else.
+    /// Whether the chunking was set by the field or its endpoint; otherwise it is the default, as the endpoint that may set another
+    /// is missing.
     is_known: bool,
     sources: Vec<String>,
 }
@@ -227,7 +228,7 @@ impl<'m> Field<'m> {
         }
     }
 
-    /// A text that is equal for equal ways of cutting.
+    /// The chunking settings as text, to compare them.
     fn key(&self) -> String {
         self.chunking.to_json().to_string()
     }
@@ -243,7 +244,7 @@ impl<'m> Field<'m> {
         }
     }
 
-    /// The passages of a document's earlier form, if they would come out the same.
+    /// The passages of an earlier version of the document, if encoding it again would give the same ones.
     fn carried(&self, new: &Value, old: &Value, earlier: &[FieldPassages]) -> Option<FieldPassages> {
         let same = |earlier: &&FieldPassages| {
             // In whichever slot they were: a copy of the document may go to an index whose field has others.
@@ -269,7 +270,7 @@ impl<'m> Field<'m> {
         }
     }
 
-    /// The passages of a document: source, bytes in its joined values, text.
+    /// The passages of a document: number of the source field, byte range in its joined values, and text.
     fn texts(&self, document: &Value) -> Vec<(u16, Range<usize>, String)> {
         let mut out = Vec::new();
         for (source, path) in (0u16..).zip(&self.sources) {
@@ -286,17 +287,17 @@ impl<'m> Field<'m> {
     }
 }
 
-/// One call to the encoder, and those that follow from it.
+/// Encoding of passages that share their models, including the halves of those that are too long.
 struct Call<'c> {
     encoder: &'c dyn TextEncoder,
-    /// The models whose vectors together are those of a passage.
+    /// Ids of the models; their vectors together are those of a passage.
     model_ids: &'c [String],
     purpose: Purpose,
     cancel: Option<&'c AtomicBool>,
     fields: &'c [Field<'c>],
 }
 
-/// A passage with the vectors that it has so far. Its field is named by number.
+/// A passage with the vectors that it has so far; `field` is the number of its slot.
 struct EncodedPassage {
     field: usize,
     job: Job,
@@ -323,7 +324,7 @@ impl Call<'_> {
         }
     }
 
-    /// Gives passages the vectors of one model; those without one are left out, and their documents refused.
+    /// Encodes passages by one model. Passages that cannot be encoded are left out, and their documents refused.
     fn encode(
         &self,
         model_id: &str,
@@ -357,7 +358,7 @@ impl Call<'_> {
         jobs
     }
 
-    /// Gives a passage with all of its vectors to its document.
+    /// Adds a passage to its document once it has all its vectors.
     fn keep(&self, made: EncodedPassage, drafts: &mut [Option<Draft>], out: &mut Embedding) {
         let EncodedPassage { job, encoded, .. } = made;
         out.count(&encoded);
@@ -401,8 +402,8 @@ impl Call<'_> {
     }
 }
 
-/// A passage that its last model has read whole; of any other the halves become passages of their own, to be encoded
-/// anew.
+/// The passage, if its last model has read it whole or it may not be cut. Otherwise its halves go to `again`, to be encoded as
+/// passages of their own.
 fn cut(made: EncodedPassage, again: &mut Vec<EncodedPassage>) -> Option<EncodedPassage> {
     let whole = made.encoded.last().is_none_or(|encoded| encoded.truncated_tokens == 0);
     if whole || !made.job.may_split {
@@ -421,7 +422,7 @@ fn cut(made: EncodedPassage, again: &mut Vec<EncodedPassage>) -> Option<EncodedP
     None
 }
 
-/// The outputs of an endpoint's models, as documents hold them; `None` for outputs that do not go together.
+/// The vectors of a passage from the outputs of an endpoint's models; `None` if there are two of one kind, or none.
 pub fn vector<'o>(outputs: impl IntoIterator<Item = &'o Output>) -> Option<PassageVector> {
     let (mut sparse, mut dense) = (None, None);
     for output in outputs {

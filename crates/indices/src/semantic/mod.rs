@@ -15,10 +15,10 @@ use sparrow_call::error::EngineError;
 use sparrow_models::{Models, Purpose, TextEncoder};
 
 impl IndexHandle {
-    /// Encodes the texts of writes to `semantic_text` fields, all in few calls. Writes that have their passages already
+    /// Encodes the texts for the `semantic_text` fields of all these writes in few calls. Writes that have their passages already
     /// are left alone, so that a job may call this ahead of [`IndexHandle::write`], which does it otherwise.
     ///
-    /// Gives for each write why it has to be refused, if it has to.
+    /// Gives for each write the reason why it has to be refused; none if it is not.
     pub fn embed(
         &self,
         mapping: &Mapping,
@@ -36,10 +36,10 @@ impl IndexHandle {
         embed::embed(&models, &*models, mapping, ops, purpose, cancel).refused
     }
 
-    /// Refuses passages of another model than the one whose vectors a field has.
+    /// Refuses passages whose model differs from the one whose vectors the field holds.
     ///
     /// # Errors
-    /// A sentence that names the model and says what to do.
+    /// A message that names the model and says what to do.
     pub(super) fn check_models(
         &self,
         mapping: &Mapping,
@@ -65,7 +65,7 @@ impl IndexHandle {
     }
 }
 
-/// The error of a text that an endpoint would give another vector than those that its field has.
+/// The error for a text whose endpoint would give it a vector of another model than the one whose vectors its field holds.
 fn other_model(models: Option<&Models>, field: &str, inference_id: &str, stored: &str) -> EngineError {
     let named = models.and_then(|models| models.name_of(stored));
     let stored = named.as_deref().unwrap_or(stored);

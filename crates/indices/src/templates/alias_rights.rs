@@ -1,6 +1,7 @@
-//! Who may give aliases to indices that others make.
+//! The right to define aliases in templates.
 //!
-//! Nobody asks who makes an index for the aliases that templates give it, so whoever puts a template answers for them.
+//! Templates give aliases to indices that other callers create, and those are not checked for them. So the caller who puts a
+//! template needs the right to all its aliases.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +9,13 @@ use super::Body;
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::{Action, Caller};
 
-/// What `{index}` stands for in a template that says nothing of the indices it is for.
+/// The index patterns that stand for `{index}` in a component template, which does not say which indices it is for.
 pub const ANY_INDEX: &[&str] = &["*"];
 
 /// Checks that the caller may change every alias that indices of these patterns would get.
 ///
 /// # Errors
-/// 403 that tells the aliases, with `*` where they differ from index to index.
+/// 403 that names the aliases, with `*` where they differ from index to index.
 pub fn check<P: AsRef<str>>(caller: &Caller, body: &Body, patterns: &[P]) -> Result<(), EngineError> {
     if !caller.is_restricted() {
         return Ok(());
@@ -27,7 +28,7 @@ pub fn check<P: AsRef<str>>(caller: &Caller, body: &Body, patterns: &[P]) -> Res
     caller.to(Action::Aliases).check(names.iter().map(String::as_str))
 }
 
-/// A pattern for the names that an alias can have with an index of this pattern, at any time.
+/// A pattern that matches every name that an alias can get from an index matching `index`, on any day.
 fn possible_names(alias: &str, index: &str) -> String {
     let name = alias.replace("{index}", index);
     match name.strip_prefix('<') {

@@ -1,4 +1,4 @@
-//! What templates say, read from requests and shown again.
+//! The definitions of templates, as they are read from requests and shown again.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use sparrow_storage::stores::Unusable;
 #[derive(Debug, Clone, Default)]
 pub struct Body {
     pub settings: Settings,
-    /// As the mapping prints itself; none where nothing was said.
+    /// The mapping in its normalized JSON form; none if it was not given.
     pub mappings: Option<Map<String, Value>>,
     pub aliases: BTreeMap<String, AliasSpec>,
     said_settings: bool,
@@ -22,10 +22,10 @@ pub struct Body {
 }
 
 impl Body {
-    /// Takes `settings`, `mappings` or `aliases`; `false` for another key.
+    /// Sets `settings`, `mappings` or `aliases`; `false` for another key.
     ///
     /// # Errors
-    /// What the part says.
+    /// When the value is invalid.
     pub fn set(&mut self, key: &str, value: &Value) -> Result<bool, EngineError> {
         match key {
             _ if value.is_null() && matches!(key, "settings" | "mappings" | "aliases") => {}
@@ -51,7 +51,7 @@ impl Body {
         Ok(true)
     }
 
-    /// This with another over it, which counts more: by setting, by field, by alias.
+    /// This overridden by `above`: setting by setting, field by field, alias by alias.
     pub fn overlaid(&self, above: &Self) -> Self {
         let mappings = match (&self.mappings, &above.mappings) {
             (None, other) | (other, None) => other.clone(),
@@ -68,7 +68,7 @@ impl Body {
         }
     }
 
-    /// The parts that were given.
+    /// Settings, mappings and aliases as JSON, without those that were not given.
     pub fn to_json(&self, flat: bool) -> Map<String, Value> {
         let mut out = Map::new();
         if self.said_settings {
@@ -83,13 +83,13 @@ impl Body {
         out
     }
 
-    /// The `aliases` object.
+    /// The `aliases` object, as the API shows it.
     pub fn aliases_json(&self) -> Value {
         Value::Object(self.aliases.iter().map(|(name, spec)| (name.clone(), spec.to_json())).collect())
     }
 }
 
-/// Mappings over mappings: objects are joined, a field is replaced as a whole.
+/// Overrides mappings by others: objects are merged, a field is replaced as a whole.
 fn overlay(below: &Map<String, Value>, above: &Map<String, Value>) -> Map<String, Value> {
     let mut result = below.clone();
     for (key, value) in above {
@@ -126,7 +126,7 @@ fn overlay_fields(below: &Map<String, Value>, above: &Map<String, Value>) -> Map
     result
 }
 
-/// What index templates and component templates say about themselves.
+/// Version, metadata and deprecation of an index template or a component template.
 #[derive(Debug, Clone, Default)]
 pub struct About {
     pub version: Option<i64>,
@@ -155,23 +155,25 @@ impl About {
     }
 }
 
-/// A component template.
+/// A component template: settings, mappings and aliases that index templates can include.
 #[derive(Debug, Clone, Default)]
 pub struct Component {
     pub body: Body,
     pub about: About,
-    /// What the store has of it, where this version cannot use that.
+    /// The stored definition, if this version cannot use it.
     pub unusable: Option<Unusable>,
 }
 
 impl Component {
-    /// One that is kept as it is stored, without being usable.
+    /// A component template that this version cannot use, and that is kept as it is stored.
     pub(super) fn kept(definition: &Value, reason: String) -> Self {
         Self { unusable: Some(Unusable { definition: definition.clone(), reason }), ..Self::default() }
     }
 
+    /// Reads the definition of a component template.
+    ///
     /// # Errors
-    /// What is wrong with the definition, or that a part is not known.
+    /// When the definition is invalid or has an unknown key.
     pub fn parse(name: &str, value: &Value) -> Result<Self, EngineError> {
         check_name("component_template", name)?;
         let mut component = Self::default();
@@ -192,7 +194,7 @@ impl Component {
         Ok(component)
     }
 
-    /// As the API shows it.
+    /// The definition as the API shows it.
     pub fn to_json(&self, flat: bool) -> Value {
         if let Some(kept) = &self.unusable {
             return kept.definition.clone();
@@ -204,7 +206,7 @@ impl Component {
     }
 }
 
-/// A composable index template.
+/// A composable index template: what new indices with matching names get.
 #[derive(Debug, Clone, Default)]
 pub struct IndexTemplate {
     pub patterns: Vec<String>,
@@ -215,12 +217,13 @@ pub struct IndexTemplate {
     pub priority: Option<i64>,
     pub about: About,
     allow_auto_create: Option<bool>,
-    /// What the store has of it, where this version cannot use that.
+    /// The stored definition, if this version cannot use it.
     pub unusable: Option<Unusable>,
 }
 
 impl IndexTemplate {
-    /// One that is kept as it is stored, without being usable: of it counts which indices it is for.
+    /// An index template that this version cannot use, and that is kept as it is stored. Only its patterns, components and priority
+    /// count.
     pub(super) fn kept(definition: &Value, reason: String) -> Self {
         Self {
             patterns: texts("index_patterns", &definition["index_patterns"]).unwrap_or_default(),
@@ -231,8 +234,10 @@ impl IndexTemplate {
         }
     }
 
+    /// Reads the definition of an index template.
+    ///
     /// # Errors
-    /// What is wrong with the definition, or that a part is not known.
+    /// When the definition is invalid or has an unknown key.
     pub fn parse(name: &str, value: &Value) -> Result<Self, EngineError> {
         check_name("index_template", name)?;
         let mut template = Self::default();
@@ -279,7 +284,7 @@ impl IndexTemplate {
         Ok(template)
     }
 
-    /// As the API shows it.
+    /// The definition as the API shows it.
     pub fn to_json(&self, flat: bool) -> Value {
         if let Some(kept) = &self.unusable {
             return kept.definition.clone();
@@ -300,19 +305,19 @@ impl IndexTemplate {
     }
 }
 
-/// A template of the old kind.
+/// A legacy index template (`_template`).
 #[derive(Debug, Clone, Default)]
 pub struct Legacy {
     pub patterns: Vec<String>,
     pub order: i64,
     pub version: Option<i64>,
     pub body: Body,
-    /// What the store has of it, where this version cannot use that.
+    /// The stored definition, if this version cannot use it.
     pub unusable: Option<Unusable>,
 }
 
 impl Legacy {
-    /// One that is kept as it is stored, without being usable: of it counts which indices it is for.
+    /// A legacy template that this version cannot use, and that is kept as it is stored. Only its patterns and order count.
     pub(super) fn kept(definition: &Value, reason: String) -> Self {
         Self {
             patterns: texts("index_patterns", &definition["index_patterns"]).unwrap_or_default(),
@@ -322,8 +327,10 @@ impl Legacy {
         }
     }
 
+    /// Reads the definition of a legacy template.
+    ///
     /// # Errors
-    /// What is wrong with the definition, or that a part is not known.
+    /// When the definition is invalid or has an unknown key.
     pub fn parse(name: &str, value: &Value) -> Result<Self, EngineError> {
         check_name("index_template", name)?;
         let mut template = Self::default();
@@ -343,7 +350,7 @@ impl Legacy {
         Ok(template)
     }
 
-    /// As the API shows it.
+    /// The definition as the API shows it.
     pub fn to_json(&self, flat: bool) -> Value {
         if let Some(kept) = &self.unusable {
             return kept.definition.clone();
@@ -453,7 +460,7 @@ fn check_patterns(what: &str, name: &str, patterns: &[String]) -> Result<(), Eng
     }
 }
 
-/// `invalid_index_template_exception`
+/// An `invalid_index_template_exception` with status 400.
 pub fn invalid(what: &str, name: &str, cause: &str) -> EngineError {
     let reason = format!("{what} [{name}] invalid, cause [{cause}]");
     EngineError::api(400, Exception::new("invalid_index_template_exception", reason))

@@ -1,6 +1,6 @@
-//! Templates: what a new index gets by its name.
+//! Templates: settings, mappings and aliases that a new index gets because of its name.
 //!
-//! All of them lie in one store, so that any change is one replacement of one file.
+//! All of them are in one store, so that any change is one replacement of one file.
 
 pub mod alias_rights;
 pub mod definition;
@@ -23,7 +23,7 @@ use sparrow_wire::glob;
 
 const STORE: &str = "templates";
 
-/// The templates of one moment.
+/// All templates at one moment, by name.
 #[derive(Debug, Clone, Default)]
 pub struct TemplateSet {
     pub index: BTreeMap<String, Arc<IndexTemplate>>,
@@ -36,10 +36,10 @@ impl TemplateSet {
         Self::read(stores::read_members(data, STORE)?, &|what| stores::damaged(data, STORE, what).into())
     }
 
-    /// Reads what [`TemplateSet::to_json`] made.
+    /// Reads the JSON form that [`TemplateSet::to_json`] made.
     ///
     /// # Errors
-    /// When it is nothing of the kind. A template that cannot be used is kept.
+    /// When it has another form. A template that this version cannot use is kept as it is stored.
     pub fn parse(value: &Value) -> Result<Self, EngineError> {
         let families = value.as_object().cloned().unwrap_or_default();
         Self::read(families, &|what| EngineError::illegal_argument(format!("templates: {what}")))
@@ -81,10 +81,10 @@ impl TemplateSet {
         Ok(set)
     }
 
-    /// Checks that a new index of this name would get all that it is meant to get.
+    /// Checks that all templates for a new index of this name can be used.
     ///
     /// # Errors
-    /// Names a template, or a component of it, that is stored and cannot be used.
+    /// Names the template or component template that this version cannot use.
     fn check_usable(&self, index: &str) -> Result<(), EngineError> {
         if let Some((name, template)) = self.matching(index) {
             return self.check_parts(name, template);
@@ -94,15 +94,17 @@ impl TemplateSet {
         legacy.try_for_each(|(name, it)| refuse_unusable("template", name, it.unusable.as_ref()))
     }
 
+    /// Checks that an index template and its component templates can be used.
+    ///
     /// # Errors
-    /// Names the template or the component of it that cannot be used.
+    /// Names the template or component template that this version cannot use.
     pub fn check_parts(&self, name: &str, template: &IndexTemplate) -> Result<(), EngineError> {
         refuse_unusable("index template", name, template.unusable.as_ref())?;
         let mut parts = template.composed_of.iter().filter_map(|name| self.component.get_key_value(name));
         parts.try_for_each(|(name, part)| refuse_unusable("component template", name, part.unusable.as_ref()))
     }
 
-    /// As it is stored.
+    /// All templates as JSON, in the form in which they are stored.
     pub fn to_json(&self) -> Value {
         let index: Map<String, Value> =
             self.index.iter().map(|(name, it)| (name.clone(), it.to_json(false))).collect();
@@ -113,7 +115,7 @@ impl TemplateSet {
         json!({"index": index, "component": component, "legacy": legacy})
     }
 
-    /// The composable template that a new index of this name follows.
+    /// Name and definition of the composable template for a new index of this name: the matching one of the highest priority.
     pub fn matching(&self, index: &str) -> Option<(&String, &Arc<IndexTemplate>)> {
         self.index
             .iter()
@@ -121,15 +123,15 @@ impl TemplateSet {
             .max_by_key(|(_, template)| template.priority.unwrap_or(0))
     }
 
-    /// What a composable template comes to, with its components.
+    /// What a composable template gives an index, its component templates included.
     pub fn composed(&self, template: &IndexTemplate) -> Body {
         let components = template.composed_of.iter().filter_map(|name| self.component.get(name));
         let bodies = components.map(|component| &component.body).chain([&template.body]);
         bodies.fold(Body::default(), |below, above| below.overlaid(above))
     }
 
-    /// What a new index of this name gets: from the composable template of the highest priority, or, where none
-    /// matches, from all legacy ones, those of a higher order counting more.
+    /// What a new index of this name gets: from the composable template of the highest priority or, if none matches, from all
+    /// matching legacy ones, of which those of a higher order override the others.
     pub fn for_index(&self, index: &str) -> Body {
         if let Some((_, template)) = self.matching(index) {
             return self.composed(template);
@@ -154,11 +156,13 @@ fn refuse_unusable(what: &str, name: &str, unusable: Option<&Unusable>) -> Resul
 pub struct Templates {
     data: Arc<DataDir>,
     set: RwLock<Arc<TemplateSet>>,
-    /// Serialises changes.
+    /// Held while templates are changed.
     changing: Mutex<()>,
 }
 
 impl Templates {
+    /// Reads the templates from the store.
+    ///
     /// # Errors
     /// When the store cannot be read.
     pub(super) fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
@@ -171,10 +175,10 @@ impl Templates {
         self.set.read().clone()
     }
 
-    /// Changes them, durably; nothing else changes them meanwhile.
+    /// Changes the templates, durably. Changes are made one at a time.
     ///
     /// # Errors
-    /// What `change` says, or a failure of the disk; they are then what they were.
+    /// What `change` returns, or a failure of the disk; the templates are then unchanged.
     pub fn change(
         &self,
         change: impl FnOnce(&mut TemplateSet) -> Result<(), EngineError>,
@@ -191,16 +195,16 @@ impl Templates {
 }
 
 impl Indices {
-    /// An index to be made from what a request says over what templates say.
+    /// The index to create for a request: what the templates give it, overridden by what the request says.
     ///
     /// # Errors
-    /// When the two do not go together.
+    /// When the result is invalid.
     pub fn planned(&self, provided_name: &str, given: &Body) -> Result<CreateIndex, EngineError> {
         self.planned_as(&date_math::resolve(provided_name)?, provided_name, given)
     }
 
-    /// As [`Indices::planned`], for an index whose name was resolved from date math before: the name that was checked has to be the one
-    /// that is made, also at midnight.
+    /// As [`Indices::planned`], for a name whose date math was resolved before: the index that is created has to be the one whose
+    /// name was checked, even at midnight.
     ///
     /// # Errors
     /// As [`Indices::planned`].
@@ -223,7 +227,7 @@ impl Indices {
         Ok(CreateIndex { name, provided_name, settings: body.settings, mapping, aliases })
     }
 
-    /// The settings that a write to this name meets: those of its index, or of the index that it would make.
+    /// The settings that apply to a write to this name: those of its index, or of the index that the write would create.
     pub fn write_settings(&self, name: &str) -> Settings {
         match self.write_target(name, Right::unlimited()) {
             Ok(handle) => handle.settings(),
@@ -233,10 +237,10 @@ impl Indices {
 }
 
 impl Body {
-    /// The mapping that it comes to.
+    /// The mapping that the JSON form defines; an empty one if none was given.
     ///
     /// # Errors
-    /// When its parts do not go together.
+    /// When it is invalid.
     pub fn mapping(&self) -> Result<Mapping, EngineError> {
         match &self.mappings {
             None => Ok(Mapping::empty()),

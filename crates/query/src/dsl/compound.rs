@@ -18,7 +18,7 @@ const BOOL_KEYS: &[&str] = &[
     "_name",
 ];
 
-/// `bool`.
+/// Reads a `bool` query.
 pub fn boolean(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "bool";
     let mut common = Common::default();
@@ -57,7 +57,7 @@ pub fn boolean(body: &Node, context: Context) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Bool(query)))
 }
 
-/// `constant_score`.
+/// Reads a `constant_score` query.
 pub fn constant_score(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "constant_score";
     let mut common = Common::default();
@@ -83,7 +83,7 @@ pub fn constant_score(body: &Node, context: Context) -> Result<Query, BodyError>
     }
 }
 
-/// `dis_max`.
+/// Reads a `dis_max` query.
 pub fn dis_max(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "dis_max";
     let mut common = Common::default();
@@ -106,7 +106,7 @@ pub fn dis_max(body: &Node, context: Context) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::DisMax { queries, tie_breaker }))
 }
 
-/// `boosting`.
+/// Reads a `boosting` query.
 pub fn boosting(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "boosting";
     let mut common = Common::default();
@@ -138,7 +138,7 @@ pub fn boosting(body: &Node, context: Context) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Boosting(BoostingQuery { positive, negative, negative_boost })))
 }
 
-/// `match_all` and `match_none`.
+/// Reads a `match_all` or `match_none` query.
 pub fn constant(clause: &'static str, kind: QueryKind, body: &Node) -> Result<Query, BodyError> {
     let mut common = Common::default();
     for member in members(body, clause)? {
@@ -152,7 +152,7 @@ pub fn constant(clause: &'static str, kind: QueryKind, body: &Node) -> Result<Qu
     Ok(common.query(kind))
 }
 
-/// A query, or an array of queries.
+/// Reads a single query or an array of queries.
 pub fn one_or_many(node: &Node, context: Context) -> Result<Vec<Query>, BodyError> {
     match node.as_array() {
         Some(items) => items.iter().map(|item| parse_query(item, context)).collect(),

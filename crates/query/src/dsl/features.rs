@@ -6,7 +6,7 @@ use super::{Common, members, unknown_field, unknown_token, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};
 
-/// `rank_feature`.
+/// Reads a `rank_feature` query.
 pub fn rank_feature(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "rank_feature";
     const KEYS: &[&str] = &["field", "saturation", "log", "sigmoid", "linear", "boost", "_name"];
@@ -81,7 +81,7 @@ fn rank_function(member: &Member) -> Result<RankFunction, BodyError> {
     })
 }
 
-/// `distance_feature`.
+/// Reads a `distance_feature` query.
 pub fn distance_feature(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "distance_feature";
     let mut common = Common::default();

@@ -8,7 +8,7 @@ use super::{Common, no_text, not_supported, single_field, unknown_token, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
-/// A clause of one field as it was read: `{field: text}` or `{field: {"query": text, …}}`.
+/// The parts that all queries over text in one field have: `{field: text}` or `{field: {"query": text, …}}`.
 struct TextClause {
     field: String,
     text: String,
@@ -16,7 +16,7 @@ struct TextClause {
 }
 
 impl TextClause {
-    /// Reads a clause. `take` reads a member that is the clause's own, and says whether it did.
+    /// Reads such a query. `take` reads a member that is specific to it, and says whether the member was one.
     fn read(
         clause: &str,
         body: &Node,
@@ -42,7 +42,7 @@ impl TextClause {
     }
 }
 
-/// `match`.
+/// Reads a `match` query.
 pub fn match_query(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match";
     let mut query = default_match("");
@@ -51,7 +51,7 @@ pub fn match_query(body: &Node) -> Result<Query, BodyError> {
     Ok(read.common.query(QueryKind::Match(query)))
 }
 
-/// `match_bool_prefix`.
+/// Reads a `match_bool_prefix` query.
 pub fn match_bool_prefix(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match_bool_prefix";
     let mut query = default_match("");
@@ -63,7 +63,7 @@ pub fn match_bool_prefix(body: &Node) -> Result<Query, BodyError> {
     Ok(read.common.query(QueryKind::MatchBoolPrefix(query)))
 }
 
-/// `match_phrase_prefix`.
+/// Reads a `match_phrase_prefix` query.
 pub fn match_phrase_prefix(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match_phrase_prefix";
     let mut query = MatchPhrasePrefixQuery { max_expansions: 50, ..Default::default() };
@@ -78,7 +78,7 @@ pub fn match_phrase_prefix(body: &Node) -> Result<Query, BodyError> {
     Ok(read.common.query(QueryKind::MatchPhrasePrefix(query)))
 }
 
-/// `match_phrase`.
+/// Reads a `match_phrase` query.
 pub fn match_phrase(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match_phrase";
     let mut query = MatchPhraseQuery::default();
@@ -87,7 +87,7 @@ pub fn match_phrase(body: &Node) -> Result<Query, BodyError> {
     Ok(read.common.query(QueryKind::MatchPhrase(query)))
 }
 
-/// Options that `match_phrase` and `match_phrase_prefix` share.
+/// Reads an option that `match_phrase` and `match_phrase_prefix` share; `false` if the member is none.
 fn take_phrase_option(
     clause: &str,
     query: &mut MatchPhraseQuery,
@@ -102,13 +102,13 @@ fn take_phrase_option(
     Ok(true)
 }
 
-/// `and` or `or`, in any case.
+/// Reads the operator `and` or `or`, in upper or lower case.
 pub fn operator(node: &Node) -> Result<Operator, BodyError> {
     let text = value::text(node)?;
     operator_named(&text)
 }
 
-/// See [`operator`].
+/// As [`operator`], from a text.
 pub fn operator_named(text: &str) -> Result<Operator, BodyError> {
     if text.eq_ignore_ascii_case("or") {
         Ok(Operator::Or)
@@ -123,7 +123,7 @@ pub(super) fn default_match(field: &str) -> MatchQuery {
     MatchQuery { field: field.to_owned(), max_expansions: 50, ..Default::default() }
 }
 
-/// Options that `match` and `multi_match` share.
+/// Reads an option that `match` and `multi_match` share; `false` if the member is none.
 pub(super) fn take_match_option(
     clause: &str,
     query: &mut MatchQuery,

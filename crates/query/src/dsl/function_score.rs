@@ -1,4 +1,4 @@
-//! `function_score`.
+//! Reads `function_score` queries.
 
 use crate::{
     BoostMode, DecayCurve, DecayFunction, FunctionKind, FunctionScoreQuery, Modifier, MultiValue, Query,
@@ -11,7 +11,7 @@ use sparrow_wire::json::{Json, Location, Member, Node};
 
 const CLAUSE: &str = "function_score";
 
-/// `function_score`.
+/// Reads a `function_score` query.
 pub fn function_score(body: &Node, context: Context) -> Result<Query, BodyError> {
     let mut common = Common::default();
     let mut query = FunctionScoreQuery {
@@ -94,7 +94,7 @@ fn checked_weight(weight: Option<f32>) -> Result<f32, BodyError> {
     }
 }
 
-/// One of the `functions`.
+/// Reads one element of the `functions` array.
 fn function(node: &Node, context: Context) -> Result<ScoreFunction, BodyError> {
     let Some(options) = node.as_object() else {
         return Err(BodyError::parsing(
@@ -196,7 +196,7 @@ fn double(node: &Node) -> Result<f64, BodyError> {
     number.ok_or(BodyError::NumberFormat { input: text })
 }
 
-/// The error of a name that Java's enumerations do not have.
+/// The error for an unknown name, which quotes the Java enumeration that does not have it.
 fn no_constant(class: &str, name: &str) -> BodyError {
     BodyError::illegal(format!(
         "No enum constant org.elasticsearch.common.lucene.search.function.{class}.{}",

@@ -1,4 +1,4 @@
-//! `intervals`: words by where they stand in a text.
+//! Reads `intervals` queries, which find words by their positions in a text.
 
 use std::ops::Bound;
 
@@ -14,7 +14,7 @@ use sparrow_wire::json::{Json, Member, Node};
 const CLAUSE: &str = "intervals";
 const RULES: &[&str] = &["match", "any_of", "all_of", "prefix", "wildcard", "regexp", "fuzzy", "range"];
 
-/// `intervals`
+/// Reads an `intervals` query.
 pub fn intervals(body: &Node, context: Context) -> Result<Query, BodyError> {
     let field = single_field(body, CLAUSE)?;
     let mut common = Common::default();
@@ -37,7 +37,7 @@ pub fn intervals(body: &Node, context: Context) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Intervals(IntervalsQuery { field: field.name.to_string(), rule })))
 }
 
-/// An object whose single key names a rule.
+/// Reads a rule: an object whose single key names its kind.
 fn rule(node: &Node, context: Context) -> Result<IntervalsRule, BodyError> {
     match members(node, CLAUSE)? {
         [member] => one_rule(member, context.nested()?),
@@ -137,7 +137,7 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, BodyErro
     Ok(IntervalsRule { source, filter })
 }
 
-/// The ends of a `range` rule: one lower and one upper.
+/// The bounds of a `range` rule, which needs one lower and one upper bound.
 #[derive(Default)]
 struct Ends {
     gte: Option<String>,

@@ -1,4 +1,4 @@
-//! kNN: the `knn` query and the `knn` section of a search, which share their keys.
+//! Reads the `knn` query and the `knn` section of a search, which share their keys.
 
 use crate::neighbours::{MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
 use crate::{DefaultK, KnnBuilderQuery, KnnQuery, Query, QueryKind};
@@ -27,11 +27,11 @@ const KEYS: &[&str] = &[
 pub struct KnnSearch {
     /// A [`QueryKind::Knn`] or [`QueryKind::KnnBuilder`].
     pub query: Query,
-    /// Neighbours over all indices.
+    /// Number of neighbours over all indices.
     pub k: usize,
 }
 
-/// The `knn` query.
+/// Reads a `knn` query.
 pub fn query(body: &Node, context: Context) -> Result<Query, BodyError> {
     let mut parsed = parse(body, context)?;
     if !parsed.k_given {
@@ -151,7 +151,8 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, BodyError> {
     Ok(parsed)
 }
 
-/// An array of numbers, a single one, or two hexadecimal digits for each component of one byte.
+/// Reads a query vector: an array of numbers, a single number, or a text with two hexadecimal digits for each component of one
+/// byte.
 fn vector(node: &Node) -> Result<Vec<f32>, BodyError> {
     match &node.json {
         Json::Array(items) => items.iter().map(value::float).collect(),
@@ -166,7 +167,8 @@ fn vector(node: &Node) -> Result<Vec<f32>, BodyError> {
     }
 }
 
-/// `{"text_embedding": {"model_id": …, "model_text": …}}` as model and text.
+/// Reads `{"text_embedding": {"model_id": …, "model_text": …}}`; gives the id of the model, empty for the field's own, and the
+/// text.
 fn vector_builder(node: &Node) -> Result<(String, String), BodyError> {
     const PARSER: &str = "text_embedding";
     let [builder] = members(node, "query_vector_builder")? else {
@@ -194,7 +196,8 @@ fn vector_builder(node: &Node) -> Result<(String, String), BodyError> {
     }
 }
 
-/// The factor of `{"oversample": 2.0}`; 0 asks for no more than `num_candidates`. Scores are exact in any case.
+/// Reads the factor of `{"oversample": 2.0}`: from 1 to below 10, or 0 to examine no more than `num_candidates`. Scores are exact
+/// in any case.
 fn rescore_vector(node: &Node) -> Result<f32, BodyError> {
     const PARSER: &str = "rescore_vector";
     let mut oversample = None;

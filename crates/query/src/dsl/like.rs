@@ -1,4 +1,4 @@
-//! `more_like_this`.
+//! Reads `more_like_this` queries.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 const CLAUSE: &str = "more_like_this";
-/// Most examples of a query: each document is read before the search.
+/// Most example documents and texts of a query: each document is read before the search.
 const MAX_EXAMPLES: usize = 1_024;
 
-/// `more_like_this`.
+/// Reads a `more_like_this` query.
 pub fn more_like_this(body: &Node) -> Result<Query, BodyError> {
     let mut common = Common::default();
     let mut query = MoreLikeThisQuery::default();
@@ -61,12 +61,12 @@ fn unsupported(node: &Node, name: &str) -> BodyError {
     BodyError::parsing(node.at, format!("[mlt] query does not support [{name}]"))
 }
 
-/// A number that sets no bound when it is 0 or less.
+/// Reads a whole number; anything below 0 counts as 0, which sets no bound.
 fn at_least_none(node: &Node) -> Result<usize, BodyError> {
     Ok(value::int(node)?.max(0) as usize)
 }
 
-/// A text, a document, or a list of both.
+/// Reads the examples of a query: a text, a document, or an array of both.
 fn examples(name: &str, node: &Node) -> Result<Vec<LikeExample>, BodyError> {
     let single = std::slice::from_ref(node);
     let items = node.as_array().unwrap_or(single);
@@ -88,7 +88,7 @@ fn examples(name: &str, node: &Node) -> Result<Vec<LikeExample>, BodyError> {
         .collect()
 }
 
-/// `{"_index": …, "_id": …}` or `{"doc": {…}}`.
+/// Reads an example document: `{"_index": …, "_id": …}` or `{"doc": {…}}`.
 fn document(node: &Node) -> Result<LikeDocument, BodyError> {
     let failed = |reason: String| BodyError::Parse {
         reason: format!("failed to parse More Like This item. {reason}"),

@@ -1,7 +1,7 @@
-//! The query language: request JSON to the query tree of the index crate.
+//! The query language: reads request JSON into the query tree.
 //!
-//! One file per clause family. A key, query or parameter that is not known is an error that names it,
-//! in the words of the recorded answers; nothing is ignored silently.
+//! One file per family of queries. A key, query or parameter that is not known is an error that names it, in the words of the
+//! recorded answers; nothing is ignored silently.
 
 mod compound;
 mod features;
@@ -76,7 +76,7 @@ const QUERIES: &[&str] = &[
     "wrapper",
 ];
 
-/// What a clause may have to know of the request around it.
+/// What parsing a clause has to know of the request around it.
 #[derive(Debug, Clone, Copy)]
 pub struct Context {
     /// Number of hits asked for: the default `k` of a kNN clause.
@@ -101,13 +101,13 @@ impl Context {
     }
 }
 
-/// Hits that a search answers with if it does not say; clauses about neighbours look for as many.
+/// Default `size` of a search, and default number of neighbours of a kNN clause.
 pub const DEFAULT_SIZE: usize = 10;
 
-/// Reads a query that stands by itself, texts as they are. Places in errors count from the query's own start.
+/// Reads a query on its own, without encoding its texts. Positions in errors count from the query's own start.
 ///
 /// # Errors
-/// When it is not a query.
+/// When it is not a valid query.
 pub fn parse_value(query: &Value) -> Result<Query, BodyError> {
     let text = query.to_string();
     let (node, _) = sparrow_wire::json::read(text.as_bytes())?;
@@ -206,7 +206,7 @@ impl Default for Common {
 }
 
 impl Common {
-    /// Reads the member if it is one of the two.
+    /// Reads the member if it is `boost` or `_name`; `false` otherwise.
     fn take(&mut self, clause: &str, member: &Member) -> Result<bool, BodyError> {
         match &*member.name {
             "boost" => {
@@ -232,7 +232,7 @@ impl Common {
     }
 }
 
-/// Error of a key that a clause does not have.
+/// The error for a key that a query does not have.
 fn not_supported(clause: &str, member: &Member) -> BodyError {
     let at = member.value.at;
     if member.value.is_scalar() {
@@ -242,7 +242,7 @@ fn not_supported(clause: &str, member: &Member) -> BodyError {
     }
 }
 
-/// Error of a known key whose value has the wrong shape.
+/// The error for a known key whose value has the wrong type.
 fn unknown_token(clause: &str, member: &Member) -> BodyError {
     BodyError::parsing(
         member.value.at,
@@ -250,7 +250,7 @@ fn unknown_token(clause: &str, member: &Member) -> BodyError {
     )
 }
 
-/// Error of a key that an object does not have, with the nearest known ones.
+/// The error for a key that an object does not have, with similar known ones as suggestions.
 fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
     BodyError::UnknownField {
         parser,
@@ -288,7 +288,7 @@ fn single_field<'a>(body: &'a Node, clause: &str) -> Result<&'a Member, BodyErro
     }
 }
 
-/// Error of a clause without a text, at the bracket that closes it.
+/// The error for a query without a text, at the position of its closing brace.
 fn no_text(at: Location) -> BodyError {
     BodyError::parsing(at, "No text specified for text query")
 }

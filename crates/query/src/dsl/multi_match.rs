@@ -7,7 +7,7 @@ use super::{Common, members, not_supported, unknown_field, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 
-/// `multi_match`.
+/// Reads a `multi_match` query.
 pub fn multi_match(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "multi_match";
     let mut common = Common::default();
@@ -52,7 +52,7 @@ pub fn multi_match(body: &Node) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::MultiMatch(query)))
 }
 
-/// `combined_fields`.
+/// Reads a `combined_fields` query.
 pub fn combined_fields(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "combined_fields";
     const KEYS: &[&str] = &[
@@ -93,7 +93,7 @@ pub fn combined_fields(body: &Node) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::CombinedFields(query)))
 }
 
-/// Type of a query over several fields.
+/// Reads the `type` of a query over several fields.
 pub fn multi_match_type(clause: &str, node: &Node) -> Result<MultiMatchType, BodyError> {
     let name = value::text(node)?;
     Ok(match name.as_str() {
@@ -111,7 +111,7 @@ pub fn multi_match_type(clause: &str, node: &Node) -> Result<MultiMatchType, Bod
     })
 }
 
-/// Fields with boosts: `"title^2"` or a list of such.
+/// Reads fields with boosts: `"title^2"` or an array of such.
 pub fn boosted_fields(node: &Node) -> Result<Vec<(String, f32)>, BodyError> {
     let mut fields = Vec::new();
     for text in value::texts(node)? {

@@ -7,7 +7,7 @@ use super::{Common, not_supported, single_field, unknown_token, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};
 
-/// `prefix`.
+/// Reads a `prefix` query.
 pub fn prefix(body: &Node) -> Result<Query, BodyError> {
     let exact = exact_value("prefix", &["value"], body)?;
     Ok(exact.common.query(QueryKind::Prefix {
@@ -18,7 +18,7 @@ pub fn prefix(body: &Node) -> Result<Query, BodyError> {
     }))
 }
 
-/// `wildcard`.
+/// Reads a `wildcard` query.
 pub fn wildcard(body: &Node) -> Result<Query, BodyError> {
     let exact = exact_value("wildcard", &["value", "wildcard"], body)?;
     Ok(exact.common.query(QueryKind::Wildcard {
@@ -29,7 +29,7 @@ pub fn wildcard(body: &Node) -> Result<Query, BodyError> {
     }))
 }
 
-/// A clause of one field as it was read: `{field: value}` or `{field: {"value": …, …}}`, with nothing but plain values.
+/// The parts that `regexp` and `fuzzy` queries share: `{field: value}` or `{field: {"value": …, …}}`, where all values are scalars.
 struct PatternClause {
     field: String,
     value: String,
@@ -37,7 +37,7 @@ struct PatternClause {
 }
 
 impl PatternClause {
-    /// Reads a clause. `take` reads a member that is the clause's own, and says whether it did.
+    /// Reads such a query. `take` reads a member that is specific to it, and says whether the member was one.
     fn read(
         clause: &str,
         body: &Node,
@@ -72,10 +72,10 @@ impl PatternClause {
     }
 }
 
-/// States that a request may allow at most: more take seconds to find, and gigabytes.
+/// Largest number of automaton states that a request may allow: more take seconds to find, and gigabytes of memory.
 pub const MOST_STATES: usize = 100_000;
 
-/// `regexp`.
+/// Reads a `regexp` query.
 pub fn regexp(body: &Node) -> Result<Query, BodyError> {
     let mut query = RegexpQuery::new("", "");
     let read = PatternClause::read("regexp", body, |member| {
@@ -97,7 +97,7 @@ pub fn regexp(body: &Node) -> Result<Query, BodyError> {
     Ok(read.common.query(QueryKind::Regexp(query)))
 }
 
-/// `INTERSECTION|COMPLEMENT` and the like.
+/// Reads the flags of a `regexp` query from names such as `INTERSECTION|COMPLEMENT`.
 fn flags(text: &str) -> Result<u8, BodyError> {
     let mut flags = 0;
     if text.is_empty() {
@@ -119,7 +119,7 @@ fn flags(text: &str) -> Result<u8, BodyError> {
     Ok(flags)
 }
 
-/// Lucene's numbers of the flags.
+/// The flags of a `regexp` query for the bits that Lucene uses for them.
 fn flags_of_bits(bits: i32) -> u8 {
     [
         (1, regexp_flags::INTERSECTION),
@@ -133,7 +133,7 @@ fn flags_of_bits(bits: i32) -> u8 {
     .fold(0, |flags, (_, flag)| flags | flag)
 }
 
-/// `fuzzy`.
+/// Reads a `fuzzy` query.
 pub fn fuzzy(body: &Node) -> Result<Query, BodyError> {
     let mut query = FuzzyQuery { fuzziness: "AUTO".to_owned(), max_expansions: 50, ..FuzzyQuery::default() };
     let read = PatternClause::read("fuzzy", body, |member| {
@@ -152,7 +152,7 @@ pub fn fuzzy(body: &Node) -> Result<Query, BodyError> {
     Ok(read.common.query(QueryKind::Fuzzy(query)))
 }
 
-/// How the terms of a pattern score; `None` for null.
+/// Reads the `rewrite` parameter, which says how the matching terms are scored; `None` for null.
 pub(super) fn rewrite(node: &Node) -> Result<Option<Rewrite>, BodyError> {
     let Some(name) = value::optional_text(node)? else { return Ok(None) };
     let count = |prefix: &str| name.strip_prefix(prefix).and_then(|count| count.parse::<usize>().ok());

@@ -1,4 +1,4 @@
-//! `pinned`: chosen documents before those of another query.
+//! Reads `pinned` queries: chosen documents are ranked above the hits of another query.
 
 use crate::{BoolQuery, Query, QueryKind};
 
@@ -7,12 +7,12 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
 const CLAUSE: &str = "pinned";
-/// Most documents that are chosen.
+/// Most documents that a query may pin.
 const MOST: usize = 100;
-/// No score of the other query is above: 2¹²⁷. Chosen documents have the next larger numbers.
+/// Highest score that the other query may give, 2¹²⁷. Pinned documents score the next larger numbers that `f32` has.
 const HIGHEST: f32 = f32::from_bits(0x7F00_0000);
 
-/// A chosen document: its index, if it says one, and its id.
+/// A pinned document: the name of its index, if given, and its id.
 type Chosen = (Option<String>, String);
 
 pub fn pinned(body: &Node, context: Context) -> Result<Query, BodyError> {

@@ -1,4 +1,4 @@
-//! `query_string` and `simple_query_string`.
+//! Reads `query_string` and `simple_query_string` queries.
 
 use crate::{Query, QueryKind, QueryStringQuery, SimpleQueryStringQuery, simple_flags};
 
@@ -9,7 +9,7 @@ use super::{Common, members, not_supported, unknown_token, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
-/// `query_string`.
+/// Reads a `query_string` query.
 pub fn query_string(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "query_string";
     let mut common = Common::default();
@@ -69,7 +69,7 @@ pub fn query_string(body: &Node) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::QueryString(query)))
 }
 
-/// `simple_query_string`.
+/// Reads a `simple_query_string` query.
 pub fn simple_query_string(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "simple_query_string";
     let mut common = Common::default();
@@ -118,7 +118,7 @@ pub fn simple_query_string(body: &Node) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::SimpleQueryString(query)))
 }
 
-/// `OR|AND|PREFIX` and the like, or Elasticsearch's number of it.
+/// Reads the flags of a `simple_query_string`: names such as `OR|AND|PREFIX`, or Elasticsearch's bit mask.
 fn flags(node: &Node) -> Result<u16, BodyError> {
     if let Json::Number(_) = node.json {
         return Ok(match value::int(node)? {

@@ -1,4 +1,4 @@
-//! `script_score`: a query whose scores a script works out.
+//! Reads `script_score` queries, whose scores a script computes.
 
 use super::{Common, Context, members, parse_query, unknown_field, unknown_token, value};
 use crate::script::{self, Params};
@@ -8,7 +8,7 @@ use sparrow_wire::json::{Json, Member, Node};
 
 const CLAUSE: &str = "script_score";
 
-/// `script_score`.
+/// Reads a `script_score` query.
 pub fn script_score(body: &Node, context: Context) -> Result<Query, BodyError> {
     let mut common = Common::default();
     let (mut query, mut script, mut min_score) = (None, None, None);
@@ -79,7 +79,8 @@ fn read(member: &Member) -> Result<script::Script, BodyError> {
     })
 }
 
-/// A parameter that scripts can use: a number, or a list of numbers. Others are found missing where they are used.
+/// Name and value of a parameter that is a number or an array of numbers; `None` for any other, which is reported where the script
+/// uses it.
 fn parameter(member: &Member) -> Option<(String, Vec<f64>)> {
     let number = |node: &Node| match node.to_value() {
         serde_json::Value::Number(number) => number.as_f64(),

@@ -1,4 +1,4 @@
-//! Sparse clauses: `sparse_vector`, `text_expansion`, `weighted_tokens`.
+//! Reads queries by weighted tokens: `sparse_vector`, `text_expansion`, `weighted_tokens`.
 
 use crate::{Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TextExpansionQuery};
 use sparrow_wire::{BodyError, deprecation};
@@ -10,7 +10,7 @@ use sparrow_wire::json::{Json, Node};
 const SPARSE_KEYS: &[&str] =
     &["field", "query_vector", "inference_id", "query", "prune", "pruning_config", "boost", "_name"];
 
-/// `sparse_vector`.
+/// Reads a `sparse_vector` query.
 pub fn sparse_vector(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "sparse_vector";
     let mut common = Common::default();
@@ -82,7 +82,7 @@ pub fn sparse_vector(body: &Node) -> Result<Query, BodyError> {
     Ok(common.query(kind))
 }
 
-/// `text_expansion`.
+/// Reads a `text_expansion` query.
 pub fn text_expansion(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "text_expansion";
     deprecation::warn("text_expansion is deprecated. Use sparse_vector instead.");
@@ -115,7 +115,7 @@ pub fn text_expansion(body: &Node) -> Result<Query, BodyError> {
     })))
 }
 
-/// `weighted_tokens`.
+/// Reads a `weighted_tokens` query.
 pub fn weighted_tokens(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "weighted_tokens";
     deprecation::warn("weighted_tokens is deprecated and will be removed. Use sparse_vector instead.");
@@ -141,7 +141,7 @@ pub fn weighted_tokens(body: &Node) -> Result<Query, BodyError> {
     })))
 }
 
-/// Tokens and weights: one object, or a list of objects.
+/// Reads tokens with their weights: one object, or an array of objects.
 fn tokens(clause: &'static str, node: &Node) -> Result<Vec<(Box<str>, f32)>, BodyError> {
     let mut tokens = Vec::new();
     let mut read = |node: &Node| -> Result<(), BodyError> {

@@ -1,4 +1,4 @@
-//! Queries that are another one in disguise, and those that Elasticsearch has and this server has not.
+//! Queries that stand for another query, and those that Elasticsearch has and this server does not.
 
 use crate::{Query, QueryKind, SemanticQuery};
 use base64::Engine as _;
@@ -8,7 +8,7 @@ use super::{Common, Context, members, not_supported, parse_query, unknown_field,
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{self, Json, Node};
 
-/// Queries of Elasticsearch that are refused by name.
+/// Names of Elasticsearch's queries that this server does not support.
 pub const UNSUPPORTED: &[&str] = &[
     "field_masking_span",
     "geo_bounding_box",
@@ -38,7 +38,7 @@ pub fn unsupported(name: &str, body: &Node) -> BodyError {
     BodyError::parsing(body.at, format!("[{name}] query is not supported by Sparrow"))
 }
 
-/// `wrapper`: a query in base64.
+/// Reads a `wrapper` query, which contains another query in base64.
 pub fn wrapper(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "wrapper";
     let mut text = None;
@@ -63,7 +63,7 @@ pub fn wrapper(body: &Node, context: Context) -> Result<Query, BodyError> {
     parse_query(&node, context)
 }
 
-/// `semantic`: a text against the passages of a `semantic_text` field.
+/// Reads a `semantic` query, which compares a text with the passages of a `semantic_text` field.
 pub fn semantic(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "semantic";
     let mut common = Common::default();
@@ -99,7 +99,7 @@ pub fn semantic(body: &Node, context: Context) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Semantic(clause)))
 }
 
-/// `nested`: no field is of that type, so that only the path matters.
+/// Reads a `nested` query. No field has that type, so that only the path matters.
 pub fn nested(body: &Node, context: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "nested";
     let mut common = Common::default();

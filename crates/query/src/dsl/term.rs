@@ -8,7 +8,7 @@ use super::{Common, members, not_supported, single_field, unknown_field, unknown
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
-/// `term`.
+/// Reads a `term` query.
 pub fn term(body: &Node) -> Result<Query, BodyError> {
     let exact = exact_value("term", &["value"], body)?;
     Ok(exact.common.query(QueryKind::Term {
@@ -18,7 +18,7 @@ pub fn term(body: &Node) -> Result<Query, BodyError> {
     }))
 }
 
-/// `terms`.
+/// Reads a `terms` query.
 pub fn terms(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "terms";
     let mut common = Common::default();
@@ -94,7 +94,7 @@ fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, Bod
     Ok(lookup)
 }
 
-/// `terms_set`.
+/// Reads a `terms_set` query.
 pub fn terms_set(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "terms_set";
     let field = single_field(body, CLAUSE)?;
@@ -140,7 +140,7 @@ pub fn terms_set(body: &Node) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::TermsSet(TermsSetQuery { field, values, minimum })))
 }
 
-/// `range`.
+/// Reads a `range` query.
 pub fn range(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "range";
     let field = single_field(body, CLAUSE)?;
@@ -187,7 +187,7 @@ pub fn range(body: &Node) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Range(range)))
 }
 
-/// `exists`.
+/// Reads an `exists` query.
 pub fn exists(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "exists";
     let mut common = Common::default();
@@ -208,7 +208,7 @@ pub fn exists(body: &Node) -> Result<Query, BodyError> {
     }
 }
 
-/// `ids`.
+/// Reads an `ids` query.
 pub fn ids(body: &Node) -> Result<Query, BodyError> {
     const CLAUSE: &str = "ids";
     let mut common = Common::default();
@@ -226,7 +226,7 @@ pub fn ids(body: &Node) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Ids { values }))
 }
 
-/// A field and one value, as a scalar or as an object with options.
+/// The parts that queries with a field and a single value share; the value is a scalar or in an object with options.
 pub(super) struct Exact {
     pub(super) field: String,
     pub(super) value: Value,

@@ -23,7 +23,7 @@ pub fn optional_text(node: &Node) -> Result<Option<String>, BodyError> {
     }
 }
 
-/// A number with a fraction, also from a string.
+/// Reads a finite number, also from a string.
 pub fn float(node: &Node) -> Result<f32, BodyError> {
     let value = match &node.json {
         Json::Number(text) => text.parse::<f32>().ok(),
@@ -36,7 +36,7 @@ pub fn float(node: &Node) -> Result<f32, BodyError> {
     }
 }
 
-/// A whole number of 32 bits, also from a string; a fraction is cut off as Java does.
+/// Reads a 32-bit integer, also from a string; the fraction of a number is cut off, as in Java.
 pub fn int(node: &Node) -> Result<i32, BodyError> {
     let number_format = || -> BodyError {
         match text(node) {
@@ -59,7 +59,7 @@ pub fn int(node: &Node) -> Result<i32, BodyError> {
     }
 }
 
-/// A whole number that is not negative.
+/// Reads a non-negative 32-bit integer; `name` is for the error.
 pub fn unsigned(node: &Node, name: &str) -> Result<usize, BodyError> {
     let value = int(node)?;
     usize::try_from(value)
@@ -81,7 +81,7 @@ pub fn boolean(node: &Node) -> Result<bool, BodyError> {
     }
 }
 
-/// A string, or an array of scalars, as a list.
+/// Reads a scalar, or an array of scalars, as a list of texts.
 pub fn texts(node: &Node) -> Result<Vec<String>, BodyError> {
     match node.as_array() {
         Some(items) => items.iter().map(text).collect(),

@@ -1,26 +1,26 @@
-//! Terms of regular expressions, each kept once, and their derivatives: what is left to match after a
-//! character.
+//! Terms of regular expressions, each stored once, and their derivatives: the expression that the rest of a text has to match after
+//! its first character.
 
 use rustc_hash::FxHashMap;
 use sparrow_types::work;
 
 /// A term of a [`Builder`].
 pub(super) type Id = u32;
-/// Matches nothing.
+/// The term that matches nothing.
 pub(super) const NEVER: Id = 0;
-/// Matches the empty text.
+/// The term that matches only the empty text.
 pub(super) const EMPTY: Id = 1;
-/// Matches every text.
+/// The term that matches every text.
 pub(super) const EVERYTHING: Id = 2;
 
-/// One more than the last character.
+/// One more than the highest code point.
 const END: u32 = char::MAX as u32 + 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Term {
     Never,
     Empty,
-    /// One character of these ranges: sorted, apart, ends excluded.
+    /// One character in these ranges, which are sorted, do not touch, and exclude their ends.
     Class(Box<[(u32, u32)]>),
     Cat(Id, Id),
     Or(Box<[Id]>),
@@ -29,18 +29,18 @@ enum Term {
     Repeat(Id, u32, Option<u32>),
 }
 
-/// Makes terms and keeps each once, so that equal ones have equal numbers.
+/// Makes terms and stores each once, so that equal terms have equal numbers.
 pub(super) struct Builder {
     terms: Vec<Term>,
     nullable: Vec<bool>,
     ids: FxHashMap<Term, Id>,
     derivatives: FxHashMap<(Id, u32), Id>,
     limit: usize,
-    /// What was done so far: parts of terms that were looked at.
+    /// Work done so far, in parts of terms that were examined.
     steps: usize,
-    /// How many of those the request knows of.
+    /// How many of the steps were charged to the request so far.
     spent: usize,
-    /// About how many bytes the terms take.
+    /// Approximate size of the terms in bytes.
     bytes: usize,
 }
 
@@ -51,7 +51,7 @@ const MOST_BYTES: usize = 64 << 20;
 const MOST_STEPS: usize = 40_000_000;
 
 impl Builder {
-    /// For at most about `limit` terms.
+    /// A builder for approximately `limit` terms at most.
     pub(super) fn new(limit: usize) -> Self {
         let mut builder = Self {
             terms: Vec::new(),
@@ -69,7 +69,7 @@ impl Builder {
         builder
     }
 
-    /// Counts the steps since the last call for the request.
+    /// Charges the steps since the last call to the request.
     pub(super) fn spend(&mut self) -> Result<(), work::TooMuchEffort> {
         let more = self.steps - self.spent;
         self.spent = self.steps;
@@ -108,14 +108,14 @@ impl Builder {
         self.nullable[id as usize]
     }
 
-    /// One character of some ranges, both ends included.
+    /// A term for one character in these ranges, both ends included.
     pub(super) fn class(&mut self, ranges: &[(char, char)]) -> Id {
         let ranges: Vec<(u32, u32)> =
             ranges.iter().map(|(first, last)| (*first as u32, *last as u32 + 1)).collect();
         self.class_of(ranges)
     }
 
-    /// One character of none of some ranges, both ends included.
+    /// A term for one character outside of these ranges, both ends included.
     pub(super) fn class_without(&mut self, ranges: &[(char, char)]) -> Id {
         let mut sorted: Vec<(u32, u32)> =
             ranges.iter().map(|(first, last)| (*first as u32, *last as u32 + 1)).collect();
@@ -150,7 +150,7 @@ impl Builder {
         self.add(Term::Class(merged.into()))
     }
 
-    /// One after the other.
+    /// A term for `first` followed by `rest`.
     pub(super) fn cat(&mut self, first: Id, rest: Id) -> Id {
         self.steps += 1;
         match (first, rest) {
@@ -166,7 +166,7 @@ impl Builder {
         }
     }
 
-    /// Any of several.
+    /// A term for texts that any of the parts matches.
     pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Id>) -> Id {
         let mut flat = Vec::new();
         for part in parts {
@@ -189,7 +189,7 @@ impl Builder {
         }
     }
 
-    /// All of several.
+    /// A term for texts that all of the parts match.
     pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Id>) -> Id {
         let mut flat = Vec::new();
         for part in parts {
@@ -212,7 +212,7 @@ impl Builder {
         }
     }
 
-    /// Whatever does not match.
+    /// A term for texts that `inner` does not match.
     pub(super) fn not(&mut self, inner: Id) -> Id {
         match self.terms[inner as usize] {
             Term::Not(inner) => inner,
@@ -220,7 +220,7 @@ impl Builder {
         }
     }
 
-    /// Some times over, `None` without a limit.
+    /// A term for at least `least` and at most `most` repetitions of `inner`, `None` for no upper limit.
     pub(super) fn repeat(&mut self, inner: Id, least: u32, most: Option<u32>) -> Id {
         match (inner, least, most) {
             (_, _, Some(0)) | (EMPTY, _, _) => EMPTY,
@@ -231,7 +231,8 @@ impl Builder {
         }
     }
 
-    /// What is left to match after a character; `None` when there are too many terms, or it takes too long to make them.
+    /// The derivative of a term: what has to match after the character. `None` when there are too many terms, or it takes too long
+    /// to make them.
     pub(super) fn derivative(&mut self, id: Id, character: u32) -> Option<Id> {
         if let Some(known) = self.derivatives.get(&(id, character)) {
             return Some(*known);
@@ -282,8 +283,8 @@ impl Builder {
         parts.iter().map(|part| self.derivative(*part, character)).collect()
     }
 
-    /// First character and class of each stretch of characters that no term tells apart, and the number of
-    /// classes.
+    /// Ranges of characters that no term distinguishes: the first character of each and the number of its class. Also gives the
+    /// number of classes.
     pub(super) fn stretches(&self) -> (Vec<(u32, u32)>, usize) {
         let sets: Vec<&[(u32, u32)]> = self
             .terms

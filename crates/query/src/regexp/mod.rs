@@ -1,7 +1,7 @@
-//! Regular expressions in Lucene's syntax, as automata over characters.
+//! Regular expressions in Lucene's syntax, compiled to automata over characters.
 //!
-//! [`syntax`] reads an expression into terms of [`expression`], whose derivatives become the states of an
-//! [`Automaton`]: intersection and complement need nothing special there.
+//! [`syntax`] parses an expression into terms of [`expression`], whose derivatives become the states of an [`Automaton`]:
+//! intersection and complement need no special treatment there.
 
 mod expression;
 mod syntax;
@@ -12,12 +12,12 @@ use sparrow_types::work;
 use self::expression::{Builder, Id, NEVER};
 use crate::RegexpQuery;
 
-/// Longest expression (`index.max_regex_length`).
+/// Longest expression in characters (`index.max_regex_length`).
 const MAX_LENGTH: usize = 1000;
-/// Most entries of a table of transitions.
+/// Most entries of an automaton's transition table.
 const MAX_TABLE: usize = 4 << 20;
 
-/// Why there is no automaton of an expression.
+/// Why an expression could not be compiled to an automaton.
 #[derive(Debug, thiserror::Error)]
 pub enum RegexpError {
     /// The expression is malformed.
@@ -29,13 +29,13 @@ pub enum RegexpError {
     /// The automaton is too large.
     #[error("automaton of regular expression {pattern:?} has more than {limit} states")]
     States { pattern: String, limit: usize },
-    /// The request is to stop.
+    /// The request was cancelled or has timed out.
     #[error("the request is to stop")]
     Stopped(work::Stopped),
-    /// The automaton takes more memory than a limit allows.
+    /// The automaton takes more memory than the limit for requests allows.
     #[error(transparent)]
     Memory(#[from] work::TooMuch),
-    /// The patterns of the request take more effort than a limit allows.
+    /// The patterns of the request take more work than the limit for requests allows.
     #[error(transparent)]
     Effort(#[from] work::TooMuchEffort),
 }
@@ -46,25 +46,25 @@ impl From<work::Stopped> for RegexpError {
     }
 }
 
-/// A deterministic automaton: which texts an expression matches as a whole.
+/// A deterministic automaton that decides whether an expression matches the whole of a text.
 #[derive(Debug)]
 pub struct Automaton {
-    /// First character of each stretch of characters that all states treat alike, and its class.
+    /// Ranges of characters that no state distinguishes: the first character of each, and the number of its class.
     stretches: Vec<(u32, u32)>,
     classes: usize,
-    /// Next state by state and class.
+    /// Next state for each state and class of characters; the classes of one state are next to each other.
     table: Vec<u32>,
     accepting: Vec<bool>,
-    /// State from which nothing matches.
+    /// The state from which nothing can match any more, if there is one.
     dead: Option<u32>,
 }
 
 impl Automaton {
-    /// Reads an expression.
+    /// Compiles a regular expression.
     ///
     /// # Errors
-    /// [`RegexpError::Syntax`] when it is malformed, [`RegexpError::Length`] or
-    /// [`RegexpError::States`] when it is too long or its automaton too large.
+    /// [`RegexpError::Syntax`] when it is malformed, [`RegexpError::Length`] or [`RegexpError::States`] when it is too long or its
+    /// automaton too large.
     pub fn new(query: &RegexpQuery) -> Result<Self, RegexpError> {
         let length = query.value.chars().count();
         if length > MAX_LENGTH {
@@ -125,7 +125,7 @@ impl Automaton {
         self.accepting[state]
     }
 
-    /// What every text that matches starts with.
+    /// The literal text that every matching text starts with; may be empty.
     pub fn literal_prefix(&self) -> String {
         let mut prefix = String::new();
         let mut state = 0;
@@ -260,7 +260,7 @@ mod tests {
         assert!(small("a{1,5000}", 10_000).is_ok());
     }
 
-    /// Each has states that are made of tens of thousands of parts, and more of them than may be.
+    /// Each of these expressions would have more states than allowed, made of tens of thousands of parts.
     #[test]
     fn expressions_end_soon_whatever_they_repeat() {
         for pattern in

@@ -150,7 +150,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A character class, its bracket read already.
+    /// Parses the rest of a character class after its opening bracket.
     fn class(&mut self) -> Result<Id, String> {
         let negated = self.eat('^');
         let mut ranges = Vec::new();
@@ -194,7 +194,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `\d`, `\w`, `\s` and their opposites.
+    /// Parses `\d`, `\w`, `\s` or one of their opposites; none if there is none.
     fn predefined(&mut self) -> Option<Vec<(char, char)>> {
         if self.peek() != Some('\\') {
             return None;
@@ -281,7 +281,8 @@ impl Parser<'_> {
         self.builder.class(&ranges)
     }
 
-    /// `1-20>`: numbers between two others; of a fixed width if both are as wide.
+    /// Parses the rest of an interval, `1-20>`: the numbers between two bounds. If both bounds have the same number of digits, so
+    /// must the numbers.
     fn interval(&mut self) -> Result<Id, String> {
         let start = self.at;
         while self.peek().is_some_and(|next| next != '>') {
@@ -315,7 +316,7 @@ impl Parser<'_> {
         Ok(self.builder.cat(zeros, numbers))
     }
 
-    /// Texts of as many digits as the bounds have, between them.
+    /// A term for the numbers from `low` to `high` that have as many digits as these two, which are equally long.
     fn digits(&mut self, low: &str, high: &str) -> Id {
         let (Some(first), Some(last)) = (low.chars().next(), high.chars().next()) else { return EMPTY };
         let (low, high) = (&low[1..], &high[1..]);

@@ -18,16 +18,16 @@ mod parse;
 
 pub use parse::{Params, parse};
 
-/// A script that was read: what a document scores.
+/// A parsed script that computes the score of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    /// As the request wrote it.
+    /// The script's text as the request wrote it.
     pub source: String,
-    /// The score. Local variables are replaced by what they stand for.
+    /// The expression for the score, with local variables replaced by their values.
     pub score: Expression,
-    /// The fields whose vectors or values it asks for, each once; expressions name them by place.
+    /// Paths of the fields whose vectors or values the script uses, each once; expressions refer to them by position.
     pub fields: Vec<String>,
-    /// The vectors that documents are compared with; expressions name them by place.
+    /// The vectors from the script that documents are compared with; expressions refer to them by position.
     pub vectors: Vec<Vec<f32>>,
 }
 
@@ -36,15 +36,15 @@ pub struct Script {
 pub enum Expression {
     /// A number.
     Number(f64),
-    /// The score of the query inside.
+    /// The score of the query inside the `script_score`.
     Score,
-    /// How many values a document has of a field, by the field's place.
+    /// Number of values that a document has in the field at this position.
     Size(usize),
-    /// What compares a vector with that of a document.
+    /// A comparison of a vector of the script with the one in a document's field, both by position.
     Vector { function: VectorFunction, vector: usize, field: usize },
     /// `-x`.
     Negative(Box<Expression>),
-    /// Two numbers joined by a sign.
+    /// Two numbers combined by an operator.
     Binary { operator: Operator, left: Box<Expression>, right: Box<Expression> },
     /// `condition ? yes : no`.
     Choice { condition: Box<Expression>, yes: Box<Expression>, no: Box<Expression> },
@@ -52,14 +52,14 @@ pub enum Expression {
     Call { function: Function, arguments: Vec<Expression> },
 }
 
-/// A function of two vectors.
+/// A function that compares two vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VectorFunction {
-    /// The cosine of the angle between them.
+    /// The cosine of the angle between the two vectors.
     CosineSimilarity,
     /// Dot product of the two vectors.
     DotProduct,
-    /// Sum of the distances of the components, one by one.
+    /// Sum of the absolute differences of the components.
     L1Norm,
     /// Euclidean distance of the two vectors.
     L2Norm,
@@ -76,7 +76,7 @@ impl VectorFunction {
         }
     }
 
-    /// Value of the function for two vectors of one length, summed in double precision.
+    /// Value of the function for two vectors of the same length, summed in double precision.
     pub fn of(self, a: &[f32], b: &[f32]) -> f64 {
         let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a), f64::from(*b)));
         let dot = |pairs: &mut dyn Iterator<Item = (f64, f64)>| pairs.map(|(a, b)| a * b).sum::<f64>();
@@ -91,7 +91,7 @@ impl VectorFunction {
     }
 }
 
-/// A sign between two numbers.
+/// An operator between two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     Add,
@@ -122,7 +122,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// All functions by their names in scripts, with how many arguments each takes.
+    /// Name in scripts, function, and number of arguments of each function.
     pub(crate) const ALL: [(&'static str, Self, usize); 10] = [
         ("sigmoid", Self::Sigmoid, 3),
         ("saturation", Self::Saturation, 2),
@@ -154,21 +154,21 @@ impl Function {
     }
 }
 
-/// What an expression asks of a document.
+/// Gives an expression the values of one document.
 pub trait Values {
-    /// Why a value cannot be had.
+    /// The error for a value that is not available.
     type Error;
 
-    /// The score of the query inside.
+    /// The document's score for the query inside the `script_score`.
     fn score(&mut self) -> f64;
 
-    /// How many values it has of the field at a place.
+    /// Number of values that the document has in the field at this position.
     ///
     /// # Errors
     /// When they cannot be counted.
     fn size(&mut self, field: usize) -> Result<f64, Self::Error>;
 
-    /// What a function makes of the vector at a place and that of the document.
+    /// Result of comparing the script's vector at this position with the vector in the document's field.
     ///
     /// # Errors
     /// When the document has none, or one of another length.
@@ -177,10 +177,10 @@ pub trait Values {
 }
 
 impl Expression {
-    /// The value for a document.
+    /// Evaluates the expression for a document.
     ///
     /// # Errors
-    /// The first value that cannot be had. Branches that are not taken ask for none.
+    /// The first value that is not available. Branches that are not taken need none.
     pub fn value<V: Values>(&self, of: &mut V) -> Result<f64, V::Error> {
         Ok(match self {
             Self::Number(number) => *number,
@@ -216,7 +216,7 @@ impl Expression {
         })
     }
 
-    /// Whether it asks for the score of the query inside.
+    /// Whether the expression uses the score of the query inside the `script_score`.
     pub fn needs_score(&self) -> bool {
         match self {
             Self::Score => true,

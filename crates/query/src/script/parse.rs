@@ -1,29 +1,29 @@
-//! Text to expressions.
+//! Parser for scripts.
 
 use std::collections::BTreeMap;
 
 use super::{Expression, Function, Operator, Script, VectorFunction};
 
-/// Longest script: none that is meant here is a tenth as long.
+/// Longest script in bytes, ten times as long as any useful one.
 const MAX_LENGTH: usize = 8 * 1024;
 /// Deepest nesting of an expression.
 const MAX_DEPTH: usize = 64;
-/// Most levels of a script's expression, of which each operator of a chain such as `a + b + c` is one. A script may be in a query of a
-/// script, whose levels are on the stack at the same time: thirty times as many have to fit.
+/// Most levels of a script's expression; each operator of a chain such as `a + b + c` is one. A script's query may itself have a
+/// script, whose levels are on the stack at the same time: there has to be room for thirty times as many.
 const MAX_HEIGHT: usize = 128;
-/// Most parts of a script once its variables are replaced, so that a few of them cannot stand for endless ones.
+/// Most parts of a script's expression once variables are replaced, so that a few variables cannot multiply without end.
 const MAX_PARTS: usize = 4096;
-/// Most components of a vector: as many as a document's may have. Each comparison of a script copies what it compares with.
+/// Most components of a vector: as many as a document's may have. Each comparison in a script copies the script's vector.
 const MAX_COMPONENTS: usize = 4096;
 const TYPES: [&str; 5] = ["double", "float", "int", "long", "def"];
 
-/// The `params` of a script: numbers and vectors.
+/// The `params` of a script: a number is a list of one, a vector a list of its components.
 pub type Params = BTreeMap<String, Vec<f64>>;
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
-/// A sentence that names the part of the script that is not understood.
+/// A message that names the part of the script that is not understood.
 pub fn parse(source: &str, params: &Params) -> Result<Script, String> {
     if source.len() > MAX_LENGTH {
         return Err(format!("the script is longer than [{MAX_LENGTH}] bytes"));
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// The name of a local variable, where one is declared.
+    /// Parses the beginning of a variable's declaration and gives its name; none if there is no declaration.
     fn declared(&mut self) -> Option<&'a str> {
         let before = self.rest;
         let name = TYPES.iter().any(|name| self.word(name)).then(|| self.name()).flatten();
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         Ok(read)
     }
 
-    /// What begins with a name.
+    /// Parses an expression that begins with a name: a variable, a function, `_score`, `params` or `doc`.
     fn named(&mut self) -> Result<Expression, String> {
         let before = self.rest;
         let Some(name) = self.name() else { return Err(self.unexpected()) };
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         Ok(Expression::Call { function: *function, arguments })
     }
 
-    /// The name behind `params`: `.name` or `['name']`.
+    /// Parses the name after `params`: `.name` or `['name']`.
     fn param(&mut self) -> Result<&'a str, String> {
         if self.sign(".") {
             return self.name().ok_or_else(|| self.unexpected());
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
         Ok(name)
     }
 
-    /// `doc['field']` and what is asked of its values.
+    /// Parses the rest of `doc['field'].size()` and the like, after `doc`.
     fn doc_values(&mut self) -> Result<Expression, String> {
         self.expect("[")?;
         let name = self.text()?;
@@ -450,7 +450,7 @@ fn binary(operator: Operator, left: Expression, right: Expression) -> Expression
     Expression::Binary { operator, left: Box::new(left), right: Box::new(right) }
 }
 
-/// Levels of an expression.
+/// Number of nested levels of an expression.
 fn height(expression: &Expression) -> usize {
     1 + match expression {
         Expression::Number(_) | Expression::Score | Expression::Size(_) | Expression::Vector { .. } => 0,

@@ -1,72 +1,72 @@
-//! Queries that change the scores of others, or score by features of documents.
+//! Queries that change the scores of other queries, or score by numeric features of documents.
 
 use serde_json::Value;
 
 use super::Query;
 
-/// `boosting`.
+/// A `boosting` query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoostingQuery {
-    /// What matches.
+    /// The query that hits have to match.
     pub positive: Box<Query>,
-    /// What lowers the score.
+    /// The query whose matches get lower scores.
     pub negative: Box<Query>,
     /// Factor for the scores of hits that match `negative`; not negative.
     pub negative_boost: f32,
 }
 
-/// `function_score`.
+/// A `function_score` query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionScoreQuery {
-    /// What matches.
+    /// The query that hits have to match.
     pub query: Box<Query>,
-    /// The functions; without any the score is the query's.
+    /// The functions; without any, hits keep the query's score.
     pub functions: Vec<ScoreFunction>,
-    /// How the results of the functions are joined.
+    /// How the results of several functions are combined.
     pub score_mode: ScoreMode,
-    /// How they are joined with the score of the query.
+    /// How the functions' result is combined with the score of the query.
     pub boost_mode: BoostMode,
-    /// Most that the functions give.
+    /// Upper limit of the functions' combined result.
     pub max_boost: f32,
-    /// Hits below are none.
+    /// Lowest score that a hit may have.
     pub min_score: Option<f32>,
 }
 
 /// One function of a `function_score`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreFunction {
-    /// Documents it is for; all if absent.
+    /// Query that selects the documents to which the function applies; all if absent.
     pub filter: Option<Query>,
-    /// Factor of the result.
+    /// Factor by which the result is multiplied.
     pub weight: f32,
-    /// What it computes.
+    /// What the function computes.
     pub kind: FunctionKind,
 }
 
 /// What a function of a `function_score` computes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FunctionKind {
-    /// 1.
+    /// The constant 1.
     Weight,
-    /// A function of a number of the document.
+    /// A numeric field of the document, after a factor and a modifier.
     FieldValueFactor {
-        /// Field path.
+        /// Path of the numeric field.
         field: String,
-        /// Factor of the value.
+        /// Factor by which the field's value is multiplied.
         factor: f32,
-        /// Applied after the factor.
+        /// Function that is applied to the product of value and factor.
         modifier: Modifier,
-        /// Value of documents without one; an error if absent.
+        /// Value for documents that have none; without it they are an error.
         missing: Option<f64>,
     },
-    /// A number from 0 to 1 that is the same for equal seeds and values of the field.
+    /// A pseudo-random number from 0 to 1, the same for equal seeds and field values.
     Random {
-        /// The seed.
+        /// Seed of the random numbers.
         seed: u64,
-        /// Field path; `None` or `_seq_no` for the sequence number.
+        /// Path of the field; `None` or `_seq_no` for the document's sequence number.
         field: Option<String>,
     },
-    /// The nearer a number or date, the higher.
+    /// A function that falls with the distance of a number or date from an origin.
     Decay(Box<DecayFunction>),
 }
 
@@ -86,26 +86,27 @@ pub enum Modifier {
     Reciprocal,
 }
 
-/// A decay function. `origin`, `scale` and `offset` are numbers, or dates and spans of time.
+/// A function that falls from 1 with the distance from an origin. `origin`, `scale` and `offset` are numbers or, for a date field,
+/// dates and durations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecayFunction {
-    /// The curve.
+    /// Shape of the curve.
     pub curve: DecayCurve,
-    /// Field path.
+    /// Path of the numeric or date field.
     pub field: String,
-    /// Where the result is 1; absent it is now, for dates.
+    /// Value at which the result is 1; by default the current time, for date fields.
     pub origin: Option<Value>,
     /// Distance at which the result is `decay`.
     pub scale: Option<Value>,
-    /// Up to this distance the result is 1.
+    /// Distance from the origin up to which the result stays 1.
     pub offset: Option<Value>,
-    /// Between 0 and 1.
+    /// Result at the distance `scale`, between 0 and 1.
     pub decay: f64,
-    /// Which of several values counts.
+    /// Which value of a field with several values counts.
     pub multi_value: MultiValue,
 }
 
-/// Curve of a decay function.
+/// Shape of a decay function's curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecayCurve {
     Gauss,
@@ -114,7 +115,7 @@ pub enum DecayCurve {
 }
 
 impl DecayCurve {
-    /// Name in requests.
+    /// Name of the curve in requests.
     pub fn name(self) -> &'static str {
         match self {
             DecayCurve::Gauss => "gauss",
@@ -124,7 +125,7 @@ impl DecayCurve {
     }
 }
 
-/// Which of the distances of several values counts.
+/// Which distance counts if a field has several values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MultiValue {
     #[default]
@@ -134,7 +135,7 @@ pub enum MultiValue {
     Sum,
 }
 
-/// How the results of several functions are joined.
+/// How the results of several functions are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ScoreMode {
     #[default]
@@ -146,7 +147,7 @@ pub enum ScoreMode {
     Min,
 }
 
-/// How the result of the functions is joined with the score of the query.
+/// How the result of the functions is combined with the score of the query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BoostMode {
     #[default]
@@ -158,19 +159,19 @@ pub enum BoostMode {
     Min,
 }
 
-/// `rank_feature`.
+/// A `rank_feature` query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankFeatureQuery {
     /// Path of a `rank_feature` field, or of a `rank_features` field with a feature after a dot.
     pub field: String,
-    /// How the feature becomes a score.
+    /// How a feature's value becomes a score.
     pub function: RankFunction,
 }
 
-/// How a feature becomes a score.
+/// How the value `S` of a feature becomes a score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RankFunction {
-    /// `S / (S + pivot)`; without a pivot it is about the mean of the feature.
+    /// `S / (S + pivot)`; the default pivot is approximately the mean of the feature.
     Saturation { pivot: Option<f32> },
     /// `ln(scaling_factor + S)`.
     Log { scaling_factor: f32 },
@@ -180,13 +181,13 @@ pub enum RankFunction {
     Linear,
 }
 
-/// `distance_feature` on a date.
+/// A `distance_feature` query on a date field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DistanceFeatureQuery {
     /// Path of a date field.
     pub field: String,
-    /// A date, date math allowed.
+    /// The date from which distances are measured; date math is allowed.
     pub origin: Value,
-    /// A span of time such as `7d`: where the score is half.
+    /// Duration such as `7d`: the distance at which the score is half of its maximum.
     pub pivot: String,
 }

@@ -1,108 +1,108 @@
-//! `intervals`: rules over the places at which words stand.
+//! `intervals` queries: rules about the positions of words in a text.
 
 use std::ops::Bound;
 
-/// `intervals`
+/// An `intervals` query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalsQuery {
     /// Path of a text field.
     pub field: String,
-    /// Which stretches of the text match.
+    /// The rule that an interval of the text has to satisfy.
     pub rule: IntervalsRule,
 }
 
-/// Which stretches of a text match.
+/// A rule that selects intervals, which are ranges of word positions in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalsRule {
-    /// What stands there.
+    /// Which intervals the rule selects.
     pub source: IntervalsSource,
-    /// How they must lie to others.
+    /// A condition on the intervals' positions relative to those of another rule.
     pub filter: Option<Box<IntervalsFilter>>,
 }
 
-/// What stands at a stretch.
+/// The kinds of rules that select intervals.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IntervalsSource {
-    /// The words of a text.
+    /// Intervals that contain all words of a text.
     Match {
-        /// The text.
+        /// The text that is analysed into words.
         text: String,
-        /// How far apart.
+        /// Largest number of words in between, and whether their order counts.
         order: IntervalsOrder,
-        /// How words are read.
+        /// Analyzer and field for the words.
         words: IntervalsWords,
     },
-    /// One of the words that start so.
+    /// Words that start with this prefix.
     Prefix(String, IntervalsWords),
-    /// One of the words of a pattern.
+    /// Words that match a pattern of `*` and `?`.
     Wildcard(String, IntervalsWords),
-    /// One of the words that a regular expression matches.
+    /// Words that a regular expression matches.
     Regexp(String, IntervalsWords),
-    /// One of the words between two others, in byte order.
+    /// Words between two bounds, in byte order.
     Range(Bound<String>, Bound<String>, IntervalsWords),
-    /// One of the words near another.
+    /// Words within an edit distance of a given one.
     Fuzzy {
-        /// The word.
+        /// The given word.
         term: String,
-        /// Edits.
+        /// Largest number of edits: `AUTO`, `0`, `1` or `2`.
         fuzziness: String,
-        /// Letters at the start that are the same.
+        /// Number of letters at the start that have to be equal.
         prefix_length: usize,
-        /// Swapped neighbours are two edits.
+        /// Whether swapping two neighbouring letters counts as two edits instead of one.
         without_transpositions: bool,
-        /// How words are read.
+        /// Analyzer and field for the word.
         words: IntervalsWords,
     },
-    /// Stretches of all rules.
+    /// Intervals that combine one of each rule.
     AllOf(Vec<IntervalsRule>, IntervalsOrder),
-    /// A stretch of one of the rules.
+    /// Intervals of any of the rules.
     AnyOf(Vec<IntervalsRule>),
 }
 
-/// How several stretches may lie.
+/// How the parts of a combined interval may be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntervalsOrder {
-    /// Most words between them; `None` for any number.
+    /// Largest number of words between the parts; `None` for no limit.
     pub max_gaps: Option<u32>,
-    /// In the order of the request, without overlaps.
+    /// Whether the parts have to be in the order of the request and must not overlap.
     pub ordered: bool,
 }
 
-/// How the words of a rule are read.
+/// Analyzer and field for the words of a rule, where they differ from those of the query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IntervalsWords {
     /// Analyzer instead of the field's own.
     pub analyzer: Option<String>,
-    /// Field whose words are looked at instead.
+    /// Path of another field in which the words are searched.
     pub use_field: Option<String>,
 }
 
-/// How stretches must lie to those of another rule.
+/// A condition on the positions of intervals relative to those of another rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalsFilter {
-    /// How.
+    /// The required relation to the other rule's intervals.
     pub relation: IntervalsRelation,
-    /// The other rule.
+    /// The rule that selects the other intervals.
     pub rule: IntervalsRule,
 }
 
-/// How a stretch lies to others.
+/// How an interval has to be placed relative to other intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntervalsRelation {
-    /// Behind one.
+    /// It comes after one of them.
     After,
-    /// Before one.
+    /// It comes before one of them.
     Before,
-    /// Inside one.
+    /// It lies inside one of them.
     ContainedBy,
-    /// Around one.
+    /// It contains one of them.
     Containing,
-    /// Inside none.
+    /// It lies inside none of them.
     NotContainedBy,
-    /// Around none.
+    /// It contains none of them.
     NotContaining,
-    /// Sharing no place with any.
+    /// It shares no position with any of them.
     NotOverlapping,
-    /// Sharing a place with one.
+    /// It shares a position with one of them.
     Overlapping,
 }

@@ -1,42 +1,43 @@
-//! `more_like_this`.
+//! `more_like_this` queries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-/// `more_like_this`: documents with the telling words of others.
+/// A `more_like_this` query, for documents that contain the most characteristic words of example texts and documents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MoreLikeThisQuery {
     /// Paths of `text` and `keyword` fields; none for all of them.
     pub fields: Option<Vec<String>>,
-    /// What hits are to be like.
+    /// The examples that hits have to resemble.
     pub like: Vec<LikeExample>,
-    /// Whose words do not count.
+    /// Examples whose words are ignored.
     pub unlike: Vec<LikeExample>,
-    /// Words that do not count.
+    /// Words that are ignored.
     pub stop_words: Vec<String>,
-    /// Most words of each field of documents, and of all texts together.
+    /// Largest number of words taken from each field of the example documents, and from all example texts together.
     pub max_query_terms: usize,
-    /// How often a word has to be in the examples; 0 for any.
+    /// Number of times that a word has to occur in the examples; 0 for any.
     pub min_term_freq: usize,
-    /// In how many documents of the index a word has to be; 0 for any.
+    /// Number of documents of the index in which a word has to occur; 0 for any.
     pub min_doc_freq: u64,
-    /// In how many it may be.
+    /// Largest number of documents of the index in which a word may occur.
     pub max_doc_freq: u64,
-    /// Characters of the shortest word; 0 for any.
+    /// Least number of characters that a word has to have; 0 for any.
     pub min_word_length: usize,
-    /// Characters of the longest word; 0 for any.
+    /// Largest number of characters that a word may have; 0 for any.
     pub max_word_length: usize,
-    /// As in [`super::MatchQuery`].
+    /// As [`super::MatchQuery::minimum_should_match`].
     pub minimum_should_match: String,
-    /// How much more a word counts that is more telling than the least telling one; 0 for all alike.
+    /// Factor by which words are boosted according to how characteristic they are, relative to the least characteristic one; 0 for
+    /// equal boosts.
     pub boost_terms: f32,
-    /// The examples are hits, too.
+    /// Whether the example documents may be hits themselves.
     pub include: bool,
     /// Analyzer of texts and documents instead of the fields' own.
     pub analyzer: Option<String>,
-    /// A field of another type is an error; else it is passed over.
+    /// Whether a field of another type is an error; otherwise it is ignored.
     pub fail_on_unsupported_field: bool,
 }
 
@@ -62,27 +63,27 @@ impl Default for MoreLikeThisQuery {
     }
 }
 
-/// A text or a document.
+/// An example of a `more_like_this` query.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LikeExample {
-    /// A text.
+    /// A text given in the request.
     Text(String),
-    /// A document.
+    /// A document, from an index or given in the request.
     Document(LikeDocument),
 }
 
-/// A document of an index, or one that the request brings along.
+/// An example document: one of an index, or one given in the request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LikeDocument {
-    /// Index of the document; without one, the document of each index that is searched.
+    /// Name of the document's index; if absent, the document is read from each index that is searched.
     pub index: Option<String>,
     /// `_id` of the document; none for one that the request contains.
     pub id: Option<String>,
-    /// Paths of the fields that count of it, instead of the query's; `*` stands for any characters.
+    /// Paths of the document's fields to use instead of the query's; `*` stands for any characters.
     pub fields: Option<Vec<String>>,
-    /// Analyzers instead of the fields' own.
+    /// Field path → name of the analyzer to use instead of the field's own.
     pub analyzers: BTreeMap<String, String>,
-    /// What is in it. A document of an index has none before the engine has read it; a source that names an index
-    /// counts for searches of that index only.
+    /// The document's sources, each with the name of the index that it counts for, or none if it counts for all. `None` until the
+    /// engine has read the document from an index.
     pub sources: Option<Vec<(Option<String>, Arc<Value>)>>,
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// How the terms that a pattern stands for are scored.
+/// How the terms that a pattern matches are scored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Rewrite {
     /// Every match scores 1.
@@ -10,36 +10,36 @@ pub enum Rewrite {
     Constant,
     /// The scores of all matching terms add up; more than 1024 terms are an error.
     ScoringBoolean,
-    /// The scores of the first terms add up.
+    /// The scores of the first terms, at most this many, add up.
     TopTerms(usize),
-    /// Each of the first terms adds 1, or less for a fuzzy term farther away.
+    /// Each of the first terms, at most this many, adds 1, or less for a fuzzy term with more edits.
     TopTermsBoost(usize),
-    /// As `TopTerms`, all terms with the frequency of the most frequent one.
+    /// As `TopTerms`, but all terms are scored with the document frequency of the most frequent one.
     TopTermsBlended(usize),
 }
 
-/// `regexp`, in Lucene's syntax.
+/// A `regexp` query, in Lucene's syntax.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegexpQuery {
-    /// Field path.
+    /// Path of the field to search.
     pub field: String,
     /// The expression, not analysed.
     pub value: String,
-    /// Optional operators that have their meaning, see [`regexp_flags`].
+    /// Bit mask of the optional operators that are enabled, see [`regexp_flags`].
     pub flags: u8,
-    /// ASCII case is ignored.
+    /// Whether ASCII letters match regardless of case.
     pub case_insensitive: bool,
-    /// Most states of the automaton.
+    /// Largest number of states that the automaton of the expression may have.
     pub max_determinized_states: usize,
     /// How the matching terms score.
     pub rewrite: Rewrite,
 }
 
 impl RegexpQuery {
-    /// States of an automaton unless a query says it.
+    /// Default of the largest number of states that an automaton may have.
     pub const MAX_STATES: usize = 10_000;
 
-    /// An expression with every option at its default.
+    /// A query for a regular expression, with every option at its default.
     pub fn new(field: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -52,71 +52,71 @@ impl RegexpQuery {
     }
 }
 
-/// Optional operators of [`RegexpQuery`].
+/// Bits for the optional operators of [`RegexpQuery`].
 pub mod regexp_flags {
-    /// `&`
+    /// `&`: both expressions have to match.
     pub const INTERSECTION: u8 = 1;
-    /// `~`
+    /// `~`: the following expression must not match.
     pub const COMPLEMENT: u8 = 1 << 1;
-    /// `#`
+    /// `#`: matches no text at all.
     pub const EMPTY: u8 = 1 << 2;
-    /// `@`
+    /// `@`: matches any text.
     pub const ANYSTRING: u8 = 1 << 3;
-    /// `<1-20>`
+    /// `<1-20>`: matches numbers between two bounds.
     pub const INTERVAL: u8 = 1 << 4;
-    /// All of them.
+    /// All optional operators.
     pub const ALL: u8 = (1 << 5) - 1;
 }
 
-/// `fuzzy`.
+/// A `fuzzy` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FuzzyQuery {
-    /// Field path.
+    /// Path of the field to search.
     pub field: String,
     /// The term, not analysed.
     pub value: String,
-    /// As in [`super::MatchQuery`].
+    /// As [`super::MatchQuery::fuzziness`].
     pub fuzziness: String,
-    /// As in [`super::MatchQuery`].
+    /// As [`super::MatchQuery::prefix_length`].
     pub prefix_length: usize,
-    /// As in [`super::MatchQuery`].
+    /// As [`super::MatchQuery::max_expansions`].
     pub max_expansions: usize,
-    /// As in [`super::MatchQuery`].
+    /// As [`super::MatchQuery::without_transpositions`].
     pub without_transpositions: bool,
-    /// How the terms score; `None` is Lucene's blended scores.
+    /// How the matching terms are scored; `None` for Lucene's blended scores.
     pub rewrite: Option<Rewrite>,
 }
 
-/// `terms` with the values of another document.
+/// A `terms` query whose values are read from another document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TermsLookupQuery {
-    /// Field path that is searched.
+    /// Path of the field to search.
     pub field: String,
-    /// Index of the document.
+    /// Name of the index of the document that is read.
     pub index: String,
-    /// Id of the document that is looked up.
+    /// `_id` of the document that is read.
     pub id: String,
-    /// Path of the values in it.
+    /// Path of the values in the document.
     pub path: String,
 }
 
-/// `terms_set`.
+/// A `terms_set` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TermsSetQuery {
-    /// Field path.
+    /// Path of the field to search.
     pub field: String,
-    /// Strings, numbers or booleans.
+    /// The values: strings, numbers or booleans.
     pub values: Vec<Value>,
-    /// How many must match.
+    /// How many of the values a document has to have.
     pub minimum: TermsSetMinimum,
 }
 
-/// How many values of a `terms_set` must match.
+/// How many values of a `terms_set` a document has to have.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TermsSetMinimum {
-    /// What a numeric field of the document says.
+    /// As many as this numeric field of the document says.
     Field(String),
-    /// As in [`super::MatchQuery`].
+    /// As [`super::MatchQuery::minimum_should_match`].
     Spec(String),
 }
 
@@ -126,21 +126,21 @@ impl Default for TermsSetMinimum {
     }
 }
 
-/// `range`; a bound that is absent is open.
+/// A `range` query; an absent bound is open.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RangeQuery {
-    /// Field path.
+    /// Path of the field to search.
     pub field: String,
-    /// Greater than.
+    /// Lower bound, exclusive.
     pub gt: Option<Value>,
-    /// Greater than or equal.
+    /// Lower bound, inclusive.
     pub gte: Option<Value>,
-    /// Less than.
+    /// Upper bound, exclusive.
     pub lt: Option<Value>,
-    /// Less than or equal.
+    /// Upper bound, inclusive.
     pub lte: Option<Value>,
-    /// Date format instead of the field's, `||` between alternatives.
+    /// Date format of the bounds instead of the field's; `||` separates alternatives.
     pub format: Option<String>,
-    /// `+01:00`, `Z`, `UTC`: zone of dates that state none and of date rounding.
+    /// Time zone of bounds that state none, and of date rounding: `+01:00`, `Z` or `UTC`.
     pub time_zone: Option<String>,
 }

@@ -2,90 +2,90 @@
 
 use super::term::{RegexpQuery, Rewrite};
 
-/// How the terms of a text are joined.
+/// Whether any or all terms of a text have to match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Operator {
-    /// Any term.
+    /// Any of the terms is enough.
     #[default]
     Or,
-    /// All terms.
+    /// All of the terms have to match.
     And,
 }
 
-/// What a text without any term left after analysis matches.
+/// What a text matches if no term of it is left after analysis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ZeroTerms {
-    /// Nothing.
+    /// No document.
     #[default]
     None,
-    /// Everything.
+    /// Every document.
     All,
 }
 
-/// `match`.
+/// A `match` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchQuery {
-    /// Field path.
+    /// Path of the field to search.
     pub field: String,
-    /// The text, or the number or boolean as text.
+    /// The text to analyse; a number or boolean as text.
     pub text: String,
-    /// How its terms are joined.
+    /// Whether any or all of the text's terms have to match.
     pub operator: Operator,
-    /// As Elasticsearch writes it: `2`, `-1`, `75%`, `-25%`, `3<90%`.
+    /// Number or share of the terms that have to match, in Elasticsearch's syntax: `2`, `-1`, `75%`, `-25%`, `3<90%`.
     pub minimum_should_match: Option<String>,
     /// Analyzer instead of the field's own.
     pub analyzer: Option<String>,
-    /// `AUTO`, `AUTO:low,high`, `0`, `1`, `2`.
+    /// Largest number of edits by which a term may differ: `AUTO`, `AUTO:low,high`, `0`, `1`, `2`.
     pub fuzziness: Option<String>,
-    /// Characters at the start that fuzzy terms must share.
+    /// Number of characters at the start that a fuzzy term has to have in common.
     pub prefix_length: usize,
-    /// Most terms that a fuzzy term, or a prefix, expands to; 50 unless given (0 is read as 50).
+    /// Largest number of terms that a fuzzy term or a prefix is expanded to; by default 50, and 0 stands for 50.
     pub max_expansions: usize,
-    /// A swap of two neighbouring letters counts as two edits.
+    /// Whether swapping two neighbouring letters counts as two edits instead of one.
     pub without_transpositions: bool,
-    /// How the terms score that a fuzzy term expands to; `None` is Lucene's blended scores.
+    /// How the terms that a fuzzy term is expanded to are scored; `None` for Lucene's blended scores.
     pub fuzzy_rewrite: Option<Rewrite>,
-    /// Synonyms of several words match without regard to their order.
+    /// Whether synonyms of several words match their words in any order, instead of as a phrase.
     pub without_synonym_phrases: bool,
-    /// A value of a wrong type matches nothing instead of failing.
+    /// Whether a value of a wrong type matches nothing instead of being an error.
     pub lenient: bool,
-    /// What a text without terms matches.
+    /// What the query matches if no term of the text is left after analysis.
     pub zero_terms_query: ZeroTerms,
 }
 
-/// `match_phrase`.
+/// A `match_phrase` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchPhraseQuery {
-    /// Field path.
+    /// Path of the field to search.
     pub field: String,
-    /// The text.
+    /// The text to analyse into a phrase.
     pub text: String,
-    /// Moves allowed between the terms.
+    /// Number of positions by which terms may be moved.
     pub slop: u32,
     /// Analyzer instead of the field's own.
     pub analyzer: Option<String>,
-    /// What a text without terms matches.
+    /// What the query matches if no term of the text is left after analysis.
     pub zero_terms_query: ZeroTerms,
 }
 
-/// `match_phrase_prefix`.
+/// A `match_phrase_prefix` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchPhrasePrefixQuery {
     /// The phrase; its last term is the prefix.
     pub phrase: MatchPhraseQuery,
-    /// Most terms that the prefix expands to; 50 unless given (0 is read as 50).
+    /// Largest number of terms that the prefix is expanded to; by default 50, and 0 stands for 50.
     pub max_expansions: usize,
 }
 
-/// How the scores of several fields are joined.
+/// How a text is matched in several fields, and how their scores are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MultiMatchType {
-    /// The best field counts, others by the tie breaker.
+    /// The score of the best field, plus the tie breaker's share of the others.
     #[default]
     BestFields,
-    /// All fields add up.
+    /// The sum of all fields' scores.
     MostFields,
-    /// Each term may be in any field; fields with one analyzer share statistics.
+    /// Each term may be in any of the fields; those with the same analyzer share their statistics.
     CrossFields,
     /// As best fields, each field matched as a phrase.
     Phrase,
@@ -96,7 +96,7 @@ pub enum MultiMatchType {
 }
 
 impl MultiMatchType {
-    /// Share of the scores of other fields, unless a query says it.
+    /// Default share of the other fields' scores, from 0 to 1.
     pub fn tie_breaker(self) -> f32 {
         match self {
             MultiMatchType::MostFields | MultiMatchType::BoolPrefix => 1.0,
@@ -108,41 +108,41 @@ impl MultiMatchType {
     }
 }
 
-/// `multi_match`.
+/// A `multi_match` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MultiMatchQuery {
     /// Fields with boosts; names may hold `*`.
     pub fields: Vec<(String, f32)>,
-    /// How the scores of the fields are joined.
+    /// How the text is matched in the fields, and how their scores are combined.
     pub kind: MultiMatchType,
-    /// Share of the other fields' scores; `None` is what [`MultiMatchType::tie_breaker`] says.
+    /// Share of the other fields' scores; by default [`MultiMatchType::tie_breaker`].
     pub tie_breaker: Option<f32>,
-    /// Text and options, as for one field; `field` is not read.
+    /// The text and the options that apply in each field; its `field` is ignored.
     pub template: MatchQuery,
-    /// Moves allowed between the terms of a phrase.
+    /// Number of positions by which the terms of a phrase may be moved.
     pub slop: u32,
-    /// Leaves out a field where an index has it as `semantic_text`, instead of refusing it.
+    /// Whether `semantic_text` fields are left out instead of being an error.
     pub words_only: bool,
 }
 
-/// `combined_fields`.
+/// A `combined_fields` query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CombinedFieldsQuery {
     /// Text fields with boosts of at least 1; names may hold `*`.
     pub fields: Vec<(String, f32)>,
-    /// The text.
+    /// The text to analyse.
     pub text: String,
-    /// How its terms are joined.
+    /// Whether any or all of the text's terms have to match.
     pub operator: Operator,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::minimum_should_match`].
     pub minimum_should_match: Option<String>,
-    /// What a text without terms matches.
+    /// What the query matches if no term of the text is left after analysis.
     pub zero_terms_query: ZeroTerms,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::without_synonym_phrases`].
     pub without_synonym_phrases: bool,
 }
 
-/// `query_string`.
+/// A `query_string` query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryStringQuery {
     /// The text in Lucene's syntax.
@@ -151,47 +151,47 @@ pub struct QueryStringQuery {
     pub default_field: Option<String>,
     /// Fields with boosts for terms that name none; wins over `default_field`.
     pub fields: Vec<(String, f32)>,
-    /// How clauses without an operator are joined.
+    /// Whether any or all clauses without an operator have to match.
     pub default_operator: Operator,
     /// Analyzer instead of the fields' own.
     pub analyzer: Option<String>,
-    /// Parts of a wildcard term are analysed (lowercased here).
+    /// Whether the literal parts of wildcard terms are analysed, which here means lowercased.
     pub analyze_wildcard: bool,
     /// Whether a term may start with `*` or `?`.
     pub allow_leading_wildcard: bool,
-    /// Values of a wrong type match nothing instead of failing.
+    /// Whether a value of a wrong type matches nothing instead of being an error.
     pub lenient: bool,
     /// Slop of phrases that state none.
     pub phrase_slop: u32,
     /// Fuzziness of `~` without a number.
     pub fuzziness: Option<String>,
-    /// Characters at the start that fuzzy terms must share.
+    /// Number of characters at the start that a fuzzy term has to have in common.
     pub fuzzy_prefix_length: usize,
-    /// Most terms that a fuzzy term expands to.
+    /// Largest number of terms that a fuzzy term is expanded to.
     pub fuzzy_max_expansions: usize,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::minimum_should_match`].
     pub minimum_should_match: Option<String>,
-    /// How the scores of several fields are joined.
+    /// How a term is matched in several fields, and how their scores are combined.
     pub kind: MultiMatchType,
     /// Share of the other fields' scores.
     pub tie_breaker: Option<f32>,
     /// Escapes the whole text, so that no character is an operator.
     pub escape: bool,
-    /// Zone of dates in ranges.
+    /// Time zone of dates in ranges.
     pub time_zone: Option<String>,
     /// Analyzer of quoted texts instead of `analyzer`.
     pub quote_analyzer: Option<String>,
-    /// Quoted texts are searched in the fields with this ending, where there are such.
+    /// Suffix of field names: quoted texts are searched in the fields with this suffix, where they exist.
     pub quote_field_suffix: Option<String>,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::without_transpositions`].
     pub without_transpositions: bool,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::fuzzy_rewrite`].
     pub fuzzy_rewrite: Option<Rewrite>,
-    /// How the terms of prefixes, wildcards and regular expressions score.
+    /// How the terms that prefixes, wildcards and regular expressions match are scored.
     pub rewrite: Rewrite,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::without_synonym_phrases`].
     pub without_synonym_phrases: bool,
-    /// As in [`RegexpQuery`].
+    /// As [`RegexpQuery::max_determinized_states`].
     pub max_determinized_states: usize,
 }
 
@@ -227,66 +227,66 @@ impl Default for QueryStringQuery {
 }
 
 impl QueryStringQuery {
-    /// Lucene's syntax with every option at its default.
+    /// A query for a text in Lucene's syntax, with every option at its default.
     pub fn new(query: impl Into<String>) -> Self {
         Self { query: query.into(), ..Self::default() }
     }
 }
 
-/// `simple_query_string`.
+/// A `simple_query_string` query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimpleQueryStringQuery {
-    /// The text.
+    /// The text in the simple syntax.
     pub query: String,
-    /// Fields with boosts; all that can be searched if there are none.
+    /// Fields with boosts; empty for all searchable fields.
     pub fields: Vec<(String, f32)>,
-    /// How clauses without an operator are joined.
+    /// Whether any or all clauses without an operator have to match.
     pub default_operator: Operator,
-    /// Operators that have their meaning, see [`simple_flags`].
+    /// Bit mask of the operators that are enabled, see [`simple_flags`].
     pub flags: u16,
     /// Analyzer instead of the fields' own.
     pub analyzer: Option<String>,
-    /// Parts of a prefix are analysed.
+    /// Whether prefixes are analysed.
     pub analyze_wildcard: bool,
-    /// Values of a wrong type match nothing instead of failing.
+    /// Whether a value of a wrong type matches nothing instead of being an error.
     pub lenient: bool,
-    /// Characters at the start that fuzzy terms must share.
+    /// Number of characters at the start that a fuzzy term has to have in common.
     pub fuzzy_prefix_length: usize,
-    /// Most terms that a fuzzy term expands to.
+    /// Largest number of terms that a fuzzy term is expanded to.
     pub fuzzy_max_expansions: usize,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::without_transpositions`].
     pub without_transpositions: bool,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::minimum_should_match`].
     pub minimum_should_match: Option<String>,
-    /// Quoted texts are searched in the fields with this ending, where there are such.
+    /// Suffix of field names: quoted texts are searched in the fields with this suffix, where they exist.
     pub quote_field_suffix: Option<String>,
-    /// As in [`MatchQuery`].
+    /// As [`MatchQuery::without_synonym_phrases`].
     pub without_synonym_phrases: bool,
 }
 
-/// Operators of [`SimpleQueryStringQuery`].
+/// Bits for the operators of [`SimpleQueryStringQuery`].
 pub mod simple_flags {
-    /// `+`
+    /// `+`: all terms have to match.
     pub const AND: u16 = 1;
-    /// `-`
+    /// `-`: the term must not match.
     pub const NOT: u16 = 1 << 1;
-    /// `|`
+    /// `|`: any of the terms is enough.
     pub const OR: u16 = 1 << 2;
-    /// `*` at the end of a term
+    /// `*` at the end of a term: a prefix.
     pub const PREFIX: u16 = 1 << 3;
-    /// `"`
+    /// `"`: a phrase.
     pub const PHRASE: u16 = 1 << 4;
-    /// `(` and `)`
+    /// `(` and `)`: precedence.
     pub const PRECEDENCE: u16 = 1 << 5;
-    /// `\\`
+    /// `\\`: an escaped character.
     pub const ESCAPE: u16 = 1 << 6;
-    /// White space between terms
+    /// White space that separates terms.
     pub const WHITESPACE: u16 = 1 << 7;
-    /// `~N` after a term
+    /// `~N` after a term: the largest number of edits.
     pub const FUZZY: u16 = 1 << 8;
-    /// `~N` after a phrase
+    /// `~N` after a phrase: its slop.
     pub const NEAR: u16 = 1 << 9;
-    /// All of them.
+    /// All operators.
     pub const ALL: u16 = (1 << 10) - 1;
 }
 
