@@ -17,7 +17,8 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_query::dsl::value;
 use sparrow_wire::json::Json;
 
-/// How often whoever waits for the page before looks whether anybody waits for the next.
+/// How often a request that waits for the previous page of its scroll checks whether its caller has gone
+/// away.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What a request to a scroll says.
