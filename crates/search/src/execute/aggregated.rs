@@ -1,4 +1,4 @@
-//! Aggregations over what a search matches, whatever page of it is shown.
+//! Aggregations over every document that a search matches, whichever page of hits is shown.
 
 use sparrow_aggregations::{Aggregation, AggregationError, Budget, Collected, Documents};
 use sparrow_query::{Query, QueryKind};
@@ -9,7 +9,8 @@ use crate::error::SearchError;
 use crate::resolve::set_default_fields;
 
 impl Run<'_> {
-    /// What each index contributes. Post filters do not apply; fused lists count with all that any of them matches.
+    /// Runs the aggregations on each index, before their results are combined. Post filters do not apply; for
+    /// a fusion, every document that any of its lists matches counts.
     pub(super) fn aggregated(&mut self, aggregations: &Aggregations) -> Vec<Collected> {
         let queries = match &self.body.fusion {
             None => self.union_per_target(),
