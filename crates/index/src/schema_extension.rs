@@ -19,7 +19,7 @@ use sparrow_segments::IndexError;
 use sparrow_segments::directory::LazyDirectory;
 use sparrow_segments::manifest::META;
 
-/// Puts `mapping` in force; `true` if the index had to be reopened.
+/// Puts `mapping` in force; returns `true` if the index had to be reopened for it.
 pub(crate) fn extend(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, IndexError> {
     let missing = writer.schema.missing_entries(&mapping);
     if missing.is_empty() {
@@ -48,7 +48,7 @@ fn append_to_schema(directory: &LazyDirectory, missing: &[FieldEntry]) -> Result
     })
 }
 
-/// Changes what the newest commit says, as tantivy writes it, while no writer of tantivy is there.
+/// Rewrites the newest commit as `edit` leaves it. No tantivy writer may exist meanwhile.
 pub(crate) fn edit_commit(
     directory: &LazyDirectory,
     edit: impl FnOnce(&mut serde_json::Value) -> Result<(), IndexError>,
