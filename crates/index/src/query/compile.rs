@@ -23,7 +23,7 @@ use sparrow_query::regexp::Automaton;
 use sparrow_query::{BoolQuery, MAX_CLAUSES, Query, QueryKind};
 use sparrow_segments::schema::ID;
 
-/// Bytes that a clause takes at least while it is looked for.
+/// Lowest estimate of the memory that a clause takes during a search, in bytes.
 const CLAUSE_BYTES: usize = 512;
 
 /// Turns a query into weights for one snapshot.
@@ -34,9 +34,9 @@ pub(crate) struct Compiler<'a> {
     pub(super) now: i64,
     clauses: usize,
     score_errors: ScoreErrors,
-    /// The weights are to say how they score.
+    /// Whether weights must be able to explain their scores.
     pub(super) explaining: bool,
-    /// The algorithms that take part in the search.
+    /// Records which algorithms take part in the search.
     pub(super) executors: ExecutorLog,
 }
 
@@ -76,6 +76,8 @@ impl<'a> Compiler<'a> {
         self.cancel
     }
 
+    /// Fails if the search has been cancelled.
+    ///
     /// # Errors
     /// [`QueryError::Cancelled`] once the caller's flag is set.
     pub(super) fn check_cancelled(&self) -> Result<(), QueryError> {
@@ -85,7 +87,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Where scores that cannot be worked out are noted.
+    /// Collects errors that occur while scores are computed.
     pub(super) fn score_errors(&self) -> &ScoreErrors {
         &self.score_errors
     }
@@ -95,7 +97,7 @@ impl<'a> Compiler<'a> {
         self.clauses
     }
 
-    /// Goes back to an earlier count, for clauses that are compiled in another way after all.
+    /// Resets the clause count to an earlier value, for clauses that are compiled again in another way.
     pub(super) fn restore_clauses(&mut self, before: usize) {
         self.clauses = before;
     }
@@ -114,7 +116,7 @@ impl<'a> Compiler<'a> {
         Ok(work::take("<query>", more * CLAUSE_BYTES)?)
     }
 
-    /// The weight of a clause. Without `scoring` only its documents count.
+    /// Compiles a clause to a weight; without `scoring` it only finds documents.
     ///
     /// # Errors
     /// When a clause does not fit its field, or the index cannot be read.
@@ -274,7 +276,7 @@ impl<'a> Compiler<'a> {
         )))
     }
 
-    /// Nothing for a field that is not mapped, an error for one that is.
+    /// A weight that matches nothing if the field is not mapped, an error if it is.
     pub(super) fn unsupported(
         &self,
         field: &str,
@@ -288,8 +290,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Fields with boosts, patterns replaced by the fields they match. The flag says whether a field
-    /// came from a pattern, which makes it lenient.
+    /// The fields with their boosts, each pattern replaced by the fields that match it. The flag says whether
+    /// a field came from a pattern, which makes clauses on it lenient.
     pub(super) fn expand_fields(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)> {
         let mut expanded: Vec<(String, f32, bool)> = Vec::new();
         for (name, boost) in fields {
