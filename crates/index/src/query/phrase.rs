@@ -96,7 +96,7 @@ impl Compiler<'_> {
         Ok(any(ways, scoring))
     }
 
-    /// Two or more places, each with the terms that may stand there.
+    /// A phrase of two or more places, each with the terms that may stand there.
     pub(super) fn phrase(
         &mut self,
         terms: &StringTerms,
