@@ -1,4 +1,4 @@
-//! Searches that end early: because nobody waits any more, or because their time is over.
+//! Searches that end early: because the caller has gone away, or because their time limit is reached.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +66,8 @@ fn a_set_flag_ends_every_kind_of_search() {
     }
 }
 
-/// A document takes a script as long as thousands of others: between two looks at the flag lie minutes.
+/// A script takes as long for one document as a query for thousands: without a check before each document,
+/// minutes would pass between two checks of the flag.
 #[test]
 fn scripts_end_before_the_next_document() {
     let mut fixture = Fixture::new(json!({"t": {"type": "text"}}));
