@@ -1,13 +1,14 @@
-//! Hidden states or logits of a batch to one vector a text. Plain loops: ONNX Runtime has done the work before.
+//! Reduces the hidden states or logits of a batch to one vector per text. Plain loops are enough: ONNX
+//! Runtime has done most of the work before.
 
-/// How a weight follows from a maximal logit.
+/// Function from a term's maximal logit to its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activation {
-    /// `ln(1 + ReLU(x))`, SPLADE's.
+    /// `ln(1 + ReLU(x))`, as in SPLADE.
     Log1p,
-    /// `ln(1 + ln(1 + ReLU(x)))`, of OpenSearch's third generation of models.
+    /// `ln(1 + ln(1 + ReLU(x)))`, as in OpenSearch's third generation of models.
     Log1pTwice,
-    /// The model has applied its activation itself.
+    /// None: the model has applied its activation itself.
     Done,
 }
 
@@ -22,7 +23,8 @@ impl Activation {
     }
 }
 
-/// The positive maxima over tokens, ascending by term. `logits` is `[tokens][terms]`.
+/// For each term, the maximum over all tokens, if it is positive; ascending by term. `logits` is
+/// `[tokens][terms]`.
 pub(crate) fn max_over_tokens(logits: &[f32], terms: usize) -> Vec<(u32, f32)> {
     let mut maxima = vec![0f32; terms];
     for token in logits.chunks_exact(terms) {

@@ -31,11 +31,11 @@ use std::path::PathBuf;
 use build::Built;
 use corpus::Corpus;
 
-/// The addon's.
+/// The same allocator as in the server's native addon.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What the command line asks for.
+/// Parsed command-line arguments.
 pub struct Arguments {
     docs: String,
     queries: String,

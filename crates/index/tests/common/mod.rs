@@ -1,4 +1,4 @@
-//! What the tests of the index share: small documents and a model to compare with.
+//! Helpers for the tests of the index: small documents, and a model to compare the index with.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
@@ -41,13 +41,13 @@ pub fn put(index: &SparrowIndex, id: &str, seq_no: u64, source: &Value) {
     index.add(document(&mapping, id, seq_no, source, true)).expect("add");
 }
 
-/// What the index should hold.
+/// The documents that the index should hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Model {
     pub docs: BTreeMap<String, (u64, Value)>,
 }
 
-/// Half precision, as stored weights are.
+/// A weight rounded to half precision, the precision of stored weights.
 fn rounded(weight: f32) -> f32 {
     half::f16::from_f32(weight).to_f32()
 }
