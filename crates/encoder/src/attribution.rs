@@ -1,7 +1,7 @@
 //! Which words of a text a sparse token comes from.
 //!
-//! A weight of the SPLADE head is a maximum over the tokens of a text: the token where it is taken is where the weight
-//! comes from, and the word around it is what a reader can be shown.
+//! A weight of the SPLADE head is a maximum over the tokens of a text. The token with the maximum is where
+//! the weight comes from, and the word around that token is what a reader can be shown.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::error::EncoderError;
 use crate::forward::Forward;
 use crate::model::Model;
 
-/// A token of a sparse vector and where it comes from.
+/// A token of a sparse vector, with its weight and the word that it comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribution {
     /// The token in the form in which documents hold it (a '.' is written `__`).

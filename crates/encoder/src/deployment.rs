@@ -40,7 +40,7 @@ pub struct DeploymentOptions {
 /// The result of encoding one text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoded {
-    /// The vector.
+    /// The vector that the model gives.
     pub output: Output,
     /// Number of tokens that were encoded, special tokens included.
     pub token_count: u32,
@@ -83,8 +83,8 @@ impl Deployment {
     /// Starts the workers; returns when all have loaded the model.
     ///
     /// # Errors
-    /// [`EncoderError::RuntimeUnavailable`] without a library where the model needs it, [`EncoderError::InvalidOption`], or what
-    /// loading the graph gives.
+    /// [`EncoderError::RuntimeUnavailable`] without a library where the model needs it,
+    /// [`EncoderError::InvalidOption`], or the error of loading the graph.
     pub fn start(model: Arc<Model>, options: DeploymentOptions) -> Result<Deployment, EncoderError> {
         at_least_one("number_of_allocations", options.allocations)?;
         at_least_one("threads_per_allocation", options.threads_per_allocation)?;
@@ -171,8 +171,8 @@ impl Deployment {
         }
     }
 
-    /// Begins to encode search texts as [`Deployment::encode_queries`] does, and leaves waiting to [`PendingQueries::finish`], so that a
-    /// caller with texts for several models has them encoded at the same time.
+    /// Starts to encode search texts as [`Deployment::encode_queries`] does, but leaves waiting to
+    /// [`PendingQueries::finish`], so that texts for several models are encoded at the same time.
     ///
     /// # Errors
     /// As [`Deployment::encode`].
@@ -233,7 +233,8 @@ impl Deployment {
     /// Changes the number of worker threads; returns when new ones are ready and surplus ones have left.
     ///
     /// # Errors
-    /// [`EncoderError::InvalidOption`] for 0, or what loading the graph gives; the workers that were there stay.
+    /// [`EncoderError::InvalidOption`] for 0, or the error of loading the graph; the existing workers then
+    /// stay.
     pub fn set_allocations(&self, allocations: usize) -> Result<(), EncoderError> {
         at_least_one("number_of_allocations", allocations)?;
         self.resize(allocations)
@@ -295,7 +296,8 @@ impl Deployment {
         }
     }
 
-    /// Stops: waiting calls fail with [`EncoderError::Stopped`], running batches finish. Waits for the workers.
+    /// Stops the deployment: waiting calls fail with [`EncoderError::Stopped`], running batches finish.
+    /// Returns when all workers have ended.
     pub fn stop(&self) {
         self.shared.queue.stop();
         let workers = std::mem::take(&mut *self.workers.lock());

@@ -20,10 +20,10 @@ pub enum EncoderError {
     ModelNotReadable {
         /// The file or directory at fault.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with that file or directory.
         reason: String,
     },
-    /// The model is readable, but is of a kind that this encoder does not run.
+    /// The model is readable, but of a kind that this encoder does not support.
     #[error("model at [{path}] is not supported: {reason}")]
     Unsupported {
         /// The model directory.
@@ -36,12 +36,12 @@ pub enum EncoderError {
     InvalidOption {
         /// Name of the option.
         option: &'static str,
-        /// The value given.
+        /// Value that was given.
         value: usize,
-        /// The lowest value that is accepted.
+        /// Lowest value that is accepted.
         minimum: usize,
     },
-    /// The queue has no room for all texts of the call; none was taken.
+    /// The queue has no room for all texts of the call; none of them was queued.
     #[error("inference process queue is full. Unable to execute command")]
     QueueFull {
         /// Highest number of texts that may wait at the same time.

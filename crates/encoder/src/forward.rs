@@ -44,7 +44,7 @@ impl Forward {
     /// Encodes a batch of texts, each at least one token long.
     ///
     /// # Errors
-    /// [`EncoderError::Runtime`] if the runtime fails or gives another shape than the model promised.
+    /// [`EncoderError::Runtime`] if the runtime fails or returns another shape than the model declares.
     pub(crate) fn run(&mut self, texts: &[Sequence<'_>]) -> Result<Vec<Vector>, EncoderError> {
         let (model, threads) = (&self.model, self.threads);
         match (&mut self.engine, &model.bert) {

@@ -13,7 +13,7 @@ pub(crate) enum Activation {
 }
 
 impl Activation {
-    /// The weight of a positive maximal logit.
+    /// The weight that this activation gives a positive maximal logit.
     pub(crate) fn weight(self, logit: f32) -> f32 {
         match self {
             Activation::Log1p => logit.ln_1p(),
@@ -40,7 +40,8 @@ pub(crate) fn max_over_tokens(logits: &[f32], terms: usize) -> Vec<(u32, f32)> {
         .collect()
 }
 
-/// The mean over tokens. `hidden` is `[tokens][dims]`; no tokens give zeros.
+/// The mean of the hidden states over all tokens. `hidden` is `[tokens][dims]`; without tokens the mean is
+/// all zeros.
 pub(crate) fn mean(hidden: &[f32], dims: usize) -> Vec<f32> {
     let mut sums = vec![0f32; dims];
     let mut tokens = 0u32;
@@ -55,7 +56,7 @@ pub(crate) fn mean(hidden: &[f32], dims: usize) -> Vec<f32> {
     sums
 }
 
-/// Scales a vector to length 1; a vector of zeros stays.
+/// Scales a vector to length 1; a vector of zeros is left unchanged.
 pub(crate) fn normalize(vector: &mut [f32]) {
     let square: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
     if square > 0.0 {

@@ -25,7 +25,7 @@ const CALM: Duration = Duration::from_secs(1);
 /// Who waits for a text's result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// A search: goes before all ingest work.
+    /// A search; it goes ahead of all ingest work.
     #[default]
     Search,
     /// A document that is being written.
@@ -143,7 +143,7 @@ impl Queue {
         (self.capacity / 2).clamp(1, 64)
     }
 
-    /// Removes the texts of a call that nobody waits for any more; returns how many there were.
+    /// Removes the texts of a call that no one waits for any more; returns how many there were.
     pub(crate) fn withdraw(&self, call: &Arc<Call>) -> usize {
         call.abandoned.store(true, Ordering::Relaxed);
         let mut state = self.state.lock();
@@ -380,7 +380,7 @@ impl Call {
         })
     }
 
-    /// The clock of a call that is timed.
+    /// The clock of a call that is timed; `None` for other calls.
     pub(crate) fn clock(&self) -> Option<&Mutex<Clock>> {
         self.clock.as_ref()
     }

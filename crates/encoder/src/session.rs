@@ -44,10 +44,11 @@ pub fn set_runtime(library: PathBuf) {
     *LIBRARY.lock() = Some(library);
 }
 
-/// The environment; loads the library where that has not happened.
+/// The environment of ONNX Runtime; loads the library if that has not happened yet.
 ///
 /// # Errors
-/// [`EncoderError::RuntimeUnavailable`] if no library is known, if it is missing or too old, or if it would report to its maker.
+/// [`EncoderError::RuntimeUnavailable`] if no library is known, if it is missing or too old, or if it would
+/// report to its maker.
 fn environment() -> Result<&'static Environment, EncoderError> {
     let configured = LIBRARY.lock();
     if let Some(environment) = ENVIRONMENT.get() {
@@ -125,7 +126,7 @@ impl Batch {
     }
 }
 
-/// One loaded graph. A worker thread owns it.
+/// A loaded graph, owned by one worker thread.
 pub(crate) struct OnnxSession {
     session: Session,
     run_options: RunOptions<HasSelectedOutputs>,

@@ -1,4 +1,4 @@
-//! The files of a model directory that are read whole.
+//! Reads files of a model directory that are loaded as a whole.
 
 use std::io;
 use std::path::Path;

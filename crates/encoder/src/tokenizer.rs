@@ -67,10 +67,11 @@ impl std::fmt::Debug for TextTokenizer {
 }
 
 impl TextTokenizer {
-    /// Reads `tokenizer.json`.
+    /// Loads a `tokenizer.json`.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if it is not a tokenizer, or leaves no room for text below `limit`.
+    /// [`EncoderError::ModelNotReadable`] if the file is not a tokenizer, or if its special tokens leave no
+    /// room for text below `limit`.
     pub(crate) fn load(path: &Path, limit: usize) -> Result<Self, EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
         let bytes = small_file::read(path).map_err(|error| unreadable(error.to_string()))?;
@@ -110,8 +111,8 @@ impl TextTokenizer {
         self.encode_while(text, &|| Ok(()))
     }
 
-    /// The first tokens of a text, for a caller that may stop waiting: `goes_on` is asked before each piece of a long text, of which a
-    /// megabyte without whitespace takes a tenth of a second.
+    /// The first tokens of a text, for a caller that may stop waiting: `goes_on` is called before each piece
+    /// of a long text, since a piece of a megabyte without whitespace takes a tenth of a second.
     ///
     /// # Errors
     /// As [`TextTokenizer::encode`], and those of `goes_on`.
@@ -189,8 +190,8 @@ impl TextTokenizer {
         self.inner.get_vocab_size(true)
     }
 
-    /// Readable tokens by id: a '.' is written `__`, since a dot separates fields in a document. An id without token is
-    /// `None`.
+    /// Readable tokens by id, for `size` ids; `None` for an id without a token. A '.' is written `__`, since
+    /// a dot separates fields in a document.
     pub(crate) fn vocabulary(&self, size: usize) -> Vec<Option<Box<str>>> {
         (0..size)
             .map(|id| {
@@ -200,7 +201,7 @@ impl TextTokenizer {
             .collect()
     }
 
-    /// The id of a token as the model knows it.
+    /// The id of a token, in the model's own spelling.
     pub(crate) fn id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }

@@ -46,7 +46,7 @@ pub struct IndexStats {
 /// Statistics of one searchable segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentStats {
-    /// Name of the segment: 32 hexadecimal digits.
+    /// Name of the segment, 32 hexadecimal digits.
     pub id: String,
     pub docs: u64,
     /// Documents deleted or replaced since the segment was written.
@@ -119,8 +119,8 @@ impl SparrowIndex {
         Self::with_writer(dir, options.sparse_format, writer)
     }
 
-    /// Opens the index in `dir` as of its last flush, and gives the last sequence number that covers:
-    /// writes after it have to be applied again, with `replaces` set.
+    /// Opens the index in `dir` as of its last flush, and returns the sequence number up to which that flush
+    /// contains all writes: later ones have to be applied again, with `replaces` set.
     ///
     /// `mapping` may be wider than what the index was flushed with.
     ///
@@ -167,7 +167,7 @@ impl SparrowIndex {
         })
     }
 
-    /// Format of the sparse postings of the index in `dir`, without opening it.
+    /// Reads the format of the sparse postings of the index in `dir`, without opening the index.
     ///
     /// # Errors
     /// When there is no readable commit.
@@ -186,8 +186,8 @@ impl SparrowIndex {
         })
     }
 
-    /// What is wrong with the newest durable commit of the index in `dir` and with its files: each is read, and compared with its
-    /// length and checksum in the commit. Nothing is opened or changed.
+    /// Finds damage in the newest durable commit of the index in `dir` and in its files: each file is read
+    /// and compared with its length and checksum in the commit. Nothing is opened or changed.
     ///
     /// # Errors
     /// When the commit itself is missing, damaged or of a newer version: nothing is known of the files then.
@@ -232,7 +232,7 @@ impl SparrowIndex {
     /// Buffers a document; it is searchable after the next refresh.
     ///
     /// # Errors
-    /// [`IndexError::RolledBack`] when an indexing thread failed: see there.
+    /// [`IndexError::RolledBack`] when an indexing thread failed; its documentation says what to do.
     pub fn add(&self, document: WriteDocument) -> Result<(), IndexError> {
         let built = self.build(document)?;
         self.add_built(built)
@@ -274,7 +274,7 @@ impl SparrowIndex {
         self.publish()
     }
 
-    /// Commits everything buffered, in memory. Searches see it after [`SparrowIndex::publish`].
+    /// Commits everything buffered, in memory. Searches see it after the next [`SparrowIndex::publish`].
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails.
@@ -282,7 +282,7 @@ impl SparrowIndex {
         self.writer.lock().commit()
     }
 
-    /// Commits also where nothing is buffered, as tantivy looks after each commit what to merge.
+    /// Commits even if nothing is buffered, because tantivy looks for segments to merge after each commit.
     ///
     /// # Errors
     /// As [`SparrowIndex::commit`].
@@ -303,8 +303,8 @@ impl SparrowIndex {
         Ok(())
     }
 
-    /// Makes everything buffered durable; the commit says that it covers writes up to `seq_no`.
-    /// Writes wait for the commit, not for the fsyncs.
+    /// Makes everything buffered durable; the commit records that it covers writes up to `seq_no`. Writes
+    /// wait for the commit, not for the fsyncs.
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails, [`IndexError::Poisoned`] after a failed fsync.
@@ -313,7 +313,7 @@ impl SparrowIndex {
         self.make_durable()
     }
 
-    /// Commits everything buffered, in memory; the commit says that it covers writes up to `seq_no`.
+    /// Commits everything buffered, in memory; the commit records that it covers writes up to `seq_no`.
     ///
     /// # Errors
     /// As [`SparrowIndex::flush`].
@@ -329,17 +329,19 @@ impl SparrowIndex {
     /// Makes the newest commit durable. Writes and searches go on meanwhile.
     ///
     /// # Errors
-    /// When the disk refuses. The index can be read then, and flushed only after it was opened anew.
+    /// When the disk reports an error. The index can then still be read, but not flushed until it is
+    /// reopened.
     pub fn make_durable(&self) -> Result<(), IndexError> {
         self.directory.make_durable().map_err(IndexError::io(&self.dir))
     }
 
-    /// Whether making a commit durable failed: no later one can be made durable before the index is opened anew.
+    /// Whether making a commit durable has failed: no later one can be made durable until the index is
+    /// reopened.
     pub fn is_poisoned(&self) -> bool {
         self.directory.is_poisoned()
     }
 
-    /// Bytes of files that are no longer needed and wait for the next durable commit to be removed.
+    /// Size in bytes of files that are no longer needed and will be removed after the next durable commit.
     pub fn garbage_bytes(&self) -> u64 {
         self.directory.garbage_bytes()
     }
@@ -392,7 +394,7 @@ impl SparrowIndex {
         self.snapshot.read().clone()
     }
 
-    /// Merges all segments into one and waits for it. Writes, refreshes and searches go on meanwhile.
+    /// Merges all segments into one and waits for it. Writes, refreshes and searches continue meanwhile.
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit of buffered writes fails; when the merge fails.
@@ -402,11 +404,11 @@ impl SparrowIndex {
         self.refresh()
     }
 
-    /// Merges all segments that are committed into one, waits for it and shows it. Commits nothing: whoever commits has to know at
-    /// once when that failed, before anybody commits again.
+    /// Merges all committed segments into one, waits for it and publishes it. Commits nothing itself: a
+    /// caller that commits must learn of a failure before anyone commits again.
     ///
     /// # Errors
-    /// When the merge fails, with what the disk said of it.
+    /// When the merge fails, with the error of the disk.
     pub fn merge_committed(&self) -> Result<(), IndexError> {
         let mut last_error = None;
         for _ in 0..MERGE_ATTEMPTS {

@@ -48,7 +48,7 @@ impl Default for IndexOptions {
     }
 }
 
-/// A document to write.
+/// A document to be written.
 #[derive(Debug, Clone)]
 pub struct WriteDocument {
     pub id: String,

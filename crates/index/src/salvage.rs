@@ -42,8 +42,8 @@ pub struct SalvagedDoc {
 }
 
 impl SparrowIndex {
-    /// Makes in `to`, which is created, an index of the segments in `from` whose files are all whole, and reads the stored documents of
-    /// the other segments. `from` stays as it is.
+    /// Creates in `to` an index of the segments in `from` whose files are all intact, and reads the stored
+    /// documents of the other segments. `from` stays as it is.
     ///
     /// # Errors
     /// When the commit of `from` cannot be read, or `to` cannot be written.
@@ -100,8 +100,8 @@ impl SparrowIndex {
     }
 }
 
-/// The live documents of a damaged segment; none if the files they are in are damaged themselves: nothing tells then which of
-/// their bytes are right.
+/// The live documents of a damaged segment. Empty if the files that hold them are damaged themselves, as
+/// there is no telling which of their bytes are right.
 fn documents(
     root: &Path,
     sums: &HashMap<PathBuf, Checksum>,

@@ -1,9 +1,9 @@
 //! Gives an index new tantivy fields without rewriting its segments.
 //!
-//! tantivy has no call for this. What works: append the fields to the schema in the meta file and open
-//! the index again. Old segments then have no hits for the new fields, and merge with new ones, except
-//! for fields with field norms, where a merge fails ("Field norm not found"), in the background. So every
-//! old segment gets a `.fieldnorm` file with zeros for the new text fields first.
+//! tantivy has no function for this. What works is to append the fields to the schema in the meta file and
+//! reopen the index. Old segments then have no hits for the new fields, and merge with new ones, except for
+//! fields with field norms, where a merge fails ("Field norm not found"), in the background. So every old
+//! segment gets a `.fieldnorm` file with zeros for the new text fields first.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn corrupt(reason: String) -> IndexError {
     IndexError::Corrupt { path: META.into(), reason }
 }
 
-/// Writes the field norms of every segment anew, with zeros for new fields that have norms.
+/// Rewrites the field norms of every segment, with zeros for new fields that have norms.
 fn add_field_norms(directory: &LazyDirectory, missing: &[FieldEntry]) -> Result<(), IndexError> {
     let index = Index::open(directory.clone())?;
     let old_fields = index.schema().num_fields() as u32;

@@ -18,7 +18,7 @@ use sparrow_segments::IndexError;
 use sparrow_segments::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
 
-/// Where a live document is, and the numbers of its last write.
+/// Location of a live document, with the sequence number and version of its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocMeta {
     pub addr: DocAddress,
@@ -90,7 +90,7 @@ impl SegmentSnapshot {
         self.seq_no.first(doc).unwrap_or(SeqNo::MAX)
     }
 
-    /// Version of `doc`.
+    /// Version number of `doc`.
     pub fn version(&self, doc: DocId) -> u64 {
         self.version.first(doc).unwrap_or(1)
     }
@@ -105,12 +105,13 @@ impl SegmentSnapshot {
         &self.filters
     }
 
-    /// The plugin readers, shared with the weights of a query, which must own what they read.
+    /// Sparrow's plugin readers of the segment, for sharing with the weights of a query, which must own what
+    /// they read.
     pub(crate) fn shared_plugins(&self) -> &Arc<SegmentPlugins> {
         &self.plugins
     }
 
-    /// All plugin readers of the segment.
+    /// Sparrow's plugin readers of the segment: sparse postings, dense vectors, graphs.
     pub fn plugins(&self) -> &SegmentPlugins {
         &self.plugins
     }
@@ -189,7 +190,7 @@ impl Snapshot {
         &self.searcher
     }
 
-    /// Where mapped fields are in the tantivy schema.
+    /// The tantivy fields of mapped fields.
     pub fn schema(&self) -> &IndexSchema {
         &self.schema
     }
@@ -199,7 +200,7 @@ impl Snapshot {
         &self.mapping
     }
 
-    /// The analyzers of the index.
+    /// The analyzers that the index's mapping may name.
     pub fn analysis(&self) -> &Arc<Analysis> {
         &self.analysis
     }
@@ -214,7 +215,8 @@ impl Snapshot {
         }
     }
 
-    /// The analyzer of queries on the field, of phrases if `quoted`; `None` as for [`Snapshot::index_analyzer`].
+    /// The analyzer for queries on the field, or for phrases if `quoted`; `None` as for
+    /// [`Snapshot::index_analyzer`].
     pub fn search_analyzer(&self, path: &str, quoted: bool) -> Option<Arc<Analyzer>> {
         let FieldType::Text { options } = self.mapping.field(path)? else { return self.index_analyzer(path) };
         let named = options.search_quote_analyzer.as_ref().filter(|_| quoted);
@@ -324,7 +326,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Reads the stored part of a document.
+    /// Reads a document's stored part: id, source and passages.
     ///
     /// # Errors
     /// When the document store cannot be read.
@@ -350,7 +352,7 @@ impl Snapshot {
         })
     }
 
-    /// Token weights of a sparse field, read back from the postings.
+    /// Token weights of a document in a sparse field, read back from the postings.
     pub fn sparse_tokens(&self, addr: DocAddress, path: &str) -> Option<TokenWeights> {
         let field = self.schema.sparse(path)?;
         let reader = self.segment(addr.segment_ord).sparse(field)?;
@@ -364,7 +366,7 @@ impl Snapshot {
         ))
     }
 
-    /// Vector of a dense field.
+    /// Vector of a document in a dense field.
     pub fn dense_vector(&self, addr: DocAddress, path: &str) -> Option<Vec<f32>> {
         let field = self.schema.dense(path)?;
         let reader = self.segment(addr.segment_ord).dense(field)?;
@@ -399,7 +401,7 @@ impl Snapshot {
         heap.into_sorted_vec()
     }
 
-    /// Every live document that matches, in sequence order: 16 bytes a document.
+    /// All live documents that match, in sequence order; takes 16 bytes of memory per document.
     pub fn scan_all(&self, matching: Option<&[Vec<u64>]>) -> Vec<(SeqNo, DocAddress)> {
         let mut all = Vec::new();
         self.for_each_match(matching, &mut |seq_no, addr| all.push((seq_no, addr)));

@@ -1,9 +1,9 @@
-//! Rewriting an index in another postings format, its dense vectors in the current one.
+//! Rewrites an index in another postings format, and its dense vectors in the current one.
 //!
-//! A new directory is built beside the old one. Segments keep their documents and numbers: every file
-//! but our container is taken over as it is (linked where the file system can), and each sparse field of
-//! each container is written anew, term by term. So nothing depends on `_source`, which may lack fields,
-//! and the old index stays searchable and writable meanwhile. The caller swaps the directories.
+//! A new directory is built beside the old one. Segments keep their documents and numbers: every file but our
+//! container is taken over as it is (linked where the file system can), and each sparse field of each
+//! container is written anew, term by term. So nothing depends on `_source`, which may lack fields, and the
+//! old index stays searchable and writable meanwhile. The caller swaps the directories.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;

@@ -118,7 +118,7 @@ pub(crate) fn keywords(
     keywords
 }
 
-/// Adds a value under a flat key of a JSON field; repeated keys become arrays.
+/// Adds a value under a flat key of a JSON object; several values of one key become an array.
 pub(crate) fn push_value(object: &mut BTreeMap<String, OwnedValue>, path: String, value: OwnedValue) {
     use std::collections::btree_map::Entry;
     match object.entry(path) {

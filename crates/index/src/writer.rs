@@ -1,4 +1,4 @@
-//! The mutable side of an index: tantivy's writer and reader, commits and rollback.
+//! The mutable part of an index: tantivy's writer and reader, commits and rollback.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -152,15 +152,16 @@ fn open_indexer(index: &Index, options: &IndexOptions) -> tantivy::Result<IndexW
     Ok(writer)
 }
 
-/// Uses up the first operation stamp of a new tantivy writer, which is that of the last commit. A delete that had it would count as
-/// done for segments whose deletions are as of that commit: a merge that starts at that moment takes the queue of deletes as read
-/// from the first of its segments, and the document that was to go would stay in the others.
+/// Uses up the first operation stamp of a new tantivy writer, which is that of the last commit. A delete with
+/// this stamp would count as applied already for segments whose deletions are as of that commit: a merge that
+/// starts at that moment takes the delete queue as read from the first of its segments, and the document to
+/// be deleted would stay in the others.
 fn pass_commit_stamp(writer: &IndexWriter) -> tantivy::Result<()> {
     writer.run(std::iter::empty()).map(|_| ())
 }
 
 impl Writer {
-    /// Opens the writer side over a prepared directory.
+    /// Opens the writer for a prepared index directory.
     pub fn open(
         mut index: Index,
         directory: LazyDirectory,
@@ -305,7 +306,7 @@ impl Writer {
         }
     }
 
-    /// Buffers a document.
+    /// Buffers a built document; an older document with the same id is deleted if there may be one.
     pub fn add(&mut self, built: BuiltDocument) -> Result<(), IndexError> {
         let BuiltDocument { document, replaces, size } = built;
         let limiter = self.limiter.clone();
@@ -320,7 +321,7 @@ impl Writer {
         added.map(|_| ()).map_err(|error| self.lost(error))
     }
 
-    /// Buffers a deletion.
+    /// Buffers the deletion of a document by its id.
     pub fn delete(&mut self, id: &str) -> Result<(), IndexError> {
         let term = Term::from_field_text(self.schema.id, id);
         self.indexer()?.delete_term(term);
@@ -333,7 +334,7 @@ impl Writer {
         self.commit_as(self.payload)
     }
 
-    /// As [`Writer::commit`], and also where nothing is buffered.
+    /// As [`Writer::commit`], even if nothing is buffered.
     pub fn commit_again(&mut self) -> Result<(), IndexError> {
         self.dirty = true;
         self.commit()
@@ -400,7 +401,7 @@ impl Writer {
         IndexError::RolledBack { replay_after: self.payload.seq_no, source }
     }
 
-    /// Whether the newest commit or merge is not in the published snapshot.
+    /// Whether the newest commit or merge is not yet part of the published snapshot.
     pub fn needs_publishing(&self) -> bool {
         self.published_generation != Some(self.directory.generation())
     }

@@ -14,7 +14,7 @@ use sparrow_call::error::EngineError;
 use sparrow_mapping::Mapping;
 use sparrow_models::{ModelError, Models, TextEncoder};
 
-/// A field that a query searches with the vector of a model.
+/// A field that a query searches, and the model whose vector it searches with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelUse {
     /// Path of the field.

@@ -28,11 +28,11 @@ pub struct ShownHit<'a> {
     pub ignored: Vec<String>,
     /// Names of the named queries that match the document, with their scores.
     pub matched: Vec<(String, f32)>,
-    /// The `fields` member, as JSON.
+    /// The hit's `fields` member, as a JSON object.
     pub fields: Option<String>,
     /// Highlighted fields, each with its fragments.
     pub highlight: Highlighted,
-    /// The `inner_hits` member, as JSON.
+    /// The hit's `inner_hits` member, as JSON.
     pub inner_hits: Option<Vec<u8>>,
     /// The shard that holds the document and the explanation of its score, if the request asks for them.
     pub explained: Option<(&'a Shard, Explanation)>,

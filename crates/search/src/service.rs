@@ -11,7 +11,7 @@ use crate::contexts::Contexts;
 pub struct SearchService {
     /// The node, which holds the indices and models that are searched.
     pub node: Arc<Node>,
-    /// Scrolls and points in time that are open.
+    /// Open scrolls and points in time.
     pub contexts: Contexts,
 }
 

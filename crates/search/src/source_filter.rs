@@ -1,9 +1,9 @@
 //! `_source` filtering: which part of a stored document a response shows.
 //!
-//! Works on the stored bytes. What a filter keeps whole is copied as it was written, so that numbers
-//! and escapes come back as they were sent.
+//! The filter works on the stored bytes. Values that it keeps whole are copied as they were written, so that
+//! numbers and escapes come back as they were sent.
 
-/// Which fields of a source are shown.
+/// Which parts of a document's source are shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum SourceSelection {
     /// The whole source, byte for byte.
@@ -11,7 +11,7 @@ pub enum SourceSelection {
     Whole,
     /// No `_source` at all.
     Nothing,
-    /// Some fields.
+    /// The fields that a filter keeps.
     Fields(SourceFilter),
 }
 
@@ -28,7 +28,7 @@ impl SourceSelection {
         }
     }
 
-    /// Appends what is shown of `source`; `false` if nothing is.
+    /// Appends the shown part of `source` to `out`; returns `false` if there is none.
     pub fn write(&self, source: &[u8], out: &mut Vec<u8>) -> bool {
         match self {
             // An index may be told not to store sources.
@@ -78,7 +78,7 @@ struct PathSet {
     patterns: Vec<Box<[u8]>>,
 }
 
-/// Positions inside the patterns of a [`PathSet`] that the path read so far can be at.
+/// The positions in the patterns of a [`PathSet`] that the path read so far may have reached.
 #[derive(Debug, Clone, PartialEq)]
 enum State {
     /// Every path matches.

@@ -13,15 +13,15 @@ use super::error::Shard;
 /// An index that a search looks at, as of one moment.
 #[derive(Clone)]
 pub struct Target {
-    /// Name, uuid and node, for errors and hits.
+    /// Name, UUID and node of the index, shown in errors and hits.
     pub shard: Box<Shard>,
-    /// Documents of the index at that moment.
+    /// The documents of the index at that moment.
     pub snapshot: Arc<Snapshot>,
     /// Limits of the index on what one search may ask for.
     pub limits: SearchLimits,
-    /// Fields for query strings that name none (`index.query.default_field`); empty for all.
+    /// Fields to search for query strings that name none (`index.query.default_field`); empty for all.
     pub default_fields: Vec<String>,
-    /// Counts of the operations on the index, for its statistics.
+    /// Counters of the operations on the index, for its statistics.
     pub counters: Arc<Counters>,
     /// Thresholds from which a search of the index is logged as slow; `None` if none ever is.
     pub slow: Option<Box<SlowSearches>>,
@@ -37,7 +37,7 @@ pub fn mappings(targets: &[Target]) -> Vec<Arc<Mapping>> {
 pub struct Hit {
     /// Position of the hit's index in the list of targets.
     pub target: usize,
-    /// Where the document is.
+    /// Segment and number of the document within its index.
     pub addr: DocAddress,
     /// Sequence number of the document's last write.
     pub seq_no: u64,

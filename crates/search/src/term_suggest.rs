@@ -1,4 +1,4 @@
-//! The `suggest` section of a search: terms near the words of a text.
+//! The `suggest` section of a search: terms of the index that are similar to the words of a text.
 
 use sparrow_wire::BodyError;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ const MAX_SIZE: usize = 1_000;
 pub struct Suggester {
     name: String,
     request: TermSuggest,
-    /// Suggestions that are shown for each word, of those that each index makes.
+    /// Number of suggestions shown for each word; the indices may make more.
     size: usize,
 }
 

@@ -39,7 +39,7 @@ struct TermsEnumRequest {
     search_after: Option<String>,
 }
 
-/// `GET|POST /{index}/_terms_enum`.
+/// Lists the terms of a field that begin with a text: `GET|POST /{index}/_terms_enum`.
 pub fn terms_enum(
     service: &SearchService,
     request: &Request,

@@ -39,7 +39,7 @@ pub fn reduce(
         .map_err(|source| hits.error.take().unwrap_or_else(|| SearchError::Reduce { source }.into()))
 }
 
-/// Reads documents of the indices that were searched.
+/// Reads the documents of `top_hits` from the indices that were searched.
 struct Hits<'a> {
     service: &'a SearchService,
     targets: &'a [Target],

@@ -161,7 +161,7 @@ pub fn query_string(params: Params<'_>) -> Result<Option<Query>, EngineError> {
     Ok(Some(QueryKind::QueryString(query).into()))
 }
 
-/// `_source`, `_source_includes` and `_source_excludes`.
+/// Reads `_source`, `_source_includes` and `_source_excludes`; `None` if none of them is given.
 pub fn source(params: Params<'_>) -> Option<SourceSelection> {
     let list = |names: [&str; 2]| -> Vec<String> {
         let text = names.iter().find_map(|name| params.get(name)).unwrap_or_default();

@@ -20,7 +20,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{ResolveOptions, Resolved};
 use sparrow_query::dsl::{self, Context};
 
-/// `GET|POST [/{index}]/_validate/query`.
+/// Says whether a query is valid: `GET|POST [/{index}]/_validate/query`.
 pub fn validate_query(
     service: &SearchService,
     request: &Request,
@@ -155,7 +155,7 @@ struct SearchedIndex {
     filter: Option<Value>,
 }
 
-/// `GET|POST [/{index}]/_search_shards`.
+/// Lists the indices and shards that a search would use: `GET|POST [/{index}]/_search_shards`.
 pub fn search_shards(
     service: &SearchService,
     request: &Request,

@@ -1,4 +1,5 @@
-//! `term` and `range` on `ip` fields: addresses and networks, as keywords and ranges of them.
+//! Clauses `term` and `range` on `ip` fields: IP addresses and networks are compiled to keywords and ranges
+//! of them.
 
 use std::ops::Bound;
 

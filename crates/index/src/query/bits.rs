@@ -1,4 +1,4 @@
-//! Sets of documents of one segment, as words of 64 bits.
+//! Sets of documents of one segment, as bitmaps of 64-bit words.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ impl NumericColumns {
         }
     }
 
-    /// The lowest value of a document: the first one, as Elasticsearch sorts them.
+    /// The lowest value of a document, by which Elasticsearch sorts; `None` without a value.
     pub(super) fn first(&self, doc: DocId) -> Option<f64> {
         let mut first: Option<f64> = None;
         self.each(doc, |value| first = Some(first.map_or(value, |first| first.min(value))));

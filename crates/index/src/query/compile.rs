@@ -1,4 +1,4 @@
-//! From the query tree to tantivy weights bound to one snapshot.
+//! Compiles a query tree to tantivy weights that are bound to one snapshot.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,11 +26,12 @@ use sparrow_segments::schema::ID;
 /// Lowest estimate of the memory that a clause takes during a search, in bytes.
 const CLAUSE_BYTES: usize = 512;
 
-/// Turns a query into weights for one snapshot.
+/// Compiles a query to weights for one snapshot.
 pub(crate) struct Compiler<'a> {
     pub(super) snapshot: &'a Snapshot,
     cancel: Option<&'a AtomicBool>,
-    /// Milliseconds since the epoch: `now` of date math, the same for all clauses of a search.
+    /// Current time in milliseconds since the epoch: `now` in date math, the same for all clauses of a
+    /// search.
     pub(super) now: i64,
     clauses: usize,
     score_errors: ScoreErrors,
@@ -92,7 +93,7 @@ impl<'a> Compiler<'a> {
         &self.score_errors
     }
 
-    /// Clauses counted so far.
+    /// Number of clauses counted so far.
     pub(super) fn clauses(&self) -> usize {
         self.clauses
     }
@@ -103,11 +104,17 @@ impl<'a> Compiler<'a> {
     }
 
     /// Counts one more clause.
+    ///
+    /// # Errors
+    /// As [`Compiler::count_clauses`].
     pub(super) fn count_clause(&mut self) -> Result<(), QueryError> {
         self.count_clauses(1)
     }
 
-    /// Counts some more clauses.
+    /// Counts several more clauses, and the memory that they take.
+    ///
+    /// # Errors
+    /// When the query has too many clauses, or the request takes too much memory.
     pub(super) fn count_clauses(&mut self, more: usize) -> Result<(), QueryError> {
         self.clauses += more;
         if self.clauses > MAX_CLAUSES {
@@ -356,7 +363,7 @@ impl query_string::Fields for Compiler<'_> {
     }
 }
 
-/// How many `should` clauses must match.
+/// Number of `should` clauses that must match.
 pub(super) fn required_should(query: &BoolQuery) -> Result<usize, QueryError> {
     let optional = query.should.len();
     let has_required = !query.must.is_empty() || !query.filter.is_empty();

@@ -162,7 +162,7 @@ mod tests {
     use super::DateRequest;
     use sparrow_mapping::DateFormat;
 
-    /// 2024-03-31T10:20:30.456Z, a Sunday.
+    /// The moment 2024-03-31T10:20:30.456Z, a Sunday, in milliseconds since the epoch.
     const NOW: i64 = 1_711_880_430_456;
 
     fn check(text: &str, zone: Option<&str>, round_up: bool, expected: Option<&str>) {

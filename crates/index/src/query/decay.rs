@@ -120,7 +120,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A span of time such as `10d`, in milliseconds.
+/// Parses a time span such as `10d` or `1.5h`, in units from `nanos` to `d`; milliseconds, rounded towards 0.
 pub(super) fn span_millis(text: &str) -> Option<i64> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;

@@ -21,7 +21,7 @@ pub enum QueryError {
     /// The patterns of the request examine more terms than they may.
     #[error(transparent)]
     TooMuchEffort(#[from] work::TooMuchEffort),
-    /// tantivy failed.
+    /// An error of tantivy.
     #[error("index cannot be searched: {0}")]
     Tantivy(tantivy::TantivyError),
     /// A file could not be read.
@@ -30,31 +30,31 @@ pub enum QueryError {
     /// Dense vectors could not be searched.
     #[error("vectors cannot be searched: {0}")]
     Vectors(sparrow_vectors::VectorsError),
-    /// A number was expected.
+    /// A value that should be a number is not.
     #[error("not a number: {input:?}")]
     NumberFormat { input: String },
-    /// A boolean was expected.
+    /// A value that should be a boolean is not.
     #[error("not a boolean: {input:?}")]
     BooleanFormat { input: String },
-    /// A date was expected. `in_range` tells a `range` clause from others.
+    /// A value that should be a date is not. `in_range` tells whether it is in a `range` clause.
     #[error("not a date of format {format}: {input:?}")]
     DateFormat { input: String, format: String, in_range: bool },
     /// A date format that cannot be read; `reason` names what is wrong with it.
     #[error("{reason}")]
     DatePattern { reason: String },
-    /// A text for an `ip` field that is no address or network.
+    /// A value for an `ip` field that is neither an address nor a network.
     #[error("{reason}")]
     Address { reason: String },
     /// A field of a type that cannot be searched.
     #[error("field {field} of type {actual} is not searchable")]
     NotSearchable { field: String, actual: &'static str },
-    /// A time zone was expected.
+    /// A time zone that cannot be read.
     #[error("not a time zone: {input:?}")]
     TimeZone { input: String },
     /// Date math such as `now-1d/d` is malformed.
     #[error("malformed date math in {input:?}: {detail}")]
     DateMath { input: String, detail: String },
-    /// A value is an object or an array where one value was expected.
+    /// A value is an object or an array where a scalar was expected.
     #[error("field {field} takes one value")]
     NotAValue { field: String },
     /// A clause does not work on fields of this type.
@@ -197,7 +197,7 @@ impl From<work::Stopped> for QueryError {
 }
 
 impl QueryError {
-    /// Type of the error, as Elasticsearch names it.
+    /// Type of the error in responses, as Elasticsearch names it.
     pub fn es_type(&self) -> &'static str {
         match self {
             QueryError::Cancelled => "task_cancelled_exception",

@@ -11,7 +11,7 @@ use sparrow_lexical::K1;
 use sparrow_mapping::NumberValue;
 use sparrow_segments::schema::{IndexSchema, KEYWORDS, NUMBERS};
 
-/// tantivy splits JSON paths at dots; ours are one flat key, so dots are escaped.
+/// Escapes the dots of a path: tantivy splits JSON paths at dots, but Sparrow's paths are a single flat key.
 fn flat_key(path: &str) -> String {
     let mut key = String::with_capacity(path.len() + 4);
     for character in path.chars() {
@@ -75,7 +75,7 @@ impl StringTerms {
         Self { field: schema.keywords, path: path.to_owned(), keyword: true }
     }
 
-    /// The term of a value.
+    /// The term of a value in the inverted index.
     pub(crate) fn term(&self, value: &str) -> Term {
         if self.keyword {
             let mut term = Term::from_field_json_path(self.field, &flat_key(&self.path), false);
@@ -86,7 +86,7 @@ impl StringTerms {
         }
     }
 
-    /// The bytes that all keys of this field start with in the term dictionary, followed by the value.
+    /// The bytes with which all keys of this field begin in the term dictionary; the value follows.
     pub(crate) fn key_prefix(&self) -> Vec<u8> {
         self.term("").serialized_value_bytes().to_vec()
     }
@@ -230,7 +230,7 @@ pub(crate) fn bm25_factor(frequencies: &[u64], docs: u64, boost: f32) -> f32 {
     if boost == 1.0 { weight } else { weight * boost }
 }
 
-/// Inverse document frequency, rounded where tantivy rounds.
+/// Inverse document frequency in single precision, rounded as tantivy does.
 fn idf_as_tantivy(doc_freq: u64, docs: u64) -> f32 {
     (1.0 + ((docs - doc_freq) as f32 + 0.5) / (doc_freq as f32 + 0.5)).ln()
 }

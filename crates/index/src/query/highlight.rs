@@ -47,7 +47,7 @@ struct Phrase {
     prefix: bool,
 }
 
-/// A stretch of a text that matches.
+/// A stretch of a text that matches a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextMatch {
     /// Byte range in the text.
@@ -122,7 +122,7 @@ impl Snapshot {
         Ok(extract.matcher)
     }
 
-    /// Finds what matches in a text of a field.
+    /// Finds the parts of a field's text that match.
     ///
     /// # Errors
     /// When the field has no analyzer any more.

@@ -38,7 +38,7 @@ const MAX_PARTS: usize = 64;
 /// numbers depends on their order.
 pub(super) const ROUNDING: f32 = 1e-5;
 
-/// One clause of a sum.
+/// One clause in a sum of clauses.
 struct Part {
     matches: Matches,
     boost: f32,

@@ -170,7 +170,7 @@ impl Selection<'_> {
         Ok(words.collect())
     }
 
-    /// Counts the words of a document, field by field.
+    /// Adds the words of a document to the counts, field by field.
     fn count_document(
         &self,
         document: &LikeDocument,

@@ -44,7 +44,8 @@ impl Compiler<'_> {
         Some((queries, query.tie_breaker.unwrap_or(query.kind.tie_breaker())))
     }
 
-    /// The fields of this index with their boosts, and whether each comes from a pattern.
+    /// The fields of this index that the query searches, with their boosts and whether each comes from a
+    /// pattern.
     pub(super) fn searched_fields(&self, query: &MultiMatchQuery) -> Vec<(String, f32, bool)> {
         let defaults = [("*".to_owned(), 1.0)];
         let mut fields = self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields });

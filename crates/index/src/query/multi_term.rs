@@ -20,11 +20,11 @@ use sparrow_query::regexp::Automaton;
 
 /// Selects terms of a field.
 pub(crate) enum TermFilter {
-    /// Terms that start with a text.
+    /// Terms that begin with a prefix.
     Prefix(String),
     /// Terms that match a wildcard pattern.
     Wildcard(Wildcard),
-    /// Terms that a whole regular expression matches.
+    /// Terms that a regular expression matches as a whole.
     Regexp(Arc<Automaton>),
     /// Terms between two others, in byte order.
     Range(Bound<String>, Bound<String>),

@@ -1,4 +1,4 @@
-//! `match_phrase` and `match_phrase_prefix`.
+//! Compiles `match_phrase` and `match_phrase_prefix`.
 
 use tantivy::query::{EnableScoring, PhraseQuery, Query as _, Weight};
 

@@ -28,7 +28,7 @@ pub(super) trait Fields {
     fn normalize(&self, field: &str, text: &str) -> String;
 }
 
-/// Turns the text into a query tree.
+/// Parses a query text and rewrites it to a query tree.
 ///
 /// # Errors
 /// [`QueryError::Syntax`] when the text cannot be read.
@@ -98,7 +98,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Lucene's classic reading of operators: `AND` also requires the clause before it.
+    /// Combines clauses by Lucene's classic reading of operators: `AND` also makes the clause before it
+    /// required.
     fn group(&self, clauses: &[Clause], top: bool) -> Result<Option<Query>, QueryError> {
         let all = self.query.default_operator == Operator::And;
         let mut kept: Vec<(Modifier, Query)> = Vec::new();

@@ -224,9 +224,9 @@ impl Scorer for PhraseScorer {
 /// Terms that score as one: their weighted frequencies are added up, and so are the weighted lengths of their
 /// fields.
 pub(super) struct SummedWeight {
-    /// Terms and the weight of each.
+    /// The terms, each with its weight.
     pub(super) terms: Vec<(Term, f32)>,
-    /// The fields, each once, and the weight of each.
+    /// The fields of the terms, each once, with its weight.
     pub(super) fields: Vec<(Field, f32)>,
     pub(super) bm25: Option<Bm25>,
 }

@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 64;
 /// one level deeper.
 const MAX_LEVELS: usize = 64;
 
-/// Turns the text into a query tree.
+/// Parses a query text and rewrites it to a query tree.
 ///
 /// # Errors
 /// When analysis fails, or the text has too many clauses; never because of its syntax.

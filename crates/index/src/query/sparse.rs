@@ -1,7 +1,7 @@
 //! Sparse clauses: token weights against the postings of a field.
 //!
-//! Inside a larger query the clause is a weight like any other. Alone, or with filters, it takes the
-//! pruned path in [`super::search`], which goes around tantivy's collectors.
+//! Inside a larger query the clause is a weight like any other. Alone, or with filters, it takes the pruned
+//! path in [`super::search`], which bypasses tantivy's collectors.
 
 use std::sync::Arc;
 
@@ -51,7 +51,8 @@ impl SparseClause {
 }
 
 impl Compiler<'_> {
-    /// Checks a clause. `None` when it cannot match: the field is not mapped, or no token is left.
+    /// Checks a clause against the mapping. `None` when it cannot match: the field is not mapped, or no token
+    /// is left.
     pub(super) fn sparse_clause(&mut self, query: &SparseQuery) -> Result<Option<SparseClause>, QueryError> {
         self.count_clause()?;
         let mapping = self.snapshot.mapping();

@@ -52,7 +52,7 @@ fn rounded(weight: f32) -> f32 {
     half::f16::from_f32(weight).to_f32()
 }
 
-/// Compares every way of reading the index with the model.
+/// Compares the results of every way of reading the index with the model.
 pub fn check(index: &SparrowIndex, model: &Model) {
     let snapshot = index.searcher();
     assert_eq!(snapshot.num_docs(), model.docs.len() as u64);
@@ -97,7 +97,7 @@ pub fn check(index: &SparrowIndex, model: &Model) {
     assert_eq!(batched, expected);
 }
 
-/// A copy of an index directory, as a crash would leave it.
+/// Copies an index directory in the state in which a crash would leave it.
 pub fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("create");
     for entry in std::fs::read_dir(from).expect("list") {

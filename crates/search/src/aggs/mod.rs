@@ -65,7 +65,7 @@ impl Aggregations {
         }
     }
 
-    /// Whether every document's score is needed.
+    /// Whether the aggregations need the score of every document.
     pub fn needs_scores(&self) -> bool {
         self.tree.iter().any(Aggregation::needs_scores) || self.hits.iter().any(|shown| shown.track_scores)
     }

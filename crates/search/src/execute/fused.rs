@@ -34,7 +34,7 @@ pub struct Branch {
     pub(super) behind: Vec<Key>,
     /// Number of matching documents, for a leaf of the tree.
     pub(super) total: u64,
-    /// Whether `total` is exact.
+    /// Whether that number of matching documents is exact.
     pub(super) exact: bool,
     /// Whether the list is complete: reading it further would find no more hits.
     pub(super) ends: bool,
@@ -47,7 +47,7 @@ pub struct Branch {
 /// How a hit of a fused list came about.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
-    /// The document.
+    /// The document of the hit.
     pub doc: Key,
     /// Window that the hit comes from: how many hits of each list were fused.
     pub window: usize,
@@ -113,7 +113,7 @@ impl Run<'_> {
         Ok(Outcome { hits, groups, total, max_score, branch, ..Outcome::default() })
     }
 
-    /// The best `limit` hits of a retriever.
+    /// Runs a retriever and returns its best `limit` hits.
     fn branch(
         &mut self,
         retriever: &Retriever,

@@ -1,4 +1,4 @@
-//! Running a search over the indices it names: union of query and kNN, fusion, merging.
+//! Runs a search over the indices it names: union of query and kNN, fusion, merging.
 
 mod aggregated;
 mod calibrated;
@@ -30,7 +30,7 @@ use super::target::{Hit, Target};
 /// What a search found.
 #[derive(Default)]
 pub struct Outcome {
-    /// The hits of the page asked for.
+    /// Hits of the requested page.
     pub hits: Vec<Hit>,
     /// Number of hits, and whether it is exact; `None` if they are not counted.
     pub total: Option<(u64, bool)>,
@@ -40,13 +40,13 @@ pub struct Outcome {
     pub aggregated: Option<Vec<Collected>>,
     /// The `sort` member of each hit; empty where hits show none.
     pub sort: Vec<Box<str>>,
-    /// The value of each hit in the field that hits are collapsed by.
+    /// Collapse value of each hit, if hits are collapsed.
     pub groups: Vec<SortValue>,
     /// Position of the last hit of the page, behind which the next page begins.
     pub last: Option<Position>,
     /// Whether the search stopped at `terminate_after`; `None` if the request sets none.
     pub terminated_early: Option<bool>,
-    /// Indices that could not be searched.
+    /// One error for each index that could not be searched.
     pub failures: Vec<SearchError>,
     /// Whether the time limit was reached before everything had been searched.
     pub timed_out: bool,
@@ -67,8 +67,8 @@ pub fn queries(targets: &[Target], body: &SearchBody, cancel: &Arc<AtomicBool>) 
 /// Runs a search whose texts are encoded already.
 ///
 /// # Errors
-/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]). A search with a time limit
-/// answers with what it found until the flag was set instead.
+/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]). A search with a
+/// time limit instead returns what it has found by then.
 pub fn execute(
     targets: &[Target],
     body: &SearchBody,

@@ -1,4 +1,4 @@
-//! The first hits of a list, scored anew by a cross-encoder that reads their texts.
+//! Reranking: the first hits of a list are scored again by a cross-encoder that reads their texts.
 
 use sparrow_mapping::values_at;
 use sparrow_models::ModelError;

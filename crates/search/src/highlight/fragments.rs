@@ -75,7 +75,7 @@ pub fn passages(
         .collect()
 }
 
-/// The whole of a value as one fragment.
+/// A whole value as a single fragment; `None` if nothing in it is marked.
 pub fn whole(value: usize, text: &str, marks: &[Mark]) -> Option<Fragment> {
     let ranges = || marks.iter().map(|mark| mark.range.clone()).collect();
     (!marks.is_empty()).then(|| Fragment { value, range: 0..text.len(), marks: ranges(), score: 1.0 })

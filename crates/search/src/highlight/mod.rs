@@ -235,7 +235,7 @@ impl<'a> Highlighter<'a> {
         }
     }
 
-    /// The best passages of a `semantic_text` field.
+    /// Texts of the best passages of a `semantic_text` field, ready to be shown.
     fn passages(&self, hit: &Hit, plan: &Plan<'_>, source: &Value) -> Vec<String> {
         let target = &self.targets[hit.target];
         let queries = plan.options.query.map_or_else(|| self.queries.clone(), |query| vec![query]);
@@ -403,7 +403,7 @@ fn is_whole(options: &FieldOptions<'_>) -> bool {
     options.number_of_fragments == 0
 }
 
-/// The fragments of one value.
+/// Cuts one value of a field into fragments.
 fn cut(number: usize, value: &str, matched: &MatchedText, options: &FieldOptions<'_>) -> Vec<Fragment> {
     let marks = |matches: &[sparrow_index::query::TextMatch]| -> Vec<Mark> {
         let mark = |matched: &sparrow_index::query::TextMatch| Mark {
@@ -434,7 +434,7 @@ fn cut(number: usize, value: &str, matched: &MatchedText, options: &FieldOptions
     }
 }
 
-/// A fragment with tags around its marks.
+/// The text of a fragment with tags around its marks.
 fn marked(value: &str, fragment: &Fragment, options: &FieldOptions<'_>) -> String {
     let mut out = String::with_capacity(fragment.range.len() + 16);
     let mut at = fragment.range.start;

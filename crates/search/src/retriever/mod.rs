@@ -139,7 +139,7 @@ impl Input {
 pub enum Form {
     /// The `rank` section: hits show `_rank`, and there is no `max_score`.
     Rank,
-    /// A retriever: a hit shows its fused score only.
+    /// A retriever: hits show only their fused score.
     Retriever,
 }
 
@@ -153,7 +153,7 @@ impl Retriever {
         }
     }
 
-    /// The queries of its leaves, from left to right.
+    /// Queries of the tree's leaves, from left to right.
     pub fn queries(&self) -> Vec<&Query> {
         match self {
             Retriever::Standard(standard) => vec![&standard.query],

@@ -1,4 +1,4 @@
-//! `sort`: what hits are ordered by, as a request states it. [`plan`] binds it to an index.
+//! The `sort` section of a search, as a request states it. [`plan`] binds it to an index.
 
 pub mod plan;
 pub mod values;
@@ -11,7 +11,7 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// Order of the hits.
+/// Sort order of the hits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Sort {
     /// By score, highest first.
@@ -21,12 +21,12 @@ pub enum Sort {
     By(Vec<SortField>),
 }
 
-/// One key of an order.
+/// One key of a sort order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SortField {
     /// Path of a field, or `_score`, `_doc`, `_shard_doc`.
     pub name: String,
-    /// Highest first.
+    /// Whether the highest values come first.
     pub descending: bool,
     /// Value that stands for a missing one, or `_first` or `_last`; `None` is `_last`.
     pub missing: Option<Value>,

@@ -19,7 +19,7 @@ pub struct Position {
     pub values: Vec<SortValue>,
     /// Position of its index in the list of targets.
     pub target: usize,
-    /// Sequence number of that document.
+    /// Sequence number of that hit's document.
     pub seq_no: u64,
 }
 
@@ -55,7 +55,7 @@ impl Plan {
     /// Binds the keys of a sort to an index.
     ///
     /// # Errors
-    /// For keys that the index cannot order by.
+    /// For keys that the index cannot sort by.
     pub fn new(keys: &[SortField], mapping: &Mapping, shard: &Shard) -> Result<Self, SearchError> {
         let mut plan = Plan { keys: Vec::new(), shown: Vec::new(), ends_with_place: false };
         for key in keys {
@@ -143,7 +143,7 @@ impl Plan {
     }
 }
 
-/// The column of a field, with everything that depends on its type.
+/// The column that a sort key reads, and how its values are shown; both depend on the field's type.
 fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSource, Shown), SearchError> {
     let refused = |kind: &'static str, reason: String| SearchError::OfShard {
         shard: Box::new(shard.clone()),
@@ -271,7 +271,7 @@ fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown),
     })
 }
 
-/// The type that `unmapped_type` names, as far as sorting tells types apart.
+/// The field type that `unmapped_type` names; types that sort alike share one.
 fn unmapped(name: &str) -> Option<FieldType> {
     Some(match name {
         "long" | "date_nanos" => FieldType::Long,

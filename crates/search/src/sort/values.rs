@@ -108,7 +108,7 @@ impl Shown {
         }
     }
 
-    /// Appends a value as JSON.
+    /// Appends a sort value to `out` as JSON.
     pub fn write(&self, value: &SortValue, out: &mut String) {
         match (self, value) {
             (_, SortValue::Null) => out.push_str("null"),

@@ -78,7 +78,7 @@ impl Fixture {
         self
     }
 
-    /// Merges all segments into one.
+    /// Merges all segments of the index into one.
     pub(crate) fn merge(&mut self) -> &mut Self {
         self.index.merge_all().unwrap();
         self

@@ -365,7 +365,7 @@ fn metric_path(text: &str) -> sparrow_aggregations::MetricPath {
     sparrow_aggregations::MetricPath { text: text.to_owned(), names, property }
 }
 
-/// The value of a scalar; objects and arrays are refused.
+/// The value of a scalar parameter; objects and arrays are errors.
 fn scalar(options: &Options<'_>, key: &str, node: &Node) -> Result<Value, BodyError> {
     match node.json {
         Json::Object(_) | Json::Array(_) | Json::Null => Err(options.wrong_type(key, node)),
