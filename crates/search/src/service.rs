@@ -1,4 +1,4 @@
-//! What the search endpoints work on.
+//! The service behind the search endpoints: a node with its open search contexts.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -364,7 +364,7 @@ fn modified(modifier: Modifier, value: f64) -> f64 {
     }
 }
 
-/// A pseudo-random number in [0, 1) with 24 bits of precision, mixed by the finalizer of SplitMix64.
+/// A pseudo-random number from 0 to below 1 with 24 bits of precision, mixed by the finalizer of SplitMix64.
 fn random(seed: u64, value: u64) -> f64 {
     let mut mixed = seed ^ value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
