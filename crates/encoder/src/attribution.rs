@@ -1,7 +1,7 @@
 //! Which words of a text a sparse token comes from.
 //!
-//! A weight of the SPLADE head is a maximum over the tokens of a text: the token where it is taken is where the weight
-//! comes from, and the word around it is what a reader can be shown.
+//! A weight of the SPLADE head is a maximum over the tokens of a text. The token with the maximum is where
+//! the weight comes from, and the word around that token is what a reader can be shown.
 
 use std::ops::Range;
 
@@ -9,19 +9,20 @@ use crate::error::EncoderError;
 use crate::forward::Forward;
 use crate::model::Model;
 
-/// A token of a sparse vector and where it comes from.
+/// A token of a sparse vector, with its weight and the word that it comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribution {
-    /// The token as documents hold it (a '.' is written `__`).
+    /// The token in the form in which documents hold it (a '.' is written `__`).
     pub token: Box<str>,
-    /// Weight of the token, as encoding gives it.
+    /// Weight of the token in the encoded vector.
     pub weight: f32,
-    /// The word, in bytes of the text; `None` where the weight is taken at a special token, which stands for the text
-    /// as a whole.
+    /// Byte range of the word in the text; `None` where the weight comes from a special token, which stands
+    /// for the text as a whole.
     pub word: Option<Range<usize>>,
 }
 
-/// Encodes a text and finds the word of each token; `None` if the model has no vector for each token.
+/// Encodes a text and finds the word that each token comes from; `None` if the model does not compute a
+/// vector for each token of the text.
 ///
 /// # Errors
 /// [`EncoderError::Runtime`] if the tokenizer or the runtime fails.
@@ -40,7 +41,7 @@ pub(crate) fn attribute(
     Ok(Some(attributions.collect()))
 }
 
-/// The letters and digits around a place in a text.
+/// The word around a byte range of a text: the range extended over adjacent letters, digits and apostrophes.
 fn word_around(text: &str, place: Range<usize>) -> Range<usize> {
     let is_word = |character: char| character.is_alphanumeric() || character == '\'';
     if !text[place.clone()].chars().any(char::is_alphanumeric) {

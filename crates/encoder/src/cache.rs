@@ -1,18 +1,20 @@
-//! Encodings by content, within a byte budget, least recently used out first.
+//! Cache of encodings, keyed by the hash of the text, with a limit in bytes; the least recently used are
+//! dropped first.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
-/// A vector as the workers make it: term ids, not strings, so that a cached text costs a kilobyte and not seven.
+/// A vector as the workers produce it: with term ids instead of strings, so that a cached text takes one
+/// kilobyte rather than seven.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Vector {
     Sparse(Arc<[(u32, f32)]>),
     Dense(Arc<[f32]>),
 }
 
-/// A vector and the facts about its text.
+/// A vector, with the token counts of its text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Encoding {
     pub(crate) vector: Vector,
@@ -36,14 +38,15 @@ impl Encoding {
 pub(crate) struct Key([u64; 2]);
 
 impl Key {
-    /// Half of a SHA-256: two texts with one key would silently get one vector, so nothing weaker will do.
+    /// Hashes a text to half of a SHA-256 digest. Two texts with the same key would silently get the same
+    /// vector, so no weaker hash will do.
     pub(crate) fn new(fingerprint: &str, text: &str) -> Self {
         let digest = Sha256::new_with_prefix(fingerprint).chain_update([0]).chain_update(text).finalize();
         Self::of(&digest)
     }
 
-    /// Keys of what a model makes of a question with each of its texts, which it reads together: a text alone never has the key of such
-    /// a pair. A long question is hashed once.
+    /// Hashes pairs of a question and a text, which a model reads together; such a key never equals that of a
+    /// text alone. The question is hashed once for all texts.
     pub(crate) fn of_pairs(fingerprint: &str, question: &str) -> impl Fn(&str) -> Self + use<> {
         let asked = Sha256::new_with_prefix(fingerprint)
             .chain_update([1])
@@ -69,7 +72,7 @@ struct Slot {
     older: u32,
 }
 
-/// A map with a list through its entries, newest first.
+/// A hash map whose entries also form a linked list, newest first.
 #[derive(Debug)]
 pub(crate) struct Cache {
     budget: usize,
@@ -82,7 +85,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// An empty cache; a budget of 0 keeps it empty.
+    /// An empty cache of at most `budget` bytes; with 0 it stays empty.
     pub(crate) fn new(budget: usize) -> Self {
         Self {
             budget,
@@ -95,17 +98,17 @@ impl Cache {
         }
     }
 
-    /// Bytes in use, an estimate from above.
+    /// Memory in use, in bytes; an upper estimate.
     pub(crate) fn used(&self) -> usize {
         self.used
     }
 
-    /// Whether anything can ever be kept.
+    /// Whether the cache can hold anything.
     pub(crate) fn enabled(&self) -> bool {
         self.budget > 0
     }
 
-    /// An encoding, which becomes the newest.
+    /// Looks up an encoding, which thereby becomes the newest.
     pub(crate) fn get(&mut self, key: &Key) -> Option<Encoding> {
         let at = *self.by_key.get(key)?;
         self.unlink(at);
@@ -113,7 +116,8 @@ impl Cache {
         self.slots[at as usize].encoding.clone()
     }
 
-    /// Keeps an encoding; drops the oldest ones until it fits. One above the budget is not kept.
+    /// Stores an encoding, and drops the oldest ones until it fits. An encoding larger than the whole budget
+    /// is not stored.
     pub(crate) fn insert(&mut self, key: Key, encoding: Encoding) {
         let bytes = encoding.bytes();
         if bytes > self.budget || self.by_key.contains_key(&key) {

@@ -1,4 +1,4 @@
-//! A model at work: the public face of the queue, the workers and the cache.
+//! A running model: the public interface to its queue, workers and cache.
 
 mod shared;
 
@@ -21,48 +21,51 @@ use crate::queue::{Priority, Queue};
 use crate::stats::{DeploymentStats, Recorder};
 use crate::timings::Timings;
 
-/// Size of a deployment.
+/// Size of a deployment: threads, queue and cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeploymentOptions {
-    /// Worker threads, each with its own ONNX Runtime session: raises throughput and memory.
+    /// Number of worker threads, each with its own ONNX Runtime session; more raise throughput and memory
+    /// use.
     pub allocations: usize,
-    /// Threads inside one worker: lowers the latency of one text, at a worse throughput than allocations.
+    /// Number of threads inside one worker; more lower the latency of a single text, but raise throughput
+    /// less than allocations do.
     pub threads_per_allocation: usize,
-    /// Most texts that may wait at once. Raising it lets larger bursts wait instead of failing.
+    /// Highest number of texts that may wait at the same time. A higher one lets larger bursts wait instead
+    /// of failing.
     pub queue_capacity: usize,
-    /// Budget of the encoding cache; 0 switches it off.
+    /// Size limit of the encoding cache, in bytes; 0 switches it off.
     pub cache_bytes: usize,
 }
 
-/// What became of one text.
+/// The result of encoding one text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoded {
-    /// The vector.
+    /// The vector that the model gives.
     pub output: Output,
-    /// Tokens that were encoded, special tokens included.
+    /// Number of tokens that were encoded, special tokens included.
     pub token_count: u32,
-    /// Tokens that were cut off: more than none means that the text was truncated. For texts of many kilobytes this is
-    /// a lower bound, as their far end is never tokenized.
+    /// Number of tokens that were cut off; above 0 the text was truncated. For texts of many kilobytes this
+    /// is a lower bound, as their far end is never tokenized.
     pub truncated_tokens: u32,
 }
 
 /// The vector of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
-    /// Token weights; a '.' inside a token is written `__`.
+    /// A sparse vector: token weights; a '.' inside a token is written `__`.
     Sparse(Arc<TokenWeights>),
     /// A dense vector.
     Dense(Arc<[f32]>),
 }
 
-/// How well a text answers a question.
+/// Score of how well a text answers a question.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scored {
-    /// The number that the model's head gives, as it is: any number, the higher the better.
+    /// The raw output of the model's head: any finite number, higher is better.
     pub score: f32,
-    /// Tokens that were read, those of the question and special ones included.
+    /// Number of tokens that were read, including those of the question and special ones.
     pub token_count: u32,
-    /// Tokens of both that were cut off; a lower bound for texts of many kilobytes.
+    /// Number of tokens of question and text that were cut off; a lower bound for texts of many kilobytes.
     pub truncated_tokens: u32,
 }
 
@@ -71,7 +74,7 @@ pub struct Scored {
 pub struct Deployment {
     shared: Arc<Shared>,
     workers: Mutex<Vec<JoinHandle<()>>>,
-    /// Length of `workers`, for those who must not wait while workers start.
+    /// Length of `workers`, for callers that must not wait while workers start.
     allocations: AtomicUsize,
     options: DeploymentOptions,
 }
@@ -80,8 +83,8 @@ impl Deployment {
     /// Starts the workers; returns when all have loaded the model.
     ///
     /// # Errors
-    /// [`EncoderError::RuntimeUnavailable`] without a library where the model needs it, [`EncoderError::InvalidOption`], or what
-    /// loading the graph gives.
+    /// [`EncoderError::RuntimeUnavailable`] without a library where the model needs it,
+    /// [`EncoderError::InvalidOption`], or the error of loading the graph.
     pub fn start(model: Arc<Model>, options: DeploymentOptions) -> Result<Deployment, EncoderError> {
         at_least_one("number_of_allocations", options.allocations)?;
         at_least_one("threads_per_allocation", options.threads_per_allocation)?;
@@ -103,7 +106,7 @@ impl Deployment {
         Ok(deployment)
     }
 
-    /// The model at work.
+    /// The model that is running.
     pub fn model(&self) -> &Arc<Model> {
         &self.shared.model
     }
@@ -125,8 +128,8 @@ impl Deployment {
             .map(|done| done.0)
     }
 
-    /// Scores how well each text answers a question, with a model of kind [`crate::ModelKind::CrossEncoder`]; in one queue with
-    /// all other texts of the model, before those of documents.
+    /// Scores how well each text answers a question, with a model of kind [`crate::ModelKind::CrossEncoder`];
+    /// they wait in the same queue as all other texts of the model, ahead of those of documents.
     ///
     /// # Errors
     /// As [`Deployment::encode`]; [`EncoderError::Runtime`] for a model of another kind.
@@ -168,8 +171,8 @@ impl Deployment {
         }
     }
 
-    /// Begins to encode search texts as [`Deployment::encode_queries`] does, and leaves waiting to [`PendingQueries::finish`], so that a
-    /// caller with texts for several models has them encoded at the same time.
+    /// Starts to encode search texts as [`Deployment::encode_queries`] does, but leaves waiting to
+    /// [`PendingQueries::finish`], so that texts for several models are encoded at the same time.
     ///
     /// # Errors
     /// As [`Deployment::encode`].
@@ -191,8 +194,8 @@ impl Deployment {
         Ok(PendingQueries(Progress::Pending(self, self.begin(texts, options)?)))
     }
 
-    /// Encodes texts at the pace of the queue: waits for room instead of failing, and leaves half of the queue to those
-    /// who do not wait.
+    /// Encodes texts as fast as the queue allows: waits for room instead of failing, and leaves half of the
+    /// queue to other callers.
     ///
     /// # Errors
     /// As [`Deployment::encode`], without [`EncoderError::QueueFull`] and [`EncoderError::Timeout`].
@@ -206,8 +209,9 @@ impl Deployment {
         self.run(texts, options).map(|done| done.0)
     }
 
-    /// Encodes a text as a document and says which words each of its tokens comes from. On the calling thread, beside
-    /// the queue: for the few texts of an explanation. `None` for models that cannot say it.
+    /// Encodes a text as a document and says which words each of its tokens comes from. Runs on the calling
+    /// thread without the queue, which is meant for the few texts of an explanation. `None` for models that
+    /// do not tell.
     ///
     /// # Errors
     /// [`EncoderError::Stopped`], or [`EncoderError::Runtime`] if the text cannot be encoded.
@@ -229,14 +233,15 @@ impl Deployment {
     /// Changes the number of worker threads; returns when new ones are ready and surplus ones have left.
     ///
     /// # Errors
-    /// [`EncoderError::InvalidOption`] for 0, or what loading the graph gives; the workers that were there stay.
+    /// [`EncoderError::InvalidOption`] for 0, or the error of loading the graph; the existing workers then
+    /// stay.
     pub fn set_allocations(&self, allocations: usize) -> Result<(), EncoderError> {
         at_least_one("number_of_allocations", allocations)?;
         self.resize(allocations)
     }
 
-    /// Sends all workers away without stopping: texts that come wait until [`Deployment::set_allocations`] brings
-    /// workers back. Batches that run finish first.
+    /// Ends all workers without stopping the deployment: texts that come wait until
+    /// [`Deployment::set_allocations`] brings workers back. Batches that run finish first.
     ///
     /// # Errors
     /// None so far.
@@ -247,7 +252,7 @@ impl Deployment {
         Ok(())
     }
 
-    /// Worker threads now; 0 when parked or stopped.
+    /// Current number of worker threads; 0 when parked or stopped.
     pub fn allocations(&self) -> usize {
         self.allocations.load(Ordering::Relaxed)
     }
@@ -278,7 +283,7 @@ impl Deployment {
         Ok(())
     }
 
-    /// Current figures.
+    /// Current statistics.
     pub fn stats(&self) -> DeploymentStats {
         DeploymentStats {
             pending: self.shared.queue.pending() as u64,
@@ -291,7 +296,8 @@ impl Deployment {
         }
     }
 
-    /// Stops: waiting calls fail with [`EncoderError::Stopped`], running batches finish. Waits for the workers.
+    /// Stops the deployment: waiting calls fail with [`EncoderError::Stopped`], running batches finish.
+    /// Returns when all workers have ended.
     pub fn stop(&self) {
         self.shared.queue.stop();
         let workers = std::mem::take(&mut *self.workers.lock());
@@ -317,7 +323,7 @@ impl Deployment {
         Ok((encodings.into_iter().map(|encoding| self.shared.readable(encoding)).collect(), timings))
     }
 
-    /// Counts a call that failed.
+    /// Counts a failed call in the statistics.
     fn note(&self, error: &EncoderError, texts: usize) {
         match error {
             EncoderError::QueueFull { requested, .. } => self.shared.recorder.rejected(*requested as u64),
@@ -327,18 +333,19 @@ impl Deployment {
     }
 }
 
-/// How search texts are encoded that a caller begins and waits for later.
+/// Options for search texts whose encoding a caller starts and waits for later.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QueryOptions<'a> {
-    /// Ends the call when it is set.
+    /// Flag that ends the call when it is set.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether the result says where the time went.
+    /// Whether the result includes the time spent in each phase.
     pub timed: bool,
-    /// Who encodes a text that comes alone; by the caller for the last of several models.
+    /// Which thread encodes the only text of a call: for the last of several models it should be the
+    /// caller's.
     pub lone_text: LoneText,
 }
 
-/// Search texts that a model is encoding. Dropped, it takes those that wait out of the queue.
+/// Search texts that a model is encoding. Dropping it removes those that still wait from the queue.
 #[derive(Debug)]
 pub struct PendingQueries<'a>(Progress<'a>);
 

@@ -1,8 +1,8 @@
-//! What can go wrong between a text and its vector.
+//! Errors of encoding a text.
 
 use std::path::PathBuf;
 
-/// An error of the encoder. Variants carry data; the layers above choose the words a user reads.
+/// An error of the encoder. Variants carry data; the layers above choose the wording that a user reads.
 ///
 /// Cloneable, since one failed batch fails every call that had texts in it.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum EncoderError {
     RuntimeUnavailable {
         /// Path that was tried; empty if none is known.
         library: PathBuf,
-        /// What the loader said.
+        /// The loader's error message.
         reason: String,
     },
     /// A model directory is missing, incomplete or damaged.
@@ -20,15 +20,15 @@ pub enum EncoderError {
     ModelNotReadable {
         /// The file or directory at fault.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with that file or directory.
         reason: String,
     },
-    /// The model is readable, but is of a kind that this encoder does not run.
+    /// The model is readable, but of a kind that this encoder does not support.
     #[error("model at [{path}] is not supported: {reason}")]
     Unsupported {
         /// The model directory.
         path: PathBuf,
-        /// Which part of it is foreign.
+        /// Which part of the model is not supported.
         reason: String,
     },
     /// An option of a deployment is out of range.
@@ -36,23 +36,23 @@ pub enum EncoderError {
     InvalidOption {
         /// Name of the option.
         option: &'static str,
-        /// The value given.
+        /// Value that was given.
         value: usize,
-        /// The lowest value that is accepted.
+        /// Lowest value that is accepted.
         minimum: usize,
     },
-    /// The queue has no room for all texts of the call; none was taken.
+    /// The queue has no room for all texts of the call; none of them was queued.
     #[error("inference process queue is full. Unable to execute command")]
     QueueFull {
-        /// Most texts that may wait at once.
+        /// Highest number of texts that may wait at the same time.
         capacity: usize,
-        /// Texts that the call brought.
+        /// Number of texts in the call.
         requested: usize,
     },
-    /// The time that the caller allowed is over; what was still queued has been removed.
+    /// The call's time limit was reached; what was still queued has been removed.
     #[error("timeout [{timeout_ms}ms] waiting for inference result")]
     Timeout {
-        /// Time that was allowed.
+        /// The time limit, in milliseconds.
         timeout_ms: u64,
     },
     /// The caller's cancel flag was set.
@@ -64,14 +64,14 @@ pub enum EncoderError {
     /// ONNX Runtime or the tokenizer failed on this input.
     #[error("inference failed during {phase}: {reason}")]
     Runtime {
-        /// `tokenize`, `load`, `infer` or `project`.
+        /// Phase that failed: `tokenize`, `load`, `infer` or `project`.
         phase: &'static str,
-        /// The message of the failing library.
+        /// Error message of the library that failed.
         reason: String,
     },
 }
 
-/// Where a library was looked for, as sentences go on with it.
+/// The path of a library as part of an error message; empty if it is not known.
 fn at(library: &std::path::Path) -> String {
     match library.as_os_str().is_empty() {
         true => String::new(),

@@ -1,48 +1,50 @@
-//! Numbers of 20 bits, for the weights of large models: those are read from memory for each batch, and f32 takes 1.6 times as
-//! much of it.
+//! Fixed-point numbers of 20 bits, for the weights of large models: these are read from memory for each
+//! batch, and f32 would take 1.6 times as much.
 //!
-//! A number is a whole one of −524,287..=524,287 times a scale that the weights of one output share (a column of a linear map, a
-//! row of a decoder), so that it is off by about 2⁻²⁰ of the largest of them at most. That is what a sum of some hundred products
-//! in f32 is off by anyway; 16 bits, of floating or fixed point, would be seen in the results.
+//! A number is an integer in −524,287..=524,287 times a scale that the weights of one output share (a column
+//! of a linear map, a row of a decoder), so that its error is at most about 2⁻²⁰ of the largest of them. A
+//! sum of some hundred products in f32 has that error anyway; 16 bits, floating or fixed point, would show in
+//! the results.
 
 use crate::numbers::AlignedSlice;
 
-/// The largest whole number.
+/// The largest 20-bit integer used; its negative is the smallest.
 const LARGEST: f64 = 524_287.0;
 
-/// Which numbers weights are kept as.
+/// Precision in which weights are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Precision {
-    /// As they are.
+    /// 32-bit floating point, unchanged.
     F32,
-    /// 20 bits.
+    /// 20-bit fixed point ([`Fixed`]).
     Fixed,
-    /// 8 bits, and products of rows in 8 bits with them.
+    /// 8-bit integers; products of rows are computed in 8 bits as well.
     Int8,
 }
 
-/// Whole numbers of 20 bits, in groups of the same even length: the upper 16 bits of all; and for the lower 4 bits a byte for each two,
-/// of which the first is in the first half of the group and the other at the same place of the second half.
+/// 20-bit integers, in groups of the same even length: an array of the upper 16 bits, and one that packs the
+/// lower 4 bits of two integers in a byte, one from the first half of the group and one from the same place
+/// of the second half.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fixed {
-    /// `[groups][length]`.
+    /// Upper 16 bits, `[groups][length]`.
     pub(crate) high: AlignedSlice<i16>,
-    /// `[groups][length / 2]`.
+    /// Lower 4 bits, two in a byte, `[groups][length / 2]`.
     pub(crate) low: AlignedSlice<u8>,
 }
 
 impl Fixed {
-    /// As many zeros, an even number.
+    /// `length` zeros; `length` must be even.
     pub(crate) fn zeros(length: usize) -> Self {
         Self { high: AlignedSlice::zeros(length), low: AlignedSlice::zeros(length / 2) }
     }
 
-    /// What was packed; `None` if it is not `length` numbers.
+    /// The integers from their packed arrays; `None` if these do not hold `length` integers.
     pub(crate) fn of(high: AlignedSlice<i16>, low: AlignedSlice<u8>, length: usize) -> Option<Self> {
         (high.len() == length && low.len() == length / 2).then_some(Self { high, low })
     }
 
-    /// Sets the group that begins at `start`.
+    /// Packs a group of integers into the place that begins at `start`.
     pub(crate) fn set(&mut self, start: usize, group: &[i32]) {
         let half = group.len() / 2;
         let high = &mut self.high.own()[start..][..group.len()];
@@ -54,7 +56,7 @@ impl Fixed {
     }
 }
 
-/// Appends the whole numbers of some groups, each times `scale`.
+/// Unpacks groups of integers, multiplies each by `scale` and appends them to `out`.
 pub(crate) fn append(high: &[i16], low: &[u8], group: usize, scale: f32, out: &mut Vec<f32>) {
     for (high, low) in high.chunks_exact(group).zip(low.chunks_exact(group / 2)) {
         let nibbles = low.iter().map(|byte| byte & 15).chain(low.iter().map(|byte| byte >> 4));
@@ -63,7 +65,7 @@ pub(crate) fn append(high: &[i16], low: &[u8], group: usize, scale: f32, out: &m
     }
 }
 
-/// The scale of some numbers: the largest of them, without its sign, becomes the largest whole number.
+/// The scale for a set of numbers: maps the largest absolute value to the largest 20-bit integer.
 pub(crate) fn scale(numbers: impl Iterator<Item = f32>) -> f32 {
     let largest = numbers.fold(0f32, |largest, number| largest.max(number.abs()));
     let scale = ((f64::from(largest) / LARGEST) as f32).max(f32::MIN_POSITIVE);
@@ -71,18 +73,18 @@ pub(crate) fn scale(numbers: impl Iterator<Item = f32>) -> f32 {
     if (scale * LARGEST as f32).is_finite() { scale } else { f32::from_bits(scale.to_bits() - 1) }
 }
 
-/// As [`scale`] for bytes: the largest number becomes 127.
+/// As [`scale`], for 8 bits: maps the largest absolute value to 127.
 pub(crate) fn byte_scale(numbers: impl Iterator<Item = f32>) -> f32 {
     let largest = numbers.fold(0f32, |largest, number| largest.max(number.abs()));
     (largest / 127.0).max(f32::MIN_POSITIVE)
 }
 
-/// A number as the nearest byte of this scale.
+/// A number divided by `scale` and rounded to an integer in −127..=127.
 pub(crate) fn byte(value: f32, scale: f32) -> i8 {
     (value / scale).round().clamp(-127.0, 127.0) as i8
 }
 
-/// A number as the nearest whole number of this scale.
+/// A number divided by `scale` and rounded to a 20-bit integer.
 pub(crate) fn whole(value: f32, scale: f32) -> i32 {
     (f64::from(value) / f64::from(scale)).round().clamp(-LARGEST, LARGEST) as i32
 }

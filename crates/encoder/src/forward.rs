@@ -1,4 +1,4 @@
-//! A batch of token ids through the graph and the model's last step: what one worker thread does.
+//! Runs a batch of token ids through the graph and the model's last step: the work of one worker thread.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::model::{DensePooling, Model, Plan};
 use crate::pooling::{max_over_tokens, mean, normalize};
 use crate::session::{Batch, OnnxSession};
 
-/// A model, ready for one worker.
+/// A model that is ready to run, with the state that one worker needs.
 #[derive(Debug)]
 pub(crate) struct Forward {
     model: Arc<Model>,
@@ -21,13 +21,13 @@ pub(crate) struct Forward {
 /// What computes the graph.
 #[derive(Debug)]
 enum Engine {
-    /// Our own code, over the model's shared weights.
+    /// Sparrow's own code, over the model's shared weights.
     Native(Box<Scratch>),
     Onnx(OnnxSession),
 }
 
 impl Forward {
-    /// Loads the graph, unless the model computes it itself.
+    /// Prepares a model; loads the graph unless our own code computes the model.
     ///
     /// # Errors
     /// Those of [`OnnxSession::open`].
@@ -44,7 +44,7 @@ impl Forward {
     /// Encodes a batch of texts, each at least one token long.
     ///
     /// # Errors
-    /// [`EncoderError::Runtime`] if the runtime fails or gives another shape than the model promised.
+    /// [`EncoderError::Runtime`] if the runtime fails or returns another shape than the model declares.
     pub(crate) fn run(&mut self, texts: &[Sequence<'_>]) -> Result<Vec<Vector>, EncoderError> {
         let (model, threads) = (&self.model, self.threads);
         match (&mut self.engine, &model.bert) {
@@ -75,12 +75,12 @@ impl Forward {
     }
 }
 
-/// A term, its weight, and the token of the text at which it is largest.
+/// A term id, its weight, and the position of the token from which the weight comes.
 pub(crate) type Placed = (u32, f32, u32);
 
 impl Forward {
-    /// Encodes one text and says at which of its tokens each term has its weight from. `None` for models that give no
-    /// vector per token.
+    /// Encodes one text, and says which of its tokens each term's weight comes from. `None` for models that
+    /// give no vector per token.
     ///
     /// # Errors
     /// As [`Forward::run`].
@@ -113,7 +113,7 @@ impl Forward {
     }
 }
 
-/// The position of each term's maximum in the one text of `rows`.
+/// The position of the maximum of each term, for a batch of one text.
 fn placed(
     plan: &Plan,
     width: usize,
@@ -141,7 +141,7 @@ fn placed(
     Some(weights.iter().zip(positions).map(|((term, weight), at)| (*term, *weight, at)).collect())
 }
 
-/// Checks the shape of the runtime's output.
+/// Checks the shape of the runtime's output, and computes the texts' vectors from it.
 fn finish(
     plan: &Plan,
     shape: &[i64],
@@ -173,7 +173,8 @@ fn finish(
     pool(plan, width, values, rows, threads)
 }
 
-/// One vector for each text. `values` are rows of `width`; `rows` are those of each text, if there is one for each token.
+/// Reduces the model's output to one vector per text. `values` are rows of `width` numbers; `rows` are the
+/// rows of each text, where there is one row per token.
 fn pool(
     plan: &Plan,
     width: usize,
@@ -221,7 +222,7 @@ fn sparse(logits: Vec<(u32, f32)>, weight: impl Fn(f32) -> f32) -> Vector {
     Vector::Sparse(logits.into_iter().map(|(term, logit)| (term, weight(logit))).collect())
 }
 
-/// The vector that a score is kept as.
+/// Wraps a score as a vector, the form in which results are cached; an error if it is not finite.
 fn score(score: f32) -> Result<Vector, EncoderError> {
     if score.is_finite() {
         Ok(Vector::Dense([score].into()))

@@ -1,9 +1,10 @@
-//! Text to vectors: tokenization, the forward pass (our own for BERT, ONNX Runtime for other models), SPLADE head, batching
-//! queue.
+//! Converts texts to vectors: tokenization, the forward pass (our own for BERT, ONNX Runtime for other
+//! models), SPLADE head, batching queue.
 //!
-//! [`Model`] is what a model directory holds, read once and shared; [`Deployment`] is a model at work: a bounded queue
-//! and worker threads (allocations) that take batches from it. Nothing outside `session.rs` knows ONNX Runtime, and
-//! `unsafe` lives in `head/kernels/`, `bert/kernels/`, `amx/` and `numbers.rs` (mapped files) alone. Absent: networking, and any knowledge of indices or documents.
+//! [`Model`] is the content of a model directory, read once and shared; [`Deployment`] is a running model: a
+//! bounded queue and worker threads (allocations) that take batches from it. Only `session.rs` uses ONNX
+//! Runtime, and `unsafe` lives in `head/kernels/`, `bert/kernels/`, `amx/` and `numbers.rs` (mapped files)
+//! only. The crate does no networking, and knows nothing of indices or documents.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod amx;

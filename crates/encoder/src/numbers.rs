@@ -1,7 +1,7 @@
-//! Numbers that kernels read: in memory, or in a file that is mapped. Both begin at a cache line.
+//! Slices of numbers that kernels read, in memory or in a mapped file. Either begins at a cache line.
 //!
-//! The only file beside the kernels that is allowed `unsafe`: a mapping is memory that the kernel takes back when it is short
-//! of it and reads again when it is needed.
+//! This is the only file besides the kernels in which `unsafe` is allowed. A mapping is memory that the
+//! operating system reclaims when memory is short, and reads again when it is needed.
 #![expect(unsafe_code, reason = "mapping a file, bytes as numbers, asking for a cache line")]
 
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
-/// Bytes of a cache line: the kernels' widest loads never cross one.
+/// Size of a cache line in bytes; the kernels' widest loads never cross one.
 pub(crate) const LINE: usize = 64;
 
-/// Numbers of which any bytes are one.
+/// Number types for which any bytes are a valid value.
 ///
 /// # Safety
 /// Every pattern of bits is a value, there is no padding, and a cache line is a whole number of them.
@@ -28,20 +28,20 @@ unsafe impl Plain for i8 {}
 // SAFETY: as above.
 unsafe impl Plain for u8 {}
 
-/// A slice of numbers.
+/// A slice of numbers that begins at a cache line.
 #[derive(Debug)]
 pub(crate) struct AlignedSlice<T>(Memory<T>);
 
 #[derive(Debug)]
 enum Memory<T> {
-    /// `lead` numbers come before the first cache line.
+    /// Numbers in memory; the first `lead` of them come before the first cache line and are not used.
     Own { values: Vec<T>, lead: usize },
     /// Bytes of a file, a whole number of `T` at a multiple of [`LINE`].
     Mapped { file: Arc<Mapping>, start: usize, end: usize },
 }
 
 impl<T: Plain> AlignedSlice<T> {
-    /// As many zeros.
+    /// A slice of `length` zeros.
     pub(crate) fn zeros(length: usize) -> Self {
         let line = LINE / size_of::<T>();
         let mut values = vec![T::default(); length + line];
@@ -50,7 +50,7 @@ impl<T: Plain> AlignedSlice<T> {
         Self(Memory::Own { values, lead })
     }
 
-    /// The numbers, to change them; none if they are in a file.
+    /// The numbers, for modification; empty if they are in a mapped file.
     pub(crate) fn own(&mut self) -> &mut [T] {
         match &mut self.0 {
             Memory::Own { values, lead } => &mut values[*lead..],
@@ -58,7 +58,8 @@ impl<T: Plain> AlignedSlice<T> {
         }
     }
 
-    /// Some bytes of a mapped file; `None` if they are not in it, or no whole numbers at the start of a cache line.
+    /// The numbers in some bytes of a mapped file; `None` if the range is outside the file, does not begin at
+    /// a cache line, or is not a whole number of numbers.
     pub(crate) fn mapped(file: &Arc<Mapping>, start: usize, length: usize) -> Option<Self> {
         let end = start.checked_add(length)?;
         let fits = end <= file.0.len() && start.is_multiple_of(LINE) && length.is_multiple_of(size_of::<T>());
@@ -66,7 +67,7 @@ impl<T: Plain> AlignedSlice<T> {
     }
 }
 
-/// Without alignment: for tables that are read row by row.
+/// Takes a vector as it is, without aligning it: for tables that are read row by row.
 impl<T: Plain> From<Vec<T>> for AlignedSlice<T> {
     fn from(values: Vec<T>) -> Self {
         Self(Memory::Own { values, lead: 0 })
@@ -95,8 +96,8 @@ impl<T: Plain> Deref for AlignedSlice<T> {
     }
 }
 
-/// Makes place for as many numbers in a vector of scratch memory. One that is too short is given back first, with what is in it, so
-/// that what it grows from is no hole in the heap.
+/// Makes sure that a scratch vector has room for `length` numbers. If it is too short, it is freed with its
+/// content first, so that growing it leaves no hole in the heap.
 pub(crate) fn reserve(scratch: &mut Vec<f32>, length: usize) {
     if scratch.capacity() < length {
         *scratch = Vec::new();
@@ -104,7 +105,8 @@ pub(crate) fn reserve(scratch: &mut Vec<f32>, length: usize) {
     }
 }
 
-/// The first numbers of a vector of scratch memory, which [`reserve`] makes long enough; what is in them is anything.
+/// The first `length` numbers of a scratch vector, which is made longer if needed; their content is
+/// arbitrary.
 pub(crate) fn room(scratch: &mut Vec<f32>, length: usize) -> &mut [f32] {
     reserve(scratch, length);
     scratch.resize(length.max(scratch.len()), 0.0);
@@ -117,8 +119,8 @@ impl<T: Plain + PartialEq> PartialEq for AlignedSlice<T> {
     }
 }
 
-/// Asks for the cache line at an address, which may be anything: into the first-level cache (`NEAR`) or the second. Where the compiler
-/// has no such instruction, nothing happens.
+/// Prefetches the cache line at any address, valid or not: into the first-level cache (`NEAR`) or the second.
+/// Does nothing where the compiler has no such instruction.
 #[inline(always)]
 pub(crate) fn prefetch_line<const NEAR: bool>(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -137,22 +139,22 @@ pub(crate) fn prefetch_line<const NEAR: bool>(at: *const u8) {
     let _ = at;
 }
 
-/// The bytes of numbers, as this machine orders them.
+/// The bytes of numbers, in the byte order of this machine.
 pub(crate) fn bytes<T: Plain>(values: &[T]) -> &[u8] {
     // SAFETY: numbers have no padding, by the trait's promise, and a byte needs no alignment.
     unsafe { values.align_to::<u8>().1 }
 }
 
-/// A file as memory, read-only.
+/// A read-only memory mapping of a file.
 #[derive(Debug)]
 pub(crate) struct Mapping(Mmap);
 
 impl Mapping {
-    /// Maps all of a file that nobody changes: one in the data directory, which a process owns alone and where files are
-    /// replaced, never written over.
+    /// Maps a whole file that must not be modified: one in the data directory, which belongs to a single
+    /// process and where files are replaced, never overwritten.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the operating system.
     pub(crate) fn new(file: &File) -> std::io::Result<Arc<Self>> {
         // SAFETY: the file does not change as long as it is mapped, by the rule above. Should someone write over it all the
         // same, numbers change; should they shorten it, the process ends, as with any mapped file.

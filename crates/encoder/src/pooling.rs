@@ -1,18 +1,19 @@
-//! Hidden states or logits of a batch to one vector a text. Plain loops: ONNX Runtime has done the work before.
+//! Reduces the hidden states or logits of a batch to one vector per text. Plain loops are enough: ONNX
+//! Runtime has done most of the work before.
 
-/// How a weight follows from a maximal logit.
+/// Function from a term's maximal logit to its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activation {
-    /// `ln(1 + ReLU(x))`, SPLADE's.
+    /// `ln(1 + ReLU(x))`, as in SPLADE.
     Log1p,
-    /// `ln(1 + ln(1 + ReLU(x)))`, of OpenSearch's third generation of models.
+    /// `ln(1 + ln(1 + ReLU(x)))`, as in OpenSearch's third generation of models.
     Log1pTwice,
-    /// The model has applied its activation itself.
+    /// None: the model has applied its activation itself.
     Done,
 }
 
 impl Activation {
-    /// The weight of a positive maximal logit.
+    /// The weight that this activation gives a positive maximal logit.
     pub(crate) fn weight(self, logit: f32) -> f32 {
         match self {
             Activation::Log1p => logit.ln_1p(),
@@ -22,7 +23,8 @@ impl Activation {
     }
 }
 
-/// The positive maxima over tokens, ascending by term. `logits` is `[tokens][terms]`.
+/// For each term, the maximum over all tokens, if it is positive; ascending by term. `logits` is
+/// `[tokens][terms]`.
 pub(crate) fn max_over_tokens(logits: &[f32], terms: usize) -> Vec<(u32, f32)> {
     let mut maxima = vec![0f32; terms];
     for token in logits.chunks_exact(terms) {
@@ -38,7 +40,8 @@ pub(crate) fn max_over_tokens(logits: &[f32], terms: usize) -> Vec<(u32, f32)> {
         .collect()
 }
 
-/// The mean over tokens. `hidden` is `[tokens][dims]`; no tokens give zeros.
+/// The mean of the hidden states over all tokens. `hidden` is `[tokens][dims]`; without tokens the mean is
+/// all zeros.
 pub(crate) fn mean(hidden: &[f32], dims: usize) -> Vec<f32> {
     let mut sums = vec![0f32; dims];
     let mut tokens = 0u32;
@@ -53,7 +56,7 @@ pub(crate) fn mean(hidden: &[f32], dims: usize) -> Vec<f32> {
     sums
 }
 
-/// Scales a vector to length 1; a vector of zeros stays.
+/// Scales a vector to length 1; a vector of zeros is left unchanged.
 pub(crate) fn normalize(vector: &mut [f32]) {
     let square: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
     if square > 0.0 {

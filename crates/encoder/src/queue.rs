@@ -1,4 +1,5 @@
-//! The texts that wait for a worker: bounded, searches first, taken in batches of similar length.
+//! The queue of texts that wait for a worker: bounded, with searches first, and read in batches of similar
+//! length.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,33 +12,34 @@ use crate::cache::{Encoding, Key};
 use crate::error::EncoderError;
 use crate::timings::Clock;
 
-/// Texts that compete for a place in one batch; more would find better matches of length and cost more to look through.
+/// Number of waiting texts that are considered for one batch; more would give better matches of length, but
+/// take longer to search.
 const WINDOW: usize = 256;
 
-/// Work below this many tokens is not split between idle workers.
+/// Number of tokens below which work is not split between idle workers.
 const MIN_SHARE: usize = 128;
 
-/// Searches are expected for this long after the last one.
+/// Time after the last search during which more searches are expected.
 const CALM: Duration = Duration::from_secs(1);
 
-/// Who waits for the result.
+/// Who waits for a text's result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// A search: goes before all ingest work.
+    /// A search; it goes ahead of all ingest work.
     #[default]
     Search,
-    /// A document that is written.
+    /// A document that is being written.
     Ingest,
 }
 
-/// A waiting text.
+/// A text that waits to be encoded.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) call: Arc<Call>,
-    /// Place of the text in its call.
+    /// Number of the text in its call.
     pub(crate) slot: usize,
     pub(crate) ids: Vec<u32>,
-    /// Where its tokens of the second type begin.
+    /// Number of the first token of the second type (the text that follows a question).
     pub(crate) second: usize,
     pub(crate) truncated: u32,
     pub(crate) key: Option<Key>,
@@ -46,9 +48,9 @@ pub(crate) struct Item {
 /// Limits of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLimits {
-    /// Most tokens, padding included; a single text may have more.
+    /// Highest number of tokens, padding included; a single text may have more.
     pub(crate) tokens: usize,
-    /// Workers that share the work.
+    /// Number of workers that share the work.
     pub(crate) workers: usize,
 }
 
@@ -65,14 +67,14 @@ pub(crate) struct Queue {
 struct State {
     search: VecDeque<Item>,
     ingest: VecDeque<Item>,
-    /// Reservation promised to texts that are being tokenized.
+    /// Number of places reserved for texts that are being tokenized.
     reserved: usize,
     stopped: bool,
-    /// Workers with a number at or above this one leave.
+    /// Number of workers that may stay: those numbered at or above it leave.
     workers: usize,
-    /// Workers that have taken a batch, and callers that stand in for one.
+    /// Number of workers that run a batch, and of callers that stand in for a worker.
     busy: usize,
-    /// When the last search came.
+    /// When the last search arrived.
     searched: Option<Instant>,
 }
 
@@ -93,7 +95,7 @@ impl Queue {
         }
     }
 
-    /// Takes places for `count` texts at once.
+    /// Reserves places for `count` texts at once, without waiting.
     ///
     /// # Errors
     /// [`EncoderError::QueueFull`] if there is no room for all, [`EncoderError::Stopped`].
@@ -109,8 +111,8 @@ impl Queue {
         Ok(Reservation { queue: self, count })
     }
 
-    /// Waits up to `patience` for places for `count` texts; `None` if there were none. Paced work leaves half of the queue
-    /// to those who would fail without room.
+    /// Waits up to `patience` for places for `count` texts; `None` if none became free. Paced work leaves
+    /// half of the queue to callers that would fail without room.
     ///
     /// # Errors
     /// [`EncoderError::Stopped`].
@@ -136,12 +138,12 @@ impl Queue {
         }
     }
 
-    /// Most texts that a paced call reserves at once.
+    /// Highest number of texts that a paced call reserves at once.
     pub(crate) fn paced_chunk(&self) -> usize {
         (self.capacity / 2).clamp(1, 64)
     }
 
-    /// Removes the texts of a call that nobody waits for any more; returns how many there were.
+    /// Removes the texts of a call that no one waits for any more; returns how many there were.
     pub(crate) fn withdraw(&self, call: &Arc<Call>) -> usize {
         call.abandoned.store(true, Ordering::Relaxed);
         let mut state = self.state.lock();
@@ -154,7 +156,7 @@ impl Queue {
         removed
     }
 
-    /// Waits for work and takes a batch; `None` tells the worker to leave.
+    /// Waits for work and takes a batch; `None` tells the worker to end.
     pub(crate) fn take(
         &self,
         worker: usize,
@@ -189,7 +191,7 @@ impl Queue {
         }
     }
 
-    /// A worker has done its batch.
+    /// Reports that a worker has finished its batch.
     pub(crate) fn done(&self) {
         let mut state = self.state.lock();
         state.busy -= 1;
@@ -201,8 +203,9 @@ impl Queue {
         }
     }
 
-    /// For a search: takes the place of an idle worker, if there is one and nothing waits: a lone text is then encoded on its caller's
-    /// thread, which saves two changes of threads. No more texts run at once than there are workers.
+    /// Lets a search take the place of an idle worker, if there is one and no text waits. A lone text is then
+    /// encoded on its caller's thread, which saves two context switches. No more texts run at once than there
+    /// are workers.
     ///
     /// # Errors
     /// [`EncoderError::Stopped`].
@@ -219,7 +222,7 @@ impl Queue {
         Ok(Some(CallerAsWorker { queue: self }))
     }
 
-    /// Texts that wait.
+    /// Number of texts that wait.
     pub(crate) fn pending(&self) -> usize {
         self.state.lock().taken()
     }
@@ -230,7 +233,7 @@ impl Queue {
         self.work.notify_all();
     }
 
-    /// Sends all workers away and fails what waits.
+    /// Ends all workers and fails the texts that wait.
     pub(crate) fn stop(&self) {
         let mut state = self.state.lock();
         state.stopped = true;
@@ -245,7 +248,7 @@ impl Queue {
     }
 }
 
-/// A caller in the place of a worker.
+/// A caller that stands in for a worker, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct CallerAsWorker<'a> {
     queue: &'a Queue,
@@ -257,7 +260,7 @@ impl Drop for CallerAsWorker<'_> {
     }
 }
 
-/// Reservation in the queue for texts that are being tokenized; those left over are given back.
+/// Places in the queue reserved for texts that are being tokenized; unused ones are released on drop.
 #[derive(Debug)]
 pub(crate) struct Reservation<'a> {
     queue: &'a Queue,
@@ -265,7 +268,7 @@ pub(crate) struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Queues texts on these places.
+    /// Queues texts on the reserved places.
     ///
     /// # Errors
     /// [`EncoderError::Stopped`].
@@ -298,16 +301,16 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// What the limits of a batch may depend on.
+/// Circumstances that the limits of a batch depend on.
 #[derive(Debug)]
 pub(crate) struct BatchContext {
     pub(crate) workers: usize,
     pub(crate) priority: Priority,
-    /// No search has come for a while.
+    /// Whether no search has arrived for a while.
     pub(crate) calm: bool,
 }
 
-/// Takes the text that waits longest, and those of its length that wait with it.
+/// Takes the text that has waited longest, and other waiting texts of similar length.
 fn take_batch(queue: &mut VecDeque<Item>, limits: BatchLimits) -> Vec<Item> {
     let window = queue.len().min(WINDOW);
     // (length, place) by length; the oldest text is the anchor, so that no length can starve.
@@ -348,13 +351,13 @@ fn take_batch(queue: &mut VecDeque<Item>, limits: BatchLimits) -> Vec<Item> {
     batch
 }
 
-/// One call of [`crate::Deployment::encode`]: where the workers leave its results.
+/// One call of [`crate::Deployment::encode`], in which workers store its results.
 #[derive(Debug)]
 pub(crate) struct Call {
     state: Mutex<CallState>,
     done: Condvar,
     abandoned: AtomicBool,
-    /// Where its time goes, if that is asked for.
+    /// Measures the phases of the call, if it is timed.
     clock: Option<Mutex<Clock>>,
 }
 
@@ -366,7 +369,7 @@ struct CallState {
 }
 
 impl Call {
-    /// A call with some results known from the cache.
+    /// A call in which the results found in the cache are already filled in.
     pub(crate) fn new(results: Vec<Option<Encoding>>, timed: bool) -> Arc<Self> {
         let missing = results.iter().filter(|result| result.is_none()).count();
         Arc::new(Self {
@@ -377,12 +380,12 @@ impl Call {
         })
     }
 
-    /// The clock of a call that is timed.
+    /// The clock of a call that is timed; `None` for other calls.
     pub(crate) fn clock(&self) -> Option<&Mutex<Clock>> {
         self.clock.as_ref()
     }
 
-    /// Whether nobody waits for the results any more.
+    /// Whether the caller no longer waits for the results.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
     }
@@ -392,7 +395,7 @@ impl Call {
         self.state.lock().error.clone()
     }
 
-    /// Leaves a result.
+    /// Stores the result of one text.
     pub(crate) fn complete(&self, slot: usize, encoding: Encoding) {
         let mut state = self.state.lock();
         if state.results[slot].replace(encoding).is_none() {
@@ -403,14 +406,14 @@ impl Call {
         }
     }
 
-    /// Fails the call; the first error stays.
+    /// Fails the call; the first error is kept.
     pub(crate) fn fail(&self, error: EncoderError) {
         self.abandoned.store(true, Ordering::Relaxed);
         self.state.lock().error.get_or_insert(error);
         self.done.notify_all();
     }
 
-    /// Waits up to `patience`: the results, the error, or `None` if neither is there yet.
+    /// Waits up to `patience`; returns the results or the error, or `None` if the call is still running.
     pub(crate) fn wait(&self, patience: Duration) -> Option<Result<Vec<Encoding>, EncoderError>> {
         let mut state = self.state.lock();
         if state.missing > 0 && state.error.is_none() {

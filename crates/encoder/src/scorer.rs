@@ -1,18 +1,18 @@
-//! The head of a cross-encoder: the hidden states of a question and a text to one number. A few thousandths of the work of the
-//! encoder before it, so these are plain loops.
+//! The head of a cross-encoder, which computes one score from the hidden states of a question and a text. It
+//! takes a few thousandths of the encoder's work, so plain loops are enough.
 
 use crate::pooling::mean;
 
-/// Which hidden states a head looks at.
+/// Which hidden states the head uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum States {
-    /// That of the first token.
+    /// The state of the first token.
     First,
-    /// The mean over all tokens.
+    /// The mean of the states of all tokens.
     Mean,
 }
 
-/// What happens to the outputs of the first layer.
+/// Activation function for the outputs of the first layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activation {
     Tanh,
@@ -30,29 +30,29 @@ impl Activation {
     }
 }
 
-/// The factors and the epsilon of a layer normalisation without summands.
+/// Factors and epsilon of a layer normalization that has no bias.
 #[derive(Debug, Clone)]
 pub(crate) struct Scale {
     pub(crate) factors: Vec<f32>,
     pub(crate) epsilon: f32,
 }
 
-/// `last . norm(activation(dense . states + bias)) + offset`.
+/// A head of two layers: `last . norm(activation(dense . states + bias)) + offset`.
 #[derive(Debug, Clone)]
 pub(crate) struct Scorer {
     pub(crate) states: States,
-    /// `[width][width]`, a row for each output.
+    /// Weights of the first layer, `[width][width]`, one row for each output.
     pub(crate) dense: Vec<f32>,
     pub(crate) bias: Vec<f32>,
     pub(crate) activation: Activation,
     pub(crate) norm: Option<Scale>,
-    /// One for each output of the first layer.
+    /// Weights of the last layer, one for each output of the first.
     pub(crate) last: Vec<f32>,
     pub(crate) offset: f32,
 }
 
 impl Scorer {
-    /// The score of hidden states, `[tokens][width]`; not a number if there are none.
+    /// Score of the hidden states of all tokens, `[tokens][width]`; NaN if there are none.
     pub(crate) fn score(&self, states: &[f32], width: usize) -> f32 {
         let mean_of_all;
         let state = match self.states {
@@ -83,7 +83,7 @@ impl Scorer {
     }
 }
 
-/// Eight sums side by side, which compilers make vectors of.
+/// Dot product with eight partial sums, which compilers turn into vector instructions.
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let mut sums = [0f32; 8];
     let (left, right) = (a.chunks_exact(8), b.chunks_exact(8));
@@ -96,7 +96,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     sums.iter().map(|sum| f64::from(*sum)).sum::<f64>() + f64::from(rest)
 }
 
-/// The error function within 1.2 in 10 million: Numerical Recipes' Chebyshev fit of its complement.
+/// The error function, with an error below 1.2e-7: a Chebyshev fit of its complement from Numerical Recipes.
 fn erf(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.5 * x.abs());
     let coefficients = [

@@ -1,4 +1,4 @@
-//! ONNX Runtime: the only file that knows `ort`.
+//! ONNX Runtime sessions; the only file that uses the `ort` crate.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -14,17 +14,20 @@ use crate::bert::Sequence;
 use crate::error::EncoderError;
 use crate::model::GraphSource;
 
-/// The environment lives as long as the process: ONNX Runtime allows one, and does not like to be unloaded.
+/// The ONNX Runtime environment. It lives as long as the process: ONNX Runtime allows only one, and does not
+/// unload cleanly.
 static ENVIRONMENT: OnceLock<Environment> = OnceLock::new();
 
-/// Where the library was last said to be; held while it is loaded.
+/// Path of the ONNX Runtime library, as set last. The lock is held while the library is loaded.
 static LIBRARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// ONNX Runtime reads this variable when it is loaded, and without it writes an identifier of the machine below the user's home
-/// and sends what it was used for to its maker; `with_telemetry(false)` comes too late for either.
+/// Environment variable that ONNX Runtime reads when it is loaded. Without it the library writes an
+/// identifier of the machine below the user's home directory and reports its use to its maker;
+/// `with_telemetry(false)` comes too late for either.
 const SILENCE: &str = "ORT_DISABLE_TELEMETRY";
 
-/// What to do where a model needs the library and there is none: no package has it for musl and for macOS on Intel.
+/// Advice for when a model needs the library and it is missing; there is no package of it for musl, nor for
+/// macOS on Intel.
 const NOT_INSTALLED: &str = if cfg!(target_env = "musl")
     || cfg!(all(target_os = "macos", target_arch = "x86_64"))
 {
@@ -34,16 +37,18 @@ const NOT_INSTALLED: &str = if cfg!(target_env = "musl")
     "the model needs it, and it is not installed: run [npm install @sparrow-search/onnxruntime] beside the server and start anew"
 };
 
-/// Says where the ONNX Runtime library is (`libonnxruntime.so.1`, `libonnxruntime.dylib` or `onnxruntime.dll`). It is loaded, once
-/// per process, by the first [`crate::Deployment`] whose model runs in it: most need no library.
+/// Sets the path of the ONNX Runtime library (`libonnxruntime.so.1`, `libonnxruntime.dylib` or
+/// `onnxruntime.dll`). It is loaded, once per process, by the first [`crate::Deployment`] whose model runs in
+/// it: most need no library.
 pub fn set_runtime(library: PathBuf) {
     *LIBRARY.lock() = Some(library);
 }
 
-/// The environment; loads the library where that has not happened.
+/// The environment of ONNX Runtime; loads the library if that has not happened yet.
 ///
 /// # Errors
-/// [`EncoderError::RuntimeUnavailable`] if no library is known, if it is missing or too old, or if it would report to its maker.
+/// [`EncoderError::RuntimeUnavailable`] if no library is known, if it is missing or too old, or if it would
+/// report to its maker.
 fn environment() -> Result<&'static Environment, EncoderError> {
     let configured = LIBRARY.lock();
     if let Some(environment) = ENVIRONMENT.get() {
@@ -68,12 +73,12 @@ fn environment() -> Result<&'static Environment, EncoderError> {
     Ok(ENVIRONMENT.get_or_init(|| environment))
 }
 
-/// What a graph input takes.
+/// Purpose of a graph input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Ids,
     Mask,
-    /// Zeros for a single text or a question, ones for the text that is read together with the question.
+    /// Token types: 0 for a single text or a question, 1 for the text that follows the question.
     TokenTypes,
 }
 
@@ -81,7 +86,7 @@ enum Role {
 struct Input {
     name: String,
     role: Role,
-    /// 32-bit integers instead of 64.
+    /// Whether the input takes 32-bit integers instead of 64-bit ones.
     narrow: bool,
 }
 
@@ -96,7 +101,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Pads texts with 0, which the mask hides.
+    /// Pads texts with token 0, which the attention mask hides.
     pub(crate) fn new(texts: &[Sequence<'_>]) -> Self {
         let rows = texts.len();
         let columns = texts.iter().map(|text| text.ids.len()).max().unwrap_or(0);
@@ -115,13 +120,13 @@ impl Batch {
         Self { ids, mask, types, rows, columns }
     }
 
-    /// Length of a padded text.
+    /// Length of a padded text, in tokens.
     pub(crate) fn columns(&self) -> usize {
         self.columns
     }
 }
 
-/// One loaded graph. A worker thread owns it.
+/// A loaded graph, owned by one worker thread.
 pub(crate) struct OnnxSession {
     session: Session,
     run_options: RunOptions<HasSelectedOutputs>,
@@ -135,11 +140,11 @@ impl std::fmt::Debug for OnnxSession {
 }
 
 impl OnnxSession {
-    /// Loads a graph of which one output is wanted.
+    /// Loads a graph, of which one output will be read.
     ///
     /// # Errors
-    /// [`EncoderError::RuntimeUnavailable`] without a library, [`EncoderError::Unsupported`] for foreign inputs, or
-    /// what ONNX Runtime says of the file.
+    /// [`EncoderError::RuntimeUnavailable`] without a library, [`EncoderError::Unsupported`] for foreign
+    /// inputs, or ONNX Runtime's error for the file.
     pub(crate) fn open(
         graph: &GraphSource,
         dir: &Path,
@@ -186,7 +191,7 @@ impl OnnxSession {
     /// Runs a batch and hands the shape and the values of the output to `read`.
     ///
     /// # Errors
-    /// [`EncoderError::Runtime`] with what ONNX Runtime says.
+    /// [`EncoderError::Runtime`] with ONNX Runtime's message.
     pub(crate) fn run<R>(
         &mut self,
         batch: &Batch,
@@ -215,7 +220,7 @@ impl OnnxSession {
     }
 }
 
-/// Session options: what they cost and give is measured in `examples/throughput.rs`.
+/// Session options; `examples/throughput.rs` measures their effect.
 fn options(environment: &Environment, threads: usize) -> Result<SessionBuilder, String> {
     let text = |error: ort::Error<SessionBuilder>| error.to_string();
     Session::builder(environment)
@@ -257,7 +262,7 @@ mod tests {
         assert_eq!(batch.types, [0, 1, 1, 0, 0, 0, 0, 0, 0]);
     }
 
-    /// No test of this process says where the library is.
+    /// No test in this process sets the path of the library.
     #[test]
     fn a_graph_without_the_library_is_loaded_but_not_started() {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");

@@ -1,15 +1,17 @@
-//! The files of a model directory that are read whole.
+//! Reads files of a model directory that are loaded as a whole.
 
 use std::io;
 use std::path::Path;
 
-/// Bytes of the largest such file: several times the largest tokenizer that is published.
+/// Size of the largest file that is read, in bytes: several times that of the largest published tokenizer.
 const MOST: u64 = 256 << 20;
 
-/// Reads a file whole. A folder is somebody else's: a device has no end, and a pipe would never be ready.
+/// Reads a whole file. Model directories come from third parties, so only regular files are read: a device
+/// never ends, and a pipe may never be ready.
 ///
 /// # Errors
-/// As [`std::fs::read`], and [`io::ErrorKind::InvalidInput`] for what is not a file or larger than 256 MiB.
+/// As [`std::fs::read`], and [`io::ErrorKind::InvalidInput`] for anything that is not a regular file or is
+/// larger than 256 MiB.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     // A link counts as what it leads to.
     let metadata = std::fs::metadata(path)?;

@@ -1,43 +1,43 @@
-//! Counters of a deployment, since its start and over the last minute.
+//! Statistics of a deployment, since its start and over the last minute.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
-/// Figures of one deployment since its start, and over the last minute.
+/// Statistics of one deployment, since its start and over the last minute.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeploymentStats {
-    /// Texts answered, cache hits included.
+    /// Number of texts answered, cache hits included.
     pub inference_count: u64,
-    /// Texts that failed in the tokenizer or the runtime.
+    /// Number of texts that failed in the tokenizer or the runtime.
     pub error_count: u64,
-    /// Texts rejected since the queue was full.
+    /// Number of texts rejected because the queue was full.
     pub rejected_execution_count: u64,
-    /// Texts whose caller ran out of time.
+    /// Number of texts whose caller's time limit was reached.
     pub timeout_count: u64,
-    /// Texts answered from the encoding cache.
+    /// Number of texts answered from the encoding cache.
     pub cache_hit_count: u64,
-    /// Texts answered from the encoding cache in the last minute.
+    /// Number of texts answered from the encoding cache in the last minute.
     pub cache_hit_count_last_minute: u64,
-    /// Texts that wait in the queue now.
+    /// Number of texts that wait in the queue now.
     pub pending: u64,
-    /// Texts of which only the first tokens were encoded.
+    /// Number of texts of which only the first tokens were encoded.
     pub truncated_texts: u64,
-    /// Tokens that were cut off (a lower bound for huge texts).
+    /// Number of tokens that were cut off (a lower bound for very long texts).
     pub truncated_tokens: u64,
-    /// Tokens that were encoded.
+    /// Number of tokens that were encoded.
     pub encoded_tokens: u64,
-    /// Batches that the workers ran.
+    /// Number of batches that the workers ran.
     pub batches: u64,
-    /// Time of the workers in batches, all workers together.
+    /// Time spent in batches, summed over all workers.
     pub busy: Duration,
-    /// Mean time of a text in a worker, cache hits counting as no time.
+    /// Mean time per text in a worker, in milliseconds; cache hits count as 0.
     pub average_inference_time_ms: f64,
-    /// Mean time of a text in a worker.
+    /// Mean time per text in a worker, in milliseconds, without cache hits.
     pub average_inference_time_ms_excluding_cache_hits: f64,
     /// Average time of an inference over the last minute, in milliseconds.
     pub average_inference_time_ms_last_minute: f64,
-    /// Texts answered in the last minute.
+    /// Number of texts answered in the last minute.
     pub throughput_last_minute: u64,
     /// Highest number of texts answered in any one minute.
     pub peak_throughput_per_minute: u64,
@@ -45,25 +45,25 @@ pub struct DeploymentStats {
     pub start_time_ms: u64,
     /// Last time a text was answered, milliseconds since the epoch; none before the first.
     pub last_access_ms: Option<u64>,
-    /// Worker threads now.
+    /// Current number of worker threads.
     pub allocations: usize,
-    /// Threads inside one worker.
+    /// Number of threads inside one worker.
     pub threads_per_allocation: usize,
-    /// Most texts that may wait at once.
+    /// Highest number of texts that may wait at the same time.
     pub queue_capacity: usize,
-    /// Budget of the encoding cache.
+    /// Size limit of the encoding cache, in bytes.
     pub cache_bytes: usize,
-    /// Bytes of the encoding cache in use.
+    /// Memory of the encoding cache in use, in bytes.
     pub cache_used_bytes: usize,
 }
 
-/// Seconds in the window of the `last_minute` figures.
+/// Length of the window of the `last_minute` statistics, in seconds.
 const WINDOW: usize = 60;
 
-/// What happened in one second.
+/// Counters for one second.
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
-    /// Seconds since the start, plus one; 0 for a slot never used.
+    /// Seconds since the start of the deployment, plus one; 0 for a slot that has never been used.
     number: u64,
     texts: u64,
     hits: u64,
@@ -87,7 +87,7 @@ struct Counters {
     ring: Vec<Second>,
 }
 
-/// Collects the figures of a deployment.
+/// Collects the statistics of a deployment.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     started: Instant,
@@ -96,13 +96,14 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Counters at zero.
+    /// A recorder with all counters at 0.
     pub(crate) fn new() -> Self {
         let counters = Counters { ring: vec![Second::default(); WINDOW], ..Counters::default() };
         Self { started: Instant::now(), start_time_ms: now_ms(), counters: Mutex::new(counters) }
     }
 
-    /// A batch of texts that a worker answered in `busy`; their tokens, and how many texts and tokens were cut.
+    /// Counts a batch of texts that a worker answered in the time `busy`: their tokens, and how many texts
+    /// and tokens were truncated.
     pub(crate) fn answered(&self, texts: u64, busy: Duration, tokens: u64, cut: (u64, u64)) {
         let mut counters = self.counters.lock();
         counters.tokens += tokens;
@@ -113,27 +114,27 @@ impl Recorder {
         self.count(&mut counters, texts, 0, busy);
     }
 
-    /// Texts answered from the cache.
+    /// Counts texts answered from the cache.
     pub(crate) fn hits(&self, texts: u64) {
         self.count(&mut self.counters.lock(), texts, texts, Duration::ZERO);
     }
 
-    /// Texts that failed.
+    /// Counts texts that failed.
     pub(crate) fn failed(&self, texts: u64) {
         self.counters.lock().errors += texts;
     }
 
-    /// Texts for which there was no room.
+    /// Counts texts rejected because the queue was full.
     pub(crate) fn rejected(&self, texts: u64) {
         self.counters.lock().rejected += texts;
     }
 
-    /// Texts whose caller ran out of time.
+    /// Counts texts whose caller's time limit was reached.
     pub(crate) fn timed_out(&self, texts: u64) {
         self.counters.lock().timed_out += texts;
     }
 
-    /// The figures; those that the recorder does not know are left at zero.
+    /// The statistics so far; those that the recorder does not know are 0.
     pub(crate) fn snapshot(&self) -> DeploymentStats {
         self.snapshot_at(self.second())
     }

@@ -1,22 +1,22 @@
-//! Where the numbers of a weight are, until they are needed: read one by one, the weights of a model are never in memory all
-//! at once beside what is made of them.
+//! Where the numbers of a weight are stored until they are needed. Weights are read one by one, so that those
+//! of a model are never all in memory beside what is made of them.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// How a number is stored.
+/// Format in which a number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     F32,
     F16,
     Bf16,
-    /// A signed byte: a whole number, which somebody else has the scale of.
+    /// A signed byte: an integer whose scale is stored elsewhere.
     I8,
 }
 
 impl Kind {
-    /// Bytes of a number.
+    /// Size of a number, in bytes.
     pub(crate) fn width(self) -> usize {
         match self {
             Kind::F32 => 4,
@@ -25,7 +25,7 @@ impl Kind {
         }
     }
 
-    /// Appends the numbers of little-endian bytes.
+    /// Decodes little-endian bytes and appends the numbers.
     pub(crate) fn decode(self, bytes: &[u8], out: &mut Vec<f32>) {
         let two = |b: &[u8]| u16::from_le_bytes([b[0], b[1]]);
         match self {
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// The numbers of a weight.
+/// The numbers of a weight, in memory or in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stored {
     Here(Vec<f32>),
@@ -51,7 +51,7 @@ pub(crate) enum Stored {
         count: usize,
         kind: Kind,
     },
-    /// Whole numbers of a byte times scales.
+    /// 8-bit integers times scales.
     Bytes(Box<StoredBytes>),
     /// The transpose of a matrix `[rows][columns]`.
     Transposed {
@@ -60,19 +60,19 @@ pub(crate) enum Stored {
     },
 }
 
-/// A matrix of bytes, `[rows][columns]`, with a scale for each row or for each column.
+/// A matrix of 8-bit integers, `[rows][columns]`, with a scale for each row or for each column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredBytes {
-    /// The whole numbers.
+    /// The integers.
     pub(crate) numbers: Stored,
-    /// As many as there are rows, or columns.
+    /// Scales, one for each row or one for each column.
     pub(crate) scales: Vec<f32>,
     pub(crate) columns: usize,
-    /// Which of the two has scales.
+    /// Whether rows or columns have a scale.
     pub(crate) axis: Axis,
 }
 
-/// What of a matrix has something in common.
+/// A dimension of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Axis {
     Rows,
@@ -80,7 +80,7 @@ pub(crate) enum Axis {
 }
 
 impl StoredBytes {
-    /// Reads the whole numbers.
+    /// Reads the integers without their scales.
     ///
     /// # Errors
     /// As [`Stored::read`].
@@ -96,7 +96,7 @@ impl Default for Stored {
 }
 
 impl Stored {
-    /// How many.
+    /// How many numbers there are.
     pub(crate) fn len(&self) -> usize {
         match self {
             Stored::Here(values) => values.len(),
@@ -106,7 +106,7 @@ impl Stored {
         }
     }
 
-    /// Some of these numbers, which follow each other; `None` if they are not all there, or not where they lie in a file.
+    /// A range of these numbers; `None` if it exceeds them, or if they do not lie in this order in the file.
     pub(crate) fn part(&self, start: usize, length: usize) -> Option<Self> {
         let end = start.checked_add(length).filter(|end| *end <= self.len())?;
         match self {
@@ -121,15 +121,15 @@ impl Stored {
         }
     }
 
-    /// The transpose of these numbers as a matrix with so many columns.
+    /// The transpose of these numbers, taken as a matrix with `columns` columns.
     pub(crate) fn transposed(self, columns: usize) -> Self {
         Stored::Transposed { matrix: Box::new(self), columns }
     }
 
-    /// Reads them, in pieces: the bytes and the numbers are never both in memory as a whole.
+    /// Reads the numbers in pieces, so that the bytes and the numbers are never both in memory as a whole.
     ///
     /// # Errors
-    /// What the system says; `UnexpectedEof` if they are not in the file.
+    /// Errors of the operating system; `UnexpectedEof` if they are not in the file.
     pub(crate) fn read(&self) -> std::io::Result<Vec<f32>> {
         let (path, offset, count, kind) = match self {
             Stored::Here(values) => return Ok(values.clone()),
@@ -166,7 +166,7 @@ impl Stored {
     }
 }
 
-/// The transpose of a matrix with so many columns.
+/// The transpose of a matrix with `columns` columns.
 pub(crate) fn transpose(matrix: &[f32], columns: usize) -> Vec<f32> {
     let rows = matrix.len().checked_div(columns).unwrap_or(0);
     let mut transposed = vec![0f32; matrix.len()];
@@ -178,7 +178,7 @@ pub(crate) fn transpose(matrix: &[f32], columns: usize) -> Vec<f32> {
     transposed
 }
 
-/// Widens an IEEE half; exact.
+/// Converts a half-precision number to f32, exactly.
 fn half_to_f32(half: u16) -> f32 {
     let sign = u32::from(half & 0x8000) << 16;
     let exponent = u32::from(half >> 10 & 0x1F);

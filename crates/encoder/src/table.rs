@@ -1,4 +1,4 @@
-//! Rows of weights that are looked up one by one: a decoder's, or word embeddings.
+//! Tables of weights whose rows are looked up one by one: a decoder's, or word embeddings.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use crate::fixed::{self, Fixed, Precision};
 use crate::numbers::AlignedSlice;
 use crate::packed::{Packed, Packer, Unusable};
 
-/// Numbers of a group of [`Fixed`]; a row is a whole number of groups.
+/// Number of integers in a group of [`Fixed`]; the length of a row must be a multiple of it.
 pub(crate) const GROUP: usize = 32;
 
-/// Rows of the same width.
+/// A matrix of rows of the same width, in f32 or in 20-bit fixed point.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
     width: usize,
@@ -21,12 +21,12 @@ enum Rows {
     F32(AlignedSlice<f32>),
     Fixed {
         numbers: Fixed,
-        /// One for each row.
+        /// Scales, one for each row.
         scales: AlignedSlice<f32>,
     },
 }
 
-/// A row of a table.
+/// A row of a table, as it is stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Row<'a> {
     F32(&'a [f32]),
@@ -34,7 +34,7 @@ pub(crate) enum Row<'a> {
 }
 
 impl Table {
-    /// `[rows][width]` numbers. Rows that are no whole groups stay f32.
+    /// A table of `[rows][width]` numbers. If `width` is not a multiple of [`GROUP`] they stay f32.
     pub(crate) fn new(values: Vec<f32>, width: usize, precision: Precision) -> Self {
         if precision != Precision::Fixed || !width.is_multiple_of(GROUP) || width == 0 {
             return Self { width, rows: Rows::F32(values.into()) };
@@ -52,7 +52,7 @@ impl Table {
         Self { width, rows: Rows::Fixed { numbers, scales } }
     }
 
-    /// Numbers of all rows.
+    /// Number of numbers in all rows.
     pub(crate) fn len(&self) -> usize {
         match &self.rows {
             Rows::F32(numbers) => numbers.len(),
@@ -60,7 +60,7 @@ impl Table {
         }
     }
 
-    /// A row, if it is there.
+    /// The row of this number; `None` if there is none.
     pub(crate) fn get(&self, row: usize) -> Option<Row<'_>> {
         let start = row.checked_mul(self.width)?;
         let range = start..start.checked_add(self.width)?;
@@ -74,7 +74,7 @@ impl Table {
         })
     }
 
-    /// All numbers, as they are kept.
+    /// All numbers as f32, in the precision in which they are stored.
     pub(crate) fn values(&self) -> Cow<'_, [f32]> {
         if let Rows::F32(numbers) = &self.rows {
             return Cow::Borrowed(numbers);
@@ -86,10 +86,10 @@ impl Table {
         Cow::Owned(values)
     }
 
-    /// Writes the rows as sections of a file.
+    /// Writes the rows as sections of a packed file.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the operating system.
     pub(crate) fn store(&self, name: &str, file: &mut Packer) -> std::io::Result<()> {
         match &self.rows {
             Rows::F32(numbers) => file.put(name, numbers),
@@ -100,7 +100,7 @@ impl Table {
         }
     }
 
-    /// What [`Table::store`] wrote of a table of 20 bits.
+    /// Opens a table of 20-bit numbers that [`Table::store`] wrote.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing or of another length.
@@ -114,7 +114,7 @@ impl Table {
 }
 
 impl Row<'_> {
-    /// Appends the row's numbers.
+    /// Appends the row's numbers, as f32.
     pub(crate) fn append(&self, out: &mut Vec<f32>) {
         match *self {
             Row::F32(row) => out.extend_from_slice(row),

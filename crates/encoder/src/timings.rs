@@ -1,23 +1,23 @@
-//! Where the time of one call goes. Only calls that ask for it are timed.
+//! Measures where the time of a call goes. Only calls that ask for it are timed.
 
 use std::time::{Duration, Instant};
 
-/// Phases of a call.
+/// Time spent in the phases of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timings {
-    /// Texts of the call.
+    /// Number of texts in the call.
     pub texts: usize,
-    /// Texts that the cache knew.
+    /// Number of texts found in the cache.
     pub cached: usize,
-    /// Texts to tokens.
+    /// Time to tokenize the texts.
     pub tokenize: Duration,
-    /// From the first text in the queue to the first batch that took one.
+    /// Time from queuing the first text until the first batch that has one of them begins.
     pub queue: Duration,
-    /// Batches with a text of the call, whole: texts of other calls share them.
+    /// Time of all batches with a text of the call; other calls may share them.
     pub infer: Duration,
 }
 
-/// What is known of a call in progress.
+/// Measurements of a call in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     tokenize: Duration,
@@ -28,17 +28,17 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A text was tokenized.
+    /// Adds the time that it took to tokenize a text.
     pub(crate) fn tokenized(&mut self, took: Duration) {
         self.tokenize += took;
     }
 
-    /// Texts are about to wait.
+    /// Notes that texts are about to wait in the queue; the first time counts.
     pub(crate) fn queued(&mut self) {
         self.queued.get_or_insert_with(Instant::now);
     }
 
-    /// A batch with a text of the call is done; told once for each of its texts.
+    /// Adds the time of a batch with a text of the call; called once for each of its texts, but counted once.
     pub(crate) fn batch(&mut self, started: Instant, busy: Duration) {
         self.started.get_or_insert(started);
         if self.last != Some(started) {
@@ -47,7 +47,7 @@ impl Clock {
         }
     }
 
-    /// The phases.
+    /// Timings of the phases so far.
     pub(crate) fn timings(&self, texts: usize, cached: usize) -> Timings {
         let queue = match (self.queued, self.started) {
             (Some(queued), Some(started)) => started.saturating_duration_since(queued),

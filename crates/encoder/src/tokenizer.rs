@@ -1,4 +1,4 @@
-//! Text to token ids, first tokens only, and token ids to readable tokens.
+//! Converts texts to the ids of their first tokens, and token ids to readable tokens.
 
 use std::ops::Range;
 use std::panic::catch_unwind;
@@ -15,40 +15,45 @@ mod pairs;
 pub(crate) use pairs::Question;
 use pairs::Template;
 
-/// Texts up to this length are tokenized whole, and their truncated tokens are counted exactly.
+/// Length in bytes up to which texts are tokenized whole, so that their truncated tokens are counted exactly.
 const WHOLE_BYTES: usize = 16 * 1024;
-/// Longer texts are tokenized in pieces of about this length, until there are enough tokens.
+/// Approximate length in bytes of the pieces in which longer texts are tokenized, until there are enough
+/// tokens.
 const PIECE_BYTES: usize = 8 * 1024;
-/// A piece ends here even inside a word: memory stays bounded for text without any whitespace.
+/// Highest length of a piece in bytes, at which it ends even inside a word: this bounds memory for texts
+/// without whitespace.
 const MAX_PIECE_BYTES: usize = 1024 * 1024;
-/// Longest prefix of a text given to a tokenizer that cannot work in pieces.
+/// Longest prefix of a text, in bytes, that is given to a tokenizer which cannot work in pieces.
 const MAX_PREFIX_BYTES: usize = 4 * 1024 * 1024;
-/// Longest piece of a Unigram vocabulary, in bytes: the library keeps a tree of pieces, one level for each byte, and frees it level within
-/// level, so that one of 40,000 bytes ends the process. Published ones have up to a few dozen.
+/// Longest piece of a Unigram vocabulary that is accepted, in bytes. The library keeps a tree of pieces with
+/// one level per byte and frees it recursively, so that a piece of 40,000 bytes ends the process. Published
+/// vocabularies have pieces of up to a few dozen bytes.
 const MAX_UNIGRAM_PIECE: usize = 4096;
-/// Runs of ASCII letters and digits above this are cut to it in huge texts: WordPiece makes one unknown token of either.
+/// Length above which runs of ASCII letters and digits are cut in very long texts: WordPiece makes a single
+/// unknown token of the run in either case.
 const LONG_RUN: usize = 256;
 
 /// The tokens of one text, special tokens included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tokens {
     pub(crate) ids: Vec<u32>,
-    /// Tokens cut off; a lower bound for texts above [`WHOLE_BYTES`].
+    /// Number of tokens cut off; a lower bound for texts above [`WHOLE_BYTES`].
     pub(crate) truncated: u32,
 }
 
-/// A `tokenizer.json` with its truncation and padding switched off: both are done here.
+/// A `tokenizer.json` whose own truncation and padding are switched off: both are done here.
 pub(crate) struct TextTokenizer {
     inner: Tokenizer,
     prefix: Vec<u32>,
     suffix: Vec<u32>,
-    /// Most tokens of a text, special tokens included.
+    /// Highest number of tokens of a text, special tokens included.
     limit: usize,
-    /// Whether text may be cut at whitespace without changing tokens, and long words become one unknown token.
+    /// Whether the text may be split at whitespace without changing its tokens, and long words become one
+    /// unknown token.
     word_piece: bool,
-    /// The fast way for plain text, if the tokenizer has one.
+    /// The fast tokenizer for plain text, if this tokenizer has one.
     plain: Option<WordPiece>,
-    /// What stands around a question and a text, for models that read both together.
+    /// The special tokens around a question and a text, for models that read both together.
     pairs: Option<Template>,
 }
 
@@ -62,10 +67,11 @@ impl std::fmt::Debug for TextTokenizer {
 }
 
 impl TextTokenizer {
-    /// Reads `tokenizer.json`.
+    /// Loads a `tokenizer.json`.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if it is not a tokenizer, or leaves no room for text below `limit`.
+    /// [`EncoderError::ModelNotReadable`] if the file is not a tokenizer, or if its special tokens leave no
+    /// room for text below `limit`.
     pub(crate) fn load(path: &Path, limit: usize) -> Result<Self, EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
         let bytes = small_file::read(path).map_err(|error| unreadable(error.to_string()))?;
@@ -105,8 +111,8 @@ impl TextTokenizer {
         self.encode_while(text, &|| Ok(()))
     }
 
-    /// The first tokens of a text, for a caller that may stop waiting: `goes_on` is asked before each piece of a long text, of which a
-    /// megabyte without whitespace takes a tenth of a second.
+    /// The first tokens of a text, for a caller that may stop waiting: `goes_on` is called before each piece
+    /// of a long text, since a piece of a megabyte without whitespace takes a tenth of a second.
     ///
     /// # Errors
     /// As [`TextTokenizer::encode`], and those of `goes_on`.
@@ -126,7 +132,7 @@ impl TextTokenizer {
         Ok(Tokens { ids, truncated: u32::try_from(truncated).unwrap_or(u32::MAX) })
     }
 
-    /// The tokens of a text without special ones: all, or more than `room` of them.
+    /// The tokens of a text without special tokens: all of them, or more than `room`.
     fn first_tokens(
         &self,
         text: &str,
@@ -142,7 +148,7 @@ impl TextTokenizer {
         }
     }
 
-    /// Where each token of [`TextTokenizer::encode`] stands in the text, as bytes; `None` for special tokens, and for
+    /// Byte range in the text of each token of [`TextTokenizer::encode`]; `None` for special tokens, and for
     /// those of a huge text that are beyond the part looked at.
     ///
     /// # Errors
@@ -174,18 +180,18 @@ impl TextTokenizer {
         Ok(places)
     }
 
-    /// The tokens of a text without special tokens; for query weights by table.
+    /// The tokens of a text without special tokens; used to weigh query tokens by a table.
     pub(crate) fn content<'a>(&self, tokens: &'a Tokens) -> &'a [u32] {
         &tokens.ids[self.prefix.len()..tokens.ids.len() - self.suffix.len()]
     }
 
-    /// Entries of the vocabulary, added tokens included.
+    /// Number of entries in the vocabulary, added tokens included.
     pub(crate) fn vocabulary_size(&self) -> usize {
         self.inner.get_vocab_size(true)
     }
 
-    /// Readable tokens by id: a '.' is written `__`, since a dot separates fields in a document. An id without token is
-    /// `None`.
+    /// Readable tokens by id, for `size` ids; `None` for an id without a token. A '.' is written `__`, since
+    /// a dot separates fields in a document.
     pub(crate) fn vocabulary(&self, size: usize) -> Vec<Option<Box<str>>> {
         (0..size)
             .map(|id| {
@@ -195,7 +201,7 @@ impl TextTokenizer {
             .collect()
     }
 
-    /// The id of a token as the model knows it.
+    /// The id of a token, in the model's own spelling.
     pub(crate) fn id(&self, token: &str) -> Option<u32> {
         self.inner.token_to_id(token)
     }
@@ -249,8 +255,9 @@ impl TextTokenizer {
     }
 }
 
-/// Takes a piece of text up to a whitespace, squeezed: runs of ASCII whitespace become one space, long runs of ASCII
-/// letters and digits are cut. Neither changes what WordPiece makes of it. Returns the piece and the rest of the text.
+/// Splits off a piece of text up to a whitespace and shortens it: runs of ASCII whitespace become one space,
+/// long runs of ASCII letters and digits are cut. Neither changes the tokens that WordPiece makes of it.
+/// Returns the piece and the rest of the text.
 fn next_piece(text: &str) -> (String, &str) {
     let mut piece = String::with_capacity(PIECE_BYTES + LONG_RUN);
     let mut run = 0;
@@ -270,7 +277,7 @@ fn next_piece(text: &str) -> (String, &str) {
     (piece, "")
 }
 
-/// Bytes of the longest piece of a Unigram vocabulary; 0 for a vocabulary of another kind.
+/// Length in bytes of the longest piece of a Unigram vocabulary; 0 for other vocabularies.
 fn longest_piece(json: &[u8]) -> usize {
     #[derive(serde::Deserialize)]
     struct Unigram<'a> {
@@ -308,7 +315,8 @@ fn is_word_piece(json: &[u8]) -> bool {
     splits && word_piece && model.max_input_chars_per_word.is_some_and(|chars| chars < LONG_RUN)
 }
 
-/// Finds what the tokenizer puts before and after a text, by comparing a text with and without.
+/// Finds the tokens that the tokenizer puts before and after a text, by encoding a text with and without
+/// them.
 fn special_tokens(tokenizer: &Tokenizer) -> Result<(Vec<u32>, Vec<u32>), String> {
     let encode = |special| tokenizer.encode_fast("a", special).map_err(|error| error.to_string());
     let (bare, full) = (encode(false)?, encode(true)?);
@@ -334,7 +342,7 @@ mod tests {
 
     use super::{LONG_RUN, MAX_PIECE_BYTES, PIECE_BYTES, TextTokenizer, Tokens};
 
-    /// A WordPiece tokenizer with a small vocabulary and BERT's template.
+    /// A test tokenizer: WordPiece with a small vocabulary and BERT's template.
     const TOKENIZER: &str = r###"{
         "version": "1.0", "truncation": {"direction":"Right","max_length":4,"strategy":"LongestFirst","stride":0},
         "padding": {"strategy":{"Fixed":8},"direction":"Right","pad_to_multiple_of":null,"pad_id":0,"pad_type_id":0,"pad_token":"[PAD]"},
@@ -374,7 +382,7 @@ mod tests {
     }
 
     proptest! {
-        /// The fast way gives the tokens of the general one, for any text.
+        /// The fast tokenizer gives the same tokens as the general one, for any text.
         #[test]
         fn plain_text_is_tokenized_as_by_the_library(
             text in r"([ a-cA-C.,'\-\t\n\r\[\]#]|\PC|\[SEP\]|[\x00-\x20\x7f]|é|中|\u{301}|\u{a0}|\u{3000}|ab){0,40}",
@@ -385,7 +393,7 @@ mod tests {
         }
     }
 
-    /// The same with a real vocabulary, whose words have several pieces.
+    /// The fast tokenizer gives the same tokens with a real vocabulary, whose words have several pieces.
     #[test]
     fn real_words_are_tokenized_as_by_the_library() {
         let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-splade-tiny");
@@ -426,7 +434,7 @@ mod tests {
         assert_eq!(vocabulary[11], None);
     }
 
-    /// The pieces give the tokens of the whole text.
+    /// Tokenizing in pieces gives the same tokens as tokenizing the whole text.
     #[test]
     fn huge_texts_equal_whole_texts() {
         let tokenizer = tokenizer(512);
@@ -451,7 +459,7 @@ mod tests {
         }
     }
 
-    /// A text of few tokens and without whitespace is read to its end.
+    /// A text of few tokens and without whitespace is read to its end, unless its caller stops waiting.
     #[test]
     fn long_texts_end_between_pieces_when_nobody_waits() {
         let tokenizer = tokenizer(512);

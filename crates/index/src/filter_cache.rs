@@ -1,11 +1,12 @@
 //! Documents that filter clauses match, kept per segment.
 //!
-//! A clause in filter context has no score, and a segment never changes: what it matches there is worked
-//! out once and kept as a bitmap, deleted documents included, so that deletions do not touch it. Entries
-//! belong to a [`SegmentFilters`], which lives as long as any snapshot shows its segment; the
-//! [`FilterCache`] bounds the memory of all of them together and evicts what was not used for longest.
+//! A clause in filter context has no score, and a segment never changes: the documents it matches there are
+//! computed once and kept as a bitmap, deleted documents included, so that deletions do not touch it. Entries
+//! belong to a [`SegmentFilters`], which lives as long as any snapshot shows its segment; the [`FilterCache`]
+//! bounds the memory of all of them together and evicts the least recently used entries.
 //!
-//! Beside them lie the orders of columns that ranges are found with ([`RangeIndex`]), under the same bound.
+//! The sorted columns with which ranges are found ([`RangeIndex`]) are kept beside them, under the same
+//! bound.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,30 +17,30 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::query::{DocBits, RangeIndex};
 
-/// Bytes kept unless told otherwise. A bitmap takes an eighth of a byte a document: this holds two
-/// hundred filters over a million documents.
+/// Default size of the cache, in bytes. A bitmap takes one bit per document: this holds two hundred filters
+/// over a million documents.
 const DEFAULT_BUDGET: usize = 32 << 20;
-/// What an entry takes besides its key and bitmap, roughly.
+/// Estimated overhead of a cache entry in bytes, besides its key and bitmap.
 const ENTRY_OVERHEAD: usize = 128;
-/// Scans of a column that take as long as sorting it.
+/// Number of scans of a column that take as long as sorting it.
 const SCANS_BEFORE_SORT: u32 = if cfg!(test) { 2 } else { 8 };
-/// Cheap clauses of a segment that are remembered as seen once.
+/// Number of slots, per segment, that remember cheap clauses seen once.
 const SEEN_ONCE: usize = 64;
 
-/// Figures of a [`FilterCache`].
+/// Usage statistics of a [`FilterCache`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FilterCacheStats {
     /// Bytes in use.
     pub bytes: u64,
-    /// Look-ups, per clause and segment, that found their documents.
+    /// Look-ups, one per clause and segment, that found a cached result.
     pub hits: u64,
-    /// Look-ups that did not.
+    /// Look-ups that found no cached result.
     pub misses: u64,
-    /// Entries dropped for want of room.
+    /// Entries evicted to make room.
     pub evictions: u64,
 }
 
-/// The bound over all segments of the indices that share it.
+/// A cache of filter results with one memory limit for all segments of the indices that share it.
 #[derive(Debug)]
 pub struct FilterCache {
     budget: usize,
@@ -71,7 +72,7 @@ impl FilterCache {
         }
     }
 
-    /// Figures of now.
+    /// Current usage statistics.
     pub fn stats(&self) -> FilterCacheStats {
         FilterCacheStats {
             bytes: self.used.load(Ordering::Relaxed) as u64,
@@ -81,7 +82,7 @@ impl FilterCache {
         }
     }
 
-    /// The filters of one more segment.
+    /// Adds a segment, and returns the store for its filter results.
     pub(crate) fn segment(self: &Arc<Self>) -> Arc<SegmentFilters> {
         let filters = Arc::new(SegmentFilters { cache: self.clone(), kept: Mutex::default() });
         let mut segments = self.segments.lock();
@@ -90,12 +91,12 @@ impl FilterCache {
         filters
     }
 
-    /// A time later than any before.
+    /// The next value of a logical clock, later than any before.
     fn tick(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Drops entries, longest unused first, until a quarter of the budget is free: the next evictions
+    /// Drops entries, least recently used first, until a quarter of the budget is free: the next evictions
     /// are then far off, and sorting all entries each time costs little.
     fn make_room(&self) {
         let segments: Vec<Arc<SegmentFilters>> =
@@ -118,15 +119,15 @@ impl FilterCache {
     }
 }
 
-/// What a clause matches in one segment.
+/// The result of a clause in one segment.
 #[derive(Debug, Clone)]
 pub(crate) struct Cached {
     pub(crate) docs: SegmentDocs,
-    /// Clauses that the query counts for it.
+    /// Number of clauses that the query counts for this one, against its limit.
     pub(crate) clauses: usize,
 }
 
-/// Documents of one segment that a filter leaves, deleted ones included.
+/// The documents of one segment that pass a filter; deleted documents may be among them.
 #[derive(Debug, Clone)]
 pub(crate) enum SegmentDocs {
     All,
@@ -134,12 +135,12 @@ pub(crate) enum SegmentDocs {
     Some(Arc<DocBits>),
 }
 
-/// How the documents of a range over a column are found.
+/// How to find the documents whose value in a column lies in a range.
 #[derive(Debug)]
 pub(crate) enum RangeAccess {
-    /// By looking at all its values.
+    /// By scanning all values of the column.
     Scan,
-    /// The same, or by sorting it first: scans have taken as long by now.
+    /// By scanning, or by sorting the column first: past scans have cost as much as sorting would.
     Sort,
     Sorted(Arc<RangeIndex>),
 }
@@ -147,7 +148,7 @@ pub(crate) enum RangeAccess {
 #[derive(Debug)]
 enum Value {
     Clause(Cached),
-    /// A column, and how often it was scanned since it was last to be sorted.
+    /// A column that has not been sorted: number of scans since the last time sorting it was suggested.
     Scanned(u32),
     Sorted(Arc<RangeIndex>),
 }
@@ -162,7 +163,7 @@ struct Entry {
 #[derive(Debug)]
 struct Kept {
     entries: FxHashMap<Arc<[u8]>, Entry>,
-    /// Hashes of keys of cheap clauses, each where its lower bits say.
+    /// Hashes of the keys of cheap clauses; the hash modulo the length is the slot.
     seen_once: [u64; SEEN_ONCE],
 }
 
@@ -172,7 +173,7 @@ impl Default for Kept {
     }
 }
 
-/// The cached filters of one segment.
+/// Cached filter results of one segment.
 #[derive(Debug)]
 pub(crate) struct SegmentFilters {
     cache: Arc<FilterCache>,
@@ -180,7 +181,7 @@ pub(crate) struct SegmentFilters {
 }
 
 impl SegmentFilters {
-    /// What is known of the clause with this key.
+    /// The cached result of the clause with this key, if there is one.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Cached> {
         let mut kept = self.kept.lock();
         let Some(Entry { value: Value::Clause(cached), last_used, .. }) = kept.entries.get_mut(key) else {
@@ -192,8 +193,8 @@ impl SegmentFilters {
         Some(cached.clone())
     }
 
-    /// Keeps what the clause with this key matches. What is `cheap` to find is kept when it is found again: ranges
-    /// that are asked once would displace all else.
+    /// Caches the result of the clause with this key. A result that is `cheap` to compute is only cached the
+    /// second time: ranges that are searched once would displace everything else.
     pub(crate) fn insert(&self, key: &Arc<[u8]>, cached: Cached, cheap: bool) {
         if cheap && self.is_first(key) {
             return;
@@ -205,26 +206,27 @@ impl SegmentFilters {
         self.put(key, Value::Clause(cached), bytes);
     }
 
-    /// Whether no clause with this key was seen lately.
+    /// Whether no clause with this key has been seen recently; remembers it.
     fn is_first(&self, key: &[u8]) -> bool {
         let hash = FxBuildHasher.hash_one(key);
         let seen = &mut self.kept.lock().seen_once[hash as usize % SEEN_ONCE];
         std::mem::replace(seen, hash) != hash
     }
 
-    /// The key of a column for [`SegmentFilters::ranges`]: that of no clause, as these begin with the number of a
-    /// mapping.
+    /// The key of a column for [`SegmentFilters::ranges`]. It differs from the keys of all clauses, which
+    /// begin with the number of a mapping.
     pub(crate) fn column_key(column: &str) -> Arc<[u8]> {
         [&u64::MAX.to_le_bytes(), column.as_bytes()].concat().into()
     }
 
-    /// Whether there may be an entry of so many bytes: one may not displace most others.
+    /// Whether the cache may take an entry of `bytes` bytes: at most a quarter of its size, so that no entry
+    /// displaces most others.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         ENTRY_OVERHEAD + bytes <= self.cache.budget / 4
     }
 
-    /// How a range over the column with this key is to be found; [`RangeAccess::Sort`] is answered to one of those
-    /// who ask and `may_sort`.
+    /// How to find ranges over the column with this key. Of several searches with `may_sort`, only one is
+    /// told to sort ([`RangeAccess::Sort`]).
     pub(crate) fn ranges(&self, key: &Arc<[u8]>, may_sort: bool) -> RangeAccess {
         if let Some(entry) = self.kept.lock().entries.get_mut(key) {
             entry.last_used = self.cache.tick();
@@ -243,12 +245,12 @@ impl SegmentFilters {
         RangeAccess::Scan
     }
 
-    /// Keeps the order of the column with this key.
+    /// Caches the sorted column with this key.
     pub(crate) fn keep_ranges(&self, key: &Arc<[u8]>, index: &Arc<RangeIndex>) {
         self.put(key, Value::Sorted(index.clone()), index.bytes());
     }
 
-    /// Keeps an entry of so many bytes besides its key, if there is room.
+    /// Caches an entry of `bytes` bytes (its key not counted), if there is room.
     fn put(&self, key: &Arc<[u8]>, value: Value, bytes: usize) {
         let cache = &self.cache;
         let bytes = key.len() + bytes;

@@ -22,48 +22,50 @@ use sparrow_segments::plugins::{self, InFlightLimiter, MergeStats, VectorSetting
 use sparrow_segments::schema::IndexSchema;
 use sparrow_segments::verify::Damage;
 
-/// How often a forced merge waits for background merges to end.
+/// Number of times that a forced merge waits for background merges to end, with a pause between.
 const MERGE_ATTEMPTS: usize = 3000;
 const MERGE_PAUSE: Duration = Duration::from_millis(10);
 
-/// Bytes of stored documents that are compressed together, and decompressed for any one of them.
+/// Size of a block of stored documents, in bytes before compression: the unit of compression and
+/// decompression.
 const STORE_BLOCK_BYTES: usize = 4096;
 
-/// Figures about an index, as of its newest commit.
+/// Statistics of an index as of its newest commit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexStats {
     pub docs: u64,
-    /// Documents deleted or replaced that no merge has removed yet.
+    /// Documents deleted or replaced that are still in a segment, as no merge has removed them.
     pub deleted: u64,
     pub segments: usize,
-    /// Size of all files in the index directory.
+    /// Size of all files in the index directory, in bytes.
     pub bytes: u64,
-    /// Bytes of them in sparse postings and dense vectors.
+    /// Size of sparse postings and dense vectors within those files, in bytes.
     pub plugin_bytes: u64,
 }
 
-/// Figures about one searchable segment.
+/// Statistics of one searchable segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentStats {
-    /// Name of the segment: 32 hexadecimal digits.
+    /// Name of the segment, 32 hexadecimal digits.
     pub id: String,
     pub docs: u64,
     /// Documents deleted or replaced since the segment was written.
     pub deleted: u64,
-    /// Size of its files.
+    /// Size of the segment's files, in bytes.
     pub bytes: u64,
-    /// Values of sparse fields.
+    /// Number of values in sparse fields.
     pub sparse_values: u64,
-    /// Vectors of dense fields.
+    /// Number of vectors in dense fields.
     pub dense_values: u64,
 }
 
-/// One tantivy index with our segment plugin.
+/// A tantivy index with Sparrow's segment plugin for sparse postings and dense vectors.
 pub struct SparrowIndex {
     dir: PathBuf,
     format: Format,
     limiter: Arc<InFlightLimiter>,
-    /// Shares its state with the directory that the writer uses, which may wait for the disk behind its lock.
+    /// A handle that shares its state with the writer's directory, so that it can be read while the writer
+    /// holds its lock and waits for the disk.
     directory: LazyDirectory,
     writer: Mutex<Writer>,
     snapshot: RwLock<Arc<Snapshot>>,
@@ -117,8 +119,8 @@ impl SparrowIndex {
         Self::with_writer(dir, options.sparse_format, writer)
     }
 
-    /// Opens the index in `dir` as of its last flush, and gives the last sequence number that covers:
-    /// writes after it have to be applied again, with `replaces` set.
+    /// Opens the index in `dir` as of its last flush, and returns the sequence number up to which that flush
+    /// contains all writes: later ones have to be applied again, with `replaces` set.
     ///
     /// `mapping` may be wider than what the index was flushed with.
     ///
@@ -165,7 +167,7 @@ impl SparrowIndex {
         })
     }
 
-    /// Format of the sparse postings of the index in `dir`, without opening it.
+    /// Reads the format of the sparse postings of the index in `dir`, without opening the index.
     ///
     /// # Errors
     /// When there is no readable commit.
@@ -184,8 +186,8 @@ impl SparrowIndex {
         })
     }
 
-    /// What is wrong with the newest durable commit of the index in `dir` and with its files: each is read, and compared with its
-    /// length and checksum in the commit. Nothing is opened or changed.
+    /// Finds damage in the newest durable commit of the index in `dir` and in its files: each file is read
+    /// and compared with its length and checksum in the commit. Nothing is opened or changed.
     ///
     /// # Errors
     /// When the commit itself is missing, damaged or of a newer version: nothing is known of the files then.
@@ -193,17 +195,17 @@ impl SparrowIndex {
         sparrow_segments::verify::damages(dir)
     }
 
-    /// Where the index is.
+    /// Path of the index directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Format of all its sparse postings: old segments, and the ones it writes.
+    /// Format of all sparse postings of the index, in existing segments and in new ones.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The mapping in force.
+    /// The mapping that is currently in force.
     pub fn mapping(&self) -> Arc<Mapping> {
         self.snapshot.read().mapping().clone()
     }
@@ -230,13 +232,14 @@ impl SparrowIndex {
     /// Buffers a document; it is searchable after the next refresh.
     ///
     /// # Errors
-    /// [`IndexError::RolledBack`] when an indexing thread failed: see there.
+    /// [`IndexError::RolledBack`] when an indexing thread failed; its documentation says what to do.
     pub fn add(&self, document: WriteDocument) -> Result<(), IndexError> {
         let built = self.build(document)?;
         self.add_built(built)
     }
 
-    /// Makes the form of a document that the segments take, and buffers nothing. It fits the mapping in force.
+    /// Converts a document to the form in which segments take it, without buffering it. The result fits the
+    /// mapping in force.
     ///
     /// # Errors
     /// [`IndexError::UnknownField`] when the document has a field that the mapping lacks.
@@ -271,7 +274,7 @@ impl SparrowIndex {
         self.publish()
     }
 
-    /// Commits everything buffered, in memory. Searches see it after [`SparrowIndex::publish`].
+    /// Commits everything buffered, in memory. Searches see it after the next [`SparrowIndex::publish`].
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails.
@@ -279,7 +282,7 @@ impl SparrowIndex {
         self.writer.lock().commit()
     }
 
-    /// Commits also where nothing is buffered, as tantivy looks after each commit what to merge.
+    /// Commits even if nothing is buffered, because tantivy looks for segments to merge after each commit.
     ///
     /// # Errors
     /// As [`SparrowIndex::commit`].
@@ -287,7 +290,7 @@ impl SparrowIndex {
         self.writer.lock().commit_again()
     }
 
-    /// Shows searches the newest commit and finished merges.
+    /// Makes the newest commit and finished merges visible to searches.
     ///
     /// # Errors
     /// When the segments cannot be opened; searches then see what they saw before.
@@ -300,8 +303,8 @@ impl SparrowIndex {
         Ok(())
     }
 
-    /// Makes everything buffered durable; the commit says that it covers writes up to `seq_no`.
-    /// Writes wait for the commit, not for the fsyncs.
+    /// Makes everything buffered durable; the commit records that it covers writes up to `seq_no`. Writes
+    /// wait for the commit, not for the fsyncs.
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails, [`IndexError::Poisoned`] after a failed fsync.
@@ -310,7 +313,7 @@ impl SparrowIndex {
         self.make_durable()
     }
 
-    /// Commits everything buffered, in memory; the commit says that it covers writes up to `seq_no`.
+    /// Commits everything buffered, in memory; the commit records that it covers writes up to `seq_no`.
     ///
     /// # Errors
     /// As [`SparrowIndex::flush`].
@@ -326,29 +329,31 @@ impl SparrowIndex {
     /// Makes the newest commit durable. Writes and searches go on meanwhile.
     ///
     /// # Errors
-    /// When the disk refuses. The index can be read then, and flushed only after it was opened anew.
+    /// When the disk reports an error. The index can then still be read, but not flushed until it is
+    /// reopened.
     pub fn make_durable(&self) -> Result<(), IndexError> {
         self.directory.make_durable().map_err(IndexError::io(&self.dir))
     }
 
-    /// Whether making a commit durable failed: no later one can be made durable before the index is opened anew.
+    /// Whether making a commit durable has failed: no later one can be made durable until the index is
+    /// reopened.
     pub fn is_poisoned(&self) -> bool {
         self.directory.is_poisoned()
     }
 
-    /// Bytes of files that are no longer needed and wait for the next durable commit to be removed.
+    /// Size in bytes of files that are no longer needed and will be removed after the next durable commit.
     pub fn garbage_bytes(&self) -> u64 {
         self.directory.garbage_bytes()
     }
 
-    /// Whether threads and memory are held for writing though everything is committed and nothing was written for this long.
-    /// Answers at once: `false` while somebody writes.
+    /// Whether the writer holds threads and memory although everything is committed and nothing has been
+    /// written for `time`. Never blocks: `false` while another thread is writing.
     pub fn is_idle(&self, time: Duration) -> bool {
         self.writer.try_lock().is_some_and(|writer| writer.is_idle(time))
     }
 
-    /// Gives back the threads and the memory that only writing needs, if the index is idle; the next write gets them again, which
-    /// takes about a millisecond.
+    /// Releases the threads and the memory that only writing needs, if the index is idle; the next write gets
+    /// them again, which takes about a millisecond.
     ///
     /// # Errors
     /// When an indexing thread failed; nothing that was written is lost by it.
@@ -357,14 +362,16 @@ impl SparrowIndex {
         if writer.is_idle(time) { writer.rest() } else { Ok(()) }
     }
 
-    /// Gives up writing, so that the folder can be opened anew or removed. Searches go on with what they see; writes fail.
+    /// Stops writing for good, so that the directory can be reopened or removed. Searches continue to see
+    /// what they saw; writes fail.
     pub fn retire(&self) {
         self.writer.lock().retire();
     }
 
-    /// Links the files of the last flush into `target`, which is made and must be empty: an index like this one was
-    /// then, which shares nothing with it but the content of files that never change. Where the file system cannot
-    /// link they are copied. Writes and searches go on; only a flush waits. Durable when it returns.
+    /// Links the files of the last flush into `target`, which is made and must be empty: the result is an
+    /// index in the state of that flush, which shares only files that never change with this one. Where the
+    /// file system cannot link they are copied. Writes and searches go on; only a flush waits. Durable when
+    /// it returns.
     ///
     /// # Errors
     /// [`IndexError::Io`]; of kind `NotFound` when the directory was replaced or removed meanwhile.
@@ -374,20 +381,20 @@ impl SparrowIndex {
         directory.link_commit(target).map_err(IndexError::io(&self.dir))
     }
 
-    /// Throws away what is buffered since the last refresh or flush.
+    /// Discards everything buffered since the last refresh or flush.
     ///
     /// # Errors
-    /// When the index cannot be opened again.
+    /// When the index cannot be reopened.
     pub fn rollback(&self) -> Result<(), IndexError> {
         self.writer.lock().rollback()
     }
 
-    /// The newest published view.
+    /// The newest published snapshot.
     pub fn searcher(&self) -> Arc<Snapshot> {
         self.snapshot.read().clone()
     }
 
-    /// Merges all segments into one and waits for it. Writes, refreshes and searches go on meanwhile.
+    /// Merges all segments into one and waits for it. Writes, refreshes and searches continue meanwhile.
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit of buffered writes fails; when the merge fails.
@@ -397,11 +404,11 @@ impl SparrowIndex {
         self.refresh()
     }
 
-    /// Merges all segments that are committed into one, waits for it and shows it. Commits nothing: whoever commits has to know at
-    /// once when that failed, before anybody commits again.
+    /// Merges all committed segments into one, waits for it and publishes it. Commits nothing itself: a
+    /// caller that commits must learn of a failure before anyone commits again.
     ///
     /// # Errors
-    /// When the merge fails, with what the disk said of it.
+    /// When the merge fails, with the error of the disk.
     pub fn merge_committed(&self) -> Result<(), IndexError> {
         let mut last_error = None;
         for _ in 0..MERGE_ATTEMPTS {
@@ -428,7 +435,7 @@ impl SparrowIndex {
         last_error.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Figures about the index.
+    /// Statistics of the index.
     ///
     /// # Errors
     /// When the directory cannot be listed.
@@ -451,17 +458,17 @@ impl SparrowIndex {
         Ok(stats)
     }
 
-    /// Figures about the merges since the index was opened.
+    /// Statistics of the merges since the index was opened.
     pub fn merge_stats(&self) -> MergeStats {
         self.limiter.merges.stats()
     }
 
-    /// Why the last merge failed; none if none has failed since the last one that succeeded.
+    /// Why the last merge failed; `None` if a merge has succeeded since, or none has failed.
     pub fn merge_failure(&self) -> Option<String> {
         self.limiter.merges.failures.last()
     }
 
-    /// Figures about each searchable segment.
+    /// Statistics of each searchable segment.
     ///
     /// # Errors
     /// When the directory cannot be listed.

@@ -1,4 +1,4 @@
-//! Which segments are merged in the background.
+//! The policy that decides which segments are merged in the background.
 
 use tantivy::SegmentMeta;
 use tantivy::index::SegmentId;
@@ -6,15 +6,15 @@ use tantivy::indexer::{LogMergePolicy, MergeCandidate, MergePolicy};
 
 use crate::options::IndexOptions;
 
-/// Share of deleted documents at which a segment is merged for that alone.
+/// Share of deleted documents (0 to 1) above which a segment is merged for that reason alone.
 const DELETED_SHARE: f32 = 0.3;
-/// A merge of fewer documents than these is left until enough segments are there: it would be repeated with every few
-/// deletes, and how soon it comes would decide what deleted documents still count in scores.
+/// Number of documents below which a merge is postponed until there are enough segments: it would be repeated
+/// every few deletions, and its timing would decide which deleted documents still count in scores.
 const WORTHWHILE: u32 = 1000;
-/// Segments from which on a merge is always worth its while.
+/// Number of segments from which a merge is worthwhile however few documents they have.
 const MANY: usize = 8;
 
-/// Tiers by size; segments with many deleted documents are merged for that alone.
+/// Merges segments of similar size, and any segment with many deleted documents.
 #[derive(Debug)]
 pub(crate) struct Tiers(LogMergePolicy);
 

@@ -1,4 +1,4 @@
-//! What an index is opened with and what is written to it.
+//! The options that an index is opened with, and the documents that are written to it.
 
 use std::sync::Arc;
 
@@ -9,25 +9,27 @@ use sparrow_segments::plugins;
 
 use crate::filter_cache::FilterCache;
 
-/// How an index uses the machine.
+/// How an index uses memory and threads, and what it shares with other indices.
 #[derive(Debug, Clone)]
 pub struct IndexOptions {
-    /// Bytes buffered over all indexing threads before a segment is written. At least 15 MB a thread.
+    /// Memory for buffered documents over all indexing threads, in bytes; when it is full a segment is
+    /// written. At least 15 MB per thread.
     pub memory_budget: usize,
-    /// Indexing threads. Several index faster, and then document order inside segments varies.
+    /// Number of indexing threads. More threads index faster, but the order of documents inside segments then
+    /// varies.
     pub indexing_threads: usize,
     /// Layout of sparse postings in a **new** index; an opened one keeps its own.
     pub sparse_format: Format,
-    /// Segments of more documents are not merged any further. A merge holds the postings of one sparse
-    /// field in memory.
+    /// Highest number of documents of a segment that still takes part in merges. A merge holds the postings
+    /// of one sparse field in memory.
     pub max_docs_before_merge: usize,
-    /// Segments of a merge with at least so many vectors get an HNSW graph, where the mapping asks for one.
+    /// Number of vectors from which a merged segment gets an HNSW graph, where the mapping asks for one.
     pub min_graph_vectors: usize,
-    /// Where searches keep what filters match. Clones of these options share it.
+    /// Cache of filter results. Clones of these options share it.
     pub filter_cache: Arc<FilterCache>,
     /// The analyzers that the index's mapping may name. They must be the same each time it is opened.
     pub analysis: Arc<Analysis>,
-    /// What clauses on `_index` compare with.
+    /// Name of the index, with which clauses on `_index` are compared.
     pub name: Arc<str>,
 }
 
@@ -46,15 +48,17 @@ impl Default for IndexOptions {
     }
 }
 
-/// A document to write.
+/// A document to be written.
 #[derive(Debug, Clone)]
 pub struct WriteDocument {
     pub id: String,
     pub seq_no: u64,
     pub version: u64,
     pub parsed: ParsedDocument,
-    /// The JSON as it came; `parsed.stored_source` replaces it when the mapping filters `_source`.
+    /// Source of the document, exactly as it was sent; `parsed.stored_source` replaces it when the mapping
+    /// filters `_source`.
     pub source: Vec<u8>,
-    /// Whether a document with this `_id` may exist and has to go. A replayed write always says so.
+    /// Whether an older document with this `_id` may exist and has to be deleted. Always set for a write
+    /// replayed from the log.
     pub replaces: bool,
 }

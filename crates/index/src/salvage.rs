@@ -1,4 +1,5 @@
-//! Making a whole index of a damaged one: segments whose files are as they were written, and the stored documents of others.
+//! Salvages a damaged index: builds a new one from the segments whose files are intact, and reads the stored
+//! documents of the others.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,18 +21,18 @@ use sparrow_segments::manifest::{Checksum, Manifest, segment_of};
 use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
 use sparrow_segments::verify::CheckedCommit;
 
-/// What was made of a damaged index.
+/// What could be saved of a damaged index.
 #[derive(Debug, Default)]
 pub struct SalvagedIndex {
-    /// Live documents of the segments that are whole.
+    /// Number of live documents in intact segments, which are in the new index.
     pub kept: u64,
-    /// Live documents of damaged segments whose stored documents are whole.
+    /// Live documents of damaged segments whose stored documents are intact.
     pub documents: Vec<SalvagedDoc>,
-    /// Live documents of damaged segments that cannot be read.
+    /// Number of live documents in damaged segments that cannot be read.
     pub lost: u64,
 }
 
-/// A document as it is stored, with the payload of its passages behind it.
+/// A stored document, with the payload of its passages appended to the source.
 #[derive(Debug)]
 pub struct SalvagedDoc {
     pub id: String,
@@ -41,8 +42,8 @@ pub struct SalvagedDoc {
 }
 
 impl SparrowIndex {
-    /// Makes in `to`, which is created, an index of the segments in `from` whose files are all whole, and reads the stored documents of
-    /// the other segments. `from` stays as it is.
+    /// Creates in `to` an index of the segments in `from` whose files are all intact, and reads the stored
+    /// documents of the other segments. `from` stays as it is.
     ///
     /// # Errors
     /// When the commit of `from` cannot be read, or `to` cannot be written.
@@ -99,8 +100,8 @@ impl SparrowIndex {
     }
 }
 
-/// The live documents of a damaged segment; none if the files they are in are damaged themselves: nothing tells then which of
-/// their bytes are right.
+/// The live documents of a damaged segment. Empty if the files that hold them are damaged themselves, as
+/// there is no telling which of their bytes are right.
 fn documents(
     root: &Path,
     sums: &HashMap<PathBuf, Checksum>,

@@ -1,9 +1,9 @@
 //! Gives an index new tantivy fields without rewriting its segments.
 //!
-//! tantivy has no call for this. What works: append the fields to the schema in the meta file and open
-//! the index again. Old segments then have no hits for the new fields, and merge with new ones, except
-//! for fields with field norms, where a merge fails ("Field norm not found"), in the background. So every
-//! old segment gets a `.fieldnorm` file with zeros for the new text fields first.
+//! tantivy has no function for this. What works is to append the fields to the schema in the meta file and
+//! reopen the index. Old segments then have no hits for the new fields, and merge with new ones, except for
+//! fields with field norms, where a merge fails ("Field norm not found"), in the background. So every old
+//! segment gets a `.fieldnorm` file with zeros for the new text fields first.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use sparrow_segments::IndexError;
 use sparrow_segments::directory::LazyDirectory;
 use sparrow_segments::manifest::META;
 
-/// Puts `mapping` in force; `true` if the index had to be reopened.
+/// Puts `mapping` in force; returns `true` if the index had to be reopened for it.
 pub(crate) fn extend(writer: &mut Writer, mapping: Arc<Mapping>) -> Result<bool, IndexError> {
     let missing = writer.schema.missing_entries(&mapping);
     if missing.is_empty() {
@@ -48,7 +48,7 @@ fn append_to_schema(directory: &LazyDirectory, missing: &[FieldEntry]) -> Result
     })
 }
 
-/// Changes what the newest commit says, as tantivy writes it, while no writer of tantivy is there.
+/// Rewrites the newest commit as `edit` leaves it. No tantivy writer may exist meanwhile.
 pub(crate) fn edit_commit(
     directory: &LazyDirectory,
     edit: impl FnOnce(&mut serde_json::Value) -> Result<(), IndexError>,
@@ -64,7 +64,7 @@ fn corrupt(reason: String) -> IndexError {
     IndexError::Corrupt { path: META.into(), reason }
 }
 
-/// Writes the field norms of every segment anew, with zeros for new fields that have norms.
+/// Rewrites the field norms of every segment, with zeros for new fields that have norms.
 fn add_field_norms(directory: &LazyDirectory, missing: &[FieldEntry]) -> Result<(), IndexError> {
     let index = Index::open(directory.clone())?;
     let old_fields = index.schema().num_fields() as u32;

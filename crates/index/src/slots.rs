@@ -1,4 +1,4 @@
-//! Documents that lack the passages of a slot.
+//! Finds documents that have no passages in a slot.
 
 use sparrow_types::SeqNo;
 use tantivy::DocAddress;

@@ -18,7 +18,7 @@ use sparrow_segments::IndexError;
 use sparrow_segments::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
 
-/// Where a live document is, and the numbers of its last write.
+/// Location of a live document, with the sequence number and version of its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocMeta {
     pub addr: DocAddress,
@@ -26,18 +26,18 @@ pub struct DocMeta {
     pub version: u64,
 }
 
-/// A document as it is stored. `source` is empty when the mapping disables `_source`.
+/// A document as stored. `source` is empty when the mapping disables `_source`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDoc {
     pub id: String,
     pub seq_no: SeqNo,
     pub version: u64,
     pub source: Vec<u8>,
-    /// The payload of its passages ([`sparrow_mapping::passages::decode`]), if it has any.
+    /// Encoded passages of the document ([`sparrow_mapping::passages::decode`]), if it has any.
     pub passages: Option<Vec<u8>>,
 }
 
-/// What a query needs of one segment besides tantivy's own reader.
+/// Sparrow's data for one segment, which queries use beside tantivy's own reader.
 pub struct SegmentSnapshot {
     plugins: Arc<SegmentPlugins>,
     filters: Arc<SegmentFilters>,
@@ -85,38 +85,39 @@ impl SegmentSnapshot {
             .is_none_or(|words| words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1))
     }
 
-    /// Sequence number of `doc`: the tie breaker.
+    /// Sequence number of `doc`, which breaks ties between equal scores.
     pub fn seq_no(&self, doc: DocId) -> SeqNo {
         self.seq_no.first(doc).unwrap_or(SeqNo::MAX)
     }
 
-    /// Version of `doc`.
+    /// Version number of `doc`.
     pub fn version(&self, doc: DocId) -> u64 {
         self.version.first(doc).unwrap_or(1)
     }
 
-    /// What filter clauses match in the segment, as far as it is known.
+    /// Cached filter results of the segment.
     pub(crate) fn filters(&self) -> &SegmentFilters {
         &self.filters
     }
 
-    /// The filters of the segment, shared with the weights of a query.
+    /// Cached filter results of the segment, for sharing with the weights of a query.
     pub(crate) fn shared_filters(&self) -> &Arc<SegmentFilters> {
         &self.filters
     }
 
-    /// The plugin readers, shared with the weights of a query, which must own what they read.
+    /// Sparrow's plugin readers of the segment, for sharing with the weights of a query, which must own what
+    /// they read.
     pub(crate) fn shared_plugins(&self) -> &Arc<SegmentPlugins> {
         &self.plugins
     }
 
-    /// All plugin readers of the segment.
+    /// Sparrow's plugin readers of the segment: sparse postings, dense vectors, graphs.
     pub fn plugins(&self) -> &SegmentPlugins {
         &self.plugins
     }
 }
 
-/// A fixed list of segments, with the mapping and schema they are read by.
+/// A fixed list of segments, with the mapping and schema through which they are read.
 pub struct Snapshot {
     searcher: Searcher,
     segments: Vec<SegmentSnapshot>,
@@ -166,7 +167,8 @@ impl Snapshot {
         }
     }
 
-    /// The same segments as far as `filter` matches: nothing else can be found, counted or read through it.
+    /// The same segments, restricted to documents that match `filter`: nothing else can be found, counted or
+    /// read through it.
     ///
     /// # Errors
     /// As [`Snapshot::search`].
@@ -178,7 +180,7 @@ impl Snapshot {
         Ok(restricted)
     }
 
-    /// What queries know about these segments already.
+    /// Values that queries have already computed for these segments.
     pub(crate) fn cache(&self) -> &SnapshotCache {
         &self.cache
     }
@@ -188,7 +190,7 @@ impl Snapshot {
         &self.searcher
     }
 
-    /// Where mapped fields are in the tantivy schema.
+    /// The tantivy fields of mapped fields.
     pub fn schema(&self) -> &IndexSchema {
         &self.schema
     }
@@ -198,13 +200,13 @@ impl Snapshot {
         &self.mapping
     }
 
-    /// The analyzers of the index.
+    /// The analyzers that the index's mapping may name.
     pub fn analysis(&self) -> &Arc<Analysis> {
         &self.analysis
     }
 
-    /// The analyzer of the field's documents: of a text field its own, of a keyword its normalizer. `None` for
-    /// fields without terms, and for keywords that stay as they are.
+    /// The analyzer for documents of the field: a text field's own, or a keyword's normalizer. `None` for
+    /// fields without terms, and for keywords without a normalizer.
     pub fn index_analyzer(&self, path: &str) -> Option<Arc<Analyzer>> {
         match self.mapping.field(path)? {
             FieldType::Text { options } => self.analysis.analyzer(&options.analyzer),
@@ -213,7 +215,8 @@ impl Snapshot {
         }
     }
 
-    /// The analyzer of queries on the field, of phrases if `quoted`; `None` as for [`Snapshot::index_analyzer`].
+    /// The analyzer for queries on the field, or for phrases if `quoted`; `None` as for
+    /// [`Snapshot::index_analyzer`].
     pub fn search_analyzer(&self, path: &str, quoted: bool) -> Option<Arc<Analyzer>> {
         let FieldType::Text { options } = self.mapping.field(path)? else { return self.index_analyzer(path) };
         let named = options.search_quote_analyzer.as_ref().filter(|_| quoted);
@@ -224,7 +227,8 @@ impl Snapshot {
         }
     }
 
-    /// A value as the field's terms have it: through the normalizer of a keyword, unchanged otherwise.
+    /// A value in the form in which the field's terms are indexed: passed through a keyword's normalizer,
+    /// unchanged otherwise.
     pub fn normalized<'a>(&self, path: &str, value: &'a str) -> Cow<'a, str> {
         match self.mapping.field(path) {
             Some(FieldType::Keyword { normalizer: Some(name), .. }) => match self.analysis.normalizer(name) {
@@ -235,12 +239,12 @@ impl Snapshot {
         }
     }
 
-    /// Tells the mappings apart that were in force in this process.
+    /// A number that identifies the mapping among all that have been in force in this process.
     pub(crate) fn mapping_epoch(&self) -> u64 {
         self.mapping_epoch
     }
 
-    /// Our part of each segment, in segment order.
+    /// Sparrow's data for each segment, in segment order.
     pub fn segments(&self) -> &[SegmentSnapshot] {
         &self.segments
     }
@@ -255,7 +259,7 @@ impl Snapshot {
         self.segment(ord).dense(self.schema.dense(path)?)
     }
 
-    /// Our part of one segment.
+    /// Sparrow's data for one segment.
     pub fn segment(&self, ord: u32) -> &SegmentSnapshot {
         &self.segments[ord as usize]
     }
@@ -270,7 +274,7 @@ impl Snapshot {
         self.searcher.segment_readers().iter().map(|reader| reader.segment_id().uuid_string())
     }
 
-    /// Documents of each segment, and deleted ones that no merge has removed yet.
+    /// For each segment, the number of live documents, and of deleted ones that no merge has removed yet.
     pub fn segment_docs(&self) -> Vec<(u64, u64)> {
         let figures =
             |reader: &SegmentReader| (u64::from(reader.num_docs()), u64::from(reader.num_deleted_docs()));
@@ -286,7 +290,7 @@ impl Snapshot {
         self.segments.iter().zip(self.searcher.segment_readers()).map(visible).sum()
     }
 
-    /// The highest sequence number of any document, deleted ones included as long as their segment has them.
+    /// The highest sequence number of any document, including deleted ones that no merge has removed yet.
     pub fn max_seq_no(&self) -> Option<u64> {
         let with_documents = self.segments.iter().filter(|segment| segment.seq_no.num_docs() > 0);
         with_documents.map(|segment| segment.seq_no.max_value()).max()
@@ -322,7 +326,7 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Reads the stored part of a document.
+    /// Reads a document's stored part: id, source and passages.
     ///
     /// # Errors
     /// When the document store cannot be read.
@@ -348,7 +352,7 @@ impl Snapshot {
         })
     }
 
-    /// Token weights of a sparse field, read back from the postings.
+    /// Token weights of a document in a sparse field, read back from the postings.
     pub fn sparse_tokens(&self, addr: DocAddress, path: &str) -> Option<TokenWeights> {
         let field = self.schema.sparse(path)?;
         let reader = self.segment(addr.segment_ord).sparse(field)?;
@@ -362,7 +366,7 @@ impl Snapshot {
         ))
     }
 
-    /// Vector of a dense field.
+    /// Vector of a document in a dense field.
     pub fn dense_vector(&self, addr: DocAddress, path: &str) -> Option<Vec<f32>> {
         let field = self.schema.dense(path)?;
         let reader = self.segment(addr.segment_ord).dense(field)?;
@@ -397,7 +401,7 @@ impl Snapshot {
         heap.into_sorted_vec()
     }
 
-    /// Every live document that matches, in sequence order: 16 bytes a document.
+    /// All live documents that match, in sequence order; takes 16 bytes of memory per document.
     pub fn scan_all(&self, matching: Option<&[Vec<u64>]>) -> Vec<(SeqNo, DocAddress)> {
         let mut all = Vec::new();
         self.for_each_match(matching, &mut |seq_no, addr| all.push((seq_no, addr)));
@@ -421,7 +425,8 @@ impl Snapshot {
         }
     }
 
-    /// Number of live documents that have a value in `field_names` per path, for statistics.
+    /// Number of documents with a value in each field, by path, for statistics. Deleted documents count until
+    /// they are merged away.
     pub fn docs_per_field(&self, paths: &[String]) -> Result<FxHashMap<String, u64>, IndexError> {
         let mut counts = FxHashMap::default();
         for path in paths {

@@ -1,9 +1,9 @@
-//! Rewriting an index in another postings format, its dense vectors in the current one.
+//! Rewrites an index in another postings format, and its dense vectors in the current one.
 //!
-//! A new directory is built beside the old one. Segments keep their documents and numbers: every file
-//! but our container is taken over as it is (linked where the file system can), and each sparse field of
-//! each container is written anew, term by term. So nothing depends on `_source`, which may lack fields,
-//! and the old index stays searchable and writable meanwhile. The caller swaps the directories.
+//! A new directory is built beside the old one. Segments keep their documents and numbers: every file but our
+//! container is taken over as it is (linked where the file system can), and each sparse field of each
+//! container is written anew, term by term. So nothing depends on `_source`, which may lack fields, and the
+//! old index stays searchable and writable meanwhile. The caller swaps the directories.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -27,28 +27,29 @@ use sparrow_segments::plugins::{
     self, ContainerWriter, DenseGraph, DenseReader, PartKind, SparseReader, VectorSettings, read_parts,
 };
 
-/// How far a rewrite is, in live documents.
+/// Progress of a rewrite, in live documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RewriteProgress {
     pub done: u64,
     pub total: u64,
 }
 
-/// What a rewrite did.
+/// Result of a rewrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RewriteStats {
-    /// Live documents that are now in the target format.
+    /// Number of live documents that are now in the target format.
     pub docs: u64,
     pub segments: usize,
-    /// The new directory covers writes up to here; later ones have to be applied to it.
+    /// Sequence number up to which the new directory contains all writes; later ones have to be applied to
+    /// it.
     pub covered_seq_no: Option<u64>,
 }
 
 impl SparrowIndex {
-    /// Builds in `target` this index with sparse postings in `format`, durable when it returns. `target`
-    /// is emptied first. Takes the newest commit and makes none: whoever commits has to know at once what a failure took from
-    /// the buffer. Call [`SparrowIndex::flush`] before, so that the sequence number it covers is recent, and apply what came
-    /// later to the new index.
+    /// Builds a copy of this index in `target`, with sparse postings in `format`; it is durable when the call
+    /// returns. `target` is emptied first. Takes the newest commit and makes none: whoever commits has to
+    /// know at once what a failure took from the buffer. Call [`SparrowIndex::flush`] before, so that the
+    /// sequence number it covers is recent, and apply what came later to the new index.
     ///
     /// # Errors
     /// [`IndexError::Cancelled`] when `cancel` was set, leaving `target` to be removed.
@@ -82,8 +83,9 @@ impl SparrowIndex {
         Ok(RewriteStats { docs: total, segments, covered_seq_no: payload.seq_no })
     }
 
-    /// Takes the newest commit over into `target`, but for the containers, which are opened. While this
-    /// runs no file is removed and the schema stays; afterwards nothing depends on the old directory.
+    /// Links or copies the files of the newest commit into `target`, except for the containers, which are
+    /// opened. Meanwhile no file is removed and the schema stays the same; afterwards nothing depends on the
+    /// old directory.
     fn take(&self, target: &Path) -> Result<TakenCommit, IndexError> {
         let writer = self.lock_writer();
         let _files = writer.directory.hold_files();
@@ -119,7 +121,7 @@ impl SparrowIndex {
     }
 }
 
-/// A commit taken over, its containers still to be written.
+/// A commit whose files have been linked or copied and whose containers are still to be written.
 struct TakenCommit {
     payload: Payload,
     meta: serde_json::Value,
@@ -133,7 +135,7 @@ struct TakenCommit {
 struct TakenSegment {
     container: PathBuf,
     bytes: OwnedBytes,
-    /// Live documents.
+    /// Number of live documents.
     docs: u64,
 }
 
@@ -146,7 +148,8 @@ fn corrupt_meta(error: serde_json::Error) -> IndexError {
 }
 
 impl TakenSegment {
-    /// Writes the container anew, with tantivy's checksum footer; gives the file's length and checksum.
+    /// Writes the segment's container in the new format, with tantivy's checksum footer; returns the file's
+    /// length and checksum.
     fn rewrite(
         &self,
         target: &Path,

@@ -1,4 +1,4 @@
-//! Text and keyword values of a document as tantivy takes them.
+//! Converts text and keyword values of a document to the form that tantivy indexes.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use sparrow_mapping::{FieldType, Mapping, ParsedDocument, TextOptions};
 use sparrow_segments::IndexError;
 use sparrow_segments::schema::IndexSchema;
 
-/// Makes the terms of a document's texts ahead, so that whoever writes need not wait for that. Needs no lock.
+/// Analyses a document's texts in advance, so that the thread which writes need not do it while holding the
+/// lock. Needs no lock itself.
 pub fn make_terms(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedDocument) {
     let is_alone = |at: usize, path: &str| {
         parsed.texts.iter().enumerate().all(|(other, (name, _))| other == at || name != path)
@@ -24,8 +25,9 @@ pub fn make_terms(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedDoc
     parsed.terms = terms.collect();
 }
 
-/// Adds the texts, whose terms [`make_terms`] has made where it could. A single value without terms is left to the index, which asks its
-/// analyzer; of several values of a field the tokens are made here, as the mapping says how far apart their positions are.
+/// Adds the texts, whose terms [`make_terms`] has made where it could. A single value without terms is left
+/// to the index, which runs its analyzer; several values of one field are tokenized here, since the mapping
+/// says how far apart their positions are.
 pub(crate) fn add_texts(
     out: &mut TantivyDocument,
     schema: &IndexSchema,
@@ -88,7 +90,7 @@ fn add_values<'a>(
     out.add_pre_tokenized_text(field, PreTokenizedString { text: String::new(), tokens });
 }
 
-/// The keywords by path, through their normalizers.
+/// The keyword values of each field, by path, passed through their normalizers.
 pub(crate) fn keywords(
     mapping: &Mapping,
     analysis: &Analysis,
@@ -116,7 +118,7 @@ pub(crate) fn keywords(
     keywords
 }
 
-/// Adds a value under a flat key of a JSON field; repeated keys become arrays.
+/// Adds a value under a flat key of a JSON object; several values of one key become an array.
 pub(crate) fn push_value(object: &mut BTreeMap<String, OwnedValue>, path: String, value: OwnedValue) {
     use std::collections::btree_map::Entry;
     match object.entry(path) {

@@ -1,4 +1,4 @@
-//! The mutable side of an index: tantivy's writer and reader, commits and rollback.
+//! The mutable part of an index: tantivy's writer and reader, commits and rollback.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,22 +31,22 @@ use sparrow_segments::plugins::{
 };
 use sparrow_segments::schema::{self, IndexSchema};
 
-/// Smallest memory budget of an indexing thread tantivy accepts.
+/// Smallest memory budget per indexing thread that tantivy accepts, in bytes.
 const MIN_THREAD_BUDGET: usize = 15_000_000;
-/// Decompressed blocks of stored documents kept per segment.
+/// Number of decompressed blocks of stored documents that are cached per segment.
 const STORE_CACHE_BLOCKS: usize = 64;
 
-/// What a commit says about itself.
+/// What a commit records besides its segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Payload {
-    /// Every write up to this sequence number is in the commit.
+    /// Sequence number up to which the commit contains every write.
     pub seq_no: Option<u64>,
-    /// Layout of the sparse postings: 1 or 3.
+    /// Format number of the sparse postings: 1 or 3.
     pub sparse_format: u8,
 }
 
 impl Payload {
-    /// Reads it from the commit of the index in `dir`.
+    /// Decodes the payload of the commit of the index in `dir`.
     pub fn decode(dir: &Path, payload: Option<&str>) -> Result<Self, IndexError> {
         serde_json::from_str(payload.unwrap_or_default()).map_err(|error| IndexError::Corrupt {
             path: dir.join(sparrow_segments::manifest::META),
@@ -54,7 +54,7 @@ impl Payload {
         })
     }
 
-    /// As a commit has it.
+    /// The payload as JSON, as a commit stores it.
     pub fn encode(&self) -> Result<String, IndexError> {
         serde_json::to_string(self).map_err(|error| IndexError::Corrupt {
             path: sparrow_segments::manifest::META.into(),
@@ -62,7 +62,7 @@ impl Payload {
         })
     }
 
-    /// The format the number stands for, if this build knows it.
+    /// The postings format of that number; `None` if this build does not know it.
     pub fn format(self) -> Option<Format> {
         match self.sparse_format {
             1 => Some(Format::V1),
@@ -72,7 +72,7 @@ impl Payload {
     }
 }
 
-/// The number a format has in payloads.
+/// The number that payloads use for a postings format.
 pub(crate) fn format_number(format: Format) -> u8 {
     match format {
         Format::V1 => 1,
@@ -80,37 +80,37 @@ pub(crate) fn format_number(format: Format) -> u8 {
     }
 }
 
-/// Everything behind the writer lock.
+/// All state behind the writer lock.
 pub(crate) struct Writer {
     pub index: Index,
     pub directory: LazyDirectory,
     pub schema: Arc<IndexSchema>,
     mapping: Arc<Mapping>,
-    /// Counts the mappings that were in force.
+    /// Number of mappings that have been in force so far.
     mapping_epoch: u64,
     pub payload: Payload,
     pub limiter: Arc<InFlightLimiter>,
     vectors: Arc<VectorSettings>,
     indexer: Indexer,
-    /// When something was last asked of the indexer.
+    /// When the indexer was last used.
     used: Instant,
     reader: IndexReader,
     options: IndexOptions,
-    /// Writes that no commit has yet.
+    /// Whether there are writes that no commit contains yet.
     dirty: bool,
     published_generation: Option<u64>,
-    /// Set when the folder is about to be opened anew or removed: nothing is written from then on.
+    /// Whether writing has ended because the directory is about to be reopened or removed.
     retired: bool,
     plugins: FxHashMap<SegmentId, (Arc<SegmentPlugins>, Arc<SegmentFilters>)>,
     live: FxHashMap<(SegmentId, Opstamp), Arc<[u64]>>,
 }
 
-/// tantivy's writer: three threads and, for the queue of documents alone, three megabytes.
+/// tantivy's writer, which takes three threads, and three megabytes for its document queue alone.
 enum Indexer {
-    /// Not there, as nobody wrote for a while: the next write makes one.
+    /// No writer, as nothing has been written for a while: the next write creates one.
     Resting,
     Ready(Box<IndexWriter>),
-    /// Not there after a failure: the next write opens the index anew.
+    /// No writer, after a failure: the next write reopens the index.
     Lost,
 }
 
@@ -152,15 +152,16 @@ fn open_indexer(index: &Index, options: &IndexOptions) -> tantivy::Result<IndexW
     Ok(writer)
 }
 
-/// Uses up the first operation stamp of a new tantivy writer, which is that of the last commit. A delete that had it would count as
-/// done for segments whose deletions are as of that commit: a merge that starts at that moment takes the queue of deletes as read
-/// from the first of its segments, and the document that was to go would stay in the others.
+/// Uses up the first operation stamp of a new tantivy writer, which is that of the last commit. A delete with
+/// this stamp would count as applied already for segments whose deletions are as of that commit: a merge that
+/// starts at that moment takes the delete queue as read from the first of its segments, and the document to
+/// be deleted would stay in the others.
 fn pass_commit_stamp(writer: &IndexWriter) -> tantivy::Result<()> {
     writer.run(std::iter::empty()).map(|_| ())
 }
 
 impl Writer {
-    /// Opens the writer side over a prepared directory.
+    /// Opens the writer for a prepared index directory.
     pub fn open(
         mut index: Index,
         directory: LazyDirectory,
@@ -194,19 +195,19 @@ impl Writer {
         })
     }
 
-    /// Puts a mapping in force whose fields the schema has.
+    /// Puts a mapping in force whose fields are all in the schema already.
     pub fn set_mapping(&mut self, mapping: Arc<Mapping>) {
         self.vectors.set(&mapping);
         self.mapping = mapping;
         self.mapping_epoch += 1;
     }
 
-    /// How dense vectors are laid out in new segments.
+    /// Layout of dense vectors in new segments.
     pub fn vector_settings(&self) -> &Arc<VectorSettings> {
         &self.vectors
     }
 
-    /// Number of the mapping in force.
+    /// Number of the mapping in force, counted from the first.
     pub fn mapping_epoch(&self) -> u64 {
         self.mapping_epoch
     }
@@ -215,8 +216,8 @@ impl Writer {
         self.payload.format().unwrap_or(Format::V3)
     }
 
-    /// Drops tantivy's writer, lets `change` work on the directory, and opens everything again over a
-    /// successor of the directory. Uncommitted writes are lost: commit first.
+    /// Drops tantivy's writer, lets `change` modify the directory, and reopens everything over a new handle
+    /// to it. Uncommitted writes are lost: commit first.
     pub fn reopen(
         &mut self,
         change: impl FnOnce(&LazyDirectory) -> Result<(), IndexError>,
@@ -249,7 +250,7 @@ impl Writer {
         changed
     }
 
-    /// Gives up writing: ends the indexing threads and stops merges from touching the folder.
+    /// Stops writing for good: ends the indexing threads and keeps merges from touching the directory.
     pub fn retire(&mut self) {
         self.retired = true;
         self.directory.retire();
@@ -275,8 +276,8 @@ impl Writer {
         }
     }
 
-    /// Whether threads and memory are held for writing though everything is committed, and for this long nothing was asked for and
-    /// no merge ran.
+    /// Whether threads and memory are held for writing although everything is committed, and for `time`
+    /// nothing was requested and no merge ran.
     pub fn is_idle(&self, time: Duration) -> bool {
         matches!(self.indexer, Indexer::Ready(_))
             && !self.dirty
@@ -284,8 +285,8 @@ impl Writer {
             && self.directory.is_quiet(time)
     }
 
-    /// Gives back the threads and the memory that only writing needs; the next write gets them again. Waits for merges, without
-    /// which files could be removed that the newest commit names.
+    /// Releases the threads and the memory that only writing needs; the next write gets them again. Waits for
+    /// merges, without which files could be removed that the newest commit names.
     pub fn rest(&mut self) -> Result<(), IndexError> {
         match std::mem::replace(&mut self.indexer, Indexer::Resting) {
             Indexer::Ready(writer) => Ok(writer.wait_merging_threads()?),
@@ -296,7 +297,7 @@ impl Writer {
         }
     }
 
-    /// What documents are built by.
+    /// What is needed to build documents: the schema, mapping and analyzers in force.
     pub fn form(&self) -> Form {
         Form {
             schema: self.schema.clone(),
@@ -305,7 +306,7 @@ impl Writer {
         }
     }
 
-    /// Buffers a document.
+    /// Buffers a built document; an older document with the same id is deleted if there may be one.
     pub fn add(&mut self, built: BuiltDocument) -> Result<(), IndexError> {
         let BuiltDocument { document, replaces, size } = built;
         let limiter = self.limiter.clone();
@@ -320,7 +321,7 @@ impl Writer {
         added.map(|_| ()).map_err(|error| self.lost(error))
     }
 
-    /// Buffers a deletion.
+    /// Buffers the deletion of a document by its id.
     pub fn delete(&mut self, id: &str) -> Result<(), IndexError> {
         let term = Term::from_field_text(self.schema.id, id);
         self.indexer()?.delete_term(term);
@@ -333,13 +334,14 @@ impl Writer {
         self.commit_as(self.payload)
     }
 
-    /// As [`Writer::commit`], and also where nothing is buffered.
+    /// As [`Writer::commit`], even if nothing is buffered.
     pub fn commit_again(&mut self) -> Result<(), IndexError> {
         self.dirty = true;
         self.commit()
     }
 
-    /// As [`Writer::commit`]; the commit says `payload` about itself, which counts only once it succeeded.
+    /// As [`Writer::commit`], with `payload` recorded in the commit; it takes effect only if the commit
+    /// succeeds.
     pub fn commit_as(&mut self, payload: Payload) -> Result<(), IndexError> {
         if !self.dirty && payload == self.payload {
             return Ok(());
@@ -363,7 +365,7 @@ impl Writer {
         }
     }
 
-    /// Throws away what is buffered.
+    /// Discards everything buffered since the last commit.
     pub fn rollback(&mut self) -> Result<(), IndexError> {
         self.dirty = false;
         let result = match &mut self.indexer {
@@ -384,7 +386,8 @@ impl Writer {
         Ok(())
     }
 
-    /// After any error of the writer: some buffered documents are gone although their adds said Ok.
+    /// Recovers from an error of tantivy's writer: some buffered documents are lost although adding them
+    /// succeeded.
     fn lost(&mut self, source: tantivy::TantivyError) -> IndexError {
         if let Err(error) = self.rollback() {
             tracing::error!(%error, "rollback failed; the index is reopened at the next write");
@@ -398,7 +401,7 @@ impl Writer {
         IndexError::RolledBack { replay_after: self.payload.seq_no, source }
     }
 
-    /// Whether the newest commit or merge is not in the published snapshot.
+    /// Whether the newest commit or merge is not yet part of the published snapshot.
     pub fn needs_publishing(&self) -> bool {
         self.published_generation != Some(self.directory.generation())
     }
@@ -458,7 +461,7 @@ impl Writer {
     }
 }
 
-/// What documents are built by: the schema and mapping in force.
+/// What documents are built with: the schema, mapping and analyzers in force.
 pub(crate) struct Form {
     schema: Arc<IndexSchema>,
     mapping: Arc<Mapping>,
@@ -466,7 +469,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// Makes the form of a document that the segments take.
+    /// Converts a document to the form in which segments take it.
     pub fn build(&self, document: WriteDocument) -> Result<BuiltDocument, IndexError> {
         let replaces = document.replaces.then(|| Term::from_field_text(self.schema.id, &document.id));
         let size = document.source.len() * 2 + 1024;
@@ -475,12 +478,12 @@ impl Form {
     }
 }
 
-/// A document in the form that the segments take.
+/// A document in the form in which segments take it.
 pub struct BuiltDocument {
     document: TantivyDocument,
-    /// Names the document that goes.
+    /// Term of the `_id` whose older document is to be deleted, if one may exist.
     replaces: Option<Term>,
-    /// About how many bytes it takes in the buffer.
+    /// Estimated size in the write buffer, in bytes.
     size: usize,
 }
 
@@ -490,7 +493,7 @@ impl Drop for Writer {
     }
 }
 
-/// Bit `doc % 64` of word `doc / 64` is set for visible documents.
+/// Bitmap of live documents: bit `doc % 64` of word `doc / 64`. `None` if none are deleted.
 fn live_words(reader: &SegmentReader) -> Option<Arc<[u64]>> {
     let alive = reader.alive_bitset()?;
     let mut words = vec![0u64; (reader.max_doc() as usize).div_ceil(64)];

@@ -19,7 +19,7 @@ struct Run {
     mapping: Mapping,
     threads: usize,
     seq_no: u64,
-    /// All writes, the last refresh, and the last flush.
+    /// Documents of the index after all writes; the states at the last refresh and the last flush follow.
     now: Model,
     flushed: (Model, Option<u64>),
     extra_fields: usize,
@@ -104,7 +104,7 @@ impl Run {
         self.index.update_mapping(&self.mapping).expect("update mapping");
     }
 
-    /// Closes after a flush and opens again.
+    /// Closes the index after a flush, and opens it again.
     fn reopen(&mut self, dir: &Path) {
         self.flush();
         // The old writer holds a lock until it is dropped.
@@ -117,7 +117,8 @@ impl Run {
         check(&self.index, &self.now);
     }
 
-    /// Opens a copy of the directory as it is: it must be the last flush, whatever happened since.
+    /// Opens a copy of the directory in its current state, which must be that of the last flush, whatever has
+    /// happened since.
     fn crash(&mut self, dir: &Path) {
         let copy = tempfile::tempdir().expect("temporary directory");
         copy_dir(dir, copy.path());

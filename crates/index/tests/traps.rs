@@ -1,5 +1,5 @@
-//! One test for each way in which a tantivy segment plugin, a lazy directory or a widened schema was seen
-//! to lose or break something.
+//! One test for each way in which a tantivy segment plugin, a lazy directory or an extended schema has been
+//! seen to lose or break something.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn fill(index: &SparrowIndex, model: &mut Model, range: std::ops::Range<u64>) {
     }
 }
 
-/// BM25 scores of a word in a text field.
+/// BM25 scores of all documents that hold a word in a text field.
 fn scores(index: &SparrowIndex, field: &str, word: &str) -> Vec<f32> {
     let snapshot = index.searcher();
     let field = snapshot.schema().text(field).expect("mapped");

@@ -1,6 +1,6 @@
-//! Inference at query time: clauses with a text become clauses with a vector.
+//! Inference at query time: clauses that carry a text are given the vector that a model makes of it.
 //!
-//! All texts of a request are encoded in one call per model, and the models at the same time.
+//! All texts of a request are encoded in one call per model, and the models run concurrently.
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,16 +14,16 @@ use sparrow_call::error::EngineError;
 use sparrow_mapping::Mapping;
 use sparrow_models::{ModelError, Models, TextEncoder};
 
-/// A field that a query searches with the vector of a model.
+/// A field that a query searches, and the model whose vector it searches with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelUse {
-    /// Field path.
+    /// Path of the field.
     pub field: String,
-    /// Model or deployment id.
+    /// Id of the model, or of its deployment.
     pub model_id: String,
 }
 
-/// The fields and models of all clauses with a text.
+/// The distinct (field, model) pairs of all clauses in `queries` whose text a model still has to encode.
 pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
     let mut uses = IndexSet::new();
     for query in queries {
@@ -39,7 +39,8 @@ pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
     uses.into_iter().collect()
 }
 
-/// The clauses on `semantic_text` fields that take the vector of the field's own endpoint, as an index with this mapping reads them.
+/// The (field, model) pairs of all semantic clauses in `queries`: each takes the search endpoint that
+/// `mapping` gives its field.
 pub fn own_models(queries: &[&mut Query], mapping: &Mapping) -> Vec<ModelUse> {
     let mut uses = IndexSet::new();
     for query in queries {
@@ -55,7 +56,8 @@ pub fn own_models(queries: &[&mut Query], mapping: &Mapping) -> Vec<ModelUse> {
     uses.into_iter().collect()
 }
 
-/// The model whose vectors a `semantic_text` field has, where those of the model that is used for a clause do not compare with them.
+/// The model that filled a `semantic_text` field, if the vectors of the model in `used` cannot be compared
+/// with those stored in it; `None` if they can.
 pub fn other_model(models: &Models, mapping: &Mapping, used: &ModelUse) -> Option<String> {
     let field = mapping.semantic_field(&used.field)?;
     // Queries by a [search_inference_id] are held to this too: only the model that filled the field says what can be compared with it.
@@ -71,7 +73,8 @@ pub fn other_model(models: &Models, mapping: &Mapping, used: &ModelUse) -> Optio
     })
 }
 
-/// Names the model that makes the kind of vector which a clause needs, where it names an endpoint that makes both.
+/// Replaces the id of an endpoint that makes both sparse and dense vectors by the id of the model that makes
+/// the kind its clause needs.
 pub fn name_parts(models: &Models, queries: &mut [&mut Query]) {
     let named = &mut |kind: &mut QueryKind| {
         let (model_id, wanted) = match kind {
@@ -90,11 +93,11 @@ pub fn name_parts(models: &Models, queries: &mut [&mut Query]) {
 
 /// Encodes the texts of `queries` and puts the vectors in their place.
 ///
-/// A text without any word matches nothing, whatever the model makes of it. With `timed` the phases of each model's
-/// call are added to it.
+/// A text without any word matches nothing, whatever the model makes of it. With `timed` the phases of each
+/// model's call are added to it.
 ///
 /// # Errors
-/// When a model does not exist, is not deployed, makes the other kind of vector, or fails.
+/// When a model does not exist, is not deployed, makes the wrong kind of vector for its clause, or fails.
 pub fn resolve(
     encoder: &dyn TextEncoder,
     queries: &mut [&mut Query],
@@ -184,7 +187,7 @@ fn wrong_kind(id: &str, made: &'static str, wanted: &'static str) -> EngineError
     ModelError::WrongKind { id: id.to_owned(), made, wanted }.into()
 }
 
-/// Lets query strings that name no field search these (`index.query.default_field`).
+/// Makes query strings that name no field search `fields` (the index's `index.query.default_field`).
 pub fn set_default_fields(query: &mut Query, fields: &[String]) {
     let listed = || fields.iter().map(|field| (field.clone(), 1.0)).collect();
     let set = &mut |kind: &mut QueryKind| match kind {
@@ -217,7 +220,8 @@ mod tests {
     use sparrow_query::dsl::{Context, parse_query};
     use sparrow_wire::json;
 
-    /// Makes one token of each text, or a vector of its length; notes the calls.
+    /// A fake encoder that turns each text into a single token, or into a vector as long as the text, and
+    /// records its calls.
     #[derive(Default)]
     struct Echo(Mutex<Vec<(String, Vec<String>)>>);
 

@@ -1,4 +1,4 @@
-//! The answer to a search, written as bytes: stored sources are copied, never parsed.
+//! The body of a search response, written as bytes: stored sources are copied, never parsed.
 
 use std::io::Write;
 use std::time::Duration;
@@ -16,34 +16,34 @@ use super::target::Hit;
 use super::uri::Presentation;
 use sparrow_wire::java_float::write_f32;
 
-/// A hit with what its response shows.
+/// A hit together with everything its response shows of it.
 pub struct ShownHit<'a> {
-    /// Where it stands in the result.
+    /// The document's address, score and rank.
     pub hit: Hit,
-    /// Name of its index.
+    /// Name of the index that holds the document.
     pub index: &'a str,
     /// Stored document of the hit.
     pub stored: StoredDoc,
-    /// Fields with values that are left out of the index.
+    /// Fields with values that the index ignored (the hit's `_ignored` member).
     pub ignored: Vec<String>,
-    /// Names of the clauses that match it, with their scores.
+    /// Names of the named queries that match the document, with their scores.
     pub matched: Vec<(String, f32)>,
-    /// The `fields` member, as JSON.
+    /// The hit's `fields` member, as a JSON object.
     pub fields: Option<String>,
-    /// Fields with their fragments.
+    /// Highlighted fields, each with its fragments.
     pub highlight: Highlighted,
-    /// The `inner_hits` member, as JSON.
+    /// The hit's `inner_hits` member, as JSON.
     pub inner_hits: Option<Vec<u8>>,
-    /// Where it lives and why it has its score, if the request asks for it.
+    /// The shard that holds the document and the explanation of its score, if the request asks for them.
     pub explained: Option<(&'a Shard, Explanation)>,
 }
 
-/// Ids of what is open between searches, as an answer shows them.
+/// The scroll and point-in-time ids that a response carries.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenIds<'a> {
-    /// `_scroll_id`.
+    /// Value of the response's `_scroll_id` member.
     pub scroll: Option<&'a str>,
-    /// `pit_id`.
+    /// Value of the response's `pit_id` member.
     pub pit: Option<&'a str>,
 }
 
@@ -83,7 +83,7 @@ pub fn write(
     out
 }
 
-/// Writes the object with the total, the highest score and the hits.
+/// Writes the `hits` object: total, highest score and the hits themselves.
 pub fn write_hits(
     out: &mut Vec<u8>,
     body: &SearchBody,
@@ -120,7 +120,7 @@ pub fn write_hits(
     out.extend_from_slice(b"]}");
 }
 
-/// Adds a member to an answer that is written already.
+/// Adds a member to the end of a JSON object that has been written already.
 pub fn append(answer: &mut Vec<u8>, name: &str, value: &impl serde::Serialize) {
     answer.pop();
     answer.push(b',');

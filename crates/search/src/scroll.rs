@@ -1,4 +1,4 @@
-//! `_search/scroll`: the next page of a scroll, and the end of scrolls.
+//! `_search/scroll`: returns the next page of a scroll, and ends scrolls.
 
 use std::time::{Duration, Instant};
 
@@ -17,17 +17,18 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_query::dsl::value;
 use sparrow_wire::json::Json;
 
-/// How often whoever waits for the page before looks whether anybody waits for the next.
+/// How often a request that waits for the previous page of its scroll checks whether its caller has gone
+/// away.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a request to a scroll says.
+/// A request on scrolls: their ids, and for the next page how long to keep them.
 #[derive(Default)]
 struct ScrollRequest {
     ids: Vec<String>,
     keep_alive: Option<Duration>,
 }
 
-/// `GET|POST /_search/scroll`.
+/// Returns the next page of a scroll: `GET|POST /_search/scroll`.
 pub fn next(
     service: &SearchService,
     request: &Request,
@@ -63,7 +64,7 @@ pub fn next(
     Ok(Reply::bytes(200, answered.bytes))
 }
 
-/// `DELETE /_search/scroll`.
+/// Ends scrolls: `DELETE /_search/scroll`.
 pub fn clear(
     service: &SearchService,
     request: &Request,
@@ -88,7 +89,7 @@ pub fn clear(
     Ok(Reply::ok(&json!({"succeeded": true, "num_freed": freed})))
 }
 
-/// Ids in the path, the query string and the body; the body wins.
+/// Reads the scroll ids of a request from the path, the query string and the body; the body takes precedence.
 fn read(request: &Request, bytes: &[u8], several: bool) -> Result<ScrollRequest, EngineError> {
     let params = request.params();
     let mut asked = ScrollRequest::default();

@@ -1,8 +1,8 @@
 //! Queries on `semantic_text` fields: which they are, and the vectors of their texts.
 //!
-//! A `match` on such a field, or a `sparse_vector` or `knn` clause that names no model, means what the field's own
-//! endpoint makes of the text. Indices of one search may differ in that: a clause keeps one vector for each endpoint,
-//! and each index takes its own.
+//! A `match` on such a field, or a `sparse_vector` or `knn` clause that names no model, searches for the
+//! vector that the field's own inference endpoint makes of its text. Indices of one search may differ in
+//! that: a clause keeps one vector for each endpoint, and each index takes its own.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,9 +21,10 @@ use sparrow_indices::semantic::embed::vector;
 use sparrow_models::TextEncoder;
 use sparrow_query::walk;
 
-/// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts. `mappings` are those
-/// that the indices are searched by, as the model of a field may be another one a moment later; `size` is how many documents a clause on dense passages finds if it does
-/// not say it. With `timed`, adds what each model took.
+/// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts.
+/// `mappings` are those that the indices are searched with, since a field may get another model a moment
+/// later; `size` is how many documents a clause on dense passages finds if it does not say. With `timed`, the
+/// time that each model took is added to it.
 ///
 /// # Errors
 /// When a clause needs a model that its field does not name, or the model fails.
@@ -125,7 +126,8 @@ pub fn bind(
     Ok(())
 }
 
-/// The one endpoint of a field.
+/// The only inference endpoint of a field over all indices searched; an error if there is none, or more than
+/// one.
 fn only(endpoints: &IndexSet<String>, field: &str, missing: &str) -> Result<String, EngineError> {
     let mut ids = endpoints.iter();
     match (ids.next(), ids.next()) {

@@ -1,4 +1,4 @@
-//! What searches work on.
+//! The service behind the search endpoints: a node with its open search contexts.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use sparrow_indices::Node;
 
 use crate::contexts::Contexts;
 
-/// The node and what is open between its searches: scrolls and points in time.
+/// A node together with its open search contexts: scrolls and points in time.
 pub struct SearchService {
-    /// The indices and models that are searched.
+    /// The node, which holds the indices and models that are searched.
     pub node: Arc<Node>,
-    /// Scrolls and points in time that are open.
+    /// Open scrolls and points in time.
     pub contexts: Contexts,
 }
 
 impl SearchService {
-    /// The searches of a node, none of which is open.
+    /// A service over `node` with no scroll or point in time open.
     pub fn new(node: Arc<Node>) -> Self {
         Self { node, contexts: Contexts::default() }
     }

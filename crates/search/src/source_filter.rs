@@ -1,9 +1,9 @@
 //! `_source` filtering: which part of a stored document a response shows.
 //!
-//! Works on the stored bytes. What a filter keeps whole is copied as it was written, so that numbers
-//! and escapes come back as they were sent.
+//! The filter works on the stored bytes. Values that it keeps whole are copied as they were written, so that
+//! numbers and escapes come back as they were sent.
 
-/// Which fields of a source are shown.
+/// Which parts of a document's source are shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum SourceSelection {
     /// The whole source, byte for byte.
@@ -11,7 +11,7 @@ pub enum SourceSelection {
     Whole,
     /// No `_source` at all.
     Nothing,
-    /// Some fields.
+    /// The fields that a filter keeps.
     Fields(SourceFilter),
 }
 
@@ -28,7 +28,7 @@ impl SourceSelection {
         }
     }
 
-    /// Appends what is shown of `source`; `false` if nothing is.
+    /// Appends the shown part of `source` to `out`; returns `false` if there is none.
     pub fn write(&self, source: &[u8], out: &mut Vec<u8>) -> bool {
         match self {
             // An index may be told not to store sources.
@@ -46,7 +46,7 @@ impl SourceSelection {
     }
 }
 
-/// Paths to include (none: all) and to exclude. A path stands for everything below it too.
+/// Paths to include (all if none are given) and paths to exclude. A path also stands for everything below it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceFilter {
     includes: PathSet,
@@ -54,7 +54,7 @@ pub struct SourceFilter {
 }
 
 impl SourceFilter {
-    /// Appends the part of `source`, a JSON object, that passes.
+    /// Appends the part of `source`, a JSON object, that the filter keeps.
     pub fn write(&self, source: &[u8], out: &mut Vec<u8>) {
         let include = match self.includes.patterns.is_empty() {
             true => State::Everything,
@@ -72,18 +72,19 @@ impl SourceFilter {
     }
 }
 
-/// Patterns over paths, matched character by character as a path grows.
+/// A set of path patterns, matched character by character as a path is read.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct PathSet {
     patterns: Vec<Box<[u8]>>,
 }
 
-/// Positions inside the patterns of a [`PathSet`] that the path read so far can be at.
+/// The positions in the patterns of a [`PathSet`] that the path read so far may have reached.
 #[derive(Debug, Clone, PartialEq)]
 enum State {
     /// Every path matches.
     Everything,
-    /// Pattern and position; [`BELOW`] after a whole pattern and a dot.
+    /// Possible positions, each a pattern's number and the offset in it; the offset is [`BELOW`] after a
+    /// whole pattern and a dot.
     At(Vec<(u32, u32)>),
 }
 
@@ -186,8 +187,8 @@ impl FilteredCopy<'_, '_> {
         (self.peek()? == byte).then(|| self.offset += 1)
     }
 
-    /// Writes what passes of the object at the offset and moves behind it. Returns whether anything
-    /// passed; `None` on malformed JSON.
+    /// Writes what the filter keeps of the object at the current offset and moves past it. Returns whether
+    /// anything was kept; `None` on malformed JSON.
     fn object(&mut self, include: &State, exclude: &State) -> Option<bool> {
         self.take(b'{')?;
         self.out.push(b'{');
@@ -231,7 +232,8 @@ impl FilteredCopy<'_, '_> {
         Some(!empty)
     }
 
-    /// Writes what passes of the value of a member whose path is in these states.
+    /// Writes what the filter keeps of a member's value, given the match states of the member's path. Returns
+    /// whether anything was kept; `None` on malformed JSON.
     fn member(&mut self, include: &State, exclude: &State) -> Option<bool> {
         let filter = self.filter;
         if include.is_dead() || filter.excludes.accepts(exclude) {
@@ -254,7 +256,7 @@ impl FilteredCopy<'_, '_> {
         Some(kept || included)
     }
 
-    /// Writes what passes inside an object or array; a scalar passes when its path is included.
+    /// Writes what the filter keeps of an object or array; a scalar is kept when its path is included.
     fn inside(&mut self, included: bool, include: &State, exclude: &State) -> Option<bool> {
         match self.peek()? {
             b'{' => self.object(include, exclude),
@@ -313,7 +315,7 @@ impl FilteredCopy<'_, '_> {
         }
     }
 
-    /// Moves behind the value at the offset.
+    /// Moves past the JSON value at the current offset.
     fn skip_value(&mut self) -> Option<()> {
         let mut depth = 0_usize;
         loop {

@@ -13,36 +13,36 @@ use super::error::Shard;
 /// An index that a search looks at, as of one moment.
 #[derive(Clone)]
 pub struct Target {
-    /// Name, uuid and node, for errors and hits.
+    /// Name, UUID and node of the index, shown in errors and hits.
     pub shard: Box<Shard>,
-    /// Documents of the index at that moment.
+    /// The documents of the index at that moment.
     pub snapshot: Arc<Snapshot>,
-    /// What a search of it may ask for.
+    /// Limits of the index on what one search may ask for.
     pub limits: SearchLimits,
-    /// Fields for query strings that name none (`index.query.default_field`); empty for all.
+    /// Fields to search for query strings that name none (`index.query.default_field`); empty for all.
     pub default_fields: Vec<String>,
-    /// Counts of the operations on the index, for its statistics.
+    /// Counters of the operations on the index, for its statistics.
     pub counters: Arc<Counters>,
-    /// When a search of it counts as slow; none if never.
+    /// Thresholds from which a search of the index is logged as slow; `None` if none ever is.
     pub slow: Option<Box<SlowSearches>>,
 }
 
-/// The mappings that indices are searched by: those of their snapshots.
+/// The mapping of each target's snapshot: the one that its index is searched with.
 pub fn mappings(targets: &[Target]) -> Vec<Arc<Mapping>> {
     targets.iter().map(|target| Arc::clone(target.snapshot.mapping())).collect()
 }
 
-/// A hit before its document is read.
+/// A hit whose stored document has not been read yet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
-    /// Position of its index in the list of targets.
+    /// Position of the hit's index in the list of targets.
     pub target: usize,
-    /// Where the document is.
+    /// Segment and number of the document within its index.
     pub addr: DocAddress,
-    /// Sequence number of its last write.
+    /// Sequence number of the document's last write.
     pub seq_no: u64,
-    /// Score of the hit.
+    /// Relevance score of the hit; NaN where none was computed.
     pub score: f32,
-    /// Rank in a fused list, from 1.
+    /// Rank in a fused list, from 1; `None` for other lists.
     pub rank: Option<u32>,
 }

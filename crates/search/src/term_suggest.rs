@@ -1,4 +1,4 @@
-//! The `suggest` section of a search: terms near the words of a text.
+//! The `suggest` section of a search: terms of the index that are similar to the words of a text.
 
 use sparrow_wire::BodyError;
 use std::sync::Arc;
@@ -31,25 +31,26 @@ const KEYS: &[&str] = &[
     "min_word_length",
     "min_doc_freq",
 ];
-/// Suggesters that only Elasticsearch has.
+/// Suggesters of Elasticsearch that this server does not support.
 const ELSEWHERE: &[&str] = &["completion", "phrase"];
-/// Most suggesters of a search, and most suggestions for a word: each costs a pass over the terms of the field.
+/// Highest number of suggesters in a search (and, below, of suggestions for a word): each suggester costs a
+/// pass over the terms of its field.
 const MAX_SUGGESTERS: usize = 100;
 const MAX_SIZE: usize = 1_000;
 
-/// A suggester of the section.
+/// One named suggester of a `suggest` section.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suggester {
     name: String,
     request: TermSuggest,
-    /// Suggestions that are shown for each word, of those that each index makes.
+    /// Number of suggestions shown for each word; the indices may make more.
     size: usize,
 }
 
-/// Reads the section.
+/// Reads a `suggest` section.
 ///
 /// # Errors
-/// For suggesters, keys and values that it does not take.
+/// When it has an unknown suggester, an unknown key or an invalid value.
 pub fn parse(node: &Node) -> Result<Vec<Suggester>, BodyError> {
     let members = node.as_object().unwrap_or_default();
     let mut text = None;
@@ -193,7 +194,8 @@ fn share(node: &Node, name: &str) -> Result<f32, BodyError> {
     }
 }
 
-/// A share of all documents, or a whole number of them.
+/// Reads a frequency: a share of all documents (0 to 1), or an absolute number of documents (a whole number
+/// above 1).
 fn frequency(node: &Node, name: &str) -> Result<f32, BodyError> {
     let number = value::float(node)?;
     if number < 0.0 {
@@ -220,10 +222,10 @@ fn no_constant(of: &str, node: &Node) -> BodyError {
     BodyError::illegal(format!("No enum constant org.elasticsearch.search.suggest.{of}.{name}"))
 }
 
-/// The `suggest` member of an answer.
+/// Runs `suggesters` on every index and makes the response's `suggest` member.
 ///
 /// # Errors
-/// When no index has the field, or one of them cannot make suggestions.
+/// When no index has the field, or an index cannot make suggestions.
 pub fn run(
     targets: &[Target],
     suggesters: &[Suggester],
@@ -261,7 +263,7 @@ pub fn run(
     Ok(Value::Object(out))
 }
 
-/// Adds what one index suggests for a word: frequencies add up.
+/// Merges an index's suggestions for a word into those of the other indices; document frequencies add up.
 fn merge(words: &mut Vec<SuggestedWord>, word: SuggestedWord) {
     let same = |other: &&mut SuggestedWord| other.range == word.range && other.word == word.word;
     let Some(merged) = words.iter_mut().find(same) else {

@@ -1,4 +1,4 @@
-//! `_terms_enum`: the terms of a field that begin with a text, for those who type one.
+//! `_terms_enum`: the terms of a field that begin with a given text, for autocompletion.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,12 +23,12 @@ const PARSER: &str = "terms_enum";
 const KEYS: &[&str] =
     &["field", "string", "size", "timeout", "case_insensitive", "index_filter", "search_after"];
 const DEFAULT_SIZE: usize = 10;
-/// Most terms of an answer.
+/// Highest number of terms in a response.
 const MAX_SIZE: usize = 10_000;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is asked for.
+/// A `_terms_enum` request, as its body states it.
 struct TermsEnumRequest {
     field: String,
     string: String,
@@ -39,7 +39,7 @@ struct TermsEnumRequest {
     search_after: Option<String>,
 }
 
-/// `GET|POST /{index}/_terms_enum`.
+/// Lists the terms of a field that begin with a text: `GET|POST /{index}/_terms_enum`.
 pub fn terms_enum(
     service: &SearchService,
     request: &Request,
@@ -92,11 +92,11 @@ pub fn terms_enum(
     Reply::written(&TermsEnumResponse { shards, terms, complete }, bytes)
 }
 
-/// Bytes of an answer that are no term: around each, and around all.
+/// Bytes of a response besides the terms themselves: for each term, and for the whole.
 const BETWEEN: usize = r#""","#.len();
 const AROUND: usize = 128;
 
-/// An answer of `_terms_enum`, in the order of its members.
+/// Body of a `_terms_enum` response; the members are written in this order.
 #[derive(serde::Serialize)]
 struct TermsEnumResponse {
     #[serde(rename = "_shards")]

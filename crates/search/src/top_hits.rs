@@ -1,4 +1,5 @@
-//! Putting aggregations together, with the hits of `top_hits`: read and written as those of a search.
+//! Reduces aggregations to their final results; the hits of `top_hits` are read and written like those of a
+//! search.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,7 +20,7 @@ use crate::uri::Presentation;
 use sparrow_call::error::EngineError;
 use sparrow_query::walk;
 
-/// Puts together what the indices contributed, in at most as many buckets as `search.max_buckets` says.
+/// Combines what the indices collected for each aggregation, in at most `search.max_buckets` buckets.
 ///
 /// # Errors
 /// When the parts do not fit together, or there are too many buckets.
@@ -38,20 +39,22 @@ pub fn reduce(
         .map_err(|source| hits.error.take().unwrap_or_else(|| SearchError::Reduce { source }.into()))
 }
 
-/// Reads documents of the indices that were searched.
+/// Reads the documents of `top_hits` from the indices that were searched.
 struct Hits<'a> {
     service: &'a SearchService,
     targets: &'a [Target],
-    /// What hits show, for each `top_hits` of the request.
+    /// The search sections (`_source`, `highlight` and so on) that say what hits show, one for each
+    /// `top_hits` of the request.
     bodies: Vec<SearchBody>,
     shown: Presentation,
     cancel: &'a Arc<AtomicBool>,
-    /// What went wrong with a document, in the words of a search.
+    /// The first error of reading a document, to be reported like that of a search.
     error: Option<EngineError>,
 }
 
 impl<'a> Hits<'a> {
-    /// Hits of aggregations that show what `asked` says, with highlights and explanations by the queries of `search`.
+    /// A reader of aggregation hits that shows what each body in `asked` asks for; highlights and
+    /// explanations come from the queries of `search`.
     fn new(
         service: &'a SearchService,
         targets: &'a [Target],

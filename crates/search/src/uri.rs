@@ -1,4 +1,4 @@
-//! Search parameters of the address, which win over the body.
+//! Search parameters in the query string of the URL, which override the request body.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use sparrow_call::params::{Params, parse_duration};
 use sparrow_query::dsl::operator_named;
 use sparrow_wire::BodyError;
 
-/// Longest life of a scroll or a point in time between two requests (`search.max_keep_alive`).
+/// Longest time that a scroll or a point in time may be kept between two requests (`search.max_keep_alive`).
 const MAX_KEEP_ALIVE: Duration = Duration::from_secs(24 * 3600);
 
-/// How the answer is written.
+/// How the response is laid out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Presentation {
-    /// `hits.total` is a number instead of an object.
+    /// Whether `hits.total` is a number instead of an object.
     pub total_as_int: bool,
-    /// A failure of one index of several fails the search.
+    /// Whether the search fails when one of several indices fails (`allow_partial_search_results=false`).
     pub all_or_nothing: bool,
-    /// Names of aggregations start with their type.
+    /// Whether names of aggregations in the response are prefixed with their type.
     pub typed_keys: bool,
 }
 
-/// `size` of the address; the body's other parts depend on it.
+/// The `size` parameter of the URL, read first because other parts of the body depend on it.
 ///
 /// # Errors
 /// When it is not a whole number, or negative.
@@ -39,10 +39,10 @@ pub fn size(params: Params<'_>) -> Result<Option<usize>, EngineError> {
     })
 }
 
-/// Puts the parameters of the address into a search.
+/// Applies the URL parameters to a search.
 ///
 /// # Errors
-/// When a value is malformed, or asks for what this server does not do.
+/// When a value is malformed, or asks for something this server does not support.
 pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation, EngineError> {
     if search.of_retriever {
         beside_retriever(params)?;
@@ -146,10 +146,10 @@ fn check_execution(params: Params<'_>) -> Result<(), EngineError> {
     }
 }
 
-/// How long a scroll or a point in time is kept.
+/// Reads how long a scroll or a point in time is kept.
 ///
 /// # Errors
-/// When it is no time, or longer than a day.
+/// When it is not a positive time value, or longer than a day.
 pub fn keep_alive_of(name: &str, text: &str) -> Result<Duration, EngineError> {
     let keep_alive = parse_duration(name, text)?.filter(|keep_alive| !keep_alive.is_zero());
     let keep_alive = keep_alive.ok_or_else(|| {
@@ -164,7 +164,7 @@ pub fn keep_alive_of(name: &str, text: &str) -> Result<Duration, EngineError> {
     Ok(keep_alive)
 }
 
-/// `q` and what belongs to it, as a query.
+/// The `q` parameter as a query, with the parameters that refine it, such as `df`.
 ///
 /// # Errors
 /// When a value is malformed, or `df` and the like come without `q`.
@@ -183,7 +183,7 @@ pub fn query_string(params: Params<'_>) -> Result<Option<Query>, EngineError> {
     Ok(Some(QueryKind::QueryString(query).into()))
 }
 
-/// `_source`, `_source_includes` and `_source_excludes`.
+/// Reads `_source`, `_source_includes` and `_source_excludes`; `None` if none of them is given.
 pub fn source(params: Params<'_>) -> Option<SourceSelection> {
     let list = |names: [&str; 2]| -> Vec<String> {
         let text = names.iter().find_map(|name| params.get(name)).unwrap_or_default();
@@ -201,7 +201,7 @@ pub fn source(params: Params<'_>) -> Option<SourceSelection> {
     Some(SourceSelection::fields(includes, excludes))
 }
 
-/// Parameters that would change the answer and cannot be honoured are errors, not ignored.
+/// Rejects parameters that would change the response and that this server cannot honour.
 fn refuse_unsupported(params: Params<'_>) -> Result<(), EngineError> {
     const UNSUPPORTED: [&str; 2] = ["suggest_field", "suggest_text"];
     let refused = |name: &str| {

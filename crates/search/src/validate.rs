@@ -20,7 +20,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{ResolveOptions, Resolved};
 use sparrow_query::dsl::{self, Context};
 
-/// `GET|POST [/{index}]/_validate/query`.
+/// Says whether a query is valid: `GET|POST [/{index}]/_validate/query`.
 pub fn validate_query(
     service: &SearchService,
     request: &Request,
@@ -81,7 +81,7 @@ pub fn validate_query(
     }))
 }
 
-/// The answer of `_validate/query`: about each index, or why there is no query.
+/// Body of a `_validate/query` response: a verdict for each index, or why the query cannot be read.
 #[derive(Serialize)]
 struct Validation<'a> {
     #[serde(rename = "_shards", skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ struct Explanation<'a> {
     explanation: Option<String>,
 }
 
-/// The query of a body.
+/// Reads the `query` of a request body; `None` if there is none.
 fn read(bytes: &[u8]) -> Result<Option<Query>, SearchError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
@@ -122,7 +122,7 @@ fn read(bytes: &[u8]) -> Result<Option<Query>, SearchError> {
     Ok(query)
 }
 
-/// An error as Elasticsearch writes exceptions into texts: class and sentence, then the causes.
+/// An error as Elasticsearch prints exceptions: class name and message, followed by the causes.
 fn sentence(error: &SearchError) -> String {
     let mut exception = error.exception();
     let mut text = format!("{}: {}", class(exception.kind), exception.reason);
@@ -133,7 +133,7 @@ fn sentence(error: &SearchError) -> String {
     text
 }
 
-/// The name of an exception's class.
+/// The Java class name of an exception, by its `type` in error responses.
 fn class(kind: &str) -> &str {
     match kind {
         "parsing_exception" => "org.elasticsearch.common.ParsingException",
@@ -146,7 +146,7 @@ fn class(kind: &str) -> &str {
     }
 }
 
-/// How the request sees an index: through which aliases, and which documents of it.
+/// How a search reaches an index: the aliases it goes through, and the filter they impose.
 #[derive(Serialize)]
 struct SearchedIndex {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -155,7 +155,7 @@ struct SearchedIndex {
     filter: Option<Value>,
 }
 
-/// `GET|POST [/{index}]/_search_shards`.
+/// Lists the indices and shards that a search would use: `GET|POST [/{index}]/_search_shards`.
 pub fn search_shards(
     service: &SearchService,
     request: &Request,

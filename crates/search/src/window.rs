@@ -1,14 +1,14 @@
-//! How far ranked lists are read before they are fused.
+//! How many hits of each ranked list are read before the lists are fused.
 
-/// Longest window: each list is held in memory.
+/// Largest window, in hits: each list is held in memory.
 pub const MAX_WINDOW: usize = 10_000;
 
-/// How far lists are read.
+/// How many hits of each list are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
-    /// As the request says.
+    /// The window that the request names, in hits.
     Given(usize),
-    /// Not said: the first window is this one.
+    /// The request names none: the first window has this many hits.
     Default(usize),
     /// Not said, and no list is read further than `most`.
     Capped { first: usize, most: usize },
@@ -25,9 +25,9 @@ impl Window {
     }
 }
 
-/// The windows to read one after another, each a part of the next. A window that the request names is the only one.
-/// Otherwise the first page is what the usual window gives, and what lies behind it comes from wider ones, so that
-/// no page depends on which other pages are asked for.
+/// The windows to read one after another, in hits, each a part of the next. A window that the request names
+/// is the only one. Otherwise the first hits come from the default window and later ones from windows ten
+/// times as large, so that no page depends on which other pages are asked for.
 pub fn windows(window: Window, wanted: usize) -> Vec<usize> {
     match window {
         Window::Given(window) => vec![window],

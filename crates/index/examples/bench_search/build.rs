@@ -1,4 +1,4 @@
-//! The indexes that are searched: built once, then opened.
+//! Builds the indexes that are searched, or opens those that exist.
 
 use std::error::Error;
 use std::fs;
@@ -12,10 +12,10 @@ use sparrow_mapping::{Limits, Mapping};
 use crate::Arguments;
 use crate::corpus::{Corpus, spread};
 
-/// An opened index. Sequence numbers are the rows of the corpus.
+/// An opened index. The sequence number of a document is its row in the corpus.
 pub struct Built {
     index: SparrowIndex,
-    /// Segments and share of deleted documents it was made with.
+    /// Number of segments and share of deleted documents, for output.
     pub label: String,
 }
 
@@ -46,18 +46,18 @@ pub fn mapping() -> Result<Mapping, Box<dyn Error>> {
     }))?)
 }
 
-/// One indexing thread, and so much memory that a segment ends only where a refresh ends it.
+/// Options with one indexing thread, and enough memory that segments end only at a refresh.
 fn options() -> IndexOptions {
     IndexOptions { memory_budget: 3_000_000_000, ..IndexOptions::default() }
 }
 
-/// Whether a row is deleted from an index that lacks `share` of the documents.
+/// Whether the document of a row is deleted in an index with this share of deleted documents (0 to 1).
 pub fn is_deleted(row: u64, share: f64) -> bool {
     // Independent of the filter values, which depend on lower digits.
     spread(row.wrapping_mul(31).wrapping_add(7)) as f64 / 1_000_003.0 < share
 }
 
-/// The document of a row, ready to be written.
+/// The document of a row in the form in which an index takes it.
 pub fn write_document(
     mapping: &Mapping,
     corpus: &Corpus,
@@ -71,7 +71,7 @@ pub fn write_document(
     Ok(WriteDocument { id, seq_no: row as u64, version: 1, parsed, source, replaces: false })
 }
 
-/// Builds an index of `segments` segments unless the folder holds it already.
+/// Builds an index with `segments` segments, unless the directory already holds one.
 pub fn prepare(
     arguments: &Arguments,
     corpus: &Corpus,

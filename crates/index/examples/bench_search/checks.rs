@@ -1,11 +1,11 @@
-//! What the answers should be: every document scored, filters decided from the corpus.
+//! Checks of results: every document is scored, and filters are evaluated on the corpus.
 
 use sparrow_index::Snapshot;
 use sparrow_index::query::{ScoredDoc, TopDocs};
 use sparrow_postings::{SharedThreshold, TopKRequest};
 
-/// The best `k` documents of a sparse question among those whose sequence number is `wanted`, with the
-/// number of all: by scoring every document.
+/// The best `k` documents for a sparse question among those whose sequence number is `wanted`, and the number
+/// of all matches; computed by scoring every document.
 pub fn exhaustive(
     snapshot: &Snapshot,
     tokens: &[(String, f32)],
@@ -40,12 +40,12 @@ pub fn exhaustive(
     (hits, matched)
 }
 
-/// Sequence numbers and scores of hits.
+/// Sequence number and score of each hit.
 pub fn named(hits: &[ScoredDoc]) -> Vec<(u64, f32)> {
     hits.iter().map(|hit| (hit.seq_no, hit.score)).collect()
 }
 
-/// Holds a sparse answer against scoring every document; equal to the bit.
+/// Checks the result of a sparse question against scoring every document; it must be equal to the bit.
 pub fn check(
     snapshot: &Snapshot,
     tokens: &[(String, f32)],
@@ -63,8 +63,8 @@ pub fn check(
     Ok(())
 }
 
-/// Holds an answer of a sum of clauses against adding the scores of its clauses: scores within rounding,
-/// the sum of single precision numbers depending on their order.
+/// Checks the result of a sum of clauses against the sum of their scores, which may differ by rounding
+/// because single-precision sums depend on their order.
 pub fn check_sum(found: &TopDocs, expected: &[(u64, f32)], what: &str) -> Result<(), String> {
     let close = |a: f32, b: f32| (a - b).abs() <= 2e-6 * a.abs().max(b.abs());
     let agrees = found.hits.len() == expected.len().min(10)

@@ -1,4 +1,5 @@
-//! A start with nothing in the page cache: open, first answer, first hundred, memory.
+//! Measures a cold start, with nothing in the page cache: opening, first result, first hundred results,
+//! memory.
 
 use std::error::Error;
 use std::fs;
@@ -13,7 +14,8 @@ use crate::build::Built;
 use crate::corpus::Corpus;
 use crate::measure::{micros, percentile};
 
-/// Asks the kernel to drop a file's pages: `dd` gives that advice with `nocache` and a count of 0.
+/// Makes the kernel drop the cached pages of all files in a directory: `dd` with `nocache` and a count of 0
+/// gives that advice.
 fn drop_pages(dir: &Path) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -29,7 +31,7 @@ fn drop_pages(dir: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Anonymous and file-backed memory of the process, in megabytes.
+/// Anonymous and file-backed resident memory of the process, in megabytes.
 fn memory() -> (f64, f64) {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let of = |name: &str| {

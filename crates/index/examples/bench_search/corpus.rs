@@ -1,4 +1,4 @@
-//! Vectors and texts, row for row.
+//! Vectors and texts of documents and questions, row by row.
 
 use std::error::Error;
 use std::fs;
@@ -10,7 +10,7 @@ use sparrow_query::{MatchQuery, Query, QueryKind, SparseQuery};
 
 use crate::Arguments;
 
-/// Rows of a sparse matrix.
+/// A sparse matrix by rows.
 struct Rows {
     ptr: Vec<usize>,
     idx: Vec<u32>,
@@ -48,7 +48,7 @@ impl Rows {
     }
 }
 
-/// What is indexed and asked.
+/// The documents to index and the questions to ask.
 pub struct Corpus {
     docs: Rows,
     questions: Rows,
@@ -82,7 +82,7 @@ impl Corpus {
         self.questions.len()
     }
 
-    /// The document of a row as JSON, without and with its vector.
+    /// The document of a row as JSON, without and with its sparse vector.
     pub fn document(&self, row: usize) -> (Value, Value) {
         let (title, text) = &self.texts[row];
         let spread = spread(row as u64);
@@ -101,31 +101,31 @@ impl Corpus {
         (source, whole)
     }
 
-    /// The sparse clause of a question.
+    /// A question as a sparse clause.
     pub fn sparse(&self, question: usize) -> Query {
         let tokens =
             self.questions.row(question).map(|(term, weight)| (token(term).into(), weight)).collect();
         QueryKind::Sparse(SparseQuery { field: "v".to_owned(), tokens, ..SparseQuery::default() }).into()
     }
 
-    /// Tokens and weights of a question, for the postings themselves.
+    /// Tokens and weights of a question, for searching the postings directly.
     pub fn tokens(&self, question: usize) -> Vec<(String, f32)> {
         self.questions.row(question).map(|(term, weight)| (token(term), weight)).collect()
     }
 
-    /// The words of a question.
+    /// A question as text.
     pub fn question_text(&self, question: usize) -> String {
         self.question_texts[question].clone()
     }
 
-    /// The words of a question as a text clause.
+    /// A question as a text clause.
     pub fn words(&self, question: usize) -> Query {
         let text = self.question_text(question);
         QueryKind::Match(MatchQuery { field: "text".to_owned(), text, ..MatchQuery::default() }).into()
     }
 }
 
-/// A number without pattern for each document, from which its filter values come.
+/// A pseudo-random number for each document, from which the values of its filter fields are derived.
 pub fn spread(row: u64) -> u64 {
     (row.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % 1_000_003
 }
@@ -134,7 +134,7 @@ fn token(term: u32) -> String {
     format!("##{:05}", term.wrapping_mul(2_654_435_761) % 100_003 * 30_522 + term % 30_522)
 }
 
-/// Words named after the strongest terms of a row.
+/// Title and text made of synthetic words, which are named after the terms of a row.
 fn synthetic(rows: &Rows, row: usize, words: usize) -> (String, String) {
     let terms: Vec<u32> = rows.row(row).map(|(term, _)| term).collect();
     let word = |at: usize| format!("word{}", terms.get(at % terms.len().max(1)).copied().unwrap_or(0));

@@ -1,5 +1,6 @@
-//! What a search costs around the postings: filters, several segments, deletes, `bool`, sources, a cold
-//! start, and what writing costs. Real vectors in, JSON lines out; one thread; answers are checked.
+//! Measures what a search costs besides reading postings: filters, several segments, deletions, `bool`, sources, a
+//! cold start; and what writing costs. It takes real vectors and prints JSON lines, runs on one thread, and checks
+//! the results.
 //!
 //! `cargo run --release -p sparrow-index --example bench_search -- --docs PREFIX --queries PREFIX --work DIR`
 //!
@@ -31,11 +32,11 @@ use std::path::PathBuf;
 use build::Built;
 use corpus::Corpus;
 
-/// The addon's.
+/// The same allocator as in the server's native addon.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What the command line asks for.
+/// Parsed command-line arguments.
 pub struct Arguments {
     docs: String,
     queries: String,

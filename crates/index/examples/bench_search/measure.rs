@@ -1,4 +1,5 @@
-//! Warm searches: each kind over all questions, the kinds in turn, the fastest of some passes counts.
+//! Measures warm searches: each kind is run for all questions, the kinds take turns, and the fastest of
+//! several passes counts.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -16,12 +17,12 @@ use crate::build::Built;
 use crate::checks;
 use crate::corpus::{Corpus, spread};
 
-/// Questions between two whose answers are checked.
+/// Every how many questions the result is checked.
 pub const CHECKED: usize = 20;
 
 type Wanted = Box<dyn Fn(u64) -> bool>;
 
-/// A filter and the documents that it leaves.
+/// A filter, and the documents that pass it.
 struct Filter {
     name: &'static str,
     clause: fn(usize) -> Query,
@@ -46,13 +47,14 @@ fn number_in(from: u64, below: u64) -> Wanted {
     Box::new(move |row| (from..below).contains(&(spread(row) % 1000)))
 }
 
-/// Counts up, so that a clause can be made that no search used before.
+/// The next of a sequence of numbers, from which a clause is made that no search has used before.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A range that no search used before, by a fraction that leaves no other document.
+/// A filter on a range that no search has used before: its fractional bound varies but always leaves the same
+/// documents.
 fn new_range(from: u64, below: u64) -> Query {
     let bound = from as f64 - 1.0 + (next_number() % 1_000_000 + 1) as f64 / 2e6;
     QueryKind::Range(RangeQuery {
@@ -99,11 +101,11 @@ fn filtered(sparse: Query, filters: Vec<Query>) -> Query {
     QueryKind::Bool(BoolQuery { must: vec![sparse], filter: filters, ..BoolQuery::default() }).into()
 }
 
-/// One kind of search: a question to a query.
+/// One kind of search: how a question becomes a query.
 struct Kind<'a> {
     name: String,
     query: Box<dyn Fn(usize) -> Query + 'a>,
-    /// Sources of the hits are read too.
+    /// Whether the sources of the hits are read too.
     fetch: bool,
 }
 
@@ -153,7 +155,7 @@ pub fn warm(
     Ok(())
 }
 
-/// What it takes to find and count the documents of each filter, without a sparse clause.
+/// Measures how long it takes to find and count the documents of each filter, without a sparse clause.
 pub fn filters(built: &Built, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let snapshot = built.snapshot();
     for filter in FILTERS.iter().filter(|filter| filter.name.contains(&arguments.kinds)) {
@@ -230,7 +232,8 @@ fn run(
     Ok(())
 }
 
-/// The postings of all segments, largest first, with terms looked up before.
+/// Searches the postings of all segments directly, largest segment first; the terms are looked up before the
+/// clock starts.
 fn run_postings(snapshot: &Snapshot, corpus: &Corpus, best: &mut [f64]) {
     for (question, best) in best.iter_mut().enumerate() {
         let tokens = corpus.tokens(question);
@@ -271,7 +274,7 @@ fn run_postings(snapshot: &Snapshot, corpus: &Corpus, best: &mut [f64]) {
     }
 }
 
-/// First and repeated use of each filter give what scoring every document gives.
+/// Checks that the first and a repeated use of each filter give the same results as scoring every document.
 fn check_filters(snapshot: &Snapshot, corpus: &Corpus) -> Result<(), Box<dyn Error>> {
     let options = SearchOptions::default();
     for question in (0..corpus.questions()).step_by(CHECKED) {

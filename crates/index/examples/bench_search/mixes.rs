@@ -1,6 +1,8 @@
-//! `bool` queries that mix a sparse clause with others, against the sum of what their clauses cost alone.
+//! Measures `bool` queries that combine a sparse clause with others, against the sum of what the clauses cost
+//! alone.
 //!
-//! All kinds and all clauses take turns question by question, and the fastest of some passes counts.
+//! All kinds of queries and all clauses take turns question by question, and the fastest of several passes
+//! counts.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -18,7 +20,7 @@ use crate::checks;
 use crate::corpus::Corpus;
 use crate::measure::{CHECKED, micros, percentile, range, ratio, term};
 
-/// Questions between two whose answers are checked, more than elsewhere: every document is scored for each
+/// Every how many questions the result is checked; fewer than elsewhere, as every document is scored for each
 /// clause.
 const STEP: usize = CHECKED * 5;
 
@@ -58,22 +60,23 @@ impl Clause {
     }
 }
 
-/// Without the signs that the syntax of `query_string` gives a meaning.
+/// Replaces all characters that have a meaning in the syntax of `query_string`, and any other punctuation, by
+/// spaces.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' }).collect()
 }
 
-/// A `bool`.
+/// A `bool` query that is measured.
 #[derive(Debug, Default)]
 struct Mix {
     name: &'static str,
     must: &'static [Clause],
     should: &'static [Clause],
     filter: &'static [Clause],
-    /// Boost of the text clauses.
+    /// Boost of the text clauses; `None` for 1.
     boost: Option<f32>,
-    /// `min_score`, as a share of the tenth best score without it. The clauses alone are searched with one too: it
-    /// is an option of the search, and counting what reaches it costs them as well.
+    /// Its `min_score`, as a share of the tenth best score without it. The clauses alone are searched with
+    /// the option too, since counting the hits that reach it costs them time as well.
     least: Option<f32>,
 }
 
@@ -118,7 +121,7 @@ impl Mix {
         self.must.iter().chain(self.should).chain(self.filter).copied()
     }
 
-    /// The options of a question.
+    /// Search options for a question.
     fn options(
         &self,
         snapshot: &Snapshot,
@@ -128,12 +131,12 @@ impl Mix {
         options(snapshot, &self.query(corpus, question), self.least)
     }
 
-    /// The clauses whose cost is added up. What a filter costs is the sparse clause's to bear.
+    /// The clauses whose costs are added up. The cost of a filter counts as part of the sparse clause's.
     fn parts(&self) -> impl Iterator<Item = Part> {
         self.must.iter().chain(self.should).map(|clause| (*clause, self.least))
     }
 
-    /// Holds the answer against adding up the scores that each clause gives alone.
+    /// Checks a result against the sum of the scores that each clause gives alone.
     fn check(&self, snapshot: &Snapshot, corpus: &Corpus, question: usize) -> Result<(), Box<dyn Error>> {
         let mut documents: HashMap<u64, (f32, Vec<Clause>)> = HashMap::new();
         for clause in self.clauses() {
@@ -170,7 +173,7 @@ impl Mix {
     }
 }
 
-/// A clause that is searched alone, and its `min_score` as in [`Mix::least`].
+/// A clause that is searched alone, with its `min_score` as in [`Mix::least`].
 type Part = (Clause, Option<f32>);
 
 fn options(snapshot: &Snapshot, query: &Query, least: Option<f32>) -> Result<SearchOptions, Box<dyn Error>> {
@@ -182,7 +185,7 @@ fn options(snapshot: &Snapshot, query: &Query, least: Option<f32>) -> Result<Sea
     Ok(options)
 }
 
-/// What a clause alone gives every document.
+/// The score that a clause alone gives each document.
 fn scores(
     snapshot: &Snapshot,
     corpus: &Corpus,
@@ -198,7 +201,7 @@ fn scores(
     Ok(checks::named(&found.hits))
 }
 
-/// Measures one index, as a line per clause and per mix.
+/// Measures one index; prints one line for each clause and each mix.
 pub fn measure(built: &Built, corpus: &Corpus, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let snapshot = &*built.snapshot();
     let mixes: Vec<&Mix> = MIXES.iter().filter(|mix| mix.name.contains(&arguments.kinds)).collect();

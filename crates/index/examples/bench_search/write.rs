@@ -1,4 +1,4 @@
-//! What writing costs: processor time of indexing with the default options, by thread.
+//! Measures what writing costs: processor time of indexing with the default options, by thread.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,10 +12,11 @@ use crate::Arguments;
 use crate::build::{mapping, write_document};
 use crate::corpus::Corpus;
 
-/// Documents parsed before they are timed being written, and between two refreshes.
+/// Number of documents that are parsed before writing them is timed, and between two refreshes.
 const BATCH: usize = 5_000;
 
-/// Processor seconds of this process's threads, by name without trailing digits.
+/// Processor time of each group of threads of this process, in seconds; by thread name without trailing
+/// digits.
 fn by_thread() -> BTreeMap<String, f64> {
     let mut seconds = BTreeMap::new();
     for entry in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {

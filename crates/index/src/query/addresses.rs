@@ -1,4 +1,5 @@
-//! `term` and `range` on `ip` fields: addresses and networks, as keywords and ranges of them.
+//! Clauses `term` and `range` on `ip` fields: IP addresses and networks are compiled to keywords and ranges
+//! of them.
 
 use std::ops::Bound;
 
@@ -14,7 +15,8 @@ use sparrow_mapping::ip;
 use sparrow_query::RangeQuery;
 
 impl Compiler<'_> {
-    /// The documents with an address, or one of a network (`10.0.0.0/8`); no score.
+    /// Compiles to the documents with an IP address, or with any address of a network (`10.0.0.0/8`); without
+    /// scores.
     ///
     /// # Errors
     /// [`QueryError::Address`] for other text.
@@ -30,7 +32,7 @@ impl Compiler<'_> {
         Ok(multi_term(StringTerms::keyword(self.snapshot.schema(), field), filter, false))
     }
 
-    /// The documents with an address between two; no score.
+    /// Compiles to the documents with an IP address between two bounds; without scores.
     ///
     /// # Errors
     /// As [`Compiler::address_term`].

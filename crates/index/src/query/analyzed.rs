@@ -3,15 +3,15 @@
 use super::error::QueryError;
 use sparrow_query::MAX_CLAUSES;
 
-/// Ways through one stretch of a text with synonyms of several words.
+/// Highest number of paths through one stretch of a text with multi-word synonyms.
 const MAX_PATHS: usize = 1024;
 
 /// A term of an analysed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QueryToken {
-    /// Where it starts.
+    /// Position of its first word in the text, from 0.
     pub(super) position: usize,
-    /// Positions that it covers: more than 1 for a term that stands for several words.
+    /// Number of positions that it covers: more than 1 for a term that stands for several words.
     pub(super) length: usize,
     pub(super) text: String,
 }
@@ -19,16 +19,16 @@ pub(super) struct QueryToken {
 /// A stretch of a text that no term reaches across.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Section {
-    /// The terms at one position, each as good as the others.
+    /// The terms at one position; any of them may match.
     Terms { at: usize, terms: Vec<String> },
-    /// Several ways through the stretch, each a list of terms.
+    /// Alternative paths through the stretch, each a sequence of terms.
     Paths(Vec<Vec<String>>),
 }
 
-/// Takes a text apart. Tokens come ascending by position.
+/// Splits an analysed text into sections. `tokens` ascend by position.
 ///
 /// # Errors
-/// [`QueryError::TooManyClauses`] when there are too many ways through the synonyms.
+/// [`QueryError::TooManyClauses`] when there are too many paths through the synonyms.
 pub(super) fn sections(tokens: Vec<QueryToken>) -> Result<Vec<Section>, QueryError> {
     let mut sections = Vec::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -83,10 +83,10 @@ fn walk(
     Ok(())
 }
 
-/// One way through a text: positions, and the terms any of which stands there.
+/// One path through a text: for each position, the terms any of which may stand there.
 pub(super) type TextPath = Vec<(usize, Vec<String>)>;
 
-/// Every way through a whole text, as terms in a row.
+/// All paths through a whole text, each a sequence of positions and terms.
 ///
 /// # Errors
 /// As [`sections`].

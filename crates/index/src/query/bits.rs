@@ -1,4 +1,4 @@
-//! Sets of documents of one segment, as words of 64 bits.
+//! Sets of documents of one segment, as bitmaps of 64-bit words.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use tantivy::postings::BlockSegmentPostings;
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, TERMINATED};
 
-/// Buffers of documents between two looks at a cancel flag.
+/// Number of buffers of documents between two checks of a cancel flag.
 const BUFFERS: usize = 64;
 
-/// Documents of one segment: bit `d % 64` of word `d / 64` is document `d`.
+/// A set of documents of one segment as a bitmap: document `d` is bit `d % 64` of word `d / 64`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocBits {
     words: Vec<u64>,
@@ -19,12 +19,13 @@ pub(crate) struct DocBits {
 }
 
 impl DocBits {
-    /// No document of a segment with `max_doc` documents.
+    /// The empty set, for a segment with `max_doc` documents.
     pub(crate) fn empty(max_doc: u32) -> Self {
         Self { words: vec![0; max_doc.div_ceil(64) as usize], max_doc }
     }
 
-    /// All documents of `docset` from its current position on; some of them if `cancel` is set meanwhile.
+    /// The set of all documents of `docset` from its current position on; incomplete if `cancel` is set
+    /// meanwhile.
     pub(crate) fn from_docset(docset: &mut dyn DocSet, max_doc: u32, cancel: Option<&AtomicBool>) -> Self {
         let mut bits = Self::empty(max_doc);
         while !cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
@@ -40,7 +41,7 @@ impl DocBits {
         while !self.insert_some(docset, usize::MAX) {}
     }
 
-    /// Adds so many buffers of documents; true when there are no more.
+    /// Adds up to `buffers` buffers of documents; returns true when there are no more.
     fn insert_some(&mut self, docset: &mut dyn DocSet, buffers: usize) -> bool {
         let mut buffer = [0; tantivy::COLLECT_BLOCK_BUFFER_LEN];
         for _ in 0..buffers {
@@ -63,8 +64,8 @@ impl DocBits {
         }
     }
 
-    /// Adds ascending documents. Where several share a word, it is put together in a register: going
-    /// through memory for each costs three times as much.
+    /// Adds documents in ascending order. Documents that share a word are combined in a register: writing
+    /// each of them to memory costs three times as much.
     pub(crate) fn insert_sorted(&mut self, docs: &[DocId]) {
         let (Some(&first), Some(&last)) = (docs.first(), docs.last()) else { return };
         debug_assert!(last < self.max_doc && docs.is_sorted());
@@ -85,14 +86,14 @@ impl DocBits {
         self.words[at as usize] |= word;
     }
 
-    /// Adds the documents that are not in the set, and takes out those that are.
+    /// Toggles documents: adds those that are not in the set, and removes those that are.
     pub(crate) fn flip(&mut self, docs: &[DocId]) {
         for &doc in docs {
             self.words[(doc / 64) as usize] ^= 1 << (doc % 64);
         }
     }
 
-    /// The words.
+    /// The 64-bit words of the bitmap.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
@@ -108,44 +109,44 @@ impl DocBits {
         self.words.get((doc / 64) as usize).is_some_and(|word| word >> (doc % 64) & 1 == 1)
     }
 
-    /// Keeps what is in both sets.
+    /// Keeps the documents that are in both sets.
     pub(crate) fn intersect(&mut self, other: &DocBits) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= other;
         }
     }
 
-    /// What is in both sets.
+    /// The documents that are in both sets.
     pub(crate) fn intersection(&self, other: &DocBits) -> Self {
         self.combined(other, |word, other| word & other)
     }
 
-    /// What is in this set and not in the other.
+    /// The documents that are in this set but not in `other`.
     pub(crate) fn difference(&self, other: &DocBits) -> Self {
         self.combined(other, |word, other| word & !other)
     }
 
-    /// In one pass, where a copy that is changed then takes two.
+    /// Combines two sets word by word in a single pass; copying one and changing it would take two.
     fn combined(&self, other: &DocBits, combine: impl Fn(u64, u64) -> u64) -> Self {
         let words = self.words.iter().zip(&other.words).map(|(word, other)| combine(*word, *other));
         Self { words: words.collect(), max_doc: self.max_doc }
     }
 
-    /// Adds what is in `other`.
+    /// Adds the documents of `other`.
     pub(crate) fn unite(&mut self, other: &DocBits) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word |= other;
         }
     }
 
-    /// Takes out what is in `other`.
+    /// Removes the documents of `other`.
     pub(crate) fn subtract(&mut self, other: &DocBits) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= !other;
         }
     }
 
-    /// Every document that is not in the set.
+    /// The documents of the segment that are not in the set.
     pub(crate) fn complement(mut self) -> Self {
         for word in &mut self.words {
             *word = !*word;
@@ -157,12 +158,12 @@ impl DocBits {
         self
     }
 
-    /// Whether there is no document in it.
+    /// Whether the set has no documents.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Whether all documents of the segment are in it.
+    /// Whether the set has every document of the segment.
     pub(crate) fn is_full(&self) -> bool {
         let (last, words) = match self.words.split_last() {
             Some((last, words)) if !self.max_doc.is_multiple_of(64) => {
@@ -178,7 +179,7 @@ impl DocBits {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Lowest document at or after `from`, or [`TERMINATED`].
+    /// Lowest document in the set at or after `from`, or [`TERMINATED`].
     pub(crate) fn next(&self, from: DocId) -> DocId {
         let mut index = (from / 64) as usize;
         let Some(word) = self.words.get(index) else { return TERMINATED };
@@ -194,34 +195,35 @@ impl DocBits {
     }
 }
 
-/// Scorer over a [`DocBits`] with one score for all.
+/// A scorer over a [`DocBits`] that gives every document the same score.
 pub(crate) struct BitsScorer {
     bits: Arc<DocBits>,
     doc: DocId,
-    /// Counted when it is asked for.
+    /// Number of documents, counted on demand.
     size: OnceCell<u32>,
     score: f32,
     cheap: bool,
 }
 
 impl BitsScorer {
-    /// Starts at the first document.
+    /// A scorer at the first document of the set.
     pub(crate) fn new(bits: impl Into<Arc<DocBits>>, score: f32) -> Self {
         let bits = bits.into();
         Self { doc: bits.next(0), size: OnceCell::new(), bits, score, cheap: false }
     }
 
-    /// A set that is found anew in less time than it takes to keep it.
+    /// A scorer over a set that is faster to compute again than to cache.
     pub(crate) fn cheap(bits: DocBits, score: f32) -> Self {
         Self { cheap: true, ..Self::new(bits, score) }
     }
 
-    /// Whether the set is not worth keeping for a single use.
+    /// Whether the set is faster to compute again than to cache, so that it is not worth caching after a
+    /// single use.
     pub(crate) fn is_cheap(&self) -> bool {
         self.cheap
     }
 
-    /// The whole set, for who wants just that of a scorer.
+    /// The underlying set, for callers that do not need a scorer.
     pub(crate) fn bits(&self) -> Arc<DocBits> {
         self.bits.clone()
     }

@@ -1,4 +1,4 @@
-//! What queries work out about a snapshot once and need again.
+//! Values that queries compute once per snapshot and reuse.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ use super::fields::FieldStatistics;
 use super::term_runs::TermRuns;
 use sparrow_lexical::TextField;
 
-/// Figures over all segments of one snapshot. They depend on the segments only, not on the mapping.
+/// Cached values over all segments of one snapshot. They depend on the segments only, not on the mapping.
 #[derive(Default)]
 pub(crate) struct SnapshotCache {
     statistics: Mutex<FxHashMap<String, FieldStatistics>>,
@@ -37,7 +37,8 @@ impl SnapshotCache {
         Ok(statistics)
     }
 
-    /// A text field as searches for words read it; `None` if they cannot.
+    /// A text field opened for searches that read its posting lists directly; `None` if its format does not
+    /// allow that.
     pub(super) fn text_field(
         &self,
         field: Field,
@@ -51,12 +52,12 @@ impl SnapshotCache {
         Ok(opened)
     }
 
-    /// What tokens of sparse fields are in each segment.
+    /// Terms of sparse tokens in each segment, as looked up by earlier queries.
     pub(super) fn term_runs(&self) -> &TermRuns {
         &self.term_runs
     }
 
-    /// Whether a value of any document is left out.
+    /// Whether any document has a value that is ignored (`_ignored`).
     pub(super) fn ignores(
         &self,
         read: impl FnOnce() -> Result<bool, QueryError>,
@@ -68,7 +69,7 @@ impl SnapshotCache {
         Ok(*self.ignores.get_or_init(|| ignores))
     }
 
-    /// Distinct tokens of a sparse field.
+    /// Number of distinct tokens of a sparse field.
     pub(super) fn distinct_tokens(&self, field: Field, count: impl FnOnce() -> usize) -> usize {
         if let Some(known) = self.distinct_tokens.lock().get(&field) {
             return *known;

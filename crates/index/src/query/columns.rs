@@ -1,11 +1,11 @@
-//! NumericColumns, booleans and dates of single documents, from the columns.
+//! Numbers, booleans and dates of single documents, read from columns.
 
 use tantivy::columnar::DynamicColumn;
 use tantivy::{DocId, SegmentReader, TantivyError};
 
 use super::fields::number_column;
 
-/// The values of one field in one segment. A field has several columns where its values differ in kind.
+/// The columns of one field in one segment. A field has several where its values are of different types.
 pub(super) struct NumericColumns(Vec<DynamicColumn>);
 
 impl NumericColumns {
@@ -18,7 +18,7 @@ impl NumericColumns {
         Ok(Self(columns))
     }
 
-    /// Calls `see` with each value of a document; booleans are 0 and 1, dates milliseconds.
+    /// Calls `see` with each value of a document; booleans as 0 and 1, dates in milliseconds since the epoch.
     pub(super) fn each(&self, doc: DocId, mut see: impl FnMut(f64)) {
         for column in &self.0 {
             match column {
@@ -33,7 +33,7 @@ impl NumericColumns {
         }
     }
 
-    /// The lowest value of a document: the first one, as Elasticsearch sorts them.
+    /// The lowest value of a document, by which Elasticsearch sorts; `None` without a value.
     pub(super) fn first(&self, doc: DocId) -> Option<f64> {
         let mut first: Option<f64> = None;
         self.each(doc, |value| first = Some(first.map_or(value, |first| first.min(value))));

@@ -1,4 +1,4 @@
-//! From the query tree to tantivy weights bound to one snapshot.
+//! Compiles a query tree to tantivy weights that are bound to one snapshot.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,20 +23,21 @@ use sparrow_query::regexp::Automaton;
 use sparrow_query::{BoolQuery, MAX_CLAUSES, Query, QueryKind};
 use sparrow_segments::schema::ID;
 
-/// Bytes that a clause takes at least while it is looked for.
+/// Lowest estimate of the memory that a clause takes during a search, in bytes.
 const CLAUSE_BYTES: usize = 512;
 
-/// Turns a query into weights for one snapshot.
+/// Compiles a query to weights for one snapshot.
 pub(crate) struct Compiler<'a> {
     pub(super) snapshot: &'a Snapshot,
     cancel: Option<&'a AtomicBool>,
-    /// Milliseconds since the epoch: `now` of date math, the same for all clauses of a search.
+    /// Current time in milliseconds since the epoch: `now` in date math, the same for all clauses of a
+    /// search.
     pub(super) now: i64,
     clauses: usize,
     score_errors: ScoreErrors,
-    /// The weights are to say how they score.
+    /// Whether weights must be able to explain their scores.
     pub(super) explaining: bool,
-    /// The algorithms that take part in the search.
+    /// Records which algorithms take part in the search.
     pub(super) executors: ExecutorLog,
 }
 
@@ -76,6 +77,8 @@ impl<'a> Compiler<'a> {
         self.cancel
     }
 
+    /// Fails if the search has been cancelled.
+    ///
     /// # Errors
     /// [`QueryError::Cancelled`] once the caller's flag is set.
     pub(super) fn check_cancelled(&self) -> Result<(), QueryError> {
@@ -85,27 +88,33 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Where scores that cannot be worked out are noted.
+    /// Collects errors that occur while scores are computed.
     pub(super) fn score_errors(&self) -> &ScoreErrors {
         &self.score_errors
     }
 
-    /// Clauses counted so far.
+    /// Number of clauses counted so far.
     pub(super) fn clauses(&self) -> usize {
         self.clauses
     }
 
-    /// Goes back to an earlier count, for clauses that are compiled in another way after all.
+    /// Resets the clause count to an earlier value, for clauses that are compiled again in another way.
     pub(super) fn restore_clauses(&mut self, before: usize) {
         self.clauses = before;
     }
 
     /// Counts one more clause.
+    ///
+    /// # Errors
+    /// As [`Compiler::count_clauses`].
     pub(super) fn count_clause(&mut self) -> Result<(), QueryError> {
         self.count_clauses(1)
     }
 
-    /// Counts some more clauses.
+    /// Counts several more clauses, and the memory that they take.
+    ///
+    /// # Errors
+    /// When the query has too many clauses, or the request takes too much memory.
     pub(super) fn count_clauses(&mut self, more: usize) -> Result<(), QueryError> {
         self.clauses += more;
         if self.clauses > MAX_CLAUSES {
@@ -114,7 +123,7 @@ impl<'a> Compiler<'a> {
         Ok(work::take("<query>", more * CLAUSE_BYTES)?)
     }
 
-    /// The weight of a clause. Without `scoring` only its documents count.
+    /// Compiles a clause to a weight; without `scoring` it only finds documents.
     ///
     /// # Errors
     /// When a clause does not fit its field, or the index cannot be read.
@@ -274,7 +283,7 @@ impl<'a> Compiler<'a> {
         )))
     }
 
-    /// Nothing for a field that is not mapped, an error for one that is.
+    /// A weight that matches nothing if the field is not mapped, an error if it is.
     pub(super) fn unsupported(
         &self,
         field: &str,
@@ -288,8 +297,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Fields with boosts, patterns replaced by the fields they match. The flag says whether a field
-    /// came from a pattern, which makes it lenient.
+    /// The fields with their boosts, each pattern replaced by the fields that match it. The flag says whether
+    /// a field came from a pattern, which makes clauses on it lenient.
     pub(super) fn expand_fields(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)> {
         let mut expanded: Vec<(String, f32, bool)> = Vec::new();
         for (name, boost) in fields {
@@ -354,7 +363,7 @@ impl query_string::Fields for Compiler<'_> {
     }
 }
 
-/// How many `should` clauses must match.
+/// Number of `should` clauses that must match.
 pub(super) fn required_should(query: &BoolQuery) -> Result<usize, QueryError> {
     let optional = query.should.len();
     let has_required = !query.must.is_empty() || !query.filter.is_empty();

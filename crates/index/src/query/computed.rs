@@ -1,42 +1,43 @@
-//! A query's documents with scores that are worked out one by one: those of `function_score` and `script_score`.
+//! A query's documents with scores that are computed for each of them individually: those of `function_score`
+//! and `script_score`.
 
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, Score, TERMINATED};
 
-/// How the score of a document comes from where it is and what a query gives it.
+/// Computes a document's score from its position and the score that a query gives it.
 pub(super) trait ComputeScore: Send + 'static {
     /// Score of the document that `inner` is at, 0 or more.
     fn compute(&self, inner: &mut dyn Scorer) -> Score;
 
-    /// Whether nobody waits for more documents. Asked before each of them where one alone may take milliseconds, as who reads
-    /// the documents asks only every few thousand.
+    /// Whether the search has been cancelled. Checked before every document where a single one may take
+    /// milliseconds, since the caller checks only every few thousand.
     fn is_over(&self) -> bool {
         false
     }
 }
 
-/// The documents of a scorer whose computed score is not below a least one. A score is computed when it is asked for, or when it
-/// decides whether its document is one of them, and once at most.
+/// The documents of a scorer whose computed score reaches a minimum. A score is computed at most once: when
+/// it is asked for, or to decide whether its document qualifies.
 pub(super) struct ComputedScorer<C> {
     inner: Box<dyn Scorer>,
     computation: C,
     min_score: Option<f32>,
     /// Score of the current document, once computed.
     score: Option<Score>,
-    /// Whether it ended before its documents did.
+    /// Whether the scorer stopped before its documents were exhausted.
     is_over: bool,
 }
 
 impl<C: ComputeScore> ComputedScorer<C> {
-    /// A scorer at the first of its documents. One that is over before they are has none left: who reads it looks afterwards whether
-    /// the request was to stop.
+    /// A scorer at its first document. A scorer that is cancelled has no more documents: callers must check
+    /// afterwards whether the search was cancelled.
     pub(super) fn new(inner: Box<dyn Scorer>, computation: C, min_score: Option<f32>) -> Self {
         let mut scorer = Self { inner, computation, min_score, score: None, is_over: false };
         scorer.settle();
         scorer
     }
 
-    /// Goes on to a document that reaches the least score.
+    /// Advances to the first document that reaches the minimum score, from the current one on.
     fn settle(&mut self) -> DocId {
         self.score = None;
         let Some(least) = self.min_score else {

@@ -1,8 +1,8 @@
 //! A sparse clause beside other scoring clauses, when those are texts with known bounds ([`DisMaxOfSums`]).
 //!
-//! The best documents of the sparse clause are found first, and what the others give them; the score of
-//! the last of these is then the most that any other document has from the sparse clause, and only
-//! documents whose other clauses can make up the rest are looked at.
+//! The best documents of the sparse clause are found first and scored by the other clauses too. The sparse
+//! score of the last of them is then an upper bound for all other documents, and only documents whose other
+//! clauses can make up the rest are looked at.
 
 use std::cell::{Cell, RefCell};
 
@@ -19,17 +19,17 @@ use crate::filter_cache::SegmentDocs;
 use crate::query::{SearchOptions, TotalHits};
 use sparrow_lexical::least_score;
 
-/// How many of the best sparse matches are found first: the more, the lower the bound of the others, but
-/// each has to be looked up in every other clause. Between 10 and 30 the postings' bounds of single blocks make
-/// up for what is not found.
+/// Number of best sparse matches that are found first: the more there are, the lower the bound on the others,
+/// but each has to be looked up in every other clause. Between 10 and 30, the postings' bounds of single
+/// blocks make up for those not found.
 ///
-/// Tests look at few documents: with so many found at once no bound would ever decide.
+/// Tests look at few documents: with as many as in production no bound would ever come into play.
 const DEPTH: usize = if cfg!(test) { 2 } else { 20 };
-/// Documents counted at a time, whole words: as many as the postings work on at a time.
+/// Number of documents counted at a time, a multiple of 64: as many as the postings process at a time.
 const STRETCH: u32 = 1 << 14;
 
 impl Pass<'_> {
-    /// The best documents and the number of all, as far as it is wanted.
+    /// The best documents, and the number of all matches as far as the search counts them.
     pub(super) fn joined_texts(
         mut self,
         compiler: &Compiler<'_>,
@@ -74,8 +74,9 @@ impl Pass<'_> {
         Ok((top.unwrap_or_else(|| TopCollector::new(0)), matched))
     }
 
-    /// Adds the sum to the best of the sparse clause, then finds what of the rest comes near. `None` when
-    /// the sparse clause's best lack what is required, so that they say nothing about the rest.
+    /// Adds the text scores to the best sparse matches, then finds the other documents that may score as
+    /// high. `None` when too few of the best sparse matches also match the required texts: they then give no
+    /// useful bound.
     fn add_up(
         &self,
         compiler: &Compiler<'_>,
@@ -140,7 +141,7 @@ impl Pass<'_> {
         Ok(Some(top))
     }
 
-    /// Offers the documents of one segment that are not among the first.
+    /// Offers the documents of one segment that are not among the best sparse matches to `top`.
     fn offer_remaining(
         &self,
         compiler: &Compiler<'_>,
@@ -187,7 +188,7 @@ impl Pass<'_> {
         compiler.check_cancelled()
     }
 
-    /// As [`Pass::sparse`].
+    /// The `depth` best matches of the sparse clause, and their number; see [`Pass::sparse`].
     pub(super) fn best(
         &self,
         compiler: &Compiler<'_>,
@@ -203,8 +204,8 @@ impl Pass<'_> {
         self.allowed.iter().enumerate().map(|(ord, docs)| self.snapshot.count_live(ord, docs)).sum()
     }
 
-    /// Documents that match the sparse clause or the sum. Counted apart, less those that match both,
-    /// unless the sparse matches alone are enough.
+    /// Number of documents that match the sparse clause or the texts: each is counted separately, less those
+    /// that match both, unless the sparse matches alone exceed the limit.
     fn count_either(
         &self,
         compiler: &Compiler<'_>,
@@ -231,8 +232,8 @@ impl Pass<'_> {
         })
     }
 
-    /// Documents that match both the sparse clause and all that is required of the sum: counted stretch
-    /// by stretch, as far as it is wanted.
+    /// Number of documents that match both the sparse clause and all required texts, counted one stretch at a
+    /// time until the limit is reached.
     fn count_both(&self, compiler: &Compiler<'_>, texts: &DisMaxOfSums) -> Result<u64, QueryError> {
         let limit = match self.options.track_total_hits {
             TotalHits::Off => return Ok(0),
@@ -275,31 +276,32 @@ impl Pass<'_> {
     }
 }
 
-/// The best documents of the sparse clause, and for each segment what is known of the others' scores.
+/// The best matches of the sparse clause, and for each segment the bounds on the sparse scores of other
+/// documents.
 pub(super) struct Best {
     pub(super) top: TopCollector,
     pub(super) bounds: Vec<ScoreBounds>,
 }
 
-/// What [`Pass::offer_remaining`] has to know.
+/// Input of [`Pass::offer_remaining`].
 struct Remaining<'a> {
     ord: u32,
-    /// Documents that were offered already, ascending.
+    /// Documents that have been offered already, ascending, with their scores.
     first: &'a [(DocId, f32)],
-    /// The most that a document has from the sparse clause.
+    /// Highest sparse score that any other document can have.
     bound: f32,
-    /// The most that each has, if that is known.
+    /// Upper bounds on the sparse scores of blocks of documents, if known.
     bounds: &'a ScoreBounds,
-    /// No other document matches the sparse clause.
+    /// Whether no other document matches the sparse clause.
     found_all: bool,
     sparse_required: bool,
     counter: &'a HitCounter,
 }
 
-/// Counts the documents that reach a least score: exactly up to a limit.
+/// Counts the documents that reach a minimum score: exactly up to a limit.
 struct HitCounter {
     least: f32,
-    /// 0 when nothing is to be counted here.
+    /// Count at which counting may stop; 0 if there is nothing to count.
     limit: u64,
     matched: Cell<u64>,
 }
@@ -314,14 +316,14 @@ impl HitCounter {
         Self { least: options.min_score.unwrap_or(f32::NEG_INFINITY), limit, matched: Cell::new(0) }
     }
 
-    /// Counts a document that reaches the least score, and says whether it does.
+    /// Counts a document if it reaches the minimum score, and returns whether it does.
     fn takes(&self, score: f32) -> bool {
         let takes = score >= self.least;
         self.matched.set(self.matched.get() + u64::from(takes));
         takes
     }
 
-    /// The score from which on a document is of interest.
+    /// The score that a document must reach to be counted or to be among the best.
     fn threshold(&self, top: &TopCollector) -> f32 {
         if self.matched.get() < self.limit { self.least } else { top.threshold().max(self.least) }
     }

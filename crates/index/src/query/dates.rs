@@ -1,4 +1,4 @@
-//! Dates of queries: formats, date math (`now-1d/d`, `2024-01-01||+1M/M`) and time zones.
+//! Parses the dates of queries: formats, date math (`now-1d/d`, `2024-01-01||+1M/M`) and time zones.
 
 use time::{Date, Month, OffsetDateTime};
 
@@ -7,10 +7,10 @@ use sparrow_mapping::DateFormat;
 use sparrow_mapping::date::parse_date;
 use sparrow_wire::Zone;
 
-/// Milliseconds of a day.
+/// Length of a day, in milliseconds.
 const DAY: i64 = 86_400_000;
 
-/// How the dates of one clause are read.
+/// How to parse the dates of one clause: formats, current time and time zone.
 pub struct DateRequest<'a> {
     formats: &'a [DateFormat],
     now: i64,
@@ -18,7 +18,8 @@ pub struct DateRequest<'a> {
 }
 
 impl<'a> DateRequest<'a> {
-    /// `now` is in milliseconds since the epoch; `time_zone` is `Z`, `+01:00` or `Europe/Berlin`.
+    /// A parser of dates; `now` is in milliseconds since the epoch, `time_zone` is `Z`, `+01:00` or
+    /// `Europe/Berlin`, for example.
     pub fn new(formats: &'a [DateFormat], now: i64, time_zone: Option<&str>) -> Result<Self, QueryError> {
         let zone = match time_zone {
             None => Zone::UTC,
@@ -27,8 +28,9 @@ impl<'a> DateRequest<'a> {
         Ok(Self { formats, now, zone })
     }
 
-    /// Milliseconds since the epoch. What a date does not state is the earliest moment, or the last
-    /// one of the day when `round_up`; so does rounding by date math.
+    /// Parses a date to milliseconds since the epoch. Parts that the text omits are taken as the earliest
+    /// moment; with `round_up`, a missing time of day is the end of the day. Date math likewise rounds down,
+    /// or up with `round_up`.
     pub fn parse(&self, text: &str, round_up: bool, in_range: bool) -> Result<i64, QueryError> {
         let (base, math) = if let Some(math) = text.strip_prefix("now") {
             (self.now, math)
@@ -92,7 +94,8 @@ impl<'a> DateRequest<'a> {
         Ok(at)
     }
 
-    /// The moment that a local time stands for; of two the one with the offset of `near`.
+    /// The moment of a local time (both in milliseconds); if there are two, the one with the UTC offset in
+    /// force at `near`.
     fn resolve(&self, local: i64, near: i64) -> i64 {
         let offset = self.zone.offset_at(near);
         let at = local.saturating_sub(offset);
@@ -115,7 +118,7 @@ impl<'a> DateRequest<'a> {
         date_of(moved).map(|_| moved)
     }
 
-    /// The first moment of the unit around `at`, or its last millisecond.
+    /// The first millisecond of the unit that contains `at`, or with `up` the last one.
     fn round(&self, at: i64, unit: char, up: bool) -> Option<i64> {
         let local = at.checked_add(self.zone.offset_at(at))?;
         let date = date_of(local)?;
@@ -142,7 +145,8 @@ fn millis_of(date: Date) -> i64 {
     date.midnight().assume_utc().unix_timestamp() * 1_000
 }
 
-/// The same time on the same day of another month, or on that month's last day.
+/// The same time of day `count` months later, on the same day of the month or its last day. In milliseconds
+/// of local time.
 fn shift_months(local: i64, count: i64) -> Option<i64> {
     let date = date_of(local)?;
     let months = i64::from(date.year()) * 12 + i64::from(u8::from(date.month())) - 1;
@@ -158,7 +162,7 @@ mod tests {
     use super::DateRequest;
     use sparrow_mapping::DateFormat;
 
-    /// 2024-03-31T10:20:30.456Z, a Sunday.
+    /// The moment 2024-03-31T10:20:30.456Z, a Sunday, in milliseconds since the epoch.
     const NOW: i64 = 1_711_880_430_456;
 
     fn check(text: &str, zone: Option<&str>, round_up: bool, expected: Option<&str>) {

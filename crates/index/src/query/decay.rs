@@ -1,4 +1,4 @@
-//! Decay functions of a `function_score`: the nearer a number or date, the higher.
+//! Decay functions of a `function_score`: the nearer a number or date is to the origin, the higher the score.
 
 use serde_json::Value;
 
@@ -10,20 +10,20 @@ use super::term::scalar_text;
 use sparrow_mapping::FieldType;
 use sparrow_query::{DecayCurve, DecayFunction, MultiValue};
 
-/// A decay function whose numbers are known.
+/// A decay function with its parameters converted to numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Decay {
     pub(super) path: String,
     curve: DecayCurve,
     origin: f64,
     offset: f64,
-    /// What the curve divides by, or multiplies with.
+    /// Parameter of the curve: the divisor of Gauss and linear decay, the factor of exponential decay.
     scale: f64,
     multi_value: MultiValue,
 }
 
 impl Decay {
-    /// Decay of a document's value; 1 without a value.
+    /// The decay factor for a document, from 0 to 1; 1 if it has no value.
     pub(super) fn of(&self, numbers: &NumericColumns, doc: tantivy::DocId) -> f64 {
         let mut count = 0.0;
         let mut joined: f64 = 0.0;
@@ -53,10 +53,10 @@ impl Decay {
 }
 
 impl Compiler<'_> {
-    /// Reads the numbers or dates of a function.
+    /// Converts the numbers or dates of a decay function.
     ///
     /// # Errors
-    /// When the field is neither, or a value is malformed or out of bounds.
+    /// When the field is neither numeric nor a date, or a value is malformed or out of bounds.
     pub(super) fn decay(&self, function: &DecayFunction) -> Result<Decay, QueryError> {
         let DecayFunction { curve, field, origin, scale, offset, decay, multi_value } = function;
         let invalid = |reason: String| QueryError::Invalid { reason };
@@ -120,7 +120,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A span of time such as `10d`, in milliseconds.
+/// Parses a time span such as `10d` or `1.5h`, in units from `nanos` to `d`; milliseconds, rounded towards 0.
 pub(super) fn span_millis(text: &str) -> Option<i64> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;

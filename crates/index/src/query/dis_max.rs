@@ -1,9 +1,9 @@
-//! Texts with known bounds: one sum of clauses, or several of which the best counts, as a text in any of some fields
-//! (`multi_match`) and `dis_max` over texts.
+//! Texts with known upper bounds on their scores: a sum of clauses, or the best of several sums, as for
+//! `multi_match` and for `dis_max` over texts.
 //!
-//! Of several, a document's score is that of its best clause and a share of the others'. Whoever reaches a wanted score
-//! has a clause that reaches nearly that much alone, so each clause is walked with that as its least score, and the
-//! others are only looked up for what it leads to.
+//! With several, a document's score is that of its best clause plus a share of the others'. A document that
+//! reaches a given score has a clause that reaches nearly as much alone. So each clause is walked with that
+//! as its minimum score, and the others are only looked up for the documents it finds.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -19,19 +19,21 @@ use super::words::Word;
 use crate::filter_cache::SegmentDocs;
 use sparrow_query::{BoolQuery, Query, QueryKind};
 
-/// Each clause is walked beside all others, so their number counts twice.
+/// Highest number of sums: each is walked beside all others, so the cost grows with the square of their
+/// number.
 const MAX_SUMS: usize = 8;
 
-/// Sums of which the best counts; one alone is itself.
+/// Sums of clause scores, of which the best counts; or a single sum.
 pub(super) struct DisMaxOfSums {
     sums: Vec<MaxScoreDisjunction>,
     tie_breaker: f32,
-    /// Some must match; of one sum, it knows itself.
+    /// Whether a document must match one of the sums. For a single sum, see its own required clauses.
     required: bool,
 }
 
 impl Compiler<'_> {
-    /// Takes a `bool` of `must` and `should` apart; `None` when bounds are not known of one of its clauses.
+    /// Splits a `bool` of `must` and `should` into sums; `None` when the upper bound of one of its clauses is
+    /// not known.
     pub(super) fn dis_max_of_sums(&mut self, query: &Query) -> Result<Option<DisMaxOfSums>, QueryError> {
         if let Some(sum) = self.max_score(query)? {
             return Ok(Some(DisMaxOfSums {
@@ -80,12 +82,12 @@ impl Compiler<'_> {
 }
 
 impl DisMaxOfSums {
-    /// Whether some clauses must match.
+    /// Whether a document must match some of the clauses.
     pub(super) fn has_required(&self) -> bool {
         self.required
     }
 
-    /// How [`Self::walk`] goes through the documents.
+    /// The algorithm with which [`Self::walk`] visits the documents.
     pub(super) fn executor(&self) -> Executor {
         match &self.sums[..] {
             [_] => Executor::MaxScoreDisjunction,
@@ -93,7 +95,7 @@ impl DisMaxOfSums {
         }
     }
 
-    /// The words of a text of which any may match; `None` for other texts.
+    /// The words of a text if any of them may match; `None` for other texts.
     pub(super) fn words(&self) -> Option<impl Iterator<Item = &Word>> {
         match &self.sums[..] {
             [sum] => sum.words(),
@@ -101,14 +103,16 @@ impl DisMaxOfSums {
         }
     }
 
-    /// Whether documents can be passed over: of one term alone none is, unless its posting lists are read (`words.rs`).
+    /// Whether documents can be skipped: with a single term none can, unless its posting lists are read
+    /// directly (`words.rs`).
     pub(super) fn passes_over(&self) -> bool {
         self.sums.len() > 1
             || self.words().is_some_and(|mut words| words.next().is_some())
             || self.sums.iter().any(MaxScoreDisjunction::has_several_terms)
     }
 
-    /// Whether what is required matches a good part of all documents, see [`MaxScoreDisjunction::is_broad`].
+    /// Whether the required clauses match a large share of all documents; see
+    /// [`MaxScoreDisjunction::is_broad`].
     pub(super) fn is_broad(&self, num_docs: u64) -> bool {
         match &self.sums[..] {
             [sum] => sum.is_broad(num_docs),
@@ -116,7 +120,7 @@ impl DisMaxOfSums {
         }
     }
 
-    /// Documents of a segment that match all that is required.
+    /// Documents of a segment that match every required clause.
     pub(super) fn required_docs(&self, reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
         match &self.sums[..] {
             [sum] => sum.required_docs(reader),
@@ -130,7 +134,7 @@ impl DisMaxOfSums {
         MaxScoreDisjunction::any_docs(&self.sums, reader)
     }
 
-    /// Starts to mark the documents that match all that is required.
+    /// Starts a bitmap, filled on demand, of the documents that match every required clause.
     pub(super) fn required_marks(&self, reader: &SegmentReader) -> Result<RequiredBitsets, QueryError> {
         match &self.sums[..] {
             [sum] => sum.required_marks(reader),
@@ -138,7 +142,7 @@ impl DisMaxOfSums {
         }
     }
 
-    /// Looks documents of a segment up, which must ascend.
+    /// Prepares to look up documents of a segment, in ascending order.
     pub(super) fn look_up<'c>(
         &self,
         reader: &SegmentReader,
@@ -148,8 +152,8 @@ impl DisMaxOfSums {
         Ok(LookUp { walks: walks.collect::<Result<_, _>>()?, tie_breaker: self.tie_breaker })
     }
 
-    /// Calls `offer` with documents of a segment and their scores, each once, in no order. What cannot reach
-    /// `least` is left out; that may rise with every offer, and must not fall.
+    /// Calls `offer` once for each document of a segment that may reach the score `least`, with its score, in
+    /// no particular order. `least` may rise with every offer, but must not fall.
     pub(super) fn walk(
         &self,
         reader: &SegmentReader,
@@ -187,7 +191,7 @@ impl DisMaxOfSums {
         Ok(())
     }
 
-    /// As [`DocumentAtATime::windows`].
+    /// Walks the documents of a segment a window at a time, as [`DocumentAtATime::windows`] does.
     pub(super) fn windows(
         &self,
         reader: &SegmentReader,
@@ -244,21 +248,22 @@ impl DisMaxOfSums {
         Ok(())
     }
 
-    /// The least share of a score that its best clause gives, the rounding of all sums included.
+    /// Smallest share of a document's score that its best clause contributes, less the rounding error of all
+    /// sums.
     fn share(&self) -> f32 {
         let most = 1.0 + self.tie_breaker.max(0.0) * (self.sums.len() - 1) as f32;
         (1.0 - 2.0 * ROUNDING) / most
     }
 }
 
-/// Scores of single documents, which ascend over all calls.
+/// Looks up scores of single documents, which must ascend from call to call.
 pub(super) struct LookUp<'c> {
     walks: Vec<DocumentAtATime<'c>>,
     tie_breaker: f32,
 }
 
 impl LookUp<'_> {
-    /// `None` if no clause matches.
+    /// Score of a document; `None` if no clause matches it.
     pub(super) fn score(&mut self, doc: DocId) -> Option<f32> {
         if let [walk] = &mut self.walks[..] {
             return walk.score(doc);
@@ -266,7 +271,8 @@ impl LookUp<'_> {
         combine(self.walks.iter_mut().map(|walk| walk.score(doc)), self.tie_breaker)
     }
 
-    /// The score of a document of which the windows know a part, `None` if no clause alone gives `needed`.
+    /// Score of a document whose partial scores are known from the windows; `None` if no clause alone reaches
+    /// `needed`.
     fn complete(&mut self, doc: DocId, windows: &[Window], at: usize, needed: f32) -> Option<f32> {
         let mut scores = [None; MAX_SUMS];
         for ((score, walk), window) in scores.iter_mut().zip(&mut self.walks).zip(windows) {
@@ -287,7 +293,7 @@ impl LookUp<'_> {
     }
 }
 
-/// The best score and a share of the others', `None` if there is none.
+/// The best score plus `tie_breaker` times each of the others; `None` if there is none.
 fn combine(scores: impl IntoIterator<Item = Option<f32>>, tie_breaker: f32) -> Option<f32> {
     let (mut most, mut sum) = (None, 0.0);
     for score in scores.into_iter().flatten() {
@@ -297,16 +303,16 @@ fn combine(scores: impl IntoIterator<Item = Option<f32>>, tie_breaker: f32) -> O
     most.map(|most| most + (sum - most) * tie_breaker)
 }
 
-/// One of several sums, over a window of documents.
+/// Scores of one of several sums over a window of documents.
 struct Window {
     sources: Vec<Source>,
-    /// What the essential parts give each document; within rounding.
+    /// Each document's score from the essential parts of the sum, up to rounding.
     sums: Vec<f32>,
-    /// The most that the other parts add.
+    /// Upper bound on the score from the remaining parts.
     inessential_bound: f32,
-    /// Sums below are of no interest, whatever else matches.
+    /// Partial score below which a document cannot qualify, whatever the remaining parts add.
     floor: f32,
-    /// No document of this and the windows to come can reach what is wanted by this sum.
+    /// Whether no document of this or a later window can reach the wanted score by this sum.
     ended: bool,
 }
 
@@ -338,12 +344,12 @@ impl Window {
         self.floor = (least - self.inessential_bound).max(f32::MIN_POSITIVE);
     }
 
-    /// Whether a document of a block has a sum of at least `floor`.
+    /// Whether any document of the block that starts at `first` has a partial score of at least `floor`.
     fn reaches(&self, first: usize, floor: f32) -> bool {
         self.sums[first..first + BLOCK].iter().fold(0, |any, sum| any | u32::from(*sum >= floor)) != 0
     }
 
-    /// Whether a document of a block can have a score of at least `needed`.
+    /// Whether any document of the block that starts at `first` can have a score of at least `needed`.
     fn may_reach(&self, first: usize, needed: f32) -> bool {
         self.reaches(first, self.floor.max(needed - self.inessential_bound))
     }

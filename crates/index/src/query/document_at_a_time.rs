@@ -1,4 +1,5 @@
-//! The documents that a sum of clauses matches, best found without looking at all of them.
+//! Visits the documents that match a sum of clauses one after the other, skipping those that cannot be among
+//! the best.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,35 +11,36 @@ use super::error::QueryError;
 use super::max_score::MaxScoreDisjunction;
 use super::window_at_a_time::WINDOW;
 
-/// Documents of which whoever walks by windows has one bound.
+/// Number of documents that share one score bound in a walk by windows.
 pub(super) const BLOCK: usize = 8;
-/// Documents between two looks at the cancel flag.
+/// Number of documents between two checks of the cancel flag.
 pub(super) const CANCEL_INTERVAL: u32 = 4096;
 
-/// Walks the documents of one segment that a sum matches, ascending.
+/// Visits the documents of one segment that match a sum, in ascending order.
 pub(super) struct DocumentAtATime<'c> {
-    /// Parts by bound, lowest first, as all that follow.
+    /// Scorers of the parts of the query, by ascending upper bound; the following lists are in the same
+    /// order.
     pub(super) scorers: Vec<Box<dyn Scorer>>,
     pub(super) heads: Vec<DocId>,
-    /// Scores of the clauses for the current document; meaningless for clauses that stand at another one.
+    /// Scores of the parts for the current document; stale for parts whose scorer is not at it.
     pub(super) scores: Vec<f32>,
-    /// Sum of the highest scores up to a part, itself included.
+    /// For each part, the sum of the upper bounds of all parts up to and including it.
     pub(super) below: Vec<f32>,
-    /// Where each part of the query stands in the lists above.
+    /// Place of each part of the query in the lists above.
     pub(super) places: Vec<usize>,
-    /// The other way round.
+    /// Number in the query of each part in the lists above; the inverse of `places`.
     pub(super) order: Vec<usize>,
-    /// Parts of the query.
+    /// Ranges of parts of the query, at least one of each of which must match.
     pub(super) required: Vec<Range<usize>>,
-    /// From here on, parts lead to documents.
+    /// Place of the first essential part: only parts from here on lead to new documents.
     pub(super) essential: usize,
     pub(super) cancel: Option<&'c AtomicBool>,
-    /// Documents until the next look at it.
+    /// Number of documents until the cancel flag is checked again.
     pub(super) until_poll: u32,
 }
 
 impl DocumentAtATime<'_> {
-    /// Score of a document, `None` if no part matches, or a required clause does not. Documents must
+    /// Score of a document; `None` if no part matches it, or a required clause does not. Documents must
     /// ascend over all calls.
     pub(super) fn score(&mut self, doc: DocId) -> Option<f32> {
         let mut score = None;
@@ -54,14 +56,14 @@ impl DocumentAtATime<'_> {
         score.filter(|_| self.has_required(doc))
     }
 
-    /// Whether the document, at which all parts stand that match it, matches all that is required.
+    /// Whether a document matches every required clause. All parts that match it must be positioned at it.
     fn has_required(&self, doc: DocId) -> bool {
         let matches = |place: &usize| self.heads[*place] == doc;
         self.required.iter().all(|parts| self.places[parts.clone()].iter().any(matches))
     }
 
-    /// The next document that is `wanted` and has a score, which may be left out if it is less than
-    /// `least`. From call to call `least` must not fall.
+    /// The next document that is `wanted`, with its score; documents that score less than `least` may be
+    /// skipped. `least` must not fall from call to call.
     pub(super) fn next(&mut self, least: f32, wanted: impl Fn(DocId) -> bool) -> Option<(DocId, f32)> {
         while self.below.get(self.essential).is_some_and(|bound| *bound < least) {
             self.essential += 1;
@@ -90,8 +92,9 @@ impl DocumentAtATime<'_> {
         }
     }
 
-    /// Calls `offer` with documents and their scores, ascending. `needed` says how high the score has to be
-    /// of the 8 documents from one on; it may rise with every offer. No answer of it may be below `least`.
+    /// Calls `offer` with documents and their scores, ascending. `needed` gives the score that the 8
+    /// documents from a given one on have to reach; it may rise with every offer, and must never be below
+    /// `least`.
     pub(super) fn windows(
         mut self,
         sum: &MaxScoreDisjunction,
@@ -148,8 +151,8 @@ impl DocumentAtATime<'_> {
         Ok(())
     }
 
-    /// The score of a document of which the essential parts' scores are known, within rounding, unless it is
-    /// found to be too low. Documents must ascend over all calls.
+    /// Score of a document whose essential parts are known to sum to `partial_sum`, up to rounding; `None` if
+    /// it is below `least`. Documents must ascend over all calls.
     pub(super) fn complete(&mut self, doc: DocId, partial_sum: f32, least: f32) -> Option<f32> {
         let mut sum = partial_sum;
         for place in (0..self.essential).rev() {
@@ -172,7 +175,8 @@ impl DocumentAtATime<'_> {
         self.has_required(doc).then(|| self.in_order(doc))
     }
 
-    /// Whether a part matches a document, which none has passed.
+    /// Moves the scorer of a part to a document, unless it is past it already; returns whether the part
+    /// matches.
     fn move_to(&mut self, place: usize, doc: DocId) -> bool {
         if self.heads[place] < doc {
             self.heads[place] = self.scorers[place].seek(doc);
@@ -180,13 +184,13 @@ impl DocumentAtATime<'_> {
         self.heads[place] == doc
     }
 
-    /// The scores of the parts that match a document, added in the order of the query.
+    /// Sum of the scores of the parts that match a document, added in the order of the query.
     fn in_order(&self, doc: DocId) -> f32 {
         let matching = self.places.iter().filter(|place| self.heads[**place] == doc);
         matching.fold(0.0, |sum, place| sum + self.scores[*place])
     }
 
-    /// The score of a document that essential parts lead to, unless it is found to be too low.
+    /// Score of a document found by essential parts; `None` if it is below `least`.
     fn sum_at(&mut self, doc: DocId, least: f32) -> Option<f32> {
         let mut sum = 0.0;
         for place in self.essential..self.heads.len() {

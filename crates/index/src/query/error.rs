@@ -1,4 +1,4 @@
-//! Why a query cannot be run, in data, with the words Elasticsearch uses for each case.
+//! Errors of queries as data, with the messages that Elasticsearch uses.
 
 use std::io;
 
@@ -15,13 +15,13 @@ pub enum QueryError {
     /// The caller's cancel flag was set.
     #[error("search was cancelled")]
     Cancelled,
-    /// The request would take more memory than it may.
+    /// The request needs more memory than it may use.
     #[error(transparent)]
     TooMuchMemory(#[from] work::TooMuch),
-    /// The patterns of the request look at more terms than they may.
+    /// The patterns of the request examine more terms than they may.
     #[error(transparent)]
     TooMuchEffort(#[from] work::TooMuchEffort),
-    /// tantivy failed.
+    /// An error of tantivy.
     #[error("index cannot be searched: {0}")]
     Tantivy(tantivy::TantivyError),
     /// A file could not be read.
@@ -30,76 +30,78 @@ pub enum QueryError {
     /// Dense vectors could not be searched.
     #[error("vectors cannot be searched: {0}")]
     Vectors(sparrow_vectors::VectorsError),
-    /// A number was expected.
+    /// A value that should be a number is not.
     #[error("not a number: {input:?}")]
     NumberFormat { input: String },
-    /// A boolean was expected.
+    /// A value that should be a boolean is not.
     #[error("not a boolean: {input:?}")]
     BooleanFormat { input: String },
-    /// A date was expected. `in_range` tells a `range` clause from others.
+    /// A value that should be a date is not. `in_range` tells whether it is in a `range` clause.
     #[error("not a date of format {format}: {input:?}")]
     DateFormat { input: String, format: String, in_range: bool },
     /// A date format that cannot be read; `reason` names what is wrong with it.
     #[error("{reason}")]
     DatePattern { reason: String },
-    /// A text for an `ip` field that is no address or network.
+    /// A value for an `ip` field that is neither an address nor a network.
     #[error("{reason}")]
     Address { reason: String },
-    /// A field of a type that no query looks into.
+    /// A field of a type that cannot be searched.
     #[error("field {field} of type {actual} is not searchable")]
     NotSearchable { field: String, actual: &'static str },
-    /// A time zone was expected.
+    /// A time zone that cannot be read.
     #[error("not a time zone: {input:?}")]
     TimeZone { input: String },
     /// Date math such as `now-1d/d` is malformed.
     #[error("malformed date math in {input:?}: {detail}")]
     DateMath { input: String, detail: String },
-    /// A value is an object or an array where one value was expected.
+    /// A value is an object or an array where a scalar was expected.
     #[error("field {field} takes one value")]
     NotAValue { field: String },
     /// A clause does not work on fields of this type.
     #[error("field {field} of type {actual} does not support {clause} queries")]
     Unsupported { field: String, actual: &'static str, clause: &'static str },
-    /// A `sparse_vector` clause on another kind of field.
+    /// A `sparse_vector` clause on a field of another type.
     #[error("field {field} is of type {actual}, not sparse_vector")]
     SparseFieldType { field: String, actual: &'static str },
-    /// A `sparse_vector` or `knn` clause on a `semantic_text` field of the other kind of model.
+    /// A `sparse_vector` or `knn` clause on a `semantic_text` field whose model makes the other kind of
+    /// vector.
     #[error("field {field} needs a {wanted} model for {clause}, it has {actual}")]
     SemanticModel { field: String, clause: &'static str, wanted: &'static str, actual: &'static str },
-    /// A `text_expansion` or `weighted_tokens` clause on another kind of field.
+    /// A `text_expansion` or `weighted_tokens` clause on a field of another type.
     #[error("a field of type {actual} holds no token weights")]
     ExpansionFieldType { actual: &'static str },
     /// A query weight is negative or not finite.
     #[error("weight {weight} of token {token} is not a positive number")]
     SparseWeight { token: String, weight: f32 },
-    /// A kNN clause on another kind of field.
+    /// A kNN clause on a field of another type.
     #[error("field {field} is of type {actual}, not dense_vector")]
     KnnFieldType { field: String, actual: &'static str },
-    /// The vectors of this field are stored without an index.
+    /// A kNN clause on a field whose vectors are stored but not indexed.
     #[error("vectors of field {field} are not indexed")]
     KnnNotIndexed { field: String },
-    /// The query vector has another length than the stored ones.
+    /// The query vector has a different number of dimensions than the stored ones.
     #[error("query vector of field {field} has {actual} dimensions instead of {expected}")]
     KnnDims { field: String, expected: usize, actual: usize },
-    /// The query vector holds what its field cannot hold, or has a length its similarity cannot use.
+    /// The query vector has values that the field's element type cannot hold, or a magnitude that its
+    /// similarity cannot use.
     #[error("{reason}")]
     KnnVector { reason: String },
     /// Text in Lucene's syntax that cannot be read.
     #[error("cannot parse {query:?}: {detail}")]
     Syntax { query: String, detail: String },
-    /// There is no analyzer of this name.
+    /// A clause names an analyzer that does not exist.
     #[error("no analyzer {name}")]
     UnknownAnalyzer { clause: &'static str, name: String },
     /// A regular expression that cannot be read.
     #[error("cannot parse regular expression {pattern:?}: {detail}")]
     Regexp { pattern: String, detail: String },
-    /// A fuzziness that is not known.
+    /// A fuzziness other than `AUTO`, `AUTO:low,high`, `0`, `1` and `2`.
     #[error("unknown fuzziness {input:?}")]
     Fuzziness { input: String },
     /// More clauses than a query may have.
     #[error("more than {limit} clauses")]
     TooManyClauses { limit: usize },
-    /// Clauses within clauses, deeper than allowed.
+    /// Clauses are nested more deeply than allowed.
     #[error("more than {limit} levels of clauses")]
     TooManyLevels { limit: usize },
     /// More values than a `terms` clause may have.
@@ -111,7 +113,7 @@ pub enum QueryError {
     /// A regular expression whose automaton is too large.
     #[error("automaton of regular expression {pattern:?} has more than {limit} states")]
     RegexpStates { pattern: String, limit: usize },
-    /// A parameter of a clause that makes no sense, alone or for its field; `reason` says it.
+    /// A parameter of a clause is invalid, by itself or for its field; `reason` explains it.
     #[error("{reason}")]
     Invalid { reason: String },
     /// A span of time that cannot be read.
@@ -123,22 +125,22 @@ pub enum QueryError {
     /// A field of a `terms_set` that is not mapped.
     #[error("no field {field}")]
     NoMinimumField { field: String },
-    /// A `combined_fields` clause on another kind of field.
+    /// A `combined_fields` clause on a field of another type.
     #[error("field {field} of type {actual} cannot be combined")]
     CombinedFieldType { field: String, actual: &'static str },
     /// Fields of a `combined_fields` clause with different analyzers.
     #[error("fields {} and {} have different analyzers", fields[0], fields[1])]
     CombinedAnalyzers { fields: [String; 2] },
-    /// A `rank_feature` clause on another kind of field.
+    /// A `rank_feature` clause on a field of another type.
     #[error("a field of type {actual} holds no feature")]
     RankFeatureType { actual: &'static str },
-    /// A `distance_feature` clause on another kind of field.
+    /// A `distance_feature` clause on a field of another type.
     #[error("a field of type {actual} holds no date")]
     DistanceFeatureType { actual: &'static str },
-    /// A `nested` clause: no path is one of nested objects.
+    /// A `nested` clause on a path without nested objects, which every path is.
     #[error("no nested objects under {path}")]
     NestedPath { path: String },
-    /// A score that could not be worked out.
+    /// A score could not be computed.
     #[error("{reason}")]
     Score { kind: &'static str, reason: String },
     /// A `terms` lookup that the engine has not resolved.
@@ -153,7 +155,7 @@ pub enum QueryError {
     /// A script cannot be run on the documents.
     #[error("{reason}")]
     Script { reason: String },
-    /// A clause with a text that the engine has not turned into a vector.
+    /// A clause whose text the engine has not encoded as a vector.
     #[error("a text reached the index where a vector was expected (model {model_id})")]
     NotEncoded { model_id: String },
 }
@@ -169,7 +171,7 @@ impl From<tantivy::TantivyError> for QueryError {
     }
 }
 
-/// Ends what tantivy is doing because of a limit, which [`QueryError::from`] finds again.
+/// An error that makes tantivy stop because a limit was exceeded; [`QueryError::from`] recovers the limit.
 pub(crate) fn over(limit: impl Into<work::Exceeded>) -> tantivy::TantivyError {
     work::note(limit);
     tantivy::TantivyError::InvalidArgument("the request went over a limit".to_owned())
@@ -195,7 +197,7 @@ impl From<work::Stopped> for QueryError {
 }
 
 impl QueryError {
-    /// Type of the error, as Elasticsearch names it.
+    /// Type of the error in responses, as Elasticsearch names it.
     pub fn es_type(&self) -> &'static str {
         match self {
             QueryError::Cancelled => "task_cancelled_exception",
@@ -248,7 +250,7 @@ impl QueryError {
         }
     }
 
-    /// Whether a value does not fit its field, which a lenient query forgives.
+    /// Whether the error is that a value does not fit its field, which a lenient query ignores.
     pub(crate) fn is_about_a_value(&self) -> bool {
         matches!(
             self,
@@ -262,7 +264,7 @@ impl QueryError {
         )
     }
 
-    /// HTTP status: 400 for what the request got wrong, 429 for too much memory, 500 otherwise.
+    /// HTTP status: 400 for an error in the request, 429 for too much memory, 500 otherwise.
     pub fn status(&self) -> u16 {
         match self {
             QueryError::TooMuchMemory(_) => 429,
@@ -275,7 +277,7 @@ impl QueryError {
         }
     }
 
-    /// The whole sentence.
+    /// The error message.
     pub fn reason(&self) -> String {
         match self {
             QueryError::Cancelled => "task cancelled [by user request]".into(),
@@ -312,7 +314,7 @@ impl QueryError {
         }
     }
 
-    /// Type and sentence of the cause below a `query_shard_exception`.
+    /// Type and message of the cause below a `query_shard_exception`.
     pub fn caused_by(&self) -> Option<(&'static str, String)> {
         let cause = match self {
             QueryError::NumberFormat { .. } => "number_format_exception",

@@ -1,4 +1,4 @@
-//! Scores from features of documents: `rank_feature` and `distance_feature`.
+//! Clauses that score by features of documents: `rank_feature` and `distance_feature`.
 
 use std::sync::Arc;
 
@@ -71,7 +71,8 @@ impl Compiler<'_> {
         Ok(Box::new(FeatureWeight { source, function }))
     }
 
-    /// The field of token weights that a path of a feature starts with, and the feature.
+    /// Splits the path of a feature into the field of token weights that it begins with, and the feature's
+    /// name.
     fn parent_of_feature(&self, path: &str) -> Option<(Field, String)> {
         for (dot, _) in path.match_indices('.') {
             let (parent, feature) = (&path[..dot], &path[dot + 1..]);
@@ -82,14 +83,14 @@ impl Compiler<'_> {
         None
     }
 
-    /// The documents that have a number, and where it is.
+    /// The documents that have a value in a numeric field, and the column to read it from.
     fn column_docs(&mut self, field: &str) -> Result<ColumnSource, QueryError> {
         let exists = self.compile(&QueryKind::Exists { field: field.to_owned() }.into(), false)?;
         Ok(ColumnSource { exists, path: field.to_owned() })
     }
 
-    /// About the geometric mean of a feature over all documents, as Lucene works it out: the mean of the
-    /// numbers' highest bits.
+    /// Approximate geometric mean of a feature over all documents, computed as Lucene does, from the highest
+    /// bits of the values.
     fn mean_feature(&self, source: &mut Source) -> Result<f32, QueryError> {
         let (mut sum, mut count) = (0.0, 0.0);
         for reader in self.searcher().segment_readers() {
@@ -132,12 +133,12 @@ impl Compiler<'_> {
     }
 }
 
-/// From a feature to a score.
+/// The function from a feature to a score.
 #[derive(Debug, Clone, Copy)]
 enum Function {
     Saturation(f32),
     Log(f32),
-    /// `pivot` to the power of `exponent` already.
+    /// `pivot` is stored already raised to the power of `exponent`.
     Sigmoid {
         pivot: f32,
         exponent: f32,
@@ -166,7 +167,7 @@ struct ColumnSource {
     path: String,
 }
 
-/// Where a feature is kept.
+/// Where the values of a feature are stored.
 enum Source {
     Column(ColumnSource),
     Postings {
@@ -219,7 +220,7 @@ enum Docs {
     Postings(Box<dyn Scorer>),
 }
 
-/// Documents that have a feature.
+/// A scorer over the documents that have a feature.
 struct Features {
     docs: Docs,
     boost: Score,
@@ -239,7 +240,7 @@ impl Features {
         }
     }
 
-    /// The feature of the current document.
+    /// The feature's value in the current document.
     fn value(&mut self) -> f32 {
         match &mut self.docs {
             Docs::Column { docs, numbers } => numbers.first(docs.doc()).unwrap_or(0.0) as f32,

@@ -1,4 +1,4 @@
-//! Where a mapped field is in the tantivy index, and the collection statistics of its terms.
+//! Locates a mapped field in the tantivy index, and reads the collection statistics of its terms.
 
 use tantivy::columnar::NumericalValue;
 use tantivy::query::{Bm25StatisticsProvider, BoostWeight, EnableScoring, Query, TermQuery, Weight};
@@ -11,7 +11,7 @@ use sparrow_lexical::K1;
 use sparrow_mapping::NumberValue;
 use sparrow_segments::schema::{IndexSchema, KEYWORDS, NUMBERS};
 
-/// tantivy splits JSON paths at dots; ours are one flat key, so dots are escaped.
+/// Escapes the dots of a path: tantivy splits JSON paths at dots, but Sparrow's paths are a single flat key.
 fn flat_key(path: &str) -> String {
     let mut key = String::with_capacity(path.len() + 4);
     for character in path.chars() {
@@ -33,8 +33,8 @@ pub fn keyword_column(path: &str) -> String {
     format!("{KEYWORDS}.{}", flat_key(path))
 }
 
-/// The term of a number in the inverted index, which holds whole numbers as `i64` if they fit,
-/// whatever type they were written with.
+/// The term of a number in the inverted index, where whole numbers are `i64` if they fit, whatever type they
+/// were written with.
 pub(crate) fn number_term(schema: &IndexSchema, path: &str, value: NumberValue) -> Term {
     let mut term = Term::from_field_json_path(schema.numbers, &flat_key(path), false);
     let value = match value {
@@ -57,7 +57,7 @@ pub(crate) fn number_term(schema: &IndexSchema, path: &str, value: NumberValue) 
 /// The string terms of one mapped field: a text field's own, or a keyword's share of `_kw`.
 #[derive(Debug, Clone)]
 pub(crate) struct StringTerms {
-    /// tantivy's field.
+    /// The tantivy field that holds the terms.
     pub(crate) field: Field,
     /// Path of the mapped field.
     pub(crate) path: String,
@@ -65,17 +65,17 @@ pub(crate) struct StringTerms {
 }
 
 impl StringTerms {
-    /// Terms of a text field.
+    /// The terms of a text field.
     pub(crate) fn text(field: Field, path: &str) -> Self {
         Self { field, path: path.to_owned(), keyword: false }
     }
 
-    /// Terms of a keyword field.
+    /// The terms of a keyword field.
     pub(crate) fn keyword(schema: &IndexSchema, path: &str) -> Self {
         Self { field: schema.keywords, path: path.to_owned(), keyword: true }
     }
 
-    /// The term of a value.
+    /// The term of a value in the inverted index.
     pub(crate) fn term(&self, value: &str) -> Term {
         if self.keyword {
             let mut term = Term::from_field_json_path(self.field, &flat_key(&self.path), false);
@@ -86,12 +86,12 @@ impl StringTerms {
         }
     }
 
-    /// The bytes that all keys of this field start with in the term dictionary, followed by the value.
+    /// The bytes with which all keys of this field begin in the term dictionary; the value follows.
     pub(crate) fn key_prefix(&self) -> Vec<u8> {
         self.term("").serialized_value_bytes().to_vec()
     }
 
-    /// How much of the postings a score needs.
+    /// How much of the postings is needed for scoring: a keyword needs no term frequencies.
     pub(crate) fn record_option(&self) -> IndexRecordOption {
         if self.keyword { IndexRecordOption::Basic } else { IndexRecordOption::WithFreqs }
     }
@@ -101,11 +101,11 @@ impl StringTerms {
 /// merged away still count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FieldStatistics {
-    /// Documents that have the field.
+    /// Number of documents that have the field.
     pub(crate) docs: u64,
-    /// Tokens in all of them.
+    /// Number of tokens of the field in all documents.
     pub(crate) tokens: u64,
-    /// The weights made with them are to explain their scores.
+    /// Whether weights made with these statistics have to explain their scores.
     pub(crate) explain: bool,
 }
 
@@ -130,11 +130,11 @@ impl FieldStatistics {
     }
 }
 
-/// Answers tantivy's BM25 with the statistics of one field instead of the whole index.
+/// Provides tantivy's BM25 with the statistics of one field instead of those of the whole index.
 pub(crate) struct FieldBm25<'a> {
     searcher: &'a Searcher,
     statistics: FieldStatistics,
-    /// Document frequency instead of the terms' own, for the terms that one fuzzy term expands to.
+    /// Document frequency to use instead of a term's own, for the terms that a fuzzy term expands to.
     doc_freq: Option<u64>,
 }
 
@@ -157,7 +157,7 @@ impl Bm25StatisticsProvider for FieldBm25<'_> {
 
 /// Makes the weight of a term or phrase query with Lucene's BM25 over one field.
 ///
-/// tantivy computes the idf in single precision, which is off by percents for terms that nearly all
+/// tantivy computes the idf in single precision, which is off by several percent for terms that nearly all
 /// documents hold; the quotient of the exact value and tantivy's is folded into the boost.
 pub(crate) fn bm25_weight(
     searcher: &Searcher,
@@ -191,7 +191,7 @@ pub(crate) fn bm25_weight(
     Ok(explained(weight))
 }
 
-/// A single term's weight, with BM25 when it is to be scored.
+/// The weight of a single term, with BM25 if `scoring` statistics are given.
 pub(crate) fn term_weight(
     searcher: &Searcher,
     statistics: Option<FieldStatistics>,
@@ -207,19 +207,20 @@ pub(crate) fn term_weight(
     }
 }
 
-/// No score of a term that so many documents hold is above: BM25's frequency part stays below 1.
+/// Upper bound on the score of a term that `doc_freq` documents hold: the frequency part of BM25 stays below
+/// 1.
 pub(crate) fn bm25_bound(statistics: FieldStatistics, doc_freq: u64) -> f32 {
     // k1 is 1.2.
     (idf(doc_freq, statistics.docs.max(doc_freq).max(1)) * 2.2) as f32
 }
 
-/// Lucene's idf.
+/// Inverse document frequency by Lucene's formula.
 pub(crate) fn idf(doc_freq: u64, docs: u64) -> f64 {
     (1.0 + ((docs - doc_freq) as f64 + 0.5) / (doc_freq as f64 + 0.5)).ln()
 }
 
-/// What BM25's part of frequencies and lengths is multiplied with, for terms of these document frequencies that score as one: what
-/// the weights of [`bm25_weight`] multiply with, to the last bit.
+/// The factor by which BM25 multiplies its frequency and length part, for terms with these document
+/// frequencies that score as one: the same number, to the last bit, as in the weights of [`bm25_weight`].
 pub(crate) fn bm25_factor(frequencies: &[u64], docs: u64, boost: f32) -> f32 {
     let exact: f64 = frequencies.iter().map(|&frequency| idf(frequency, docs)).sum();
     let rounded: f32 = frequencies.iter().map(|&frequency| idf_as_tantivy(frequency, docs)).sum();
@@ -229,7 +230,7 @@ pub(crate) fn bm25_factor(frequencies: &[u64], docs: u64, boost: f32) -> f32 {
     if boost == 1.0 { weight } else { weight * boost }
 }
 
-/// Inverse document frequency, rounded where tantivy rounds.
+/// Inverse document frequency in single precision, rounded as tantivy does.
 fn idf_as_tantivy(doc_freq: u64, docs: u64) -> f32 {
     (1.0 + ((docs - doc_freq) as f32 + 0.5) / (doc_freq as f32 + 0.5)).ln()
 }

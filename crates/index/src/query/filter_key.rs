@@ -1,15 +1,15 @@
-//! Names of filter clauses under which a segment keeps what they match.
+//! Keys of filter clauses under which a segment caches their results.
 
 use serde_json::Value;
 
 use sparrow_query::{MatchQuery, Operator, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite, ZeroTerms};
 
-/// Bytes that are equal only for clauses that match the same documents of any segment under the same
-/// mapping; `None` for clauses that are not worth keeping or whose matches depend on anything else: the
-/// time (`now`), other segments (terms near a misspelt one, neighbours, pruned tokens).
+/// A key that is equal only for clauses that match the same documents of any segment under the same mapping.
+/// `None` for clauses that are not worth caching, or whose matches depend on something else: the current time
+/// (`now`) or other segments (fuzzy terms, nearest neighbours, pruned tokens).
 ///
-/// Boosts and names do not count, as a filter has no score. Clauses that are put together from others
-/// have no key: their parts have.
+/// Boosts and names are left out, since a filter has no score. Compound clauses have no key: their parts
+/// have.
 pub(super) fn filter_key(query: &Query, mapping_epoch: u64) -> Option<Vec<u8>> {
     let mut key = Key(Vec::with_capacity(64));
     key.0.extend(mapping_epoch.to_le_bytes());
@@ -96,7 +96,7 @@ impl Key {
         self.tag(u8::from(flag))
     }
 
-    /// With its length, so that two texts cannot run into each other.
+    /// Appends a text preceded by its length, so that adjacent texts stay distinct.
     fn text(&mut self, text: &str) -> &mut Self {
         self.0.extend(text.len().to_le_bytes());
         self.0.extend(text.as_bytes());

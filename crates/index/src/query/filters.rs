@@ -1,8 +1,7 @@
 //! Clauses in filter context: the documents of each segment that match, as bitmaps.
 //!
 //! Bitmaps of single clauses come from the segment's [`SegmentFilters`](crate::filter_cache::SegmentFilters)
-//! where they were worked out before; clauses that are put together from others combine those of their
-//! parts word by word.
+//! if they have been computed before; compound clauses combine the bitmaps of their parts word by word.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,8 +18,7 @@ use crate::filter_cache::{Cached, SegmentDocs};
 use sparrow_query::{BoolQuery, Query, QueryKind};
 
 impl SegmentDocs {
-    /// The documents that a scorer stands on or comes to.
-    /// Some of them if `cancel` is set meanwhile.
+    /// The documents of a scorer from its current one on; incomplete if `cancel` is set meanwhile.
     fn collect(scorer: &mut dyn Scorer, reader: &SegmentReader, cancel: Option<&AtomicBool>) -> Self {
         if scorer.doc() == TERMINATED {
             return SegmentDocs::None;
@@ -41,7 +39,7 @@ impl SegmentDocs {
         }
     }
 
-    /// Whether `doc` is left.
+    /// Whether `doc` is in the set.
     pub(super) fn contains(&self, doc: tantivy::DocId) -> bool {
         match self {
             SegmentDocs::All => true,
@@ -50,7 +48,7 @@ impl SegmentDocs {
         }
     }
 
-    /// The bitmap, `None` for all documents. Not asked of no documents.
+    /// The words of the bitmap; `None` if the set has all documents, and an empty slice if it has none.
     pub(super) fn words(&self) -> Option<&[u64]> {
         match self {
             SegmentDocs::All => None,
@@ -59,7 +57,7 @@ impl SegmentDocs {
         }
     }
 
-    /// Keeps what is in both.
+    /// Keeps the documents that are in both sets.
     pub(super) fn intersect(&mut self, other: SegmentDocs) {
         match (&mut *self, other) {
             (SegmentDocs::None, _) | (_, SegmentDocs::All) => {}
@@ -96,7 +94,7 @@ impl SegmentDocs {
     }
 }
 
-/// Documents left in each segment of the snapshot.
+/// For each segment of the snapshot, the set of documents that remain.
 pub(super) type Docs = Vec<SegmentDocs>;
 
 fn combine(docs: &mut Docs, others: Docs, join: fn(&mut SegmentDocs, SegmentDocs)) {
@@ -191,7 +189,7 @@ impl Compiler<'_> {
         Ok(docs)
     }
 
-    /// Documents of a clause by its own means, or as the segments know them from before.
+    /// Documents that match a single clause, from the segments' caches where possible.
     fn clause_docs(&mut self, query: &Query) -> Result<Docs, QueryError> {
         let key: Option<Arc<[u8]>> = filter_key(query, self.snapshot.mapping_epoch()).map(Into::into);
         let mut cached_docs: Vec<Option<SegmentDocs>> = vec![None; self.snapshot.segments().len()];
@@ -233,7 +231,7 @@ impl Compiler<'_> {
         Ok(docs)
     }
 
-    /// A weight whose scorers are read to the end.
+    /// A weight for a clause of which every match will be read, without scores.
     fn compile_filter(&mut self, query: &Query) -> Result<Box<dyn Weight>, QueryError> {
         match &query.kind {
             QueryKind::Term { field, value, case_insensitive } => {

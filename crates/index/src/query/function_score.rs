@@ -1,4 +1,4 @@
-//! `function_score` and `boosting`: scores of a query changed by what else is known of a document.
+//! `function_score` and `boosting`: queries whose scores are changed by other properties of a document.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use sparrow_query::{
 };
 use sparrow_segments::schema::SEQ_NO;
 
-/// Documents of each segment, found by the segment's id.
+/// A set of documents for each segment, by segment id.
 type DocsBySegment = FxHashMap<SegmentId, SegmentDocs>;
 
-/// A function bound to an index.
+/// A scoring function bound to an index.
 struct Function {
     docs: Option<DocsBySegment>,
     weight: f64,
@@ -177,7 +177,8 @@ struct Joining {
 }
 
 impl Joining {
-    /// The result of all functions that are for a document, from each result and weight.
+    /// Combines the results of the functions that apply to a document; each item is a function's result, with
+    /// its weight applied, and the weight.
     fn functions(self, results: impl Iterator<Item = (f64, f64)>) -> f64 {
         let mut joined: Option<f64> = None;
         let mut weights = 0.0;
@@ -264,7 +265,7 @@ enum Source {
     Words(Option<StrColumn>),
 }
 
-/// Functions over the columns of a segment.
+/// Scoring functions with the columns that they read in one segment.
 struct FunctionScore {
     functions: Arc<[Function]>,
     columns: Vec<Source>,
@@ -342,7 +343,7 @@ impl Function {
     }
 }
 
-/// A number for a text (FNV-1a).
+/// Hash of a text (FNV-1a, 64 bits).
 fn spread(text: &str) -> u64 {
     text.bytes()
         .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
@@ -363,7 +364,7 @@ fn modified(modifier: Modifier, value: f64) -> f64 {
     }
 }
 
-/// A number from 0 to below 1 with 24 bits, spread by the finalizer of SplitMix64.
+/// A pseudo-random number from 0 to below 1 with 24 bits of precision, mixed by the finalizer of SplitMix64.
 fn random(seed: u64, value: u64) -> f64 {
     let mut mixed = seed ^ value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! The terms near a misspelt one.
+//! Expands a misspelt term to similar terms of the index.
 
 use std::ops::Bound;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use super::error::QueryError;
 use super::fields::StringTerms;
 use super::multi_term::{Effort, TermFilter, scan_terms};
 
-/// A term and how far others may be from it.
+/// A term with the number of edits by which matching terms may differ from it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fuzzy {
     value: Vec<char>,
@@ -21,28 +21,29 @@ pub(crate) struct Fuzzy {
     transpositions: bool,
 }
 
-/// A term that a fuzzy one expands to.
+/// A term that a fuzzy term expands to.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expansion {
-    /// The term.
+    /// The term as the index holds it.
     pub(crate) value: String,
-    /// Below 1 the farther it is.
+    /// Factor on the term's score: 1 for the same term, lower the more edits it takes.
     pub(crate) boost: f32,
-    /// Documents that hold it.
+    /// Number of documents that hold the term.
     pub(crate) doc_freq: u64,
 }
 
-/// Steps of [`Effort`] that it takes to compare a term letter by letter.
+/// Steps of [`Effort`] that a comparison of two terms letter by letter counts as.
 const COMPARED: u64 = 4;
 
-/// Bytes that a term near a misspelt one takes beside its letters.
+/// Memory that an expansion takes besides the bytes of its term.
 const EXPANSION_BYTES: usize = 64;
 
-/// Expansions of a fuzzy term unless the request says otherwise.
+/// Default number of terms that a fuzzy term expands to.
 pub(crate) const DEFAULT_EXPANSIONS: usize = 50;
 
 impl Fuzzy {
-    /// Reads `AUTO`, `AUTO:low,high`, `0`, `1` or `2`; `max_expansions` 0 is the default.
+    /// Parses a fuzziness: `AUTO`, `AUTO:low,high`, `0`, `1` or `2`. A `max_expansions` of 0 stands for the
+    /// default.
     ///
     /// # Errors
     /// [`QueryError::Fuzziness`] for anything else.
@@ -77,20 +78,21 @@ impl Fuzzy {
         Ok(Self { value, edits, prefix_length, max_expansions, transpositions: true })
     }
 
-    /// Whether a swap of neighbours is one edit instead of two.
+    /// Sets whether swapping two adjacent letters counts as one edit instead of two.
     pub(crate) fn with_transpositions(self, transpositions: bool) -> Self {
         Self { transpositions, ..self }
     }
 
-    /// Most terms that it expands to.
+    /// Highest number of terms that it expands to.
     pub(super) fn max_expansions(&self) -> usize {
         self.max_expansions
     }
 }
 
-/// Finds the nearest terms of the index, nearest first.
+/// Finds the most similar terms of the index, most similar first.
 ///
-/// A pass over the dictionary from the shared prefix on; terms of another length are skipped unread.
+/// This is a pass over the part of the dictionary that begins with the shared prefix; terms whose length
+/// differs too much are skipped without a comparison.
 pub(crate) fn expand_fuzzy(
     searcher: &Searcher,
     terms: &StringTerms,

@@ -1,7 +1,7 @@
-//! Where the words of a text match a query: what highlighting marks.
+//! Finds the words of a text that match a query, for highlighting.
 //!
-//! A [`TextMatcher`] is what a query looks for in one field. The text is taken apart by the field's own analyzer, so
-//! that whatever a search finds is marked, however it is written.
+//! A [`TextMatcher`] is what a query looks for in one field. The text is tokenized by the field's own
+//! analyzer, so that whatever a search finds is marked, however it is written.
 
 use std::ops::Range;
 
@@ -25,13 +25,13 @@ use sparrow_query::{
     QueryKind, RegexpQuery,
 };
 
-/// Bytes that a token of a text takes while it is marked.
+/// Memory that a token of a text takes while matches are looked for, in bytes.
 const TOKEN_BYTES: usize = 96;
 
-/// Most tokens of a text that are looked at.
+/// Highest number of tokens of a text that are examined.
 const MAX_TOKENS: usize = 200_000;
 
-/// What a query looks for in one field.
+/// The terms, patterns and phrases that a query looks for in one field.
 #[derive(Default)]
 pub struct TextMatcher {
     terms: FxHashMap<String, ()>,
@@ -40,35 +40,35 @@ pub struct TextMatcher {
 }
 
 struct Phrase {
-    /// Positions and the terms that may stand there.
+    /// Position of each place in the phrase, and the terms that may stand there.
     terms: Vec<(usize, Vec<String>)>,
     slop: u32,
-    /// The last term is a prefix.
+    /// Whether the last term is only the start of a term.
     prefix: bool,
 }
 
-/// A stretch of a text that matches.
+/// A stretch of a text that matches a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextMatch {
-    /// Bytes of the text.
+    /// Byte range in the text.
     pub range: Range<usize>,
     /// The term, or the terms of a phrase, as the index holds them.
     pub term: String,
 }
 
-/// The tokens of a text and what matches among them.
+/// The tokens of a text, and which of them match.
 #[derive(Debug, Default)]
 pub struct MatchedText {
-    /// Bytes of each token, ascending.
+    /// Byte range of each token, ascending.
     pub tokens: Vec<Range<usize>>,
-    /// Matching words, each by itself, ascending.
+    /// Matching words, one by one, ascending.
     pub words: Vec<TextMatch>,
-    /// The matches with each phrase as one stretch, ascending and disjoint.
+    /// Matching stretches, with each phrase as one, ascending and disjoint.
     pub spans: Vec<TextMatch>,
 }
 
 impl MatchedText {
-    /// Adds what another field of the same text matches.
+    /// Adds the matches of another field that holds the same text.
     pub fn add(&mut self, other: MatchedText) {
         for (merged, more) in [(&mut self.words, other.words), (&mut self.spans, other.spans)] {
             merged.extend(more);
@@ -82,7 +82,7 @@ impl MatchedText {
 }
 
 impl TextMatcher {
-    /// Whether the query looks for nothing in the field.
+    /// Whether the query looks for nothing in this field.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty() && self.patterns.is_empty() && self.phrases.is_empty()
     }
@@ -100,7 +100,7 @@ struct TextToken {
 }
 
 impl Snapshot {
-    /// What some queries look for in a field; with `any_field` what they look for in other fields counts, too.
+    /// Collects what queries look for in a field; with `any_field` also what they look for in other fields.
     ///
     /// # Errors
     /// As [`Snapshot::search`].
@@ -122,7 +122,7 @@ impl Snapshot {
         Ok(extract.matcher)
     }
 
-    /// Finds what matches in a text of a field.
+    /// Finds the parts of a field's text that match.
     ///
     /// # Errors
     /// When the field has no analyzer any more.
@@ -163,7 +163,7 @@ impl Snapshot {
     }
 }
 
-/// Stretches without those that an earlier one covers in part or whole.
+/// Merges overlapping matches into one, which keeps the term of the first. `sorted` ascends.
 fn disjoint(sorted: Vec<TextMatch>) -> Vec<TextMatch> {
     let mut out: Vec<TextMatch> = Vec::with_capacity(sorted.len());
     for next in sorted {
@@ -178,7 +178,7 @@ fn disjoint(sorted: Vec<TextMatch>) -> Vec<TextMatch> {
 }
 
 impl Phrase {
-    /// The tokens of each place where the phrase stands.
+    /// For each occurrence of the phrase, the numbers of its tokens.
     fn find(&self, tokens: &[TextToken]) -> Vec<Vec<usize>> {
         let Some(last) = self.terms.len().checked_sub(1) else { return Vec::new() };
         let fits = |number: usize, token: &TextToken| {
@@ -226,7 +226,7 @@ impl Phrase {
     }
 }
 
-/// Collects what a tree of queries looks for in a field.
+/// Collects what a tree of queries looks for in one field.
 struct Extract<'a> {
     compiler: Compiler<'a>,
     field: &'a str,
@@ -342,7 +342,7 @@ impl Extract<'_> {
         Ok(())
     }
 
-    /// All words of the rules, wherever they stand.
+    /// Collects all words of an intervals rule, regardless of their positions.
     fn interval_words(&mut self, field: &str, rule: &IntervalsRule) -> Result<(), QueryError> {
         let of = |words: &IntervalsWords| words.use_field.clone().unwrap_or_else(|| field.to_owned());
         match &rule.source {
@@ -456,7 +456,7 @@ impl Extract<'_> {
 }
 
 impl Compiler<'_> {
-    /// The tokens of a text as the field's own analyzer gives them; none for fields without terms.
+    /// Tokenizes a text with the field's own analyzer; empty for fields without terms.
     fn text_tokens(&self, field: &str, text: &str) -> Result<Vec<TextToken>, QueryError> {
         let analyzer = match (self.snapshot.mapping().field(field), self.snapshot.index_analyzer(field)) {
             (_, Some(analyzer)) => analyzer,

@@ -1,4 +1,4 @@
-//! What a search is asked besides its query, and what it finds.
+//! Options of a search besides its query, and its results.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,26 +11,27 @@ use sparrow_types::{Executors, SeqNo};
 pub enum TotalHits {
     /// Every hit.
     Exact,
-    /// Exactly up to a number, then "at least".
+    /// Exactly up to this number of hits, above it as "at least".
     UpTo(u64),
-    /// Not at all.
+    /// Not counted.
     Off,
 }
 
-/// What a search returns besides matching.
+/// Options of a search besides its query.
 #[derive(Debug, Clone)]
 pub struct SearchOptions {
-    /// Hits to return, `from` included.
+    /// Number of hits to return, including the first `from` that are skipped later.
     pub size: usize,
-    /// Hits below this score are dropped, from the total too.
+    /// Lowest score of a hit; hits below it do not count in the total either.
     pub min_score: Option<f32>,
     /// How far hits are counted.
     pub track_total_hits: TotalHits,
-    /// Set from another thread to end the search with [`super::QueryError::Cancelled`].
+    /// Flag that another thread sets to end the search with [`super::QueryError::Cancelled`].
     pub cancel: Option<Arc<AtomicBool>>,
-    /// Once `cancel` is set, the hits found so far are returned instead of the error, where they are known one by one.
+    /// Whether the hits found so far are returned, instead of the error, once `cancel` is set (for searches
+    /// that find hits one by one).
     pub partial: bool,
-    /// Restricts the hits without taking part in the score.
+    /// Query that restricts the hits without affecting scores.
     pub post_filter: Option<Query>,
 }
 
@@ -47,30 +48,30 @@ impl Default for SearchOptions {
     }
 }
 
-/// One hit.
+/// A hit of a search by score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredDoc {
-    /// Where the document is.
+    /// Segment and number of the document.
     pub addr: tantivy::DocAddress,
     /// Score of the document.
     pub score: f32,
-    /// Sequence number of its last write.
+    /// Sequence number of the document's last write.
     pub seq_no: SeqNo,
 }
 
 /// Whether a number of hits is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TotalRelation {
-    /// Exactly so many.
+    /// The number of hits is exact.
     Eq,
-    /// At least so many.
+    /// The number of hits is a lower bound.
     Gte,
 }
 
 /// The best hits, highest score first, equal scores by sequence number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopDocs {
-    /// At most `size` hits.
+    /// The best hits, at most `size`.
     pub hits: Vec<ScoredDoc>,
     /// Number of hits; 0 with [`TotalRelation::Gte`] when they were not counted.
     pub total: u64,
@@ -78,6 +79,6 @@ pub struct TopDocs {
     pub relation: TotalRelation,
     /// Highest score; `None` without a hit.
     pub max_score: Option<f32>,
-    /// The algorithms that found them.
+    /// The algorithms that found the hits.
     pub executors: Executors,
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::multi_term::Wildcard;
 use sparrow_query::{MatchQuery, QueryKind};
 
-/// Whether a clause on `_index` matches the index of this name; `None` if it is on another field, or of a kind that
-/// the name does not have.
+/// Whether a clause on `_index` matches the index of this name; `None` if the clause is on another field, or
+/// of a kind that `_index` does not support.
 pub(super) fn matches(kind: &QueryKind, name: &str) -> Option<bool> {
     let equal = |value: &Value, folded: bool| match value {
         Value::String(text) if folded => text.eq_ignore_ascii_case(name),

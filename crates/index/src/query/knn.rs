@@ -14,7 +14,7 @@ use sparrow_mapping::{DenseVector, FieldType, component_problem, magnitude_probl
 use sparrow_query::KnnQuery;
 
 impl Compiler<'_> {
-    /// Finds the neighbours and returns a weight that matches just them.
+    /// Finds the nearest neighbours, and returns a weight that matches exactly these.
     pub(super) fn knn(&mut self, query: &KnnQuery) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
         // The mapping is shared, so that it can be looked at while filters are worked out.
@@ -116,7 +116,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Checks the query's vector by its field.
+/// Checks the number of dimensions and the components of a query's vector against the field.
 fn check_vector(query: &KnnQuery, dense: &DenseVector) -> Result<(), QueryError> {
     let vector = &query.vector;
     let actual = dense.dims_of(vector.len());

@@ -1,8 +1,9 @@
 //! Sums of clauses whose highest scores are known: terms of a text, constant clauses, joined by `should`.
 //!
-//! Scores are added in the order of the query, whatever finds a document, so that a document has one
-//! score. [`DocumentAtATime`] passes over documents that cannot reach a wanted score (MaxScore): clauses whose highest
-//! scores together stay below it are only looked at for documents that others lead to.
+//! Scores are added in the order of the query, whichever clause finds a document, so that a document's score
+//! is always the same. [`DocumentAtATime`] skips documents that cannot reach a given score (the MaxScore
+//! algorithm): clauses whose highest scores together stay below it are only looked at for documents that
+//! others lead to.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -30,38 +31,39 @@ use crate::filter_cache::SegmentDocs;
 use sparrow_query::{MatchQuery, Operator, Query, QueryKind, RegexpQuery, Rewrite, ZeroTerms};
 use sparrow_segments::schema::ID;
 
-/// More parts are scored one document after the other: the sum of so many roundings would come near
-/// [`ROUNDING`].
+/// Highest number of parts of a sum. With more, documents are scored one by one: the accumulated rounding
+/// error would come near [`ROUNDING`].
 const MAX_PARTS: usize = 64;
-/// Bounds are raised, and wanted scores lowered, by this share: sums of single precision numbers depend
-/// on their order.
+/// Relative margin by which bounds are raised and wanted scores lowered, since a sum of single-precision
+/// numbers depends on their order.
 pub(super) const ROUNDING: f32 = 1e-5;
 
-/// One clause of a sum.
+/// One clause in a sum of clauses.
 struct Part {
     matches: Matches,
     boost: f32,
-    /// No score is above, boost included.
+    /// Upper bound on the part's score, boost included.
     bound: f32,
-    /// What the clause looks for, if it is one term, and how many documents hold it.
+    /// The term that the clause looks for and its document frequency, if the clause is a single term.
     term: Option<(Term, u64)>,
-    /// How such a term scores; boost left out.
+    /// BM25 parameters of that term, boost not included.
     bm25: Option<Bm25>,
-    /// The term for searches that read its lists; `None` if they cannot.
+    /// The term for searches that read posting lists directly; `None` if they cannot.
     word: Option<Word>,
 }
 
-/// The documents of a clause.
+/// The documents that a clause matches.
 enum Matches {
     Weight(Box<dyn Weight>),
-    /// Those of a term, whose weight takes longer to make than many a search that reads its lists.
+    /// The documents that hold a term. Its weight is only made on demand: that takes longer than many a
+    /// search that reads posting lists directly.
     Term {
         searcher: Searcher,
         statistics: FieldStatistics,
         terms: Arc<StringTerms>,
         text: String,
         doc_freq: u64,
-        /// Made when it is first needed.
+        /// The term's weight, made when it is first needed.
         weight: OnceCell<Box<dyn Weight>>,
     },
 }
@@ -84,16 +86,16 @@ impl Matches {
     }
 }
 
-/// Clauses whose scores add up.
+/// A sum of clauses: their scores add up.
 pub(super) struct MaxScoreDisjunction {
     parts: Vec<Part>,
-    /// Clauses of which at least one must match, for each `must`.
+    /// For each `must`, the range of parts of which at least one must match.
     required: Vec<Range<usize>>,
 }
 
 impl Compiler<'_> {
-    /// Takes a `bool` of `must` and `should` apart; `None` when a clause is none of those that bounds are
-    /// known of.
+    /// Splits a `bool` of `must` and `should` into parts; `None` when it has a clause whose upper bound is
+    /// not known.
     pub(super) fn max_score(&mut self, query: &Query) -> Result<Option<MaxScoreDisjunction>, QueryError> {
         let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
         let before = self.clauses();
@@ -119,7 +121,7 @@ impl Compiler<'_> {
         Ok(Some(sum))
     }
 
-    /// Appends the clauses that a query is the sum of; false when it is none.
+    /// Appends the parts whose sum a query is; returns false if it is not such a sum.
     fn parts(&mut self, query: &Query, boost: f32, parts: &mut Vec<Part>) -> Result<bool, QueryError> {
         self.check_cancelled()?;
         let boost = boost * query.boost;
@@ -184,7 +186,7 @@ impl Compiler<'_> {
         Ok(true)
     }
 
-    /// The terms of a text, any of which may match.
+    /// Appends the terms of a text of which any may match; returns false if the text is not of that kind.
     fn words(&mut self, query: &MatchQuery, boost: f32, parts: &mut Vec<Part>) -> Result<bool, QueryError> {
         let Some(terms) = self.string_terms(&query.field) else { return Ok(false) };
         if query.fuzziness.is_some() || query.zero_terms_query != ZeroTerms::None {
@@ -248,12 +250,13 @@ impl Compiler<'_> {
 }
 
 impl MaxScoreDisjunction {
-    /// Whether some clauses must match.
+    /// Whether a document must match some of the parts.
     pub(super) fn has_required(&self) -> bool {
         !self.required.is_empty()
     }
 
-    /// The words of a text of which any may match; `None` when there are other clauses, or some that must match.
+    /// The words of a text if any of them may match; `None` when there are other clauses, or some that must
+    /// match.
     pub(super) fn words(&self) -> Option<impl Iterator<Item = &Word>> {
         let any = match &self.required[..] {
             [] => true,
@@ -264,13 +267,13 @@ impl MaxScoreDisjunction {
         are_words.then(|| self.parts.iter().filter_map(|part| part.word.as_ref()))
     }
 
-    /// Whether two or more terms are in it: one alone is never passed over.
+    /// Whether the sum has two or more terms: with a single one no document can be skipped.
     pub(super) fn has_several_terms(&self) -> bool {
         self.parts.iter().filter(|part| part.term.is_some()).count() > 1
     }
 
-    /// Whether each required clause matches a good part of all documents, so that marking all of its
-    /// documents costs more than looking at those that other clauses lead to.
+    /// Whether each required clause matches a large share of all documents, so that marking all its documents
+    /// costs more than checking those that other clauses find.
     pub(super) fn is_broad(&self, num_docs: u64) -> bool {
         let frequent = |part: &Part| part.term.as_ref().is_some_and(|(_, docs)| *docs >= num_docs / 4);
         self.required.iter().all(|range| self.parts[range.clone()].iter().any(frequent))
@@ -286,7 +289,7 @@ impl MaxScoreDisjunction {
         Ok(docs)
     }
 
-    /// Documents of a segment that match any clause of any of some sums.
+    /// Documents of a segment that match any clause of any of the given sums.
     pub(super) fn any_docs(sums: &[Self], reader: &SegmentReader) -> Result<SegmentDocs, QueryError> {
         let marked = Self::any_bitset(sums, reader)?.all();
         Ok(SegmentDocs::of(marked.into()))
@@ -300,7 +303,7 @@ impl MaxScoreDisjunction {
         Ok(marks)
     }
 
-    /// Starts to mark the documents that match every required clause.
+    /// Starts a bitmap, filled on demand, of the documents that match every required clause.
     pub(super) fn required_marks(&self, reader: &SegmentReader) -> Result<RequiredBitsets, QueryError> {
         let groups: Result<_, _> =
             self.required.iter().map(|range| self.marks(range.clone(), reader)).collect();
@@ -313,7 +316,7 @@ impl MaxScoreDisjunction {
         Ok(marks)
     }
 
-    /// Adds the documents of some clauses.
+    /// Adds the documents that match any part in `range` to `marks`.
     fn mark(
         &self,
         range: Range<usize>,
@@ -333,7 +336,7 @@ impl MaxScoreDisjunction {
         Ok(())
     }
 
-    /// Where the scores of a clause come from in a segment.
+    /// Source of a part's scores in a segment.
     pub(super) fn source(&self, part: usize, reader: &SegmentReader) -> Result<Source, QueryError> {
         let part = &self.parts[part];
         let Some((term, _)) = &part.term else {
@@ -350,7 +353,7 @@ impl MaxScoreDisjunction {
         }))
     }
 
-    /// Starts over a segment. The walk ends soon after `cancel` is set.
+    /// Starts a walk over the documents of a segment. It ends soon after `cancel` is set.
     pub(super) fn walk<'c>(
         &self,
         reader: &SegmentReader,
@@ -388,7 +391,7 @@ impl MaxScoreDisjunction {
     }
 }
 
-/// The documents that any of some clauses match, read from posting lists as far as they are wanted.
+/// A bitmap of the documents that match any of several clauses, filled from posting lists as far as needed.
 struct ClauseBitset {
     docs: DocBits,
     postings: Vec<BlockSegmentPostings>,
@@ -410,13 +413,14 @@ impl ClauseBitset {
     }
 }
 
-/// The documents that match every required clause, a stretch after the other.
+/// A bitmap of the documents that match every required clause, computed one stretch at a time.
 pub(super) struct RequiredBitsets {
     groups: Vec<ClauseBitset>,
 }
 
 impl RequiredBitsets {
-    /// Starts to mark the documents that match any clause of any of some sums; all, if there are none.
+    /// A bitmap of the documents that match any clause of any of the given sums; of all documents if there
+    /// are no sums.
     pub(super) fn of_any(sums: &[MaxScoreDisjunction], reader: &SegmentReader) -> Result<Self, QueryError> {
         if sums.is_empty() {
             return Ok(Self { groups: Vec::new() });
@@ -424,7 +428,7 @@ impl RequiredBitsets {
         Ok(Self { groups: vec![MaxScoreDisjunction::any_bitset(sums, reader)?] })
     }
 
-    /// Bits of a stretch that starts with a word. Stretches must ascend.
+    /// The bitmap's words for a range of documents, which must start at a multiple of 64. Ranges must ascend.
     pub(super) fn stretch(&mut self, docs: Range<DocId>) -> impl Iterator<Item = u64> + '_ {
         for marks in &mut self.groups {
             marks.fill_below(docs.end);

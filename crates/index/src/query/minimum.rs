@@ -1,11 +1,11 @@
-//! `minimum_should_match` as Elasticsearch writes it.
+//! Parses `minimum_should_match` as Elasticsearch defines it.
 
 use super::error::QueryError;
 
-/// How many of `optional` clauses must match: `2`, `-1`, `75%`, `-25%`, or conditions such as
-/// `2<-25% 9<-3`, of which the last one whose bound lies below `optional` counts.
+/// How many of `optional` clauses must match: `2`, `-1`, `75%`, `-25%`, or conditions such as `2<-25% 9<-3`,
+/// of which the last one whose bound lies below `optional` counts.
 ///
-/// The result may exceed `optional`; nothing matches then.
+/// The result may exceed `optional`, in which case nothing matches.
 ///
 /// # Errors
 /// [`QueryError::NumberFormat`] when a number cannot be read.

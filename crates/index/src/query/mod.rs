@@ -1,8 +1,8 @@
-//! Queries: the tree a request states ([`ast`]), bound to a [`Snapshot`](crate::Snapshot) as tantivy
-//! weights, and the search over all segments.
+//! Queries: the tree a request states ([`ast`]), bound to a [`Snapshot`](crate::Snapshot) as tantivy weights,
+//! and the search over all segments.
 //!
-//! `Query → Weight → Scorer` is tantivy's own split. A lone sparse clause goes around tantivy's
-//! collectors to the pruned top-k of the postings ([`search`]).
+//! The division into `Query → Weight → Scorer` is tantivy's. A lone sparse clause bypasses tantivy's
+//! collectors and uses the pruned top-k search of the postings ([`search`]).
 
 mod addresses;
 mod analyzed;

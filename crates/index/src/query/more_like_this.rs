@@ -1,8 +1,9 @@
-//! `more_like_this`: the telling words of examples, any of which may match.
+//! `more_like_this`: the most characteristic words of example texts and documents, any of which may match.
 //!
-//! A word tells the more, the more often it is in the examples and the fewer documents have it (tf · idf). Documents
-//! give words field by field; a text gives words of the first field, each of which is looked for in the field where most
-//! documents have it. Which words these are depends on the index, so that the clause is rewritten for each.
+//! A word is the more characteristic, the more often it occurs in the examples and the fewer documents have
+//! it (tf · idf). The words of a document are counted field by field; the words of a text are analysed as in
+//! the first field, and each is searched in the field where most documents have it. Which words these are
+//! depends on the index, so that the clause is rewritten for each.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +19,13 @@ use sparrow_query::{BoolQuery, LikeDocument, LikeExample, MoreLikeThisQuery, Que
 use sparrow_segments::schema::ID;
 
 const CLAUSE: &str = "more_like_this";
-/// Most words of an example that are looked at.
+/// Highest number of words of an example that are examined.
 const MAX_TOKENS: usize = 200_000;
 
-/// How often each word is in the examples.
+/// Number of occurrences of each word in the examples.
 type Counts = FxHashMap<String, usize>;
 
-/// The clause for one index.
+/// Rewrites the clause into a `bool` of `term` clauses for one index.
 ///
 /// # Errors
 /// For fields of other types, analyzers that do not exist, and documents that the engine has not read.
@@ -82,7 +83,7 @@ pub(super) fn rewrite(query: &MoreLikeThisQuery, compiler: &Compiler<'_>) -> Res
     })
 }
 
-/// The fields that the query names, or all that have terms.
+/// The fields that the query names, or all fields that have terms.
 fn fields(query: &MoreLikeThisQuery, compiler: &Compiler<'_>) -> Result<Vec<String>, QueryError> {
     let has_terms = |path: &str| path != ID && compiler.string_terms(path).is_some();
     let Some(named) = &query.fields else {
@@ -114,14 +115,14 @@ fn documents(examples: &[LikeExample]) -> Vec<&LikeDocument> {
     documents.collect()
 }
 
-/// A word that hits may have.
+/// A characteristic word, with the field to search it in and its tf · idf score.
 struct Telling {
     field: String,
     word: String,
     score: f32,
 }
 
-/// A clause that matches documents with enough of the words.
+/// A clause that matches documents with at least `minimum_should_match` of the words.
 fn any_of(terms: Vec<Telling>, query: &MoreLikeThisQuery) -> Result<Query, QueryError> {
     if terms.is_empty() {
         return Ok(QueryKind::MatchNone.into());
@@ -144,12 +145,12 @@ struct Selection<'a> {
     query: &'a MoreLikeThisQuery,
     compiler: &'a Compiler<'a>,
     stop_words: FxHashSet<&'a str>,
-    /// Words of `unlike`, by field.
+    /// Words to be ignored because they occur in `unlike` examples, each with its field.
     skipped: FxHashSet<(String, String)>,
 }
 
 impl Selection<'_> {
-    /// The words of what hits are not to be like.
+    /// All words of the `unlike` examples, each with its field.
     fn unlike(&self, fields: &[String]) -> Result<FxHashSet<(String, String)>, QueryError> {
         let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
         for example in &self.query.unlike {
@@ -169,7 +170,7 @@ impl Selection<'_> {
         Ok(words.collect())
     }
 
-    /// Counts the words of a document, field by field.
+    /// Adds the words of a document to the counts, field by field.
     fn count_document(
         &self,
         document: &LikeDocument,
@@ -205,7 +206,7 @@ impl Selection<'_> {
         Ok(())
     }
 
-    /// Fields with terms that a document's own list names.
+    /// Fields with terms that match the patterns of a document's own `fields` list.
     fn matching(&self, patterns: &[String]) -> Vec<String> {
         let patterns: Vec<Wildcard> = patterns.iter().map(|pattern| Wildcard::new(pattern)).collect();
         let leaves = self.compiler.snapshot.mapping().leaf_fields().map(|(path, _)| path);
@@ -216,7 +217,7 @@ impl Selection<'_> {
             .collect()
     }
 
-    /// Counts the words of a text of a field.
+    /// Adds the words of a field's text to `counts`.
     fn count(
         &self,
         field: &str,
@@ -245,7 +246,7 @@ impl Selection<'_> {
         Ok(())
     }
 
-    /// Whether a word may be chosen.
+    /// Whether a word may be selected: it is of the right length and neither a stop word nor ignored.
     fn counts(&self, field: &str, word: &str) -> bool {
         let MoreLikeThisQuery { min_word_length, max_word_length, .. } = *self.query;
         let length = word.chars().count();
@@ -255,7 +256,7 @@ impl Selection<'_> {
             && (self.skipped.is_empty() || !self.skipped.contains(&(field.to_owned(), word.to_owned())))
     }
 
-    /// The most telling words, each with the field in which most documents have it.
+    /// The words with the highest tf · idf, each with the field in which most documents have it.
     fn select(&self, counts: Counts, fields: &[String]) -> Result<Vec<Telling>, QueryError> {
         let searcher = self.compiler.searcher();
         let docs = searcher.num_docs();

@@ -1,4 +1,4 @@
-//! Analysed text against several fields: `multi_match` and `combined_fields`.
+//! Clauses that search analysed text in several fields: `multi_match` and `combined_fields`.
 
 use tantivy::query::Weight;
 
@@ -15,7 +15,7 @@ use sparrow_query::{
     MultiMatchType, Query, QueryKind,
 };
 
-/// A field of `cross_fields` with what is known of it.
+/// A field of a `cross_fields` query, with its boost and statistics.
 struct CrossField {
     terms: StringTerms,
     boost: f32,
@@ -34,8 +34,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// The clauses, one for each field, of which the best counts, and the share of the others; `None` where
-    /// fields are not looked at one by one.
+    /// One clause for each field, of which the best counts, and the factor for the scores of the others;
+    /// `None` for `cross_fields`, which does not search the fields one by one.
     pub(super) fn fields_of(&self, query: &MultiMatchQuery) -> Option<(Vec<Query>, f32)> {
         if query.kind == MultiMatchType::CrossFields {
             return None;
@@ -44,7 +44,8 @@ impl Compiler<'_> {
         Some((queries, query.tie_breaker.unwrap_or(query.kind.tie_breaker())))
     }
 
-    /// The fields of this index with their boosts, and whether each comes from a pattern.
+    /// The fields of this index that the query searches, with their boosts and whether each comes from a
+    /// pattern.
     pub(super) fn searched_fields(&self, query: &MultiMatchQuery) -> Vec<(String, f32, bool)> {
         let defaults = [("*".to_owned(), 1.0)];
         let mut fields = self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields });
@@ -55,7 +56,8 @@ impl Compiler<'_> {
         fields
     }
 
-    /// Each term of the text may be in any field; fields with one analyzer are a group.
+    /// Compiles `cross_fields`: each term of the text may be in any field. Fields with the same analyzer form
+    /// a group.
     fn cross_fields(
         &mut self,
         query: &MultiMatchQuery,
@@ -114,8 +116,9 @@ impl Compiler<'_> {
         Ok(dis_max(ways, tie_breaker, scoring))
     }
 
-    /// A term in the best of some fields, in all of which it counts as about as frequent as in the one that
-    /// has it most: where it is rare it would else count more, though there it stands by mistake.
+    /// The weight of a term in the best of several fields, with about the same document frequency in all:
+    /// that of the field that has the term most often. With its own frequency it would score highest in a
+    /// field where it is rare, which is usually the wrong field.
     fn blended(
         &mut self,
         group: &[CrossField],
@@ -137,12 +140,12 @@ impl Compiler<'_> {
         Ok(dis_max(clauses, tie_breaker, scoring))
     }
 
-    /// Documents of all segments, deleted ones included.
+    /// Number of documents in all segments, deleted ones included.
     fn max_doc(&self) -> u64 {
         self.searcher().segment_readers().iter().map(|reader| u64::from(reader.max_doc())).sum()
     }
 
-    /// The fields as one: BM25F.
+    /// Compiles `combined_fields`: the fields are scored as if they were one (BM25F).
     pub(super) fn combined_fields(
         &mut self,
         query: &CombinedFieldsQuery,
@@ -230,7 +233,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The clause of one field.
+/// The clause that searches one of the fields.
 fn one_field(query: &MultiMatchQuery, (path, boost, by_pattern): (String, f32, bool)) -> Query {
     let lenient = query.template.lenient || by_pattern;
     let phrase = |path: String| MatchPhraseQuery {
@@ -264,8 +267,9 @@ fn fewest_tokens(group: &[CrossField]) -> u64 {
     group.iter().filter_map(|field| field.statistics).map(|field| field.tokens).min().unwrap_or(u64::MAX)
 }
 
-/// The frequencies that a term counts with in each field, as Elasticsearch blends them: the highest one, and
-/// one more for each field that has it less often. `None` where the field has it not at all.
+/// The document frequencies that a term is scored with in each field, blended as in Elasticsearch: the
+/// highest one, plus one for each step down to a field that has it less often. `None` for fields that do not
+/// have the term.
 fn blend(frequencies: &[u64], max_doc: u64, fewest_tokens: u64) -> Vec<Option<u64>> {
     let most = frequencies.iter().copied().max().unwrap_or(0);
     let limit = max_doc.min(fewest_tokens);

@@ -1,4 +1,4 @@
-//! Clauses that stand for many terms of one field: prefix, wildcard, regular expression, string range.
+//! Clauses that match many terms of one field: prefix, wildcard, regular expression, string range.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::weights;
 pub(crate) use super::wildcard::Wildcard;
 use sparrow_query::regexp::Automaton;
 
-/// Which terms of a field are meant.
+/// Selects terms of a field.
 pub(crate) enum TermFilter {
-    /// Terms that start with a text.
+    /// Terms that begin with a prefix.
     Prefix(String),
-    /// Terms of a pattern.
+    /// Terms that match a wildcard pattern.
     Wildcard(Wildcard),
-    /// Terms that a whole regular expression matches.
+    /// Terms that a regular expression matches as a whole.
     Regexp(Arc<Automaton>),
     /// Terms between two others, in byte order.
     Range(Bound<String>, Bound<String>),
@@ -32,7 +32,7 @@ pub(crate) enum TermFilter {
     Set(Vec<String>),
 }
 
-/// The documents with any of the terms, each with score 1.
+/// A weight for the documents that hold any of the selected terms, each with score 1.
 pub(crate) fn multi_term(terms: StringTerms, filter: TermFilter, case_insensitive: bool) -> Box<dyn Weight> {
     weights::bits(move |reader| matching_docs(reader, &terms, &filter, case_insensitive))
 }
@@ -80,15 +80,15 @@ fn matching_docs(
     Ok(docs)
 }
 
-/// Counts the terms that a filter is compared with, in pieces: a counter beside a loop.
+/// Counts the effort of comparing terms with a filter, in steps, and charges it to the request in batches.
 pub(super) struct Effort {
-    /// Steps for 16 bytes of a term.
+    /// Number of steps for 16 bytes of a term.
     weight: u64,
     pending: u64,
 }
 
 impl Effort {
-    /// Steps that are counted at once.
+    /// Number of steps that are charged at a time.
     const PIECE: u64 = 1024;
 
     pub(super) fn of(filter: &TermFilter) -> Self {
@@ -99,25 +99,28 @@ impl Effort {
         Self { weight, pending: 0 }
     }
 
-    /// Counts a term; whether a piece is full.
+    /// Counts the comparison of a term; returns whether a batch is full.
     fn look(&mut self, key: &[u8]) -> bool {
         self.pending += self.weight * (1 + key.len() as u64 / 16);
         self.pending >= Self::PIECE
     }
 
-    /// Counts more steps for a term.
+    /// Counts further steps for a term, and charges a full batch.
     pub(super) fn add(&mut self, steps: u64) -> Result<(), work::TooMuchEffort> {
         self.pending += steps;
         if self.pending >= Self::PIECE { self.spend() } else { Ok(()) }
     }
 
-    /// Takes what was counted off what the request may take.
+    /// Charges the steps counted so far to the request.
+    ///
+    /// # Errors
+    /// When the request has used up the effort it may make.
     fn spend(&mut self) -> Result<(), work::TooMuchEffort> {
         work::spend(std::mem::take(&mut self.pending))
     }
 }
 
-/// The part of a dictionary in which all terms of the filter lie.
+/// A stream over the part of a dictionary in which all selected terms lie.
 fn key_stream<'a>(
     inverted: &'a InvertedIndexReader,
     prefix: &[u8],
@@ -139,8 +142,8 @@ fn key_stream<'a>(
     Ok(range.into_stream()?)
 }
 
-/// Calls `see` with each term that a filter may accept and the number of documents of one segment that hold
-/// it, segment after segment, in each up to where it answers false.
+/// Calls `see` with each selected term and the number of documents of one segment that hold it, segment after
+/// segment. When `see` returns false, the rest of that segment is skipped.
 pub(super) fn scan_terms(
     searcher: &Searcher,
     terms: &StringTerms,
@@ -171,7 +174,7 @@ pub(super) fn scan_terms(
     Ok(effort.spend()?)
 }
 
-/// The first terms of the index that a filter accepts, in byte order.
+/// The first terms of the index that the filter selects, in byte order.
 pub(super) fn first_terms(
     searcher: &Searcher,
     terms: &StringTerms,
@@ -199,7 +202,7 @@ pub(super) fn first_terms(
     Ok(expansions.take(limit).collect())
 }
 
-/// The keys between which all terms of the filter lie.
+/// Range of dictionary keys in which all selected terms lie.
 fn key_range(prefix: &[u8], filter: &TermFilter, case_insensitive: bool) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let key = |value: &str| [prefix, value.as_bytes()].concat();
     let field_end = || after_prefix(prefix);

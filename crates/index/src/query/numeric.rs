@@ -20,7 +20,7 @@ use sparrow_mapping::{DateFormat, FieldType, NumberValue, normalize_float};
 use sparrow_query::RangeQuery;
 
 impl Compiler<'_> {
-    /// One exact number or boolean; no score.
+    /// Compiles to the documents with one exact number or boolean; without scores.
     pub(super) fn number_term(
         &mut self,
         field: &str,
@@ -33,7 +33,7 @@ impl Compiler<'_> {
         Ok(query.weight(EnableScoring::disabled_from_searcher(self.searcher()))?)
     }
 
-    /// The term of a number or boolean; `None` if no document can have it.
+    /// The term of a number or boolean; `None` if no document can have the value.
     pub(super) fn number_key(
         &self,
         field: &str,
@@ -73,7 +73,7 @@ impl Compiler<'_> {
         Ok(value.map(|value| number_term(self.snapshot.schema(), field, value)))
     }
 
-    /// A range on any field; no score.
+    /// Compiles a range on a field of any type; without scores.
     pub(super) fn range(&mut self, query: &RangeQuery) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
         if let Some(terms) = self.string_terms(&query.field) {
@@ -116,7 +116,8 @@ impl Compiler<'_> {
         Ok(self.interval_weight(&query.field, interval))
     }
 
-    /// A range of dates; no score. `in_range` is false when it stands for one exact value.
+    /// Compiles a range of dates; without scores. `in_range` is false when the clause stands for one exact
+    /// value, which changes error messages.
     pub(super) fn date_range(
         &mut self,
         query: &RangeQuery,
@@ -162,7 +163,8 @@ fn boolean(text: &str) -> Result<bool, QueryError> {
     }
 }
 
-/// Reads a number as Java's `Double.parseDouble` does, as far as JSON and users write them.
+/// Parses a number as Java's `Double.parseDouble` does, except for forms that JSON and users do not write,
+/// such as hexadecimal.
 fn number(text: &str) -> Result<f64, QueryError> {
     let malformed = || QueryError::NumberFormat { input: text.to_owned() };
     let digits = text.trim();
@@ -173,7 +175,7 @@ fn number(text: &str) -> Result<f64, QueryError> {
     if value.is_finite() { Ok(value) } else { Err(malformed()) }
 }
 
-/// A whole number without loss: decimals of a fraction are kept apart.
+/// Parses a number to a whole one, rounded down, and whether it had a fraction. Whole numbers lose no digits.
 fn whole(text: &str) -> Result<(i128, bool), QueryError> {
     if let Ok(value) = text.trim().parse::<i128>() {
         return Ok((value, false));
@@ -182,7 +184,7 @@ fn whole(text: &str) -> Result<(i128, bool), QueryError> {
     Ok((value.floor() as i128, value.fract() != 0.0))
 }
 
-/// The value of a whole-number field, `None` if no document can have it.
+/// Parses a value of a whole-number field; `None` if no document can have it.
 fn whole_value(field_type: &FieldType, text: &str) -> Result<Option<NumberValue>, QueryError> {
     let (value, fraction) = whole(text)?;
     if fraction || !whole_bounds(field_type).contains(&value) {
@@ -194,7 +196,7 @@ fn whole_value(field_type: &FieldType, text: &str) -> Result<Option<NumberValue>
         .ok())
 }
 
-/// Values that a whole-number type can hold.
+/// Range of values that a whole-number type can hold.
 fn whole_bounds(field_type: &FieldType) -> RangeInclusive<i128> {
     match field_type {
         FieldType::Byte => i128::from(i8::MIN)..=i128::from(i8::MAX),
@@ -205,7 +207,7 @@ fn whole_bounds(field_type: &FieldType) -> RangeInclusive<i128> {
     }
 }
 
-/// The bound of a range as text; `null` is open.
+/// The bound of a range as text; `None` if it is missing or `null`, which leaves that end open.
 fn bound_text(field: &str, value: &Option<Value>) -> Result<Option<String>, QueryError> {
     match value {
         None | Some(Value::Null) => Ok(None),

@@ -1,4 +1,5 @@
-//! Clauses that stand for many terms, scored as they ask for: `prefix`, `wildcard`, `regexp`, `fuzzy`.
+//! Clauses that match many terms and are scored by their `rewrite` option: `prefix`, `wildcard`, `regexp`,
+//! `fuzzy`.
 
 use tantivy::query::Weight;
 
@@ -10,11 +11,11 @@ use super::text::{any, boosted};
 use super::weights;
 use sparrow_query::{FuzzyQuery, Rewrite};
 
-/// Most terms whose scores add up (`indices.query.bool.max_clause_count` of old).
+/// Highest number of terms whose scores are added up (the old `indices.query.bool.max_clause_count`).
 const MAX_SCORED: usize = 1024;
 
 impl Compiler<'_> {
-    /// Terms of a pattern.
+    /// Compiles a pattern to the documents that hold any matching term.
     pub(super) fn pattern(
         &mut self,
         field: &str,
@@ -54,8 +55,9 @@ impl Compiler<'_> {
         self.fuzzy(&terms, &fuzzy, query.rewrite, scoring)
     }
 
-    /// The terms that a fuzzy term expands to, nearest first. Unless asked otherwise each is scored with the
-    /// frequency of the most frequent one, so that a rare misspelling does not outrank the word.
+    /// Compiles a fuzzy term to the terms that it expands to, most similar first. By default each is scored
+    /// with the document frequency of the most frequent one, so that a rare misspelling does not outrank the
+    /// correct word.
     pub(super) fn fuzzy(
         &mut self,
         terms: &StringTerms,
@@ -78,7 +80,7 @@ impl Compiler<'_> {
         self.expanded(terms, &expansions, rewrite, scoring)
     }
 
-    /// Terms whose scores add up.
+    /// A clause for the terms of an expansion, scored as `rewrite` says.
     fn expanded(
         &mut self,
         terms: &StringTerms,

@@ -1,4 +1,4 @@
-//! `match_phrase` and `match_phrase_prefix`.
+//! Compiles `match_phrase` and `match_phrase_prefix`.
 
 use tantivy::query::{EnableScoring, PhraseQuery, Query as _, Weight};
 
@@ -96,7 +96,7 @@ impl Compiler<'_> {
         Ok(any(ways, scoring))
     }
 
-    /// Two or more places, each with the terms that may stand there.
+    /// A phrase of two or more places, each with the terms that may stand there.
     pub(super) fn phrase(
         &mut self,
         terms: &StringTerms,

@@ -1,4 +1,4 @@
-//! `query_string`: Lucene's syntax turned into the clauses that it stands for.
+//! `query_string`: rewrites Lucene's query syntax into the clauses that it stands for.
 
 use serde_json::Value;
 
@@ -9,25 +9,26 @@ use sparrow_query::{
     MultiMatchType, Operator, Query, QueryKind, QueryStringQuery, RangeQuery, RegexpQuery,
 };
 
-/// What the rewriting needs to know of the index.
+/// What the rewriting has to know about the fields of the index.
 pub(super) trait Fields {
-    /// Fields with boosts, patterns replaced by what they match; the flag marks those.
+    /// The fields with their boosts, each pattern replaced by the fields that match it; the flag marks fields
+    /// that came from a pattern.
     fn expand(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)>;
-    /// Terms that analysis makes of a text; the text itself for fields without analysis.
+    /// Terms that analysis makes of a text; the text itself for fields that are not analysed.
     fn terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<Vec<String>, QueryError>;
-    /// Whether analysis leaves any term of a text.
+    /// Whether analysis of a text yields any term.
     fn has_terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<bool, QueryError> {
         Ok(!self.terms(field, text, analyzer)?.is_empty())
     }
-    /// Whether a text of the field is analysed.
+    /// Whether the field's texts are analysed.
     fn is_text(&self, field: &str) -> bool;
-    /// Whether there is such a field.
+    /// Whether the mapping has such a field.
     fn is_mapped(&self, field: &str) -> bool;
-    /// A term that is not analysed, as the index spells it: lowercased for text fields.
+    /// A term that is not analysed, in the form in which the index holds it: lowercased for text fields.
     fn normalize(&self, field: &str, text: &str) -> String;
 }
 
-/// Turns the text into a query tree.
+/// Parses a query text and rewrites it to a query tree.
 ///
 /// # Errors
 /// [`QueryError::Syntax`] when the text cannot be read.
@@ -47,7 +48,8 @@ pub(super) fn rewrite(query: &QueryStringQuery, fields: &dyn Fields) -> Result<Q
     Ok(rewritten.unwrap_or_else(|| Query::new(QueryKind::MatchNone)))
 }
 
-/// The field in which quoted texts of a field are searched.
+/// The field in which a quoted text is searched: the one with the suffix if it is mapped, otherwise the field
+/// itself.
 pub(super) fn quoted_field(fields: &dyn Fields, field: &str, suffix: Option<&str>) -> String {
     suffix
         .map(|suffix| format!("{field}{suffix}"))
@@ -55,7 +57,7 @@ pub(super) fn quoted_field(fields: &dyn Fields, field: &str, suffix: Option<&str
         .unwrap_or_else(|| field.to_owned())
 }
 
-/// `title^2` as a name and a boost.
+/// Splits `title^2` into field name and boost, which multiplies `boost`.
 fn split_boost(name: &str, boost: f32) -> (String, f32) {
     match name.rsplit_once('^').and_then(|(name, own)| Some((name, own.parse::<f32>().ok()?))) {
         Some((name, own)) => (name.to_owned(), boost * own),
@@ -63,7 +65,7 @@ fn split_boost(name: &str, boost: f32) -> (String, f32) {
     }
 }
 
-/// Escapes everything that the syntax gives a meaning.
+/// Escapes every character that has a meaning in the syntax.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -84,7 +86,7 @@ struct Rewriter<'a> {
 }
 
 impl Rewriter<'_> {
-    /// `None` when analysis leaves nothing: such a clause does not take part.
+    /// Rewrites a syntax tree; `None` when analysis leaves nothing of it, so that the clause is dropped.
     fn syntax(&self, syntax: &Syntax, top: bool) -> Result<Option<Query>, QueryError> {
         match syntax {
             Syntax::Group(clauses) => self.group(clauses, top),
@@ -96,7 +98,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Lucene's classic reading of operators: `AND` also requires the clause before it.
+    /// Combines clauses by Lucene's classic reading of operators: `AND` also makes the clause before it
+    /// required.
     fn group(&self, clauses: &[Clause], top: bool) -> Result<Option<Query>, QueryError> {
         let all = self.query.default_operator == Operator::And;
         let mut kept: Vec<(Modifier, Query)> = Vec::new();
@@ -204,7 +207,7 @@ impl Rewriter<'_> {
         }))
     }
 
-    /// A text in one field.
+    /// A `match` clause for a text in one field.
     fn text_in(&self, field: &str, text: &str) -> MatchQuery {
         MatchQuery {
             field: field.to_owned(),
@@ -217,7 +220,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The start of a term in one field; analysed, all but the last term are whole ones.
+    /// A clause for the beginning of a term in one field. If analysis makes several terms of it, all but the
+    /// last must match as a whole.
     fn prefix(&self, field: &str, text: &str) -> Result<QueryKind, QueryError> {
         let start = |value: String| QueryKind::Prefix {
             field: field.to_owned(),
@@ -246,8 +250,8 @@ impl Rewriter<'_> {
         }))
     }
 
-    /// One leaf in one field; `None` when analysis leaves nothing. `explicit` says that the text
-    /// names the field, which gives `>`, `>=`, `<` and `<=` their meaning.
+    /// The clause for one leaf in one field; `None` when analysis leaves nothing of it. `explicit` says that
+    /// the query text names the field, in which case `>`, `>=`, `<` and `<=` are comparisons.
     fn in_field(&self, field: &str, explicit: bool, leaf: &Leaf) -> Result<Option<QueryKind>, QueryError> {
         let owned = field.to_owned();
         let query = self.query;
@@ -362,7 +366,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// `>=5` and the like, as a range without a field.
+/// Parses a comparison such as `>=5` to a range whose field is still empty.
 fn comparison(text: &str) -> Option<RangeQuery> {
     let mut range = RangeQuery::default();
     let bound = |value: &str| (!value.is_empty()).then(|| Value::String(value.to_owned()));

@@ -1,9 +1,9 @@
-//! The documents of a segment in the order of their values in one column: what lies in any range is found without
-//! looking at the column from end to end.
+//! The documents of a segment sorted by their values in one column, so that the documents of any range are
+//! found without scanning the column.
 //!
-//! A range is the difference of two prefixes of the order. The bitmaps of some prefixes, a slot of documents apart, are
-//! kept; any other prefix differs from the nearest of them by at most half a slot, whose documents are flipped one by
-//! one.
+//! A range is the difference of two prefixes of the order. The bitmaps of some prefixes, one slot of
+//! documents apart, are kept; any other prefix differs from the nearest of them by at most half a slot, whose
+//! documents are toggled one by one.
 
 use std::ops::RangeInclusive;
 
@@ -12,22 +12,23 @@ use tantivy::columnar::{Cardinality, Column, ColumnType};
 
 use super::bits::DocBits;
 
-/// Slots that the order is cut into. Twice as many save half of the flips, and double the memory of the bitmaps.
+/// Number of slots that the sorted order is divided into. Twice as many halve the documents to be toggled and
+/// double the memory of the bitmaps.
 const SLOTS: usize = if cfg!(test) { 4 } else { 32 };
-/// Bits of a value that one pass of the sort looks at.
+/// Number of bits of a value that one pass of the radix sort looks at.
 const DIGIT: u32 = 11;
 
-/// An order of documents by value. It knows nothing of deletions.
+/// Documents sorted by value, deleted ones included.
 pub(crate) struct RangeIndex {
     column: Column<u64>,
     column_type: ColumnType,
-    /// Documents with a value, by value, then by number.
+    /// Numbers of the documents that have a value, by ascending value, then by number.
     order: Vec<DocId>,
-    /// Documents of a slot; the last one may have fewer.
+    /// Number of documents in a slot; the last slot may have fewer.
     slot: usize,
     /// Value of the first document of each slot.
     firsts: Vec<u64>,
-    /// The documents before each slot, and at last all.
+    /// For each slot, the set of documents before it; the last entry has all documents.
     prefixes: Vec<DocBits>,
 }
 
@@ -59,24 +60,24 @@ impl RangeIndex {
         Some(Self { column, column_type, order, slot, firsts, prefixes })
     }
 
-    /// What the column's numbers stand for.
+    /// Type of the column's values.
     pub(crate) fn column_type(&self) -> ColumnType {
         self.column_type
     }
 
-    /// Bytes in memory.
+    /// Memory that the sorted order takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let prefixes: usize = self.prefixes.iter().map(|prefix| prefix.words().len() * 8).sum();
         self.order.len() * size_of::<DocId>() + prefixes + Self::FIXED_BYTES
     }
 
-    /// At most so many bytes are needed for a segment with `max_doc` documents.
+    /// Upper bound on [`Self::bytes`] for a segment with `max_doc` documents.
     pub(crate) fn most_bytes(max_doc: u32) -> usize {
         let prefixes = (SLOTS + 1) * max_doc.div_ceil(64) as usize * 8;
         max_doc as usize * size_of::<DocId>() + prefixes + Self::FIXED_BYTES
     }
 
-    /// What one takes however few documents there are.
+    /// Memory that does not depend on the number of documents, in bytes.
     const FIXED_BYTES: usize =
         size_of::<Self>() + SLOTS * size_of::<u64>() + (SLOTS + 1) * size_of::<DocBits>();
 
@@ -102,7 +103,7 @@ impl RangeIndex {
         Some(docs)
     }
 
-    /// Number of documents whose value is lower.
+    /// Number of documents whose value is lower than `value`.
     fn rank(&self, value: u64) -> usize {
         let Some(slot) = self.firsts.partition_point(|first| *first < value).checked_sub(1) else { return 0 };
         let start = slot * self.slot;
@@ -111,13 +112,13 @@ impl RangeIndex {
         start + self.order[start..end].partition_point(lower)
     }
 
-    /// The kept prefix that is nearest to so many documents.
+    /// Number of the kept prefix whose length is nearest to `rank` documents.
     fn nearest(&self, rank: usize) -> usize {
         // Behind the last place, which a whole slot may be missing to, the last is the nearest.
         ((rank + self.slot / 2) / self.slot).min(self.prefixes.len() - 1)
     }
 
-    /// Documents of a kept prefix.
+    /// Number of documents in a kept prefix.
     fn place(&self, prefix: usize) -> usize {
         self.order.len().min(prefix * self.slot)
     }
@@ -129,7 +130,8 @@ impl std::fmt::Debug for RangeIndex {
     }
 }
 
-/// Sorts by value, from the lowest digits on; what has the same value stays in its order.
+/// Sorts by value with a radix sort, from the lowest digit up; documents with the same value keep their
+/// order.
 fn sorted_by_value(mut pairs: Vec<(u64, DocId)>) -> Vec<(u64, DocId)> {
     if pairs.is_sorted_by_key(|(value, _)| *value) {
         return pairs;
@@ -172,7 +174,7 @@ mod tests {
         Column { index: ColumnIndex::Full, values }
     }
 
-    /// Values with many and few others of the same, near and far from the ends.
+    /// Values that many or few documents share, near the ends of the range of `u64` and far from them.
     fn value() -> impl Strategy<Value = u64> {
         prop_oneof![0..4_u64, 1000..1200_u64, any::<u64>(), u64::MAX - 3..=u64::MAX, Just(1 << 63)]
     }

@@ -1,5 +1,5 @@
-//! BM25 over frequencies that tantivy does not count: phrases whose places hold several terms or may move,
-//! synonyms, and terms of several fields taken as one.
+//! BM25 over frequencies that tantivy does not count: phrases whose places hold several terms or whose terms
+//! may move, synonyms, and terms of several fields taken as one.
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::{Postings, SegmentPostings};
@@ -13,7 +13,7 @@ use super::stoppable::stops_after;
 use super::weights;
 use sparrow_lexical::{B, K1};
 
-/// BM25 with the numbers of a whole field.
+/// BM25 with the statistics of a whole field.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bm25 {
     /// Sum of the idf of all terms, times `k1 + 1`.
@@ -22,7 +22,7 @@ pub(super) struct Bm25 {
 }
 
 impl Bm25 {
-    /// For terms of these document frequencies.
+    /// Parameters for terms with these document frequencies, which score as one.
     pub(super) fn new(statistics: FieldStatistics, frequencies: &[u64]) -> Self {
         let docs = statistics.docs.max(frequencies.iter().copied().max().unwrap_or(0)).max(1);
         let idf: f64 = frequencies.iter().map(|frequency| idf(*frequency, docs)).sum();
@@ -32,12 +32,12 @@ impl Bm25 {
         }
     }
 
-    /// The highest score: that of a term which stands in a document without end.
+    /// Upper bound on the score, which a term in an infinitely repetitive document approaches.
     pub(super) fn weight(&self) -> f32 {
         self.weight
     }
 
-    /// What a frequency is compared with in a field of this length.
+    /// The norm that a term frequency is weighed against, for a field with `length` tokens.
     pub(super) fn norm(&self, length: f32) -> f32 {
         K1 * (1.0 - B + B * length / self.average_length)
     }
@@ -47,12 +47,12 @@ impl Bm25 {
     }
 }
 
-/// Lengths of a field in a segment; fields without lengths have one term each.
+/// Field lengths in a segment, in tokens; fields without stored lengths count as one token each.
 pub(super) fn lengths(reader: &SegmentReader, field: Field) -> FieldNormReader {
     reader.get_fieldnorms_reader(field).unwrap_or_else(|_| FieldNormReader::constant(reader.max_doc(), 1))
 }
 
-/// Posting lists of the terms of one place.
+/// Posting lists of the terms that may stand at one place of a phrase.
 struct Union {
     postings: Vec<SegmentPostings>,
 }
@@ -71,7 +71,7 @@ impl Union {
         self.doc()
     }
 
-    /// Positions of all terms in a document, ascending, each once.
+    /// Positions of all terms in a document, ascending, without duplicates.
     fn positions(&mut self, doc: DocId, out: &mut Vec<u32>) {
         out.clear();
         let mut lists = 0;
@@ -88,18 +88,18 @@ impl Union {
     }
 }
 
-/// A phrase whose places may hold several terms, and whose terms may move.
+/// A phrase that allows several terms at a place, and terms to be out of place (`slop`).
 pub(super) struct PhraseWeight {
     field: Field,
     places: Vec<Vec<Term>>,
     offsets: Vec<u32>,
-    /// `None`: the terms stand exactly as the phrase says.
+    /// Matcher for phrases with slop; `None` if the terms must stand exactly as in the phrase.
     sloppy: Option<SloppyPhrase>,
     bm25: Option<Bm25>,
 }
 
 impl PhraseWeight {
-    /// `places` holds the offset and the terms of each place.
+    /// `places` has the offset and the terms of each place; `slop` is the total distance that terms may move.
     pub(super) fn new(field: Field, places: Vec<(u32, Vec<Term>)>, slop: u32, bm25: Option<Bm25>) -> Self {
         let sloppy = (slop > 0).then(|| {
             let parts: Vec<(u32, &[Term])> = places.iter().map(|(at, terms)| (*at, &terms[..])).collect();
@@ -226,12 +226,12 @@ impl Scorer for PhraseScorer {
     }
 }
 
-/// Terms that count as one: their frequencies add up, each times its weight, and so do the lengths of the
+/// Terms that score as one: their weighted frequencies are added up, and so are the weighted lengths of their
 /// fields.
 pub(super) struct SummedWeight {
-    /// Terms and the weight of each.
+    /// The terms, each with its weight.
     pub(super) terms: Vec<(Term, f32)>,
-    /// The fields, each once, and the weight of each.
+    /// The fields of the terms, each once, with its weight.
     pub(super) fields: Vec<(Field, f32)>,
     pub(super) bm25: Option<Bm25>,
 }

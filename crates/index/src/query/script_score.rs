@@ -1,7 +1,7 @@
-//! `script_score`: the score of each document of a query, worked out by a script over its vectors.
+//! `script_score`: a query whose scores are computed by a script over each document's vectors.
 //!
-//! Vectors are read from the segment as they were written, whatever codes or graphs there are beside them, so that the
-//! comparison is exact.
+//! Vectors are read from the segment at full precision, even if quantized codes or graphs are stored beside
+//! them, so that the comparison is exact.
 
 use std::sync::Arc;
 
@@ -52,8 +52,8 @@ impl Compiler<'_> {
         }))
     }
 
-    /// The tantivy fields of a script's fields, checked against the vectors that they are compared with; `None` for one
-    /// that no document has a value of.
+    /// The tantivy fields of a script's fields, checked against the vectors that they are compared with;
+    /// `None` for a field that no document has a value in.
     fn script_fields(&self, script: &Script) -> Result<Vec<Option<Field>>, QueryError> {
         let mut dims = Vec::with_capacity(script.fields.len());
         let mut fields = Vec::with_capacity(script.fields.len());
@@ -95,7 +95,7 @@ fn different_dims(asked: usize, has: usize) -> String {
     )
 }
 
-/// Calls `see` with the vector and the field of each comparison.
+/// Calls `see` with the numbers of the vector and the field of each comparison in an expression.
 fn visit(expression: &Expression, see: &mut dyn FnMut(usize, usize)) {
     match expression {
         Expression::Vector { vector, field, .. } => see(*vector, *field),
@@ -112,7 +112,7 @@ fn visit(expression: &Expression, see: &mut dyn FnMut(usize, usize)) {
     }
 }
 
-/// Vectors of each of a script's fields in a segment; `None` where no document has one.
+/// Reader of each of a script's vector fields in one segment; `None` where no document has a vector.
 type Vectors = Vec<Option<DenseReader>>;
 
 struct ScriptWeight {
@@ -144,7 +144,7 @@ impl Weight for ScriptWeight {
     }
 }
 
-/// A script over the vectors of a segment.
+/// A script with the vectors of one segment that it reads.
 struct ScriptScore {
     script: Arc<Script>,
     vectors: Vectors,
@@ -181,7 +181,7 @@ impl ComputeScore for ScriptScore {
     }
 }
 
-/// The values of one document that a script may ask for.
+/// The values of one document that a script can read.
 struct OfDocument<'s> {
     script: &'s ScriptScore,
     inner: &'s mut dyn Scorer,

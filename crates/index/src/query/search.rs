@@ -1,4 +1,4 @@
-//! Searching a snapshot: all segments, best hits first, with the number of all hits.
+//! Searches of a snapshot: the best hits over all segments, and the number of all hits.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,14 +15,14 @@ use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 use sparrow_query::{Query, QueryKind};
 
-/// Documents between two looks at the cancel flag.
+/// Number of documents between two checks of the cancel flag.
 const CANCEL_INTERVAL: u32 = 4096;
 
 impl Snapshot {
     /// Finds the best hits of a query.
     ///
-    /// Hits come highest score first, equal scores by sequence number, so that a result does not
-    /// depend on segments, merges or threads. Neither does its total.
+    /// Hits come highest score first, equal scores by sequence number, so that neither hits nor total depend
+    /// on segments, merges or threads.
     ///
     /// # Errors
     /// When a clause does not fit its field, the search is cancelled or the index cannot be read.
@@ -34,7 +34,8 @@ impl Snapshot {
         Ok(top)
     }
 
-    /// Searches for a query whose clauses over `semantic_text` fields are bound to the mapping already; `compiler` notes the executors.
+    /// Searches with a query whose clauses on `semantic_text` fields are already bound to the mapping;
+    /// `compiler` records the executors.
     fn search_bound(
         &self,
         query: &Query,
@@ -109,10 +110,10 @@ impl Snapshot {
         self.matching_until(query, None)
     }
 
-    /// The same for a caller that may go away.
+    /// Like [`Snapshot::matching`], but ends early when `cancel` is set.
     ///
     /// # Errors
-    /// As [`Snapshot::search`], [`QueryError::Cancelled`] soon after the flag is set.
+    /// As [`Snapshot::search`]; [`QueryError::Cancelled`] soon after the flag is set.
     pub fn matching_until(
         &self,
         query: &Query,
@@ -125,8 +126,8 @@ impl Snapshot {
         Ok(docs.iter().enumerate().map(|(ord, docs)| self.live_words(ord, docs).collect()).collect())
     }
 
-    /// Score of every document that matches, by document for each segment; what does not match has none (NaN).
-    /// Four bytes per document of the index: for who needs scores of more than the best.
+    /// Scores of all documents: for each segment, a score by document number, NaN for documents that do not
+    /// match. Takes four bytes per document of the index; for callers that need more than the best hits.
     ///
     /// # Errors
     /// As [`Snapshot::search`].
@@ -156,12 +157,12 @@ impl Snapshot {
         Ok(all)
     }
 
-    /// Words of the live ones among some documents of a segment.
+    /// Bitmap words of the documents of a set that are live.
     fn live_words<'a>(&'a self, ord: usize, docs: &'a SegmentDocs) -> impl Iterator<Item = u64> + 'a {
         self.live_words_from(ord, docs, 0)
     }
 
-    /// Live documents as words of a bitmap, from a given word on.
+    /// Bitmap words of the documents of a set that are live, from word number `first` on.
     pub(super) fn live_words_from<'a>(
         &'a self,
         ord: usize,
@@ -182,7 +183,7 @@ impl Snapshot {
         })
     }
 
-    /// Number of live ones among some documents of a segment.
+    /// Number of documents of a set that are live.
     pub(super) fn count_live(&self, ord: usize, docs: &SegmentDocs) -> u64 {
         match (docs, self.segment(ord as u32).live()) {
             (SegmentDocs::None, _) => 0,
@@ -210,10 +211,10 @@ impl Snapshot {
     }
 }
 
-/// Whether a search ends here with what it has.
+/// Whether a search ends here and returns the hits found so far.
 ///
 /// # Errors
-/// [`QueryError::Cancelled`] if it is cancelled and what it has is of no use.
+/// [`QueryError::Cancelled`] if the search is cancelled and may not return a part.
 pub(super) fn is_over(compiler: &Compiler<'_>, options: &SearchOptions) -> Result<bool, QueryError> {
     match compiler.check_cancelled() {
         Err(QueryError::Cancelled) if options.partial => Ok(true),
@@ -221,7 +222,7 @@ pub(super) fn is_over(compiler: &Compiler<'_>, options: &SearchOptions) -> Resul
     }
 }
 
-/// Looks at every match of one segment.
+/// A search of one segment that visits every match.
 struct SegmentSearch<'a> {
     segment: &'a SegmentSnapshot,
     ord: u32,
@@ -232,7 +233,7 @@ struct SegmentSearch<'a> {
 }
 
 impl SegmentSearch<'_> {
-    /// Offers all hits and returns their number.
+    /// Offers every hit to `top`, and returns their number.
     fn run(
         &mut self,
         scorer: &mut dyn tantivy::query::Scorer,

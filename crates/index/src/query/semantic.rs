@@ -1,9 +1,10 @@
 //! Clauses over the passages of `semantic_text` fields: a document scores as its best passage does.
 //!
-//! Postings and vectors of such a field are numbered by passage (see [`sparrow_segments::plugins::PassageMap`]), so that the
-//! pruned search of the postings and the graphs of the vectors work on them unchanged. What they find is brought
-//! back to documents here: the best passages come first, so the first of each document is its best one, and as long
-//! as they are of fewer documents than wanted more of them are asked for.
+//! Postings and vectors of such a field are numbered by passage (see
+//! [`sparrow_segments::plugins::PassageMap`]), so that the pruned search of the postings and the graphs of
+//! the vectors work on them unchanged. Their results are mapped back to documents here: the best passages
+//! come first, so the first of each document is its best one; if they belong to fewer documents than wanted,
+//! more passages are asked for.
 
 use rustc_hash::FxHashSet;
 use sparrow_postings::{SharedThreshold, SparseCursor, TopK, TopKRequest};
@@ -19,17 +20,18 @@ use sparrow_query::{
 };
 use sparrow_segments::plugins::{PassageMap, SparseReader};
 
-/// What the score of the dense vectors counts beside that of the sparse ones, where one clause searches both. Chosen as
-/// docs/hybrid-search.md says.
+/// Factor on the score of dense vectors, relative to that of sparse ones, where one clause searches both.
+/// docs/hybrid-search.md says how it was chosen.
 pub const DENSE_SHARE: f32 = 80.0;
 
-/// Fewest documents whose dense vectors count beside sparse ones: those behind them seem farther than they are.
+/// Lowest number of documents whose dense scores are combined with sparse ones: documents beyond those found
+/// seem less similar than they are.
 const HYBRID_DEPTH: usize = 100;
 
-/// By how much more passages are asked for when those found are of too few documents.
+/// Factor by which the number of passages grows when those found belong to too few documents.
 const GROWTH: usize = 4;
 
-/// The clause that answers a `semantic` one under a mapping.
+/// The clause to run in place of a `semantic` one under a mapping.
 ///
 /// # Errors
 /// When the field is of another type, or its text was not encoded by the field's model.
@@ -90,7 +92,7 @@ pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
     })
 }
 
-/// Name and settings of the slot that a clause searches.
+/// Name and settings of the slot in which a clause searches.
 fn slot<'q>(query: &'q SemanticQuery, mapping: &'q Mapping) -> Option<(String, &'q SemanticText)> {
     if let Some(name) = &query.slot {
         return Some((name.clone(), mapping.slot(name)?));
@@ -107,8 +109,8 @@ fn slot<'q>(query: &'q SemanticQuery, mapping: &'q Mapping) -> Option<(String, &
     Some((name.into_owned(), field))
 }
 
-/// The query with its `semantic` clauses bound, where the pruned path of sparse clauses may use them; `None` if it
-/// has none there. The others are bound when they are compiled.
+/// The query with those `semantic` clauses bound to the mapping that the pruned sparse search can use; `None`
+/// if there are none. The others are bound when they are compiled.
 pub(super) fn bound(query: &Query, mapping: &Mapping) -> Result<Option<Query>, QueryError> {
     let kind = match &query.kind {
         QueryKind::Semantic(clause) => answering(clause, mapping)?,
@@ -137,7 +139,7 @@ pub(super) fn bound(query: &Query, mapping: &Mapping) -> Result<Option<Query>, Q
     Ok(Some(Query { kind, ..query.clone() }))
 }
 
-/// The first of each document among passages that come best first.
+/// Maps passages to documents: keeps the first passage of each document. Passages come best first.
 pub(super) fn collapse(
     map: &PassageMap,
     passages: impl IntoIterator<Item = (u32, Score)>,
@@ -150,11 +152,11 @@ pub(super) fn collapse(
         .collect()
 }
 
-/// What [`best_documents`] and the kNN search share: finds passages, more of them as long as they are of fewer than
-/// `wanted` documents and there are more.
+/// Finds at least `wanted` documents by their passages: asks for more passages as long as those found belong
+/// to too few documents. Shared by [`best_documents`] and the kNN search.
 ///
 /// # Errors
-/// When `find` fails, which gives at most so many passages, best first.
+/// When `find` fails. It returns at most the given number of passages, best first.
 pub(super) fn search<E>(
     map: &PassageMap,
     wanted: usize,
@@ -174,8 +176,9 @@ pub(super) fn search<E>(
     }
 }
 
-/// The best documents of a segment for a sparse clause over passages, with the score of their best passage; not counted.
-/// `request` is about documents, `query` in the segment's own numbers.
+/// The best documents of a segment for a sparse clause over passages, each with the score of its best
+/// passage; matches are not counted. `request` is in terms of documents, with the term numbers of the
+/// segment.
 pub(super) fn best_documents(postings: &SparseReader, map: &PassageMap, request: &TopKRequest<'_>) -> TopK {
     let allowed = map.allowed(request.live, request.filter);
     let mut executors = Executors::default();
@@ -200,12 +203,13 @@ pub(super) fn best_documents(postings: &SparseReader, map: &PassageMap, request:
     TopK { hits, matched: 0, executors }
 }
 
-/// Documents that share a term with a sparse clause over passages, each with the score of its best passage.
+/// A scorer over the documents that share a term with a sparse clause over passages; each scores as its best
+/// passage.
 pub(super) struct PassageScorer {
     cursor: SparseCursor<OwnedBytes>,
     map: PassageMap,
     doc: DocId,
-    /// Score of the document and its best passage, once they were asked for.
+    /// Score of the current document and the number of its best passage, once computed.
     best: Option<(Score, u32)>,
 }
 
@@ -216,7 +220,7 @@ impl PassageScorer {
         scorer
     }
 
-    /// Stands on the document of the passage that the cursor stands on.
+    /// Moves to the document that the cursor's passage belongs to.
     fn settle(&mut self) -> DocId {
         self.best = None;
         self.doc = match self.cursor.doc() {
@@ -226,7 +230,7 @@ impl PassageScorer {
         self.doc
     }
 
-    /// Score and number of the document's best passage.
+    /// Score of the current document, and the number of its best passage.
     pub(super) fn best(&mut self) -> (Score, u32) {
         if let Some(best) = self.best {
             return best;

@@ -1,4 +1,5 @@
-//! `simple_query_string`: a syntax in which every text means something. After Lucene's `SimpleQueryParser`.
+//! `simple_query_string`: a lenient query syntax in which any text is valid. Modelled on Lucene's
+//! `SimpleQueryParser`.
 
 use rustc_hash::FxHashMap;
 
@@ -10,13 +11,14 @@ use sparrow_query::{
     SimpleQueryStringQuery, simple_flags,
 };
 
-/// Parentheses that are looked into; deeper ones are passed over, as if they were not there.
+/// Deepest nesting of parentheses that is parsed; deeper ones are ignored as if they were not there.
 const MAX_DEPTH: usize = 64;
 
-/// Levels that a chain of `+` and `|` in turn may make, as each puts what is before it a level deeper.
+/// Highest number of levels that alternating `+` and `|` may add, as each change puts the preceding clauses
+/// one level deeper.
 const MAX_LEVELS: usize = 64;
 
-/// Turns the text into a query tree.
+/// Parses a query text and rewrites it to a query tree.
 ///
 /// # Errors
 /// When analysis fails, or the text has too many clauses; never because of its syntax.
@@ -43,11 +45,12 @@ struct Parser<'a> {
     query: &'a SimpleQueryStringQuery,
     fields: &'a dyn Fields,
     targets: Vec<(String, f32, bool)>,
-    /// Where the parentheses close that do, by where they open.
+    /// Position of the closing parenthesis for each opening one that is closed.
     closings: FxHashMap<usize, usize>,
 }
 
-/// The pairs of parentheses of a text, found once: to look for the end of each of many that never close took quadratic time.
+/// Finds the pairs of parentheses in a text, once for all: looking for the end of each of many that are never
+/// closed would take quadratic time.
 fn closings(text: &[char], escapes: bool) -> FxHashMap<usize, usize> {
     let (mut pairs, mut open, mut escaped) = (FxHashMap::default(), Vec::new(), false);
     for (at, next) in text.iter().enumerate() {
@@ -66,7 +69,7 @@ fn closings(text: &[char], escapes: bool) -> FxHashMap<usize, usize> {
     pairs
 }
 
-/// What was read of a text, or of what stands in parentheses.
+/// What has been parsed of a text, or of the content of a pair of parentheses.
 #[derive(Default)]
 struct State {
     at: usize,
@@ -74,9 +77,9 @@ struct State {
     operation: Option<Operator>,
     previous: Option<Operator>,
     negations: usize,
-    /// Clauses in this part.
+    /// Number of clauses in this part.
     clauses: usize,
-    /// Levels that changes between `+` and `|` have made.
+    /// Number of levels added by changes between `+` and `|`.
     levels: usize,
 }
 
@@ -85,7 +88,7 @@ impl Parser<'_> {
         self.query.flags & flag != 0
     }
 
-    /// Reads a part of the text, which begins at `base` of the whole.
+    /// Parses a part of the text, which begins at position `base` of the whole.
     fn part(&mut self, text: &[char], base: usize, depth: usize) -> Result<Option<Query>, QueryError> {
         let mut state = State::default();
         while let Some(&next) = text.get(state.at) {
@@ -257,7 +260,7 @@ impl Parser<'_> {
         self.add(state, clause)
     }
 
-    /// The number after `~`; 2 if there is none, 0 if it is no number.
+    /// Parses the number after `~`: 2 if it is missing, 0 if it is not a number.
     fn number(&self, text: &[char], state: &mut State) -> u32 {
         state.at += 1;
         let start = state.at;
@@ -271,7 +274,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One clause in every field; `None` when analysis leaves nothing in any.
+    /// One clause for each field; `None` when analysis leaves nothing in any of them.
     fn over_fields(
         &self,
         text: &str,
@@ -369,7 +372,7 @@ mod tests {
 
     use super::*;
 
-    /// One field that keeps texts as they are; a dot is analysed away.
+    /// Test fields that leave texts unanalysed, except that a lone dot yields no term.
     struct One;
 
     impl Fields for One {

@@ -1,4 +1,4 @@
-//! How often a phrase occurs in a document, its terms allowed to move: Lucene's sloppy frequency.
+//! The frequency of a phrase in a document when its terms may be out of place: Lucene's sloppy frequency.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -8,15 +8,15 @@ use rustc_hash::FxHashMap;
 
 use super::stoppable::stops_after;
 
-/// A place of a phrase in one document.
+/// One place of a phrase, with its occurrences in a document.
 struct Place {
     /// Positions of its terms in the document, ascending.
     positions: Vec<u32>,
     next: usize,
-    /// Position in the document less the offset in the phrase.
+    /// Current position in the document minus the place's offset in the phrase.
     at: i64,
     offset: i64,
-    /// Group of places that share terms, and the number within it.
+    /// Number of the group of places that share terms, and this place's number within it.
     group: Option<(usize, usize)>,
 }
 
@@ -32,13 +32,13 @@ impl Place {
         }
     }
 
-    /// Position in the document.
+    /// Current position in the document.
     fn in_document(&self) -> i64 {
         self.at + self.offset
     }
 }
 
-/// A place in the queue: least position first, then least offset, then the order of the phrase.
+/// A place in the priority queue, ordered by adjusted position, then offset, then order in the phrase.
 #[derive(PartialEq, Eq)]
 struct Entry {
     at: i64,
@@ -58,14 +58,15 @@ impl PartialOrd for Entry {
     }
 }
 
-/// What a phrase knows before it sees a document.
+/// The part of a sloppy phrase that does not depend on the document.
 #[derive(Debug, Clone)]
 pub(super) struct SloppyPhrase {
     offsets: Vec<u32>,
     slop: u32,
-    /// Places that share a term, in the order of their offsets.
+    /// Groups of places that share a term, each sorted by offset.
     groups: Vec<Vec<usize>>,
-    /// A place of a group has several terms, so that its members need not stand on one position at first.
+    /// Whether some place in a group has several terms, in which case its members may start at different
+    /// positions.
     mixed: bool,
 }
 
@@ -114,7 +115,7 @@ struct Run<'a> {
     phrase: &'a SloppyPhrase,
     places: Vec<Place>,
     queue: BinaryHeap<Entry>,
-    /// Highest position of all places.
+    /// Highest adjusted position of all places.
     end: i64,
     positioned: bool,
     /// The request of this thread is to stop: no place moves any more.
@@ -158,7 +159,8 @@ impl<'a> Run<'a> {
         self.queue.push(Entry { at, offset, place });
     }
 
-    /// Places that share a term must not stand on the same one.
+    /// Moves places that share a term apart, so that no two stand on the same position; false if that is
+    /// impossible.
     fn spread_groups(&mut self) -> bool {
         let phrase = self.phrase;
         for group in &phrase.groups {
@@ -219,7 +221,7 @@ impl<'a> Run<'a> {
         if key(a) < key(b) { a } else { b }
     }
 
-    /// Moves what stands on the same term as the place that was just advanced; false when one has no more
+    /// Moves places that collide with one that was just advanced; false when one of them runs out of
     /// positions.
     fn spread(&mut self, mut place: usize) -> bool {
         let first = place;
@@ -243,7 +245,7 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Distance of the next match within the slop.
+    /// Distance of the next match within the slop, in positions; `None` if there is none.
     fn next_match(&mut self) -> Option<u32> {
         if !self.positioned {
             return None;
@@ -273,7 +275,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// How often the places stand exactly as the phrase says. Positions are less the offsets, ascending.
+/// Number of times that the places stand exactly as in the phrase. `positions` has each place's positions in
+/// the document, ascending.
 pub(super) fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>]) -> f32 {
     let Some((first, rest)) = positions.split_first() else { return 0.0 };
     let mut occurrences = 0;
@@ -327,7 +330,7 @@ mod tests {
         assert_eq!(frequency("c b a", "a b c", 4), 1.0 / 5.0);
     }
 
-    /// Least distance over all ways to give each place a position of its own.
+    /// Smallest distance over all ways to give each place a position of its own.
     fn least_distance(positions: &[Vec<u32>], offsets: &[u32], taken: &mut Vec<u32>, best: &mut Option<i64>) {
         let place = taken.len();
         if place == positions.len() {
@@ -347,7 +350,8 @@ mod tests {
     }
 
     proptest! {
-        /// Without repeated words a document matches exactly when some choice of positions is near enough.
+        /// For phrases without repeated words, a document matches exactly when some choice of positions is
+        /// within the slop.
         #[test]
         fn a_phrase_of_different_words_matches_when_some_choice_does(
             text in proptest::collection::vec(0u8..4, 1..12),
@@ -373,7 +377,7 @@ mod tests {
             }
         }
 
-        /// With repeated words nothing hangs, and exact phrases are found.
+        /// With repeated words the search always ends, and it only finds phrases within the slop.
         #[test]
         fn repeated_words_end(text in proptest::collection::vec(0u8..3, 0..12), phrase in proptest::collection::vec(0u8..3, 2..5), slop in 0u32..8) {
             let positions: Vec<Vec<u32>> = phrase.iter()

@@ -1,7 +1,7 @@
 //! Sparse clauses: token weights against the postings of a field.
 //!
-//! Inside a larger query the clause is a weight like any other. Alone, or with filters, it takes the
-//! pruned path in [`super::search`], which goes around tantivy's collectors.
+//! Inside a larger query the clause is a weight like any other. Alone, or with filters, it takes the pruned
+//! path in [`super::search`], which bypasses tantivy's collectors.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use sparrow_mapping::{FieldType, Mapping, SemanticModel, SemanticText};
 use sparrow_query::{Pruning, PruningConfig, SparseOrigin, SparseQuery};
 use sparrow_segments::plugins::{PassageMap, SegmentPlugins, SparseReader};
 
-/// A sparse clause checked against the mapping: the tokens that take part, each once.
+/// A sparse clause checked against the mapping, with the tokens that take part in it, each once.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SparseClause {
     pub(super) field: Field,
@@ -33,8 +33,8 @@ pub(super) struct SparseClause {
 }
 
 impl SparseClause {
-    /// The field in a segment, with the tokens that it knows there, as its own term numbers, their
-    /// weights times `boost`.
+    /// The field's postings in a segment, with the segment's term numbers of the tokens that it knows and
+    /// their weights times `boost`.
     pub(super) fn bind<'s>(
         &self,
         plugins: &'s SegmentPlugins,
@@ -44,14 +44,15 @@ impl SparseClause {
         Some((reader, ids.resolve(reader, &self.tokens, boost)))
     }
 
-    /// The documents of the field's passages, if its postings are numbered by passage.
+    /// The map from passages to documents, if the field's postings are numbered by passage.
     pub(super) fn map<'s>(&self, plugins: &'s SegmentPlugins) -> Option<&'s PassageMap> {
         plugins.passages(self.field).filter(|_| self.passages)
     }
 }
 
 impl Compiler<'_> {
-    /// Checks a clause. `None` when it cannot match: the field is not mapped, or no token is left.
+    /// Checks a clause against the mapping. `None` when it cannot match: the field is not mapped, or no token
+    /// is left.
     pub(super) fn sparse_clause(&mut self, query: &SparseQuery) -> Result<Option<SparseClause>, QueryError> {
         self.count_clause()?;
         let mapping = self.snapshot.mapping();
@@ -119,7 +120,8 @@ impl Compiler<'_> {
     }
 }
 
-/// How a clause prunes: the request's word counts before the field's, and that before the default.
+/// The pruning that applies to a clause: that of the request, else that of the field, else the default;
+/// `None` for no pruning.
 fn pruning_of(query: &SparseQuery, field: &str, mapping: &Mapping) -> Option<PruningConfig> {
     let field = || mapping.sparse_index_options(field);
     match query.pruning {
@@ -133,9 +135,9 @@ fn pruning_of(query: &SparseQuery, field: &str, mapping: &Mapping) -> Option<Pru
     }
 }
 
-/// Leaves out tokens that are both frequent and of low weight, as Elasticsearch does: frequency is the
-/// share of the documents with the field, compared with the average share of all tokens. Deleted
-/// documents count until they are merged away.
+/// Removes tokens that are both frequent and of low weight, as Elasticsearch does: frequency is the share of
+/// the documents with the field, compared with the average share of all tokens. Deleted documents count until
+/// they are merged away.
 fn prune(snapshot: &Snapshot, field: Field, config: &PruningConfig, tokens: &mut Vec<(Box<str>, f32)>) {
     let readers: Vec<&SparseReader> =
         snapshot.segments().iter().filter_map(|segment| segment.sparse(field)).collect();
@@ -162,7 +164,7 @@ fn prune(snapshot: &Snapshot, field: Field, config: &PruningConfig, tokens: &mut
     });
 }
 
-/// Tokens that occur in any segment, each counted once, so that merges do not change what is pruned.
+/// Number of distinct tokens over all segments, so that merges do not change what is pruned.
 fn distinct_tokens(readers: &[&SparseReader]) -> usize {
     match readers {
         [] => 0,
@@ -181,7 +183,7 @@ fn distinct_tokens(readers: &[&SparseReader]) -> usize {
 
 struct SparseWeight {
     clause: SparseClause,
-    /// Path of the field, for explanations.
+    /// Path of the field, shown in explanations.
     path: String,
     segments: FxHashMap<SegmentId, Arc<SegmentPlugins>>,
 }
@@ -240,8 +242,8 @@ impl Weight for SparseWeight {
     }
 }
 
-/// A token in words, where it is not a word itself: `##ing` goes on from the word before, and `__` is a dot, which
-/// would separate fields in a document.
+/// A description of a token that is not a word itself: `##ing` continues the word before it, and `__` is a
+/// dot, which would separate fields in a document. `None` for other tokens.
 fn readable(token: &str) -> Option<String> {
     let text = match token.strip_prefix("##") {
         Some(rest) => format!("-{rest}"),
@@ -251,13 +253,13 @@ fn readable(token: &str) -> Option<String> {
     (text != token).then_some(text)
 }
 
-/// The cursor of the postings as a tantivy scorer; its scores carry the boost already.
+/// A tantivy scorer over a cursor of the postings, whose scores include the boost already.
 pub(super) struct SparseScorer {
     cursor: SparseCursor<OwnedBytes>,
 }
 
 impl SparseScorer {
-    /// From where the cursor stands.
+    /// A scorer at the cursor's current document.
     pub(super) fn new(cursor: SparseCursor<OwnedBytes>) -> Self {
         Self { cursor }
     }

@@ -27,15 +27,15 @@ use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
 use sparrow_query::{BoolQuery, Query, QueryKind, SparseQuery};
 
-/// How many of the best sparse matches are found when other clauses add to the scores: the more, the
-/// lower the bound of the rest.
+/// Number of best sparse matches that are found first when other clauses add to the scores: the more there
+/// are, the lower the bound on the rest.
 ///
-/// Tests look at few documents: with so many found at once no bound would ever decide.
+/// Tests look at few documents: with as many as in production no bound would ever come into play.
 const UNION_DEPTH: usize = if cfg!(test) { 2 } else { 100 };
-/// Documents between two looks at the cancel flag.
+/// Number of documents between two checks of the cancel flag.
 const CANCEL_INTERVAL: u32 = 4096;
 
-/// A query made of one sparse clause, clauses that restrict, and perhaps other scoring clauses.
+/// A query of one sparse clause, clauses that restrict it, and possibly other scoring clauses.
 pub(super) struct SparsePlan<'q> {
     clause: &'q SparseQuery,
     boost: f32,
@@ -44,22 +44,23 @@ pub(super) struct SparsePlan<'q> {
     others: Option<(Query, Join)>,
 }
 
-/// What a document must match when there are other scoring clauses beside the sparse one. Both add to
-/// the score of a document that they match.
+/// What a document must match when there are other scoring clauses beside the sparse one. Each that it
+/// matches adds to its score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Join {
-    /// Both.
+    /// Both the sparse clause and the others.
     Both,
-    /// The sparse clause or the others.
+    /// The sparse clause or the others, or both.
     Either,
-    /// The sparse clause.
+    /// The sparse clause; the others only add to the score.
     Sparse,
-    /// The others.
+    /// The other clauses; the sparse one only adds to the score.
     Others,
 }
 
 impl<'q> SparsePlan<'q> {
-    /// Recognises the clause itself and any `bool` with it among its scoring clauses.
+    /// Recognises a sparse clause alone, and a `bool` that has one among its scoring clauses; `None` for
+    /// other queries.
     pub(super) fn find(query: &'q Query) -> Result<Option<Self>, QueryError> {
         let mut plan = Self::lone(query)?;
         if plan.is_none() {
@@ -69,7 +70,7 @@ impl<'q> SparsePlan<'q> {
         Ok(plan.filter(|plan| plan.boost > 0.0))
     }
 
-    /// The clause alone, or the one scoring clause of a `bool` in which it must match.
+    /// Recognises a sparse clause alone, and a `bool` of which it is the only scoring clause and must match.
     fn lone(query: &'q Query) -> Result<Option<Self>, QueryError> {
         match &query.kind {
             QueryKind::Sparse(clause) => Ok(Some(Self {
@@ -91,7 +92,7 @@ impl<'q> SparsePlan<'q> {
         }
     }
 
-    /// One of several scoring clauses of a `bool`.
+    /// Recognises a `bool` of which a sparse clause is one of several scoring clauses.
     fn conjunction(query: &'q Query) -> Result<Option<Self>, QueryError> {
         let QueryKind::Bool(tree) = &query.kind else { return Ok(None) };
         let required = required_should(tree)?;
@@ -129,7 +130,7 @@ impl<'q> SparsePlan<'q> {
         Ok(Some(plan))
     }
 
-    /// The plan inside a `bool`, of which it takes the restricting clauses.
+    /// Adds the restricting clauses and the boost of the `bool` that surrounds the plan.
     fn inside(mut self, boost: f32, tree: &'q BoolQuery) -> Self {
         self.boost *= boost;
         self.filters.extend(&tree.filter);
@@ -137,7 +138,7 @@ impl<'q> SparsePlan<'q> {
         self
     }
 
-    /// Runs the plan; `None` when scoring every match is the way after all.
+    /// Runs the plan; `None` when every match has to be scored in the ordinary way instead.
     pub(super) fn search(
         &self,
         snapshot: &Snapshot,
@@ -195,34 +196,35 @@ impl<'q> SparsePlan<'q> {
     }
 }
 
-/// A little below a threshold: bounds are sums that are rounded in another way.
+/// A threshold lowered by the rounding error of sums, since bounds are added up in another order.
 fn rounded_down(threshold: f32) -> f32 {
     threshold - threshold.abs() * 1e-5
 }
 
-/// Place of the first sparse clause.
+/// Position of the first sparse clause in a list.
 fn sparse_place(clauses: &[Query]) -> Option<usize> {
     clauses.iter().position(|clause| matches!(clause.kind, QueryKind::Sparse(_)))
 }
 
-/// One run over the segments.
+/// One search of all segments for a sparse clause.
 pub(super) struct Pass<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) clause: SparseClause,
     pub(super) boost: f32,
-    /// Per segment, the documents that the restricting clauses leave.
+    /// For each segment, the documents that pass the restricting clauses.
     pub(super) allowed: Docs,
     pub(super) options: &'a SearchOptions,
-    /// Of the sparse clause by itself.
+    /// Lowest score that a document must reach by the sparse clause alone.
     pub(super) min_score: Option<f32>,
-    /// Only documents are allowed that match what is required beside the sparse clause.
+    /// Whether `allowed` has been restricted to documents that match the required clauses beside the sparse
+    /// one.
     pub(super) required_taken: bool,
 }
 
 impl Pass<'_> {
-    /// The `depth` best documents of the sparse clause and, if `counting`, the number of its matches as far
-    /// as the options want it. Into `bounds`, if given, goes what is known of all other documents' scores, for
-    /// each segment.
+    /// The `depth` best documents of the sparse clause and, if `counting`, the number of its matches, counted
+    /// as far as the options ask for. If `bounds` are given, upper bounds on the scores of all other
+    /// documents are stored there, for each segment.
     pub(super) fn sparse(
         &self,
         compiler: &Compiler<'_>,
@@ -307,7 +309,7 @@ impl Pass<'_> {
         Ok((top, matched))
     }
 
-    /// Offers what was found in a segment, and returns how many documents match there.
+    /// Offers a segment's hits to `top`, and returns the number of documents that match in the segment.
     fn offer(&self, top: &mut TopCollector, ord: u32, of_segment: TopK) -> u64 {
         let segment = self.snapshot.segment(ord);
         for (doc, score) in of_segment.hits {
@@ -316,7 +318,7 @@ impl Pass<'_> {
         of_segment.matched
     }
 
-    /// Number of documents that match by a passage, exact up to the limit.
+    /// Number of documents that match by one of their passages, exact up to the limit.
     fn count_passages(&self, ord: u32, mut scorer: PassageScorer, request: &TopKRequest<'_>) -> u64 {
         let (segment, allowed) = (self.snapshot.segment(ord), &self.allowed[ord as usize]);
         let mut matched = 0;
@@ -336,10 +338,10 @@ impl Pass<'_> {
         matched
     }
 
-    /// The best documents when `others` add to the scores, and the number of documents that these match.
+    /// The best documents when `others` add to the scores, and the number of documents that match.
     ///
-    /// A document outside the best of the sparse clause has at most the score of the last of them, so
-    /// that its sparse score is only looked up if the others lift it over the threshold.
+    /// A document outside the best of the sparse clause has at most the score of the last of them, so its
+    /// sparse score is only looked up if the others could lift it over the threshold.
     fn conjunction(
         &self,
         compiler: &Compiler<'_>,
@@ -434,8 +436,8 @@ impl Pass<'_> {
         Ok((top, matched))
     }
 
-    /// Segments with the field, largest first: they most likely hold the best hits, and what they find
-    /// spares the others work.
+    /// Numbers of the segments that have the field, largest first: these most likely hold the best hits,
+    /// which lets the others be pruned more.
     fn segments_by_size(&self) -> Vec<u32> {
         let mut order: Vec<(u32, u32)> = (0u32..)
             .zip(self.snapshot.segments())

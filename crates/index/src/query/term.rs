@@ -1,4 +1,4 @@
-//! Clauses about exact values: `term`, `terms`, `exists`, and what `match` means for a field without a text.
+//! Clauses for exact values: `term`, `terms`, `exists`, and `match` on fields that are not text.
 
 use serde_json::Value;
 use tantivy::Term;
@@ -15,7 +15,7 @@ use sparrow_mapping::{FieldType, IGNORED};
 use sparrow_query::RangeQuery;
 use sparrow_segments::schema::ID;
 
-/// Most values of one `terms` clause (`index.max_terms_count`).
+/// Highest number of values in one `terms` clause (`index.max_terms_count`).
 const MAX_TERMS: usize = 65_536;
 
 impl Compiler<'_> {
@@ -43,7 +43,7 @@ impl Compiler<'_> {
         term_weight(self.searcher(), statistics, &terms, &text, None)
     }
 
-    /// The documents with one exact value, all of which are wanted; no score.
+    /// Compiles to the documents with one exact value, of which every one will be read; without scores.
     pub(super) fn whole_term(
         &mut self,
         field: &str,
@@ -135,8 +135,8 @@ impl Compiler<'_> {
         }))
     }
 
-    /// `term` or `match` on a field without string terms. A value of a wrong type matches nothing
-    /// when `lenient`.
+    /// Compiles `term` or `match` on a field without string terms. With `lenient`, a value of the wrong type
+    /// matches nothing instead of being an error.
     pub(super) fn match_other(
         &mut self,
         field: &str,
@@ -178,7 +178,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The text of one value: `term` takes numbers and booleans for strings.
+/// The text of a scalar value: `term` accepts numbers and booleans in place of strings.
 pub(super) fn scalar_text(field: &str, value: &Value) -> Result<String, QueryError> {
     match value {
         Value::String(text) => Ok(text.clone()),

@@ -1,4 +1,4 @@
-//! What the tokens of earlier sparse queries are in the segments of a snapshot.
+//! Remembers where the tokens of earlier sparse queries are in the segments of a snapshot.
 
 use std::hash::Hasher;
 
@@ -9,19 +9,20 @@ use tantivy::schema::Field;
 
 use crate::snapshot::Snapshot;
 
-/// So many tokens times segments are kept, in about 10 MB; with more they are forgotten all at once.
+/// Highest number of entries (tokens times segments) that are kept, about 10 MB; when it is exceeded all are
+/// dropped.
 const MOST_TERMS: usize = 1 << 17;
-/// Bytes of the longest token that is kept, and one for its length.
+/// Length of a token's key in bytes: up to one less for the token, and one for its length.
 const NAME: usize = 32;
 
-/// Remembers what was looked up in any segment, until the snapshot goes.
+/// Caches the terms of tokens in every segment, for the lifetime of the snapshot.
 #[derive(Default)]
 pub(crate) struct TermRuns {
     fields: RwLock<FxHashMap<Field, FieldRuns>>,
 }
 
 impl TermRuns {
-    /// The tokens in every segment of the snapshot that this belongs to, their weights times `boost`.
+    /// The query terms of the tokens in every segment of `snapshot`, with their weights times `boost`.
     pub(super) fn bind(
         &self,
         snapshot: &Snapshot,
@@ -49,19 +50,19 @@ impl TermRuns {
     }
 }
 
-/// The tokens of one field. What is read of all tokens of a query lies where it can be fetched for all at once:
-/// first a number by the hash, then the name to compare, then the run.
+/// Known tokens of one field. The data is laid out so that each step can be fetched for all tokens of a query
+/// at once: a number by hash, then the name to compare, then the terms in all segments.
 #[derive(Default)]
 struct FieldRuns {
     numbers: FxHashMap<u64, u32>,
     names: Vec<[u8; NAME]>,
-    /// A token in all segments, one token after the other: with a place in memory of its own per segment, five
-    /// segments would wait for five times as many.
+    /// The terms of each token in all segments, token after token. One vector per segment would mean a cache
+    /// miss for each segment instead of one for each token.
     terms: Vec<SegmentTerm>,
 }
 
 impl FieldRuns {
-    /// `None` when a token is not known.
+    /// The query terms of the tokens, if all are known; else `None`.
     fn bind(&self, tokens: &[(Box<str>, f32)], boost: f32, segments: usize) -> Option<QueryTerms> {
         let number =
             |(token, _): &(Box<str>, f32)| self.numbers.get(&hash(token)).map(|number| *number as usize);
@@ -76,7 +77,7 @@ impl FieldRuns {
         Some(bind(numbers.iter().map(run), tokens, boost, segments))
     }
 
-    /// Of tokens with the same hash the first is kept.
+    /// Stores the terms of tokens in all segments. Of tokens with the same hash only the first is kept.
     fn keep(&mut self, tokens: &[(Box<str>, f32)], runs: &[SegmentTerm], segments: usize) {
         for ((token, _), run) in tokens.iter().zip(runs.chunks(segments.max(1))) {
             let Some(name) = name(token) else { continue };
@@ -95,7 +96,7 @@ fn hash(token: &str) -> u64 {
     hasher.finish()
 }
 
-/// The bytes of a token, zeros behind them, and its length at the end; `None` when it is too long.
+/// A token's key: its bytes padded with zeros, with the length at the end; `None` when it is too long.
 fn name(token: &str) -> Option<[u8; NAME]> {
     let mut name = [0; NAME];
     name[..NAME - 1].get_mut(..token.len())?.copy_from_slice(token.as_bytes());
@@ -103,7 +104,7 @@ fn name(token: &str) -> Option<[u8; NAME]> {
     Some(name)
 }
 
-/// Looks tokens up in all segments: for each its run.
+/// Looks up tokens in all segments; returns the terms of each token in all segments, token after token.
 fn look_up(snapshot: &Snapshot, field: Field, tokens: &[(Box<str>, f32)]) -> Vec<SegmentTerm> {
     let segments = snapshot.segments().len();
     let mut runs = vec![None; tokens.len() * segments];
@@ -116,7 +117,7 @@ fn look_up(snapshot: &Snapshot, field: Field, tokens: &[(Box<str>, f32)]) -> Vec
     runs
 }
 
-/// The terms of runs, segment by segment.
+/// Combines the terms of tokens in all segments with the tokens' weights times `boost`.
 fn bind<'r>(
     runs: impl Iterator<Item = &'r [SegmentTerm]> + Clone,
     tokens: &[(Box<str>, f32)],

@@ -1,4 +1,4 @@
-//! Terms of a field that are near the words of a text: the `term` suggester.
+//! The `term` suggester: terms of a field that are similar to the words of a text.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,39 +11,40 @@ use super::multi_term::{TermFilter, scan_terms};
 use crate::snapshot::Snapshot;
 use sparrow_query::QueryKind;
 
-/// Most words of a text that suggestions are made for.
+/// Highest number of words in a text that suggestions are made for.
 const MAX_WORDS: usize = 1_000;
 
-/// What terms are suggested, and for which words.
+/// Parameters of a `term` suggester.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TermSuggest {
     /// Path of a `text` or `keyword` field.
     pub field: String,
-    /// The text.
+    /// Text whose words are to be corrected.
     pub text: String,
-    /// Analyzer of the text instead of the field's own for queries.
+    /// Analyzer for the text; `None` for the field's own search analyzer.
     pub analyzer: Option<String>,
-    /// Most suggestions for each word.
+    /// Highest number of suggestions for each word.
     pub size: usize,
-    /// By frequency first, and not by similarity.
+    /// Whether suggestions are sorted by frequency first instead of by similarity.
     pub by_frequency: bool,
     /// Which words get suggestions.
     pub mode: SuggestMode,
-    /// Most edits between a word and a suggestion: 1 or 2.
+    /// Highest number of edits between a word and a suggestion: 1 or 2.
     pub max_edits: usize,
-    /// Characters at the start that suggestions share.
+    /// Number of leading characters that a suggestion must share with the word.
     pub prefix_length: usize,
-    /// Characters of the shortest word that gets suggestions.
+    /// Shortest word that gets suggestions, in characters.
     pub min_word_length: usize,
-    /// Terms that are looked at for each suggestion wanted.
+    /// Number of terms examined for each suggestion wanted.
     pub max_inspections: usize,
-    /// Documents that a suggestion has to be in: a number, or below 1 a share of all documents.
+    /// Lowest number of documents that have a suggested term; a value below 1 is a share of all documents.
     pub min_doc_freq: f32,
-    /// Documents that a word with suggestions may be in: a number, or below 1 a share of all documents.
+    /// Highest number of documents that have a word which gets suggestions; a value below 1 is a share of all
+    /// documents.
     pub max_term_freq: f32,
-    /// Measure of similarity.
+    /// Measure of similarity between words and suggestions.
     pub distance: StringDistance,
-    /// Least similarity of a suggestion.
+    /// Lowest similarity of a suggestion, from 0 to 1.
     pub accuracy: f32,
 }
 
@@ -74,36 +75,36 @@ pub enum SuggestMode {
     /// Only for words that no document has.
     #[default]
     Missing,
-    /// Suggestions are in more documents than the word.
+    /// Only suggestions that are in more documents than the word.
     Popular,
-    /// All.
+    /// All suggestions for all words.
     Always,
 }
 
 /// A word of a text with its suggestions, best first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuggestedWord {
-    /// The word as the analyzer has it.
+    /// The word in the form that the analyzer gives it.
     pub word: String,
-    /// Bytes of the text.
+    /// Byte range of the word in the text.
     pub range: std::ops::Range<usize>,
-    /// The suggestions.
+    /// Suggested terms, best first.
     pub options: Vec<SuggestedTerm>,
 }
 
-/// A suggestion.
+/// A suggested term.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuggestedTerm {
-    /// The term.
+    /// The term as the index holds it.
     pub term: String,
-    /// How similar it is.
+    /// Similarity to the word, from 0 to 1.
     pub score: f32,
-    /// Documents that have it.
+    /// Number of documents that have the term.
     pub doc_freq: u64,
 }
 
 impl TermSuggest {
-    /// Puts suggestions in their order.
+    /// Sorts suggestions, best first.
     pub fn sort(&self, options: &mut [SuggestedTerm]) {
         options.sort_by(|a, b| {
             let (score, freq) = (b.score.total_cmp(&a.score), b.doc_freq.cmp(&a.doc_freq));
@@ -114,7 +115,7 @@ impl TermSuggest {
 }
 
 impl Snapshot {
-    /// The words of a text with terms near them; `None` if the field is not mapped.
+    /// The words of a text with terms similar to them; `None` if the field is not mapped.
     ///
     /// # Errors
     /// For fields without terms, analyzers that do not exist, and texts of more than 1,000 words.
@@ -160,13 +161,14 @@ impl Snapshot {
         Ok(Some(words))
     }
 
-    /// Whether a document that is seen has a term: neither deleted nor behind the filter of an alias.
+    /// Whether any document that is visible has a term: one that is neither deleted nor hidden by the filter
+    /// of an alias.
     fn shows_term(&self, field: &str, term: &str) -> Result<bool, QueryError> {
         let (field, value) = (field.to_owned(), term.into());
         Ok(self.count(&QueryKind::Term { field, value, case_insensitive: false }.into())? > 0)
     }
 
-    /// How frequent a word's suggestions have to be at least, less one; `None` if it gets none.
+    /// Document frequency that suggestions for a word must exceed; `None` if the word gets no suggestions.
     fn least_frequency(&self, request: &TermSuggest, doc_freq: u64) -> Option<u64> {
         if request.mode == SuggestMode::Missing && doc_freq > 0 {
             return None;
@@ -215,13 +217,14 @@ fn words(snapshot: &Snapshot, request: &TermSuggest) -> Result<Vec<SuggestedWord
     Ok(words)
 }
 
-/// Edits between a word and a term, if they are at most `most`; two only where both begin alike.
+/// Number of edits between a word and a term, if at most `most`; two edits are only allowed where both begin
+/// with the same letter.
 fn distance(word: &[char], term: &str, most: usize) -> Option<usize> {
     edit_distance(word, term, most, true)
         .filter(|edits| *edits < 2 || term.chars().next() == word.first().copied())
 }
 
-/// The best of the terms near a word.
+/// The best suggestions among the terms near a word.
 fn best(
     request: &TermSuggest,
     word: &[char],

@@ -1,5 +1,5 @@
-//! Term vectors: the terms of a document's texts with their places, and how frequent they are in the index. They are
-//! made from the texts when they are asked for; none are stored.
+//! Term vectors: the terms of a document's texts with their positions and offsets, and their frequencies in
+//! the index. They are computed from the texts on request; none are stored.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -14,41 +14,41 @@ use super::multi_term::{TermFilter, scan_terms};
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
 
-/// Most tokens of a field.
+/// Highest number of tokens in a field.
 const MAX_TOKENS: usize = 200_000;
-/// Positions between two values of a field, unless its mapping says it.
+/// Default gap between the positions of two values of a field (`position_increment_gap`).
 const POSITION_GAP: usize = 100;
 
-/// A place where a term stands.
+/// One occurrence of a term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TermPlace {
-    /// Which word it is, from 0.
+    /// Position of the word in the field, from 0.
     pub position: usize,
-    /// UTF-16 units of all values of the field, one between two of them.
+    /// Start offset in UTF-16 code units, over all values of the field with one unit between two of them.
     pub start: usize,
     pub end: usize,
 }
 
-/// The terms of a field, by name.
+/// The terms of a field, each with its occurrences.
 pub type TermVector = BTreeMap<String, Vec<TermPlace>>;
 
-/// How many terms a field has in the whole index. Deleted documents count until they are merged away.
+/// Statistics of a field in the whole index. Deleted documents count until they are merged away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TermsOfField {
-    /// Documents that have the field.
+    /// Number of documents that have the field.
     pub docs: u64,
-    /// The numbers of documents of all its terms, added up.
+    /// Sum of the document frequencies of all its terms.
     pub doc_freqs: u64,
-    /// Words in all documents.
+    /// Number of tokens of the field in all documents.
     pub tokens: u64,
 }
 
-/// How frequent a term is in the whole index.
+/// Frequency of a term in the whole index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TermFrequency {
-    /// Documents that have it.
+    /// Number of documents that have the term.
     pub docs: u64,
-    /// Times that it stands in all of them.
+    /// Number of occurrences in all documents.
     pub total: u64,
 }
 
@@ -104,7 +104,7 @@ impl Snapshot {
         Ok(Some(vector))
     }
 
-    /// How many terms a field has. A pass over its terms.
+    /// Statistics of a field, computed in a pass over its terms.
     ///
     /// # Errors
     /// [`QueryError::Cancelled`], or when the index cannot be read.
@@ -125,7 +125,7 @@ impl Snapshot {
         Ok(Some(TermsOfField { docs, doc_freqs, tokens }))
     }
 
-    /// How many documents have a term.
+    /// Number of documents that have a term.
     ///
     /// # Errors
     /// When the index cannot be read.
@@ -136,7 +136,7 @@ impl Snapshot {
         }
     }
 
-    /// How frequent a term is. A pass over the documents that have it.
+    /// Frequency of a term, computed in a pass over the documents that have it.
     ///
     /// # Errors
     /// When the index cannot be read.
@@ -157,7 +157,8 @@ impl Snapshot {
     }
 }
 
-/// UTF-16 units before each byte of a text; none where they are as many as bytes.
+/// Number of UTF-16 code units before each byte of a text; `None` for ASCII texts, where it is the byte's own
+/// offset.
 struct Units(Option<Vec<u32>>);
 
 impl Units {

@@ -1,4 +1,4 @@
-//! The terms of a field that begin with a text.
+//! The terms of a field that begin with a given prefix, for `_terms_enum`.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -12,19 +12,21 @@ use super::multi_term::{TermFilter, scan_terms};
 use crate::Snapshot;
 use sparrow_types::work;
 
-/// What terms are taken for.
+/// Name under which the memory for terms is accounted.
 const TERMS: &str = "terms_enum";
 
-/// Copies of a term at the most, at the end: of a segment's and of an index's list, in the answer as values and as text.
+/// Highest number of copies of a term that exist at the same time: in the list of a segment and of the index,
+/// and in the response as value and as text.
 const COPIES: usize = 4;
 
 impl Snapshot {
-    /// The first `limit` terms of a `keyword` field that begin with `prefix`, behind `after`, in byte order; none of a field of another
-    /// type. Beside them: whether all were looked at before `cancel` said that the time is over. Terms of deleted documents are among them until their segment is merged.
+    /// The first `limit` terms of a `keyword` field that begin with `prefix`, behind `after`, in byte order;
+    /// none of a field of another type. Also returns whether all were looked at before `cancel` was set.
+    /// Terms of deleted documents are included until their segment is merged.
     ///
     /// # Errors
-    /// [`QueryError::TooMuchEffort`] where too many terms are looked at, [`QueryError::TooMuchMemory`] where they
-    /// are too long together, or when the index cannot be read.
+    /// [`QueryError::TooMuchEffort`] when too many terms are examined, [`QueryError::TooMuchMemory`] when the
+    /// terms take too much memory, or when the index cannot be read.
     pub fn first_keywords(
         &self,
         path: &str,

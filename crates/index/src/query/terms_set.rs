@@ -1,4 +1,4 @@
-//! `terms_set`: documents with as many of some values as each asks for.
+//! `terms_set`: documents that match as many of the given values as each document itself requires.
 
 use serde_json::Value;
 use tantivy::query::{Explanation, Scorer, Weight};
@@ -50,7 +50,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Clauses of which as many must match as a field of the document says.
+/// Clauses of which a document must match as many as a field of it says.
 struct CoveringWeight {
     clauses: Vec<Box<dyn Weight>>,
     minimum: String,
@@ -80,7 +80,7 @@ struct CoveringScorer {
 }
 
 impl CoveringScorer {
-    /// Goes on to a document with enough matches, from where the clauses stand.
+    /// Advances to the first document with enough matches, from the clauses' current documents on.
     fn settle(&mut self) -> DocId {
         loop {
             self.doc = self.scorers.iter().map(|scorer| scorer.doc()).min().unwrap_or(TERMINATED);

@@ -1,4 +1,4 @@
-//! Clauses over analysed text in one field: `match`, `match_bool_prefix`, and what they are put together from.
+//! Clauses on analysed text in one field: `match`, `match_bool_prefix`, and the clauses they consist of.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ impl Compiler<'_> {
         self.match_terms(query, true, scoring)
     }
 
-    /// The terms of a text; with `prefix` the last one is the start of a term.
+    /// Compiles the terms of a text; with `prefix` the last one is only the beginning of a term.
     fn match_terms(
         &mut self,
         query: &MatchQuery,
@@ -64,7 +64,7 @@ impl Compiler<'_> {
         join(clauses, query.operator, query.minimum_should_match.as_deref(), query.zero_terms_query, scoring)
     }
 
-    /// The terms at one position of a text.
+    /// Compiles the alternative terms at one position of a text.
     fn one_position(
         &mut self,
         query: &MatchQuery,
@@ -96,7 +96,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Several ways to say the same: phrases, or all words of each way.
+    /// Compiles alternative paths through a text with synonyms, each as a phrase or as all of its words.
     fn paths(
         &mut self,
         query: &MatchQuery,
@@ -130,8 +130,8 @@ impl Compiler<'_> {
         Ok(any(ways, scoring))
     }
 
-    /// Terms that mean the same: their frequencies in a document add up, and all count as frequent in the
-    /// index as the most frequent of them.
+    /// Compiles synonyms: their frequencies in a document are added up, and all are scored with the document
+    /// frequency of the most frequent one.
     pub(super) fn synonyms(
         &mut self,
         terms: &StringTerms,
@@ -162,7 +162,7 @@ impl Compiler<'_> {
         }))
     }
 
-    /// The best of several clauses.
+    /// Compiles clauses of which the best counts, plus `tie_breaker` times the scores of the others.
     pub(super) fn dis_max(
         &mut self,
         queries: &[Query],
@@ -181,7 +181,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Statistics of a field when they are needed.
+    /// Statistics of a field for BM25; `None` if no scores are needed.
     pub(super) fn statistics(
         &self,
         terms: &StringTerms,
@@ -211,7 +211,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Name of the analyzer that a text of a field is taken apart with.
+    /// Name of the analyzer that splits a query text for a field.
     ///
     /// # Errors
     /// [`QueryError::UnknownAnalyzer`] when the clause names one that does not exist.
@@ -237,8 +237,8 @@ impl Compiler<'_> {
         })
     }
 
-    /// The tokens of a query's text, ascending by position: by the analyzer that the clause names, or the
-    /// field's for queries or phrases.
+    /// The tokens of a query's text, ascending by position, as split by the analyzer that the clause names,
+    /// or else by the field's analyzer for queries or phrases.
     pub(super) fn analyze(
         &self,
         terms: &StringTerms,
@@ -272,7 +272,7 @@ impl Compiler<'_> {
         Ok(tokens)
     }
 
-    /// A value as the terms of its field have it: through a keyword's normalizer.
+    /// A value in the form in which the field's terms are indexed: passed through a keyword's normalizer.
     pub(super) fn term_text(&self, field: &str, value: &Value) -> Result<String, QueryError> {
         let text = scalar_text(field, value)?;
         Ok(match self.snapshot.normalized(field, &text) {
@@ -281,7 +281,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// A pattern whose literal parts went through a keyword's normalizer.
+    /// A wildcard pattern whose literal parts have passed through a keyword's normalizer.
     pub(super) fn normalized_pattern(&self, field: &str, pattern: &str) -> String {
         let mut out = String::with_capacity(pattern.len());
         let mut literal = String::new();
@@ -302,7 +302,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The clauses of a text, of which as many must match as the query says.
+/// Combines the clauses of a text, of which as many must match as the query says.
 pub(super) fn join(
     mut clauses: Vec<Box<dyn Weight>>,
     operator: Operator,
@@ -325,7 +325,7 @@ pub(super) fn join(
     }
 }
 
-/// Clauses any of which may match; their scores add up.
+/// Combines clauses of which any may match; their scores add up.
 pub(super) fn any(mut clauses: Vec<Box<dyn Weight>>, scoring: bool) -> Box<dyn Weight> {
     match clauses.len() {
         0 => weights::none(),
@@ -349,7 +349,7 @@ pub(super) fn should(clauses: Vec<Box<dyn Weight>>, minimum: usize, scoring: boo
     ))
 }
 
-/// The best of several clauses, and a share of the others' scores.
+/// Combines clauses into the score of the best plus `tie_breaker` times the scores of the others.
 pub(super) fn dis_max(mut clauses: Vec<Box<dyn Weight>>, tie_breaker: f32, scoring: bool) -> Box<dyn Weight> {
     if clauses.len() <= 1 {
         return clauses.pop().unwrap_or_else(weights::none);
@@ -362,7 +362,7 @@ pub(super) fn dis_max(mut clauses: Vec<Box<dyn Weight>>, tie_breaker: f32, scori
     ))
 }
 
-/// The weight times a factor.
+/// A weight whose scores are multiplied by `boost`.
 pub(super) fn boosted(weight: Box<dyn Weight>, boost: f32, scoring: bool) -> Box<dyn Weight> {
     if scoring && boost != 1.0 { Box::new(BoostWeight::new(weight, boost)) } else { weight }
 }

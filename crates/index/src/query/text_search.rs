@@ -1,8 +1,10 @@
-//! Searches for texts with known bounds ([`DisMaxOfSums`]), with clauses that restrict.
+//! Searches for texts with known upper bounds on their scores ([`DisMaxOfSums`]), possibly restricted by
+//! filters.
 //!
-//! Hits are counted in posting lists, a stretch of documents after the other until the limit is reached,
-//! and found by a walk that passes over what cannot be among the best: no score is worked out just to
-//! count a hit. Words alone are searched for in their posting lists (`words.rs`), other texts by a walk over scorers.
+//! Hits are counted from posting lists, one stretch of documents after the other until the limit is reached,
+//! and found by a walk that skips documents which cannot be among the best: no score is computed just to
+//! count a hit. Words alone are searched for in their posting lists (`words.rs`), other texts by a walk over
+//! scorers.
 
 use std::cell::RefCell;
 
@@ -22,10 +24,10 @@ use crate::snapshot::Snapshot;
 use sparrow_lexical::least_score;
 use sparrow_query::{BoolQuery, Query, QueryKind};
 
-/// Documents counted at a time; whole words.
+/// Number of documents counted at a time, a multiple of 64.
 const STRETCH: u32 = 1 << 13;
 
-/// A text and what restricts it.
+/// A text query and the clauses that restrict it.
 struct TextPlan<'q> {
     scoring: Query,
     filters: &'q [Query],
@@ -66,7 +68,7 @@ impl<'q> TextPlan<'q> {
 }
 
 impl Snapshot {
-    /// Searches for a text; `None` for other queries.
+    /// Runs a search for a text; `None` for queries that it does not apply to.
     pub(super) fn search_text(
         &self,
         query: &Query,
@@ -118,8 +120,8 @@ impl Snapshot {
         Ok(Some(top.finish(matched, options.track_total_hits)))
     }
 
-    /// Number of live, allowed documents that match all required clauses: exact up to the limit of the options,
-    /// from there on at least one more.
+    /// Number of live, allowed documents that match all required clauses: exact up to the limit in the
+    /// options, otherwise any number above it.
     pub(super) fn count_required(
         &self,
         compiler: &Compiler<'_>,

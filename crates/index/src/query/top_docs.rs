@@ -1,4 +1,4 @@
-//! The best hits over all segments, whatever found them.
+//! Collects the best hits over all segments, by whichever algorithm they are found.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use tantivy::DocAddress;
 
 use crate::query::{ScoredDoc, TopDocs, TotalHits, TotalRelation};
 
-/// A hit whose order is "worse is greater": the heap's top is the one to drop.
+/// A hit in the heap; worse hits compare as greater, so that the top of the heap is the one to drop.
 struct Candidate(ScoredDoc);
 
 impl Candidate {
@@ -37,7 +37,8 @@ impl Ord for Candidate {
     }
 }
 
-/// Keeps the best `size` hits: highest score first, equal scores by sequence number, at the cut also.
+/// Keeps the best `size` hits: highest score first, equal scores by sequence number, also where hits are cut
+/// off.
 pub(super) struct TopCollector {
     size: usize,
     heap: BinaryHeap<Candidate>,
@@ -63,7 +64,7 @@ impl TopCollector {
         self.heap.iter().map(|candidate| candidate.0.score)
     }
 
-    /// The score a hit must reach to be kept; it may still lose the tie.
+    /// The score that a hit must reach to be kept; with exactly this score it may still be dropped.
     pub(super) fn threshold(&self) -> f32 {
         if self.heap.len() < self.size {
             return f32::NEG_INFINITY;
@@ -71,7 +72,7 @@ impl TopCollector {
         self.heap.peek().map_or(f32::INFINITY, |worst| worst.0.score)
     }
 
-    /// Offers a hit; `seq_no` is only asked for when the score may do.
+    /// Offers a hit. `seq_no` is only called when the score is high enough.
     pub(super) fn offer(&mut self, addr: DocAddress, score: f32, seq_no: impl FnOnce() -> SeqNo) {
         if score < self.threshold() || self.size == 0 {
             return;
@@ -91,7 +92,7 @@ impl TopCollector {
         self.heap.into_iter().map(|candidate| candidate.0)
     }
 
-    /// The hits in order, with the number of all matches as far as it was to be counted.
+    /// The hits in order, with the number of all matches in the form that `track` asks for.
     pub(super) fn finish(self, matched: u64, track: TotalHits) -> TopDocs {
         let hits: Vec<ScoredDoc> =
             self.heap.into_sorted_vec().into_iter().map(|candidate| candidate.0).collect();

@@ -1,4 +1,4 @@
-//! How high the words of a query could score, to compare the scores of different queries.
+//! A unit for the text scores of a query, so that scores of different queries can be compared.
 
 use super::analyzed::{Section, sections};
 use super::compile::Compiler;
@@ -8,11 +8,12 @@ use crate::snapshot::Snapshot;
 use sparrow_query::{MatchQuery, Query, QueryKind, ZeroTerms};
 
 impl Snapshot {
-    /// What a score by the words of a query is divided by to mean about the same for short and long queries, and in small and
-    /// large indexes: the geometric mean of the score that a document with all of its words stays below, however often it has
-    /// them (BM25's bound, words that no document has included), and of that bound for one word that no document has. Of
-    /// several fields, the highest of those that have any of the words counts; 0 if none has. `None` for a query that is more
-    /// than words in fields, with filters or without.
+    /// A number to divide the text scores of a query by, so that they mean about the same for short and long
+    /// queries, and in small and large indexes. It is the geometric mean of two upper bounds: of the score of
+    /// a document with all words of the query, however often it has them (BM25's bound, including words that
+    /// no document has), and of the score of a single word that no document has. With several fields it is
+    /// the highest of those that have any of the words, 0 if none has. `None` for a query that is more than
+    /// words in fields, apart from filters.
     ///
     /// # Errors
     /// Those of the query's analysis, and of reading the index.

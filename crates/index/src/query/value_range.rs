@@ -1,7 +1,8 @@
 //! Ranges of numbers, booleans and dates, segment by segment: the documents with a value between two bounds.
 //!
-//! A range that was not asked before is found by scanning its column, or by a [`RangeIndex`] of it. Sorting a column
-//! takes as long as some scans, so that is done once about so many were made, by one search of those to come. New segments of a busy index are scanned until they have been asked as often.
+//! A range that is not cached is found by scanning its column, or with a [`RangeIndex`] of it. Sorting a
+//! column takes as long as several scans, so it is done by one search once about as many scans have been
+//! made. New segments of a busy index are scanned until they have been searched as often.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -19,12 +20,13 @@ use super::range_index::RangeIndex;
 use super::weights;
 use crate::filter_cache::{RangeAccess, SegmentFilters};
 
-/// A segment of fewer documents is scanned in the time that it takes to look for an order.
+/// Number of documents from which a column is worth sorting: a smaller segment is scanned in the time it
+/// takes to look for a sorted column.
 const LEAST_SORTED: u32 = if cfg!(test) { 10 } else { 4096 };
-/// Documents looked at in one go: bounds the buffer of matches.
+/// Number of documents scanned at a time, which limits the buffer of matches.
 const CHUNK: u32 = 1 << 16;
 
-/// Values between two bounds, both included; empty when the first is the larger.
+/// A range of values, both bounds included; empty when the first is the larger.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Interval {
     Whole(i128, i128),
@@ -33,8 +35,8 @@ pub(super) enum Interval {
 }
 
 impl Interval {
-    /// The interval in a column of this type, by the order in which columns keep their values; `None` if no value is
-    /// in it.
+    /// The range in terms of a column of this type, by the order-preserving numbers that columns hold; `None`
+    /// if no value of the type is in it.
     fn in_column(self, column: ColumnType) -> Option<RangeInclusive<u64>> {
         let range = match (column, self) {
             (ColumnType::I64, _) => {
@@ -65,7 +67,7 @@ impl Interval {
         (!range.is_empty()).then_some(range)
     }
 
-    /// The whole numbers between the bounds, if there are any.
+    /// The whole numbers in the range; `None` if there are none.
     fn as_whole(self) -> Option<(i128, i128)> {
         let (lower, upper) = match self {
             Interval::Whole(lower, upper) => (lower, upper),
@@ -77,8 +79,9 @@ impl Interval {
     }
 }
 
-/// Both zeros are one number, though a column keeps -0.0 below 0.0: whether a segment has the sign depends on its
-/// other values, as a column of whole numbers has none.
+/// A range of floating-point numbers in a column's terms, in which both zeros are the same number. A column
+/// keeps -0.0 below 0.0, but whether a segment keeps the sign depends on its other values: a column of whole
+/// numbers does not.
 fn of_floats(lower: f64, upper: f64) -> RangeInclusive<u64> {
     let lower = if lower == 0.0 { -0.0 } else { lower };
     let upper = if upper == 0.0 { 0.0 } else { upper };
@@ -86,7 +89,7 @@ fn of_floats(lower: f64, upper: f64) -> RangeInclusive<u64> {
 }
 
 impl Compiler<'_> {
-    /// The documents with a value in the interval.
+    /// A weight for the documents with a value in the range.
     pub(super) fn interval_weight(&self, path: &str, interval: Interval) -> Box<dyn Weight> {
         let column = number_column(path);
         let readers = self.searcher().segment_readers().iter();
@@ -104,18 +107,20 @@ impl Compiler<'_> {
 }
 
 struct IntervalWeight {
-    /// tantivy's name of it.
+    /// Name of the column in tantivy.
     column: String,
-    /// Key under which a segment's cache keeps the result.
+    /// Key of the column in the segments' caches of sorted columns.
     key: Arc<[u8]>,
     interval: Interval,
     segments: Vec<(SegmentId, Arc<SegmentFilters>)>,
-    /// A column was sorted: the others, of other segments, are left to searches to come.
+    /// Whether a column has been sorted by this search: columns of other segments are then left to later
+    /// searches.
     sorted: AtomicBool,
 }
 
 impl IntervalWeight {
-    /// The documents of a segment, each with the score; `None` if there are none.
+    /// The documents of a segment with a value in the range, each with the same score; `None` if there are
+    /// none.
     fn docs(&self, reader: &SegmentReader, score: Score) -> tantivy::Result<Option<BitsScorer>> {
         let max_doc = reader.max_doc();
         let id = reader.segment_id();

@@ -1,31 +1,33 @@
-//! Small tantivy weights that the clauses are put together from.
+//! Small tantivy weights that clauses are composed of.
 
 use tantivy::query::{AllWeight, ConstScorer, EmptyWeight, Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
 use super::bits::{BitsScorer, DocBits};
 
-/// A clause without documents.
+/// A weight that matches no document.
 pub(crate) fn none() -> Box<dyn Weight> {
     Box::new(EmptyWeight)
 }
 
-/// Every document with one score.
+/// A weight that matches every document, with the same score.
 pub(crate) fn all(score: Score, scoring: bool) -> Box<dyn Weight> {
     constant(Box::new(AllWeight), score, scoring)
 }
 
-/// The documents of `inner`, each with the same score. `inner` must have been made without scoring.
+/// A weight for the documents of `inner` that gives each the same score. `inner` must have been made without
+/// scoring.
 pub(crate) fn constant(inner: Box<dyn Weight>, score: Score, scoring: bool) -> Box<dyn Weight> {
     if scoring { Box::new(ConstWeight { inner, score }) } else { inner }
 }
 
-/// The documents of `inner`, which add nothing to the score. `inner` must have been made without scoring.
+/// A weight for the documents of `inner` that adds nothing to the score. `inner` must have been made without
+/// scoring.
 pub(crate) fn filter(inner: Box<dyn Weight>, scoring: bool) -> Box<dyn Weight> {
     constant(inner, 0.0, scoring)
 }
 
-/// The documents that `docs` finds in a segment, each with score 1.
+/// A weight for the documents that `docs` finds in a segment, each with score 1.
 pub(crate) fn bits<F>(docs: F) -> Box<dyn Weight>
 where
     F: Fn(&SegmentReader) -> tantivy::Result<DocBits> + Send + Sync + 'static,
@@ -33,7 +35,7 @@ where
     Box::new(BitsWeight { docs })
 }
 
-/// Explanation of weights that have nothing to add to the score.
+/// The explanation of a weight whose score has no parts.
 pub(crate) fn explain(
     scorer: tantivy::Result<Box<dyn Scorer>>,
     doc: DocId,
@@ -90,7 +92,7 @@ where
     }
 }
 
-/// Scorer over documents and scores that are known already, ascending by document.
+/// A scorer over documents and scores that are already known, ascending by document.
 pub(crate) struct ListScorer {
     docs: Vec<(DocId, Score)>,
     position: usize,
@@ -98,7 +100,7 @@ pub(crate) struct ListScorer {
 }
 
 impl ListScorer {
-    /// Starts at the first document; `docs` must ascend.
+    /// A scorer at the first document; `docs` must ascend.
     pub(crate) fn new(docs: Vec<(DocId, Score)>, boost: Score) -> Self {
         debug_assert!(docs.is_sorted_by(|a, b| a.0 < b.0));
         Self { docs, position: 0, boost }

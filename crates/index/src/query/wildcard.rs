@@ -1,4 +1,4 @@
-//! Patterns of `*` and `?`.
+//! Wildcard patterns of `*` and `?`.
 
 /// A pattern in which `*` stands for any text, `?` for one character and `\` escapes both.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ enum Piece {
 }
 
 impl Wildcard {
-    /// Reads a pattern; every text is one.
+    /// Parses a pattern; every text is a valid one.
     pub(crate) fn new(pattern: &str) -> Self {
         let mut pieces = Vec::new();
         let mut characters = pattern.chars();
@@ -31,7 +31,7 @@ impl Wildcard {
         Self(pieces)
     }
 
-    /// Number of its characters and stars.
+    /// Number of characters in the pattern, `?` and `*` included; a run of `*` counts once.
     pub(super) fn pieces(&self) -> usize {
         self.0.len()
     }
@@ -47,7 +47,7 @@ impl Wildcard {
             .collect()
     }
 
-    /// Whether the whole of `value` fits.
+    /// Whether the pattern matches the whole of `value`.
     pub(crate) fn matches(&self, value: &str, case_insensitive: bool) -> bool {
         let equal = |a: char, b: char| a == b || case_insensitive && a.eq_ignore_ascii_case(&b);
         let value: Vec<char> = value.chars().collect();

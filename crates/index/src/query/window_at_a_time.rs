@@ -1,8 +1,9 @@
-//! Documents of a segment whose text score may be high enough, found a window at a time.
+//! Finds the documents of a segment whose text score may be high enough, one window at a time.
 //!
-//! The clauses that lead to documents (see [`DocumentAtATime`](super::document_at_a_time::DocumentAtATime)) are added up in an array, a posting
-//! list after the other, which costs a fraction of moving from document to document. What is found there is
-//! within rounding of the score; whoever wants the document asks for its score proper.
+//! The clauses that lead to documents (see [`DocumentAtATime`](super::document_at_a_time::DocumentAtATime))
+//! are added up in an array, one posting list after the other, which costs a fraction of moving from document
+//! to document. The sums equal the scores up to rounding; callers that want a document ask for its exact
+//! score.
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::BlockSegmentPostings;
@@ -11,29 +12,29 @@ use tantivy::{DocId, DocSet};
 
 use super::scored::Bm25;
 
-/// Documents of a window: their sums stay in the first level cache.
+/// Number of documents in a window; their sums fit in the first-level cache.
 pub(super) const WINDOW: u32 = 4096;
 
-/// Clauses that score nothing leave a trace of the documents that they match.
+/// Score that stands for zero, so that documents matched by clauses without a score can be told from others.
 const TRACE: f32 = 1e-30;
 
-/// Where the scores of a clause come from.
+/// Source of a clause's scores in a segment.
 pub(super) enum Source {
-    /// Postings of a term, and what they score.
+    /// Postings of a term, with its BM25 parameters.
     Term(Box<TermSource>),
-    /// One score for all documents.
+    /// A clause that gives every document the same score.
     Constant { scorer: Box<dyn Scorer>, score: f32 },
-    /// No document.
+    /// A clause that matches no document of the segment.
     None,
 }
 
-/// The postings of one term from a place on.
+/// The postings of one term, from a position on.
 pub(super) struct TermSource {
     postings: BlockSegmentPostings,
-    /// In the block.
+    /// Offset of the next posting in the current block.
     next: usize,
     lengths: FieldNormReader,
-    /// What frequencies are compared with, by the length of the field.
+    /// For each coded field length, the norm that term frequencies are weighed against.
     norms: [f32; 256],
     weight: f32,
 }
@@ -49,7 +50,7 @@ impl TermSource {
         Self { postings, next: 0, lengths, norms, weight: (bm25.weight() * boost).max(TRACE) }
     }
 
-    /// Adds the scores of the documents below the end of the window that starts with `start`.
+    /// Adds the scores of the documents in the window that begins at `start` and is as long as `sums`.
     fn add(&mut self, start: DocId, sums: &mut [f32]) {
         let end = start + sums.len() as u32;
         loop {
@@ -81,7 +82,7 @@ impl TermSource {
 }
 
 impl Source {
-    /// Adds the scores of a window's documents, of which `start` is the first. Windows must ascend.
+    /// Adds the scores of the documents in the window that begins at `start`. Windows must ascend.
     pub(super) fn add(&mut self, start: DocId, sums: &mut [f32]) {
         match self {
             Self::Term(term) => term.add(start, sums),

@@ -1,8 +1,8 @@
-//! Searches for the words of a text: any of them, all of them, or as a phrase. `sparrow-lexical` carries them out, as it reads posting
-//! lists itself.
+//! Searches for the words of a text: any of them, all of them, or as a phrase. They are run by
+//! `sparrow-lexical`, which reads posting lists itself.
 //!
-//! Scores are those of the weights that [`Compiler`] makes of the same clauses, to the last bit; whatever these searches do
-//! not know is left to those.
+//! Scores are those of the weights that [`Compiler`] makes of the same clauses, to the last bit; queries that
+//! these searches do not support are left to those.
 
 #[cfg(test)]
 mod tests;
@@ -28,21 +28,21 @@ use crate::snapshot::{SegmentSnapshot, Snapshot};
 use sparrow_mapping::{FieldType, TextIndexOptions};
 use sparrow_query::{MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, ZeroTerms};
 
-/// Weights below leave scores that are hardly numbers.
+/// Lowest weight for which scores are still normal floating-point numbers.
 const LEAST_WEIGHT: f32 = 1e-20;
 
-/// A term of a text, as its lists say.
+/// A term of a text field, with its posting lists.
 pub(super) struct Word {
     field: Arc<TextField>,
-    /// By segment.
+    /// Location of the term's posting list in each segment; `None` where no document has it.
     infos: Vec<Option<TermInfo>>,
-    /// What its factor is multiplied with.
+    /// BM25 weight of the term: idf, `k1 + 1` and boost multiplied.
     weight: f32,
 }
 
 impl Word {
-    /// A term of a field that [`Compiler::text_field`] knows, and in how many documents it is. `None` if more documents have it than have a
-    /// length, or if its weight is no usable number.
+    /// A term of a field that [`Compiler::text_field`] knows, and its document frequency. `None` if more
+    /// documents have the term than have a length, or if its weight is too small or not finite.
     pub(super) fn find(
         field: &Arc<TextField>,
         term: &Term,
@@ -59,7 +59,7 @@ impl Word {
         Ok(usable.then(|| (Self { field: Arc::clone(field), infos, weight }, doc_freq)))
     }
 
-    /// The term in a segment, `None` if no document there has it.
+    /// The term's clause in a segment; `None` if no document there has the term.
     fn clause(&self, ord: u32, weight: f32) -> Option<Clause<'_>> {
         let info = self.infos[ord as usize].as_ref()?;
         let field = self.field.segment(ord)?;
@@ -67,7 +67,7 @@ impl Word {
     }
 }
 
-/// Offers the best documents of a segment that hold any of some words.
+/// Offers the best documents of a segment that hold any of `words` to `top`.
 pub(super) fn best_of_any<'w>(
     words: impl Iterator<Item = &'w Word>,
     snapshot: &Snapshot,
@@ -90,8 +90,8 @@ pub(super) fn best_of_any<'w>(
 }
 
 impl Compiler<'_> {
-    /// A text field with its lists. `None` for a field that is no text, while a hit is explained, or where the field is written in another
-    /// way.
+    /// A text field opened for reading its posting lists. `None` for fields of other types, while hits are
+    /// explained, and where the field's format does not allow it.
     pub(super) fn text_field(
         &self,
         terms: &StringTerms,
@@ -108,7 +108,7 @@ impl Compiler<'_> {
     }
 }
 
-/// All words of a text, or a phrase, with what restricts it.
+/// A plan for all words of a text, or for a phrase, with the clauses that restrict it.
 struct WordsPlan<'q> {
     words: Words<'q>,
     boost: f32,
@@ -162,7 +162,7 @@ impl<'q> Words<'q> {
         }
     }
 
-    /// The terms, of which two or more have to be there. `None` for other texts.
+    /// The tokens of the text, at least two of which all have to match. `None` for other texts.
     fn tokens(
         self,
         compiler: &Compiler<'_>,
@@ -188,7 +188,7 @@ impl<'q> Words<'q> {
 }
 
 impl Snapshot {
-    /// Searches for all words of a text, or for a phrase; `None` for other queries.
+    /// Runs a search for all words of a text, or for a phrase; `None` for queries that it does not apply to.
     pub(super) fn search_words(
         &self,
         query: &Query,
@@ -230,10 +230,10 @@ impl Snapshot {
     }
 }
 
-/// The words of a plan, in the order of the query.
+/// The words of a plan with their posting lists, in the order of the query.
 struct LocatedWords {
     words: Vec<Word>,
-    /// Of a phrase: where each stands, and what its score is multiplied with.
+    /// For a phrase: the offset of each word, and the factor on its score.
     phrase: Option<(Vec<u32>, f32)>,
 }
 
@@ -306,7 +306,7 @@ impl Compiler<'_> {
     }
 }
 
-/// What a walk has found.
+/// Collects the hits of a walk.
 struct WordHits<'a> {
     options: &'a SearchOptions,
     compiler: &'a Compiler<'a>,

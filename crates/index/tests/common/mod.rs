@@ -1,4 +1,4 @@
-//! What the tests of the index share: small documents and a model to compare with.
+//! Helpers for the tests of the index: small documents, and a model to compare the index with.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
@@ -41,18 +41,18 @@ pub fn put(index: &SparrowIndex, id: &str, seq_no: u64, source: &Value) {
     index.add(document(&mapping, id, seq_no, source, true)).expect("add");
 }
 
-/// What the index should hold.
+/// The documents that the index should hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Model {
     pub docs: BTreeMap<String, (u64, Value)>,
 }
 
-/// Half precision, as stored weights are.
+/// A weight rounded to half precision, the precision of stored weights.
 fn rounded(weight: f32) -> f32 {
     half::f16::from_f32(weight).to_f32()
 }
 
-/// Compares every way of reading the index with the model.
+/// Compares the results of every way of reading the index with the model.
 pub fn check(index: &SparrowIndex, model: &Model) {
     let snapshot = index.searcher();
     assert_eq!(snapshot.num_docs(), model.docs.len() as u64);
@@ -97,7 +97,7 @@ pub fn check(index: &SparrowIndex, model: &Model) {
     assert_eq!(batched, expected);
 }
 
-/// A copy of an index directory, as a crash would leave it.
+/// Copies an index directory in the state in which a crash would leave it.
 pub fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("create");
     for entry in std::fs::read_dir(from).expect("list") {

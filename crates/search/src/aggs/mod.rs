@@ -1,4 +1,4 @@
-//! Aggregations: their JSON, and what can be said of them before they are computed.
+//! Aggregations: their JSON, and checks that are possible before they are computed.
 
 mod parse;
 
@@ -10,7 +10,8 @@ use super::error::SearchError;
 use super::highlight::Highlight;
 
 impl Aggregations {
-    /// The queries of filters, whose texts are encoded with those of the search.
+    /// All queries inside the aggregations: of filters, and of the highlighting of `top_hits`. Their texts
+    /// are encoded together with those of the search.
     pub fn queries_mut(&mut self) -> Vec<&mut Query> {
         let mut queries = Vec::new();
         for aggregation in &mut self.tree {
@@ -22,7 +23,7 @@ impl Aggregations {
         queries
     }
 
-    /// Names of `top_hits` and how far they reach.
+    /// Name of each `top_hits`, and how many hits it reads (`from` + `size`).
     pub fn hit_windows(&self) -> Vec<(&str, usize)> {
         fn add<'a>(list: &'a [Aggregation], windows: &mut Vec<(&'a str, usize)>) {
             for aggregation in list {
@@ -39,8 +40,9 @@ impl Aggregations {
         windows
     }
 
-    /// Checks that the buckets which are there whatever is found (those of filters and ranges, within each other) are no more than
-    /// `search.max_buckets`: filling them takes a document's time for each.
+    /// Checks that the buckets which exist whatever is found (those of filters and ranges, nested ones
+    /// multiplied) are no more than `most`, the `search.max_buckets` setting: filling each costs as much as a
+    /// document.
     ///
     /// # Errors
     /// If there are more.
@@ -63,7 +65,7 @@ impl Aggregations {
         }
     }
 
-    /// Whether every document's score is needed.
+    /// Whether the aggregations need the score of every document.
     pub fn needs_scores(&self) -> bool {
         self.tree.iter().any(Aggregation::needs_scores) || self.hits.iter().any(|shown| shown.track_scores)
     }

@@ -1,4 +1,4 @@
-//! Aggregations over what a search matches, whatever page of it is shown.
+//! Aggregations over every document that a search matches, whichever page of hits is shown.
 
 use sparrow_aggregations::{Aggregation, AggregationError, Budget, Collected, Documents};
 use sparrow_query::{BoolQuery, Query, QueryKind};

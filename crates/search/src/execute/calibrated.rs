@@ -1,11 +1,12 @@
-//! Fusion of lists whose scores become probabilities.
+//! Fusion of ranked lists whose scores are calibrated into probabilities.
 
 use super::Key;
 use crate::calibration::Map;
 use crate::fusion::{Fused, Method, Normalizer, Ranked, Ties, fuse};
 use crate::retriever::Input;
 
-/// Fuses the lists of a calibrated fusion, each best first. Scores are from 0 to 1.
+/// Fuses the lists of a calibrated fusion, each sorted best first. Fused scores are probabilities, from 0 to
+/// 1.
 pub fn fuse_calibrated(inputs: &[Input], lists: &[&[(Key, f32)]]) -> Vec<Fused<Key>> {
     // A list that can find nothing says nothing. The sum of such weights is more than single precision may hold.
     let total: f64 =

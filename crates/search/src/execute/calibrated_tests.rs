@@ -1,4 +1,4 @@
-//! Maps, and the fusion of the lists that they are for.
+//! Tests of calibration maps, and of the fusion that uses them.
 
 use proptest::prelude::*;
 use sparrow_encoder::Calibration;

@@ -24,52 +24,53 @@ use crate::rescore::Rescore;
 use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};
 use crate::window::windows;
 
-/// A list of the tree, best first.
+/// One ranked list in a tree of retrievers, best hit first.
 #[derive(Debug, Default)]
 pub struct Branch {
-    /// Documents and their scores, no more than the list above reads.
+    /// Documents and their scores, no more of them than the list above reads.
     pub hits: Vec<(Key, f32)>,
-    /// Neighbours that the list above does not read; none of another list.
+    /// Nearest neighbours found but beyond what the list above reads; empty for lists that are not a
+    /// neighbour search.
     pub(super) behind: Vec<Key>,
-    /// Number of documents that match, of a leaf.
+    /// Number of matching documents, for a leaf of the tree.
     pub(super) total: u64,
-    /// Whether `total` is exact.
+    /// Whether that number of matching documents is exact.
     pub(super) exact: bool,
-    /// Whether no hit follows, however far the list is read.
+    /// Whether the list is complete: reading it further would find no more hits.
     pub(super) ends: bool,
-    /// Where the hits of a fused list come from, if the request wants them explained.
+    /// How each hit of a fused list came about, if the request wants its hits explained.
     pub origins: Vec<Origin>,
-    /// The lists that it is fused from; none of a leaf.
+    /// The lists that this one is fused from; empty for a leaf.
     pub inputs: Vec<Branch>,
 }
 
-/// Where a hit of a fused list comes from.
+/// How a hit of a fused list came about.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
-    /// The document.
+    /// The document of the hit.
     pub doc: Key,
-    /// How far the lists were read that it was fused from.
+    /// Window that the hit comes from: how many hits of each list were fused.
     pub window: usize,
-    /// The document's fused score, from the lists as far as that window.
+    /// Fused score of the document within that window.
     pub score: f32,
-    /// The score that it is shown with: not above the one before it.
+    /// Score shown for the hit, lowered where needed so that it is not above that of the hit before it.
     pub shown: f32,
 }
 
-/// A fused list, window by window.
+/// A fused list as it grows from window to window.
 #[derive(Default)]
 struct Pages {
-    /// Documents that have their place, those below the lowest score too.
+    /// Documents that have been given a rank, including those left out for their low score.
     placed: Vec<Key>,
     hits: Vec<Origin>,
-    /// Whether the last window holds documents that have no place in it.
+    /// Whether the last window holds documents that got no rank from it.
     is_cut: bool,
 }
 
-/// Documents from which on lists take longer than it takes to get help.
+/// Number of documents in the indices from which it pays to make the lists of a fusion on several threads.
 const WORTH_SHARING: u64 = 20_000;
 
-/// A list, and the indices that failed while it was made.
+/// A ranked list, and for each index the error that it failed with while the list was made.
 struct TriedList {
     branch: Result<Branch, SearchError>,
     failures: Vec<Option<SearchError>>,
@@ -112,7 +113,7 @@ impl Run<'_> {
         Ok(Outcome { hits, groups, total, max_score, branch, ..Outcome::default() })
     }
 
-    /// The best `limit` hits of a retriever.
+    /// Runs a retriever and returns its best `limit` hits.
     fn branch(
         &mut self,
         retriever: &Retriever,
@@ -163,7 +164,7 @@ impl Run<'_> {
         }
     }
 
-    /// A list in another order than by score.
+    /// A leaf's hits in another order than by score.
     fn ordered(&mut self, body: &SearchBody) -> Result<Branch, SearchError> {
         let mut run = Run {
             targets: self.targets,
@@ -182,7 +183,7 @@ impl Run<'_> {
         Ok(Branch { hits, total, exact, ends, ..Branch::default() })
     }
 
-    /// Scores the first hits of a list again.
+    /// Rescores the first hits of a list with each of the `rescore` passes.
     fn rescored(&self, passes: &[Rescore], branch: &mut Branch) -> Result<(), SearchError> {
         let mut hits: Vec<Hit> = branch.hits.iter().map(|(key, score)| key.hit(*score, None)).collect();
         for pass in passes {
@@ -193,7 +194,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Keeps the first hit of each group, and says which group each is of.
+    /// Keeps the first hit of each collapse group, together with the group's value.
     fn collapsed(
         &self,
         collapse: &Collapse,
@@ -219,7 +220,7 @@ impl Run<'_> {
         Ok(kept)
     }
 
-    /// The best hits of a fusion, at least `wanted` if there are so many within its window.
+    /// The best hits of a fusion, at least `wanted` of them if its largest window holds so many.
     fn fuse(&mut self, fusion: &Fusion, wanted: usize, tracked: TotalHits) -> Result<Branch, SearchError> {
         let windows = windows(fusion.window, wanted);
         let longest = windows.last().copied().unwrap_or_default();
@@ -291,7 +292,8 @@ impl Run<'_> {
         Branch { hits, ends, origins, inputs, ..Branch::default() }
     }
 
-    /// The lists of a fusion, if processors idle that can take some of them; else none, as each is to be made when it is its turn.
+    /// Makes the lists of a fusion in parallel if there are idle processors and enough documents; otherwise
+    /// returns an empty list, and each is made in its turn.
     fn at_once(&self, fusion: &Fusion, limit: usize, tracked: TotalHits) -> Vec<TriedList> {
         let helpers = processors::idle().min(fusion.inputs.len().saturating_sub(1));
         let documents: u64 = self.targets.iter().map(|target| target.snapshot.num_docs()).sum();
@@ -324,7 +326,7 @@ impl Run<'_> {
         lists.into_iter().map(|(_, list)| list).collect()
     }
 
-    /// The documents that pass a filter, per index and segment.
+    /// The documents that match a filter: for each index, a bitset for each of its segments.
     pub(super) fn passed(&mut self, filter: impl Fn(usize) -> Option<Query>) -> Vec<Vec<Vec<u64>>> {
         let mut passed = Vec::with_capacity(self.targets.len());
         for (number, target) in self.targets.iter().enumerate() {
@@ -343,7 +345,8 @@ impl Run<'_> {
 }
 
 impl Branch {
-    /// A list that was read as far as `limit`. `is_open` says whether it may find more where it is read further.
+    /// A leaf list that was read to at most `limit` hits. `is_open` says whether reading it further may find
+    /// more.
     fn leaf(list: List, limit: usize, is_open: bool) -> Self {
         let hits: Vec<_> = list.hits.iter().map(|hit| (Key::of(hit), hit.score)).collect();
         let ends = hits.len() < limit || (!is_open && list.exact && list.total == hits.len() as u64);
@@ -352,8 +355,8 @@ impl Branch {
 }
 
 impl Pages {
-    /// Adds what is not in the list yet, up to a length. Hits below the lowest score are left out, by their score as it
-    /// is in this window.
+    /// Appends fused documents that are not in the list yet, up to a length of `length`. Documents that score
+    /// below `least` in this window get a rank but are not hits.
     fn add(&mut self, fused: &[Fused<Key>], length: usize, least: Option<f32>) {
         let placed: FxHashSet<Key> = self.placed.iter().copied().collect();
         // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
@@ -373,7 +376,7 @@ impl Pages {
     }
 }
 
-/// Whether a clause of a query finds more neighbours the more hits are wanted.
+/// Whether some clause of a query finds more nearest neighbours when more hits are wanted.
 pub(super) fn is_open(query: &Query) -> bool {
     let mut found = false;
     walk::visit(query, &mut |clause| {
@@ -386,7 +389,7 @@ pub(super) fn is_open(query: &Query) -> bool {
     found
 }
 
-/// Fuses lists as far as a window goes.
+/// Fuses the first `window` hits of each list.
 fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<Key>> {
     if fusion.is_calibrated() {
         let hits: Vec<&[(Key, f32)]> =
@@ -412,7 +415,8 @@ fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<K
     fuse(fusion.method, ties, &lists)
 }
 
-/// A document across the lists of one search, ordered as ties are broken.
+/// Identifies a document across the indices of one search; the order of keys is the order in which ties are
+/// broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     target: usize,
@@ -422,12 +426,12 @@ pub struct Key {
 }
 
 impl Key {
-    /// Position of its index in the list of targets.
+    /// Position of the document's index in the list of targets.
     pub fn target(self) -> usize {
         self.target
     }
 
-    /// Where the document is.
+    /// Segment and number of the document within its index.
     pub(super) fn addr(self) -> DocAddress {
         DocAddress::new(self.segment, self.doc)
     }

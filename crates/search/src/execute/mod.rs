@@ -1,4 +1,4 @@
-//! Running a search over the indices it names: union of query and kNN, fusion, merging.
+//! Runs a search over the indices it names: union of query and kNN, fusion, merging.
 
 mod aggregated;
 mod calibrated;
@@ -30,33 +30,34 @@ use super::target::{Hit, Target};
 /// What a search found.
 #[derive(Default)]
 pub struct Outcome {
-    /// The hits of the page asked for.
+    /// Hits of the requested page.
     pub hits: Vec<Hit>,
-    /// Number of hits, unless they are not counted.
+    /// Number of hits, and whether it is exact; `None` if they are not counted.
     pub total: Option<(u64, bool)>,
-    /// Highest score.
+    /// Highest score of any hit; `None` if there is no hit or no score.
     pub max_score: Option<f32>,
-    /// What the indices contribute to aggregations, if any are asked for.
+    /// What each index collected for the aggregations, if any are asked for.
     pub aggregated: Option<Vec<Collected>>,
     /// The `sort` member of each hit; empty where hits show none.
     pub sort: Vec<Box<str>>,
-    /// The value of each hit in the field that hits are collapsed by.
+    /// Collapse value of each hit, if hits are collapsed.
     pub groups: Vec<SortValue>,
-    /// Where the last hit of the page stands.
+    /// Position of the last hit of the page, behind which the next page begins.
     pub last: Option<Position>,
-    /// Whether the search ended at `terminate_after`, if it had one.
+    /// Whether the search stopped at `terminate_after`; `None` if the request sets none.
     pub terminated_early: Option<bool>,
-    /// Indices that could not be searched.
+    /// One error for each index that could not be searched.
     pub failures: Vec<SearchError>,
-    /// The time ran out before all was searched.
+    /// Whether the time limit was reached before everything had been searched.
     pub timed_out: bool,
-    /// Where the time went, if the request asks for it.
+    /// Timings of the search, if the request asks for a profile.
     pub profile: Option<Box<Profile>>,
     /// The lists that were fused, if the request wants its hits explained.
     pub branch: Option<Branch>,
 }
 
-/// What each index runs for one list, before any fusion: `query` and the neighbours that it holds.
+/// The query that each index runs for one list, before any fusion: `query` joined with the nearest neighbours
+/// that the index holds.
 pub fn queries(targets: &[Target], body: &SearchBody, cancel: &Arc<AtomicBool>) -> Vec<Option<Query>> {
     let failures = targets.iter().map(|_| None).collect();
     let mut run = Run { targets, failures, cancel, body, profile: None, partial: false };
@@ -66,8 +67,8 @@ pub fn queries(targets: &[Target], body: &SearchBody, cancel: &Arc<AtomicBool>) 
 /// Runs a search whose texts are encoded already.
 ///
 /// # Errors
-/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]). A search with a time limit
-/// answers with what it found until the flag was set instead.
+/// When every index refuses the query, or the caller went away ([`QueryError::Cancelled`]). A search with a
+/// time limit instead returns what it has found by then.
 pub fn execute(
     targets: &[Target],
     body: &SearchBody,
@@ -111,14 +112,14 @@ pub fn execute(
     Ok(outcome)
 }
 
-/// One search in progress. An index that fails is left out from then on.
+/// A search in progress. An index that fails is left out of everything that follows.
 struct Run<'a> {
     targets: &'a [Target],
     failures: Vec<Option<SearchError>>,
     cancel: &'a Arc<AtomicBool>,
     body: &'a SearchBody,
     profile: Option<Box<Profile>>,
-    /// When the time is over, what was found until then is of use.
+    /// Whether hits found before the time limit are returned when it is reached.
     partial: bool,
 }
 
@@ -142,7 +143,8 @@ impl Run<'_> {
         }
     }
 
-    /// Runs a query on every index and merges: best score first, then by index, then as written.
+    /// Runs a query on every index and merges the hits: highest score first, then by index, then in the order
+    /// the documents were written.
     fn list(&mut self, options: &SearchOptions, query: impl Fn(usize) -> Option<Query>) -> List {
         let mut list = List { hits: Vec::new(), total: 0, exact: true, max_score: None };
         for (number, target) in self.targets.iter().enumerate() {
@@ -195,7 +197,7 @@ impl List {
     }
 }
 
-/// A kNN clause for another number of neighbours; `None` for none.
+/// Copies a kNN clause for another number of neighbours; `None` if that is 0.
 fn with_k(query: &Query, k: usize) -> Option<Query> {
     let mut query = query.clone();
     if let QueryKind::Knn(clause) = &mut query.kind {
@@ -208,7 +210,7 @@ fn with_k(query: &Query, k: usize) -> Option<Query> {
     Some(query)
 }
 
-/// The count as it is shown: cut at the limit that the request set.
+/// The hit count as it is shown, capped at the request's `track_total_hits` limit, and whether it is exact.
 fn total(counted: u64, exact: bool, tracked: TotalHits) -> Option<(u64, bool)> {
     match tracked {
         TotalHits::Off => None,

@@ -66,7 +66,7 @@ impl Run<'_> {
             .collect()
     }
 
-    /// Scores the first hits of each index again. The hits come best first.
+    /// Rescores the first hits of each index. `hits` are sorted best first.
     pub(super) fn rescore(&self, rescore: &Rescore, hits: &mut [&mut Hit]) -> Result<(), SearchError> {
         for (number, target) in self.targets.iter().enumerate() {
             // Hits of one index keep their order within the list.
@@ -87,7 +87,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// How many of the `k` nearest neighbours over all indices each index holds.
+    /// For each index, how many of the `k` nearest neighbours over all indices it holds.
     fn neighbours_per_target(&mut self, knn: &KnnSearch) -> Vec<usize> {
         if self.targets.len() == 1 {
             return vec![knn.k];
@@ -110,7 +110,7 @@ impl Run<'_> {
     }
 }
 
-/// The query with the factor that `indices_boost` gives its index.
+/// The query with its scores multiplied by the factor that `indices_boost` gives the index.
 pub(super) fn boosted(targets: &[Target], body: &SearchBody, number: usize, mut query: Query) -> Query {
     if body.indices_boost.is_empty() {
         return query;
@@ -122,7 +122,7 @@ pub(super) fn boosted(targets: &[Target], body: &SearchBody, number: usize, mut 
     query
 }
 
-/// Best score first, then by index, then as written.
+/// Orders hits by score, highest first, then by index, then in the order the documents were written.
 pub(super) fn by_score(a: &Hit, b: &Hit) -> Ordering {
     b.score.total_cmp(&a.score).then(a.target.cmp(&b.target)).then(a.seq_no.cmp(&b.seq_no))
 }

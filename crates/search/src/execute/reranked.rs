@@ -1,4 +1,4 @@
-//! The first hits of a list, scored anew by a cross-encoder that reads their texts.
+//! Reranking: the first hits of a list are scored again by a cross-encoder that reads their texts.
 
 use sparrow_mapping::values_at;
 use sparrow_models::ModelError;
@@ -11,12 +11,13 @@ use crate::retriever::Rerank;
 use sparrow_index::IndexError;
 use sparrow_index::query::QueryError;
 
-/// Documents whose texts are in memory at once.
+/// Number of documents whose texts are in memory at the same time.
 const PORTION: usize = 64;
 
 impl Run<'_> {
-    /// The hits of a list, at most `limit`, in the order of their new scores for each of the windows, which end one behind the
-    /// other: no page depends on which other pages are asked for. A hit below the lowest score is left out.
+    /// Reranks the hits of a list. The hits of each window are ordered by their new scores and follow those
+    /// of the window before, so that no page depends on which other pages are asked for. Hits below the
+    /// retriever's lowest score are left out.
     pub(super) fn reranked(
         &self,
         rerank: &Rerank,
@@ -48,7 +49,8 @@ impl Run<'_> {
         Ok(hits)
     }
 
-    /// The model's score of each document. Where the time is over and a part is of use, there are fewer.
+    /// The model's score of each document. If the time limit is reached and partial results are allowed,
+    /// there are fewer scores than documents.
     fn scores(&self, rerank: &Rerank, documents: &[Key]) -> Result<Vec<f32>, SearchError> {
         let Some(models) = &rerank.models else {
             let reason = "the inference endpoint was not looked at".to_owned();
@@ -76,12 +78,13 @@ impl Run<'_> {
     }
 }
 
-/// A score as hits have it, at least 0, in the order of the model's; Elasticsearch's formula.
+/// Maps a model's score to a hit's score, at least 0 and in the same order, by Elasticsearch's formula.
 fn positive(score: f32) -> f32 {
     score.max(0.0) + score.exp().min(1.0)
 }
 
-/// The text of a document's field, as its source has it: the first value, or an empty one; with the memory that it takes.
+/// The text of a document's field, from its source: the first value, or an empty text if there is none; with
+/// the memory reserved for it.
 fn text_of(target: &Target, rerank: &Rerank, key: Key) -> Result<(String, work::Held), SearchError> {
     let failed = |source: QueryError| SearchError::Query { shard: target.shard.clone(), source };
     work::check().map_err(|stopped| failed(stopped.into()))?;

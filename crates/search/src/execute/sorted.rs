@@ -1,5 +1,5 @@
-//! One list in another order than by score, or a part of one: sorts, `search_after`, slices, collapsed
-//! hits, `terminate_after`.
+//! A single list that is sorted by something else than the score, or cut down: `sort`, `search_after`,
+//! slices, collapsed hits, `terminate_after`.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -123,7 +123,7 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// The search of one index.
+    /// Binds the search to one index: its sort plan, and the search that the index runs.
     fn bind(&self, fields: &[SortField], number: usize) -> Result<(Plan, SortedSearch), SearchError> {
         let target = &self.targets[number];
         let mapping = target.snapshot.mapping();
@@ -141,14 +141,14 @@ impl Run<'_> {
     }
 }
 
-/// A hit on its way to the page.
+/// A hit that may be on the page, with its sort values and collapse value.
 struct PageHit {
     hit: Hit,
     values: Box<[SortValue]>,
     group: SortValue,
 }
 
-/// Keys by which hits of all indices compare.
+/// The sort keys by which hits of all indices are compared.
 ///
 /// # Errors
 /// When a field is text in one index and a number in another.
@@ -184,7 +184,7 @@ fn type_name(key: &SortKey) -> &'static str {
 }
 
 impl crate::body::SearchBody {
-    /// Where the hits begin, unless at the first.
+    /// The position behind which the hits begin; `None` to begin at the first.
     fn start(&self) -> Option<Start> {
         match (&self.position, &self.search_after) {
             (Some(position), _) => Some(Start::Position(position.clone())),

@@ -1,4 +1,4 @@
-//! How many documents the lists of a fusion find.
+//! Number of distinct documents that the lists of a fusion find.
 
 use rustc_hash::FxHashSet;
 use sparrow_index::query::TotalHits;
@@ -11,14 +11,14 @@ use crate::resolve::set_default_fields;
 use crate::retriever::{Form, Fusion, Retriever};
 use crate::window::Window;
 
-/// The lists whose documents are counted.
+/// The lists of a fusion whose documents are counted.
 #[derive(Default)]
 struct Counted<'a> {
-    /// Those that count with all that they find, had they no window.
+    /// Leaf lists, of which every match counts, regardless of windows.
     leaves: Vec<(&'a Retriever, &'a Branch)>,
-    /// Fusions with a lowest score: nothing but their hits tells what reaches it.
+    /// Fusions with a lowest score: only their hits are known to reach it, so only these count.
     cut: Vec<&'a Branch>,
-    /// Whether a list read further would find more.
+    /// Whether some list would find more documents if it were read further.
     grows: bool,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Counted<'a> {
         }
     }
 
-    /// The documents that are known by name.
+    /// The documents that are known individually because they are in one of the lists.
     fn known(&self) -> FxHashSet<Key> {
         let keys =
             |branch: &'a Branch| branch.hits.iter().map(|hit| hit.0).chain(branch.behind.iter().copied());
@@ -50,7 +50,8 @@ impl<'a> Counted<'a> {
 }
 
 impl Run<'_> {
-    /// Number of documents that any list finds, had the lists no window.
+    /// Number of documents that any list finds, regardless of windows, and whether it is exact; `None` if
+    /// hits are not counted.
     pub(super) fn union_total(
         &mut self,
         fusion: &Fusion,
@@ -91,7 +92,8 @@ impl Run<'_> {
         total(found, list.exact && is_exact, tracked)
     }
 
-    /// What an index runs to find the documents of all leaves; none where they find nothing.
+    /// The query with which an index finds the documents of all leaf lists; `None` if they find nothing in
+    /// it.
     fn any_leaf(&self, counted: &Counted<'_>, form: Form, number: usize) -> Option<Query> {
         let of_leaf = |(retriever, branch): &(&Retriever, &Branch)| match retriever {
             Retriever::Standard(standard) => {

@@ -13,7 +13,7 @@ use super::super::window::windows;
 use super::of_queries;
 use sparrow_wire::java_float::f32_text;
 
-/// Explains hits of a fusion by the lists it was made from.
+/// Explains hits of a fusion by the ranked lists that it was made from.
 pub fn explain(
     targets: &[Target],
     fusion: &Fusion,
@@ -29,7 +29,8 @@ pub fn explain(
     Ok(explained)
 }
 
-/// Explains the score of a document in a fused list, which may be shown with less than it has in its window.
+/// Explains the score of a document in a fused list, which may be shown with a lower score than it has in its
+/// window.
 fn fused(
     targets: &[Target],
     fusion: &Fusion,
@@ -53,7 +54,8 @@ fn fused(
     Ok(Explanation::of(origin.shown, description, vec![explanation]))
 }
 
-/// Explains the score of a document in the window that it comes from. The lists were read as far as `longest`.
+/// Explains the score of a document in the window that its hit comes from, a number of hits of each list.
+/// `longest` is the number of hits that the lists were actually read to.
 fn in_window(
     targets: &[Target],
     fusion: &Fusion,
@@ -165,12 +167,12 @@ fn in_window(
     Ok(Explanation::of(origin.score, description, details))
 }
 
-/// Where a document is in a list, as far as a window goes.
+/// Position of a document among the first `window` hits of a list, from 0; `None` if it is not there.
 fn place(list: &Branch, window: usize, key: &Key) -> Option<usize> {
     list.hits.iter().take(window).position(|(document, _)| document == key)
 }
 
-/// Explains a probability by those of the lists.
+/// Explains a calibrated fusion's probability by the probabilities of its lists.
 fn calibrated(
     targets: &[Target],
     fusion: &Fusion,
@@ -202,7 +204,7 @@ fn calibrated(
     Ok(Explanation::of(origin.score, description, details))
 }
 
-/// Why a document has its score in one list.
+/// Explains the score of a document in one of the fused lists.
 fn source(
     targets: &[Target],
     retriever: &Retriever,

@@ -1,7 +1,8 @@
 //! `explain`: why each hit has its score.
 //!
-//! The index explains what a query gives a document; here that is settled with the score shown, fused lists are
-//! explained by their ranks or weights, and sparse tokens by the words of the document that they come from.
+//! The index explains what a query gives a document; here that explanation is reconciled with the score
+//! shown, fused lists are explained by their ranks or weights, and sparse tokens by the words of the document
+//! that they come from.
 
 mod api;
 mod fused;
@@ -24,7 +25,8 @@ use sparrow_call::error::EngineError;
 pub use self::api::explain_document;
 pub(super) use self::write::write;
 
-/// Hits of one request whose tokens are traced to words: each takes a run of the model.
+/// Highest number of hits of one request whose sparse tokens are traced to words: each hit takes a run of the
+/// model.
 const MAX_ATTRIBUTED: usize = 100;
 
 /// Explains the hits of a search, in their order.
@@ -70,7 +72,7 @@ pub(super) fn hits(
     Ok(explanations)
 }
 
-/// What the query of each hit's index gives the hit.
+/// Explains each hit by the query that its index ran.
 fn of_queries(
     targets: &[Target],
     queries: &[Option<Query>],

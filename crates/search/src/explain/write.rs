@@ -1,4 +1,4 @@
-//! Explanations as JSON.
+//! Writes explanations of scores as JSON.
 
 use std::io::Write;
 

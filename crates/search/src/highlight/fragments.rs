@@ -1,4 +1,4 @@
-//! From matches in a text to fragments: passages around them, the best chosen.
+//! Turns matches in a text into fragments: cuts passages around the matches and chooses the best.
 //!
 //! Lengths are in characters, so that no fragment ends inside one; ranges are bytes.
 
@@ -9,31 +9,32 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::options::Scanner;
 
-/// A stretch of a text to mark.
+/// A stretch of a text to be marked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// Bytes of the text.
+    /// Byte range in the text.
     pub range: Range<usize>,
-    /// What matched: equal marks count less the more there are of them.
+    /// The term that matched: the more marks have the same term, the less each counts.
     pub term: String,
-    /// How much it adds to its passage, where that is known.
+    /// How much the mark adds to the score of its passage; `None` to score it by its term's frequency.
     pub weight: Option<f32>,
 }
 
 /// A part of one value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fragment {
-    /// Which value.
+    /// Number of the value within the field, from 0.
     pub value: usize,
-    /// Bytes of the value.
+    /// Byte range in the value.
     pub range: Range<usize>,
-    /// What is marked in it, ascending and disjoint.
+    /// Byte ranges of the marked stretches in the value, ascending and disjoint.
     pub marks: Vec<Range<usize>>,
-    /// The higher, the better.
+    /// Score by which fragments are ranked, higher is better.
     pub score: f32,
 }
 
-/// Passages of one value around its marks, ascending. `fragment_size` 0 is the whole sentence, or as the scanner says.
+/// Passages of one value around its marks, ascending. A `fragment_size` of 0 means whole sentences, or
+/// whatever unit the scanner uses.
 pub fn passages(
     value: usize,
     text: &str,
@@ -74,7 +75,7 @@ pub fn passages(
         .collect()
 }
 
-/// The whole of a value as one fragment.
+/// A whole value as a single fragment; `None` if nothing in it is marked.
 pub fn whole(value: usize, text: &str, marks: &[Mark]) -> Option<Fragment> {
     let ranges = || marks.iter().map(|mark| mark.range.clone()).collect();
     (!marks.is_empty()).then(|| Fragment { value, range: 0..text.len(), marks: ranges(), score: 1.0 })
@@ -90,11 +91,12 @@ pub fn choose(mut fragments: Vec<Fragment>, number: usize, by_score: bool) -> Ve
     fragments
 }
 
-/// BM25 with passages as documents (Lucene's `PassageScorer`), or the sum of the weights.
+/// Score of a passage: the sum of the weights of its marks if they have any, else BM25 with passages as
+/// documents (Lucene's `PassageScorer`).
 fn score(marks: &[&Mark], totals: &FxHashMap<&str, usize>, range: &Range<usize>, length: usize) -> f32 {
     const K1: f32 = 1.2;
     const B: f32 = 0.75;
-    /// The usual length of a passage.
+    /// Length that a passage is assumed to have on average, in characters.
     const PIVOT: f32 = 87.0;
     if marks.iter().any(|mark| mark.weight.is_some()) {
         return marks.iter().filter_map(|mark| mark.weight).sum();
@@ -125,9 +127,9 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..(start + part.trim().len())
 }
 
-/// The characters of a text and their places.
+/// Maps between the characters of a text and its bytes.
 struct Chars {
-    /// First byte of each character, and the end.
+    /// Offset of the first byte of each character, then the length of the text.
     bytes: Vec<usize>,
 }
 
@@ -140,7 +142,7 @@ impl Chars {
         self.bytes.len() - 1
     }
 
-    /// The character at a byte.
+    /// Number of the character that starts at a byte offset, or of the next one.
     fn at(&self, byte: usize) -> usize {
         self.bytes.partition_point(|start| *start < byte).min(self.len())
     }
@@ -150,11 +152,12 @@ impl Chars {
     }
 }
 
-/// Finds the passage around a match. Matches must ascend.
+/// Finds the passage around each match of a text; matches must be given in ascending order.
 struct Breaks {
-    /// Boundaries that passages begin and end at, ascending, with 0 and the end.
+    /// Character positions at which passages may begin and end, ascending, including 0 and the end of the
+    /// text.
     main: Vec<usize>,
-    /// Boundaries between words, for passages that are too long.
+    /// Character positions between words, at which passages that are too long are cut.
     words: Vec<usize>,
     most: usize,
     length: usize,
@@ -217,17 +220,18 @@ impl Breaks {
     }
 }
 
-/// The last boundary at or before a character.
+/// The last boundary at or before the character position `at`.
 fn before(boundaries: &[usize], at: usize) -> usize {
     boundaries[..boundaries.partition_point(|boundary| *boundary <= at)].last().copied().unwrap_or(0)
 }
 
-/// The first boundary after a character.
+/// The first boundary after the character position `at`.
 fn after(boundaries: &[usize], at: usize, length: usize) -> usize {
     boundaries.get(boundaries.partition_point(|boundary| *boundary <= at)).copied().unwrap_or(length)
 }
 
-/// The start of a text up to the end of the word at `size` characters: what is shown where nothing matches.
+/// The first words of a text, as far as the end of the word at `size` characters: shown where nothing
+/// matches. A byte range.
 pub fn opening(text: &str, size: usize) -> Range<usize> {
     let chars = Chars::new(text);
     if chars.len() <= size {
@@ -242,8 +246,8 @@ pub fn opening(text: &str, size: usize) -> Range<usize> {
     0..end
 }
 
-/// Stretches of about `size` characters from token to token (the plain kind). A stretch does not end inside a phrase
-/// unless it is `simple`.
+/// Fragments of the plain highlighter: stretches of about `size` characters that begin and end at tokens.
+/// Unless `simple`, none ends inside a phrase.
 pub fn stretches(
     value: usize,
     text: &str,

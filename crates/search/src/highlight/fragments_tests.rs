@@ -97,7 +97,7 @@ fn the_best_passages_are_kept() {
     assert!(shown(STORY, &choose(passages, 1, true))[0].contains("[hills]"));
 }
 
-/// The examples of the documentation.
+/// Examples from the Elasticsearch documentation.
 #[test]
 fn plain_stretches_as_documented() {
     let text = "some message with the number 1";

@@ -30,9 +30,9 @@ use sparrow_query::walk;
 
 pub use self::options::Highlight;
 
-/// Hits of one request whose words are traced by the model.
+/// Highest number of hits in one request whose words are traced by running the model.
 const MAX_TRACED: usize = 100;
-/// A word is marked if it adds at least this share of what the best one adds.
+/// A traced word is marked if it adds at least this share of what the best word adds to the score (0 to 1).
 const LEAST_SHARE: f32 = 0.1;
 
 /// Whether a mapping asks for the offsets of a field's words to be kept.
@@ -41,10 +41,11 @@ fn keeps_offsets(mapping: &Mapping, path: &str) -> bool {
     is("index_options", "offsets") || is("term_vector", "with_positions_offsets")
 }
 
-/// `index.highlight.max_analyzed_offset` of an index that is gone.
+/// Limit of characters to analyse when the index, and with it `index.highlight.max_analyzed_offset`, no
+/// longer exists.
 const DEFAULT_LIMIT: usize = 1_000_000;
 
-/// Fields of a hit with their fragments.
+/// The highlighted fields of a hit, each with its fragments.
 pub type Highlighted = Vec<(String, Vec<String>)>;
 
 /// Makes the fragments of all hits of one search.
@@ -54,30 +55,32 @@ pub struct Highlighter<'a> {
     fields: Vec<(&'a str, FieldOptions<'a>)>,
     queries: Vec<&'a Query>,
     cancel: &'a AtomicBool,
-    /// Per target, once a hit of it is seen.
+    /// For each target, what to highlight in its fields; made when the first hit of the target is seen.
     plans: Vec<Option<Vec<Plan<'a>>>>,
     traced: usize,
 }
 
-/// One field of one index.
+/// What to highlight in one field of one index.
 struct Plan<'a> {
     path: String,
     source_path: String,
     ignore_above: Option<usize>,
     options: FieldOptions<'a>,
     matcher: TextMatcher,
-    /// Other fields of the same text whose matches count, too.
+    /// Other fields that hold the same text (`matched_fields`), whose matches are marked as well.
     matched: Vec<(String, TextMatcher)>,
-    /// Sparse clauses, where their words are to be marked.
+    /// Sparse clauses whose words are to be marked.
     sparse: Vec<Query>,
     limit: usize,
-    /// Whether passages are shown, and not words.
+    /// Whether the best passages of a `semantic_text` field are shown, rather than marked words.
     passages: bool,
 }
 
 impl<'a> Highlighter<'a> {
+    /// A highlighter for the hits of one search.
+    ///
     /// # Errors
-    /// None that reading the request has not found.
+    /// None but those that parsing the request would have found.
     pub fn new(
         node: &'a Node,
         targets: &'a [Target],
@@ -118,7 +121,8 @@ impl<'a> Highlighter<'a> {
         Ok(out)
     }
 
-    /// The fields of an index, with what the query looks for in each.
+    /// What to highlight in the fields of one index: each field with the words that the query looks for in
+    /// it.
     fn plan(&self, number: usize) -> Result<Vec<Plan<'a>>, SearchError> {
         let target = &self.targets[number];
         let handle = self.node.indices.get(&target.shard.index, Right::unlimited()).ok();
@@ -216,7 +220,7 @@ impl<'a> Highlighter<'a> {
         Ok(plans)
     }
 
-    /// A field whose passages are shown.
+    /// The plan for a `semantic_text` field whose best passages are shown.
     fn semantic_plan(&self, path: &str, options: &FieldOptions<'a>) -> Plan<'a> {
         Plan {
             path: path.to_owned(),
@@ -231,7 +235,7 @@ impl<'a> Highlighter<'a> {
         }
     }
 
-    /// The best passages of a `semantic_text` field.
+    /// Texts of the best passages of a `semantic_text` field, ready to be shown.
     fn passages(&self, hit: &Hit, plan: &Plan<'_>, source: &Value) -> Vec<String> {
         let target = &self.targets[hit.target];
         let queries = plan.options.query.map_or_else(|| self.queries.clone(), |query| vec![query]);
@@ -289,7 +293,8 @@ impl<'a> Highlighter<'a> {
         Ok(chosen.iter().map(|fragment| marked(&values[fragment.value], fragment, options)).collect())
     }
 
-    /// Characters of the values that are analyzed.
+    /// Number of characters of the values that may be analysed. An error if they have more and the request
+    /// does not set `max_analyzed_offset`.
     fn room(&self, hit: &Hit, plan: &Plan<'_>, values: &[String]) -> Result<usize, SearchError> {
         let length: usize = values.iter().map(|value| value.chars().count()).sum();
         match plan.options.max_analyzed_offset {
@@ -316,7 +321,7 @@ impl<'a> Highlighter<'a> {
         Ok(matched)
     }
 
-    /// The words of a text that made sparse clauses match, with what each added to the score.
+    /// The words of a text that made sparse clauses match, with what each adds to the score.
     fn traced(&mut self, hit: &Hit, plan: &Plan<'_>, text: &str) -> Result<Vec<Mark>, EngineError> {
         if self.traced >= MAX_TRACED {
             return Ok(Vec::new());
@@ -368,7 +373,8 @@ impl<'a> Highlighter<'a> {
     }
 }
 
-/// Token, stored weight and product of each token that a sparse clause found.
+/// Appends, for each token that a sparse clause found, the token, its stored weight, and the product of
+/// stored weight and query weight.
 fn collect(step: &Explanation, into: &mut Vec<(String, f32, f32)>) {
     for detail in &step.details {
         if let Some((_, token)) = &detail.token {
@@ -378,7 +384,7 @@ fn collect(step: &Explanation, into: &mut Vec<(String, f32, f32)>) {
     }
 }
 
-/// The sparse clauses of a tree that have to do with what it finds.
+/// Appends the sparse clauses of a query tree that can contribute to its hits.
 fn sparse_clauses(query: &Query, into: &mut Vec<Query>) {
     match &query.kind {
         QueryKind::Sparse(_) => into.push(query.clone()),
@@ -397,7 +403,7 @@ fn is_whole(options: &FieldOptions<'_>) -> bool {
     options.number_of_fragments == 0
 }
 
-/// The fragments of one value.
+/// Cuts one value of a field into fragments.
 fn cut(number: usize, value: &str, matched: &MatchedText, options: &FieldOptions<'_>) -> Vec<Fragment> {
     let marks = |matches: &[sparrow_index::query::TextMatch]| -> Vec<Mark> {
         let mark = |matched: &sparrow_index::query::TextMatch| Mark {
@@ -428,7 +434,7 @@ fn cut(number: usize, value: &str, matched: &MatchedText, options: &FieldOptions
     }
 }
 
-/// A fragment with tags around its marks.
+/// The text of a fragment with tags around its marks.
 fn marked(value: &str, fragment: &Fragment, options: &FieldOptions<'_>) -> String {
     let mut out = String::with_capacity(fragment.range.len() + 16);
     let mut at = fragment.range.start;
@@ -462,7 +468,7 @@ fn encoded(text: &str, html: bool) -> String {
     out
 }
 
-/// The byte at which a text has so many characters.
+/// The byte offset of the character number `characters`, or the end of a shorter text.
 fn floor(text: &str, characters: usize) -> usize {
     if characters >= text.len() {
         return text.len();

@@ -1,4 +1,4 @@
-//! The `highlight` section: options of all fields and of each.
+//! Parses the `highlight` section: options for all fields, and for each.
 
 use sparrow_query::Query;
 
@@ -7,34 +7,35 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// Fields of a `highlight`: each is a pass over a hit.
+/// Highest number of fields in a `highlight` section: each takes a pass over every hit.
 const MOST_FIELDS: usize = 256;
 
-/// What makes the fragments.
+/// Which highlighter makes the fragments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Sentences, phrases marked as a whole.
+    /// Whole sentences, with each phrase marked as a unit.
     #[default]
     Unified,
-    /// Stretches of about one length, each word marked.
+    /// Stretches of about the same length, with each word marked by itself.
     Plain,
-    /// The passages that a sparse clause matched by meaning.
+    /// The passages that made a semantic or sparse clause match: the best ones of a `semantic_text` field, or
+    /// those around the words that sparse tokens come from.
     Semantic,
 }
 
-/// Where fragments of the unified kind begin and end.
+/// Where the unified highlighter begins and ends fragments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scanner {
-    /// At sentences, as many as fit.
+    /// At sentence boundaries, with as many sentences as fit.
     #[default]
     Sentence,
-    /// At words.
+    /// At word boundaries.
     Word,
-    /// At certain characters: for `fvh` alone.
+    /// At certain characters, for the `fvh` type only.
     Chars,
 }
 
-/// Options as a request states them; the global ones count where a field states none.
+/// Options as a request states them; those of the whole section apply where a field sets none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     kind: Option<String>,
@@ -53,34 +54,34 @@ pub struct Options {
     matched_fields: Vec<String>,
 }
 
-/// The section.
+/// The `highlight` section of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Highlight {
     global: Options,
-    /// Names or patterns, as written.
+    /// Field names or patterns, as the request spells them.
     fields: Vec<(String, Options)>,
 }
 
-/// All options of one field.
+/// Effective options of one field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldOptions<'a> {
     pub kind: Kind,
-    /// Whether the request says it.
+    /// Whether the request names a highlighter type.
     pub kind_given: bool,
-    /// `fvh` was asked for, which needs term vectors in the mapping.
+    /// Whether the `fvh` type was asked for, which needs term vectors in the mapping.
     pub fast_vectors: bool,
     pub pre: &'a str,
     pub post: &'a str,
     pub by_score: bool,
-    /// Characters; 0 for the whole field.
+    /// Length of a fragment in characters; 0 for the whole field.
     pub fragment_size: usize,
-    /// 0 for the whole field.
+    /// Highest number of fragments; 0 for the whole field.
     pub number_of_fragments: usize,
     pub no_match_size: usize,
     pub require_field_match: bool,
     pub query: Option<&'a Query>,
     pub scanner: Scanner,
-    /// Fragments of the plain kind may end inside a phrase.
+    /// Whether fragments of the plain highlighter may end inside a phrase.
     pub simple: bool,
     pub max_analyzed_offset: Option<usize>,
     pub html: bool,
@@ -110,10 +111,10 @@ const COMMON: &[&str] = &[
 ];
 
 impl Highlight {
-    /// Reads the section.
+    /// Reads a `highlight` section.
     ///
     /// # Errors
-    /// On keys that it does not have and values of a wrong kind.
+    /// On unknown options and values of the wrong type.
     pub fn parse(node: &Node, context: Context) -> Result<Self, BodyError> {
         const PARSER: &str = "highlight";
         let mut highlight = Self { global: Options::default(), fields: Vec::new() };
@@ -152,15 +153,15 @@ impl Highlight {
         Ok(highlight)
     }
 
-    /// The fields, names or patterns, with all their options.
+    /// Field names or patterns, each with its effective options.
     ///
     /// # Errors
-    /// None that [`Highlight::parse`] has not found.
+    /// None but those that [`Highlight::parse`] would have found.
     pub fn fields(&self) -> Result<Vec<(&str, FieldOptions<'_>)>, BodyError> {
         self.fields.iter().map(|(name, options)| Ok((name.as_str(), self.resolve(name, options)?))).collect()
     }
 
-    /// The queries that stand in place of the search's own.
+    /// All `highlight_query` clauses, which replace the search's own query for highlighting.
     pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
         let fields = self.fields.iter_mut().filter_map(|(_, options)| options.highlight_query.as_mut());
         self.global.highlight_query.iter_mut().chain(fields)
@@ -232,7 +233,7 @@ impl Highlight {
 }
 
 impl Options {
-    /// Reads an option that fields and the whole section share; `false` if there is none of this name.
+    /// Reads an option that fields and the whole section share; returns `false` if there is no such option.
     fn take(&mut self, member: &Member, context: Context) -> Result<bool, BodyError> {
         let node = &member.value;
         match &*member.name {
@@ -293,7 +294,7 @@ impl Options {
     }
 }
 
-/// `fields`: an object, or a list of objects of one field each.
+/// Reads `fields`: an object, or an array of objects with one field each.
 fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyError> {
     let single = || {
         BodyError::illegal(

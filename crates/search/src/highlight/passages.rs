@@ -10,8 +10,8 @@ use sparrow_query::{Query, QueryKind};
 use sparrow_indices::texts::values_at;
 use sparrow_query::walk;
 
-/// The texts of a field's best passages: of the `number` best by score, in the order of the text unless `by_score`.
-/// Without a clause on the field every passage counts the same.
+/// Texts of the `number` best passages of a field by score, in the order of the text unless `by_score`.
+/// Without a clause on the field every passage scores the same.
 pub(super) fn best(
     path: &str,
     mapping: &Mapping,
@@ -77,7 +77,7 @@ pub(super) fn best(
         .collect()
 }
 
-/// How near a passage is to a query; `None` if they have nothing in common.
+/// Similarity of a passage to a query; `None` if they have nothing in common.
 fn score(query: &PassageVector, passage: &PassageVector) -> Option<f32> {
     let sparse =
         query.sparse().zip(passage.sparse()).and_then(|(query, passage)| shared_weight(query, passage));
@@ -106,7 +106,7 @@ fn cosine(query: &[f32], passage: &[f32]) -> Option<f32> {
     (query.len() == passage.len() && length > 0.0).then(|| dot(query, passage) / length)
 }
 
-/// The payload of a document's passages.
+/// The stored payload of a document's passages, encoded.
 pub(super) fn payload(target: &super::super::target::Target, addr: DocAddress) -> Option<Vec<u8>> {
     target.snapshot.fetch(addr).ok()?.passages
 }

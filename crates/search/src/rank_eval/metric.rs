@@ -1,22 +1,22 @@
-//! The measures of a ranked list against judgements, as Elasticsearch computes them.
+//! Measures of a ranked list's quality against relevance judgements, as Elasticsearch computes them.
 
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
 use sparrow_call::error::EngineError;
 
-/// Hits of a list that count, unless the request says it.
+/// Number of hits of each list that are evaluated unless the request says otherwise.
 const DEFAULT_K: usize = 10;
-/// Deepest list that is judged: each hit is held in memory.
+/// Highest number of hits of a list that are evaluated: each hit is held in memory.
 const MAX_K: usize = 10_000;
-/// Highest grade of a judgement: gains are powers of two.
+/// Highest relevance grade: gains are powers of two (`2^rating - 1`).
 pub const MAX_RATING: u32 = 1000;
 
-/// One of the measures.
+/// A measure of a ranked list's quality, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metric {
     kind: Kind,
-    /// Hits of each list that count.
+    /// Number of hits of each list that are evaluated.
     pub k: usize,
 }
 
@@ -29,12 +29,12 @@ enum Kind {
     ExpectedReciprocalRank { maximum: u32, unknown: Option<u32> },
 }
 
-/// What a list is worth, and how that came about.
+/// Quality of a ranked list, and how it was computed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quality {
-    /// The measure.
+    /// Value of the measure.
     pub score: f64,
-    /// `metric_details`.
+    /// The `metric_details` object of the response.
     pub details: Value,
 }
 
@@ -234,7 +234,7 @@ mod tests {
         );
     }
 
-    /// The numbers of Elasticsearch's own tests of the measure.
+    /// The example values of Elasticsearch's own tests.
     #[test]
     fn gains_are_discounted_as_in_elasticsearch() {
         let found: Vec<Option<u32>> = [3, 2, 3, 0, 1, 2].map(Some).to_vec();

@@ -1,4 +1,4 @@
-//! `_rank_eval`: how good the first hits of some searches are, by judgements of documents.
+//! `_rank_eval`: evaluates the first hits of searches against relevance judgements of documents.
 
 mod metric;
 mod options;
@@ -18,9 +18,10 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_wire::strict_json;
 
-/// Most searches of one request.
+/// Highest number of searches in one request.
 const MAX_REQUESTS: usize = 10_000;
-/// Sections that have nothing to do with the ranking, and what the error calls them.
+/// Sections of a search that have nothing to do with ranking and are rejected, with the words of the error
+/// message.
 const FOREIGN: [(&str, &str); 6] = [
     ("suggest", "contain a suggest section."),
     ("aggs", "contain aggregations."),
@@ -30,12 +31,12 @@ const FOREIGN: [(&str, &str); 6] = [
     ("profile", "use profile."),
 ];
 
-/// A search with the judgements of its hits.
+/// A search to evaluate, with the relevance judgements for it.
 struct Rated<'a> {
     id: &'a str,
-    /// Body of the search.
+    /// Request body of the search.
     search: Map<String, Value>,
-    /// Ratings by index and id.
+    /// Relevance grades, by index and document id.
     ratings: FxHashMap<(&'a str, &'a str), u32>,
 }
 
@@ -110,7 +111,7 @@ pub fn rank_eval(
     Ok(Reply::ok(&json!({"metric_score": score, "details": details, "failures": failures})))
 }
 
-/// Runs a search and judges its hits.
+/// Runs a search and evaluates its hits; returns the measure's value and the details to show.
 fn judge(
     service: &SearchService,
     request: &Request,

@@ -1,11 +1,12 @@
-//! The members of an object of the request: handed out by name, so that those nobody asked for are noticed.
+//! Reads the members of a JSON object by name, and remembers which were asked for so that unknown ones can be
+//! rejected.
 
 use serde_json::{Map, Value};
 
 use super::metric::MAX_RATING;
 use sparrow_call::error::{EngineError, Exception};
 
-/// An object that is being read.
+/// A JSON object that is being read.
 pub struct Options<'a> {
     owner: &'a str,
     members: &'a Map<String, Value>,
@@ -13,18 +14,18 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// `owner` is what errors call it.
+    /// Starts to read an object; `owner` is its name in error messages.
     pub fn new(owner: &'a str, members: &'a Map<String, Value>) -> Self {
         Self { owner, members, taken: Vec::new() }
     }
 
-    /// A member, unless it is missing or `null`.
+    /// The value of a member; `None` if it is missing or `null`.
     pub fn take(&mut self, name: &'static str) -> Option<&'a Value> {
         self.taken.push(name);
         self.members.get(name).filter(|value| !value.is_null())
     }
 
-    /// A whole number.
+    /// Reads a whole number, also from a string.
     ///
     /// # Errors
     /// For any other value.
@@ -34,10 +35,10 @@ impl<'a> Options<'a> {
         number.map(Some).ok_or_else(|| self.bad(name))
     }
 
-    /// A grade of a document.
+    /// Reads a relevance grade, from 0 to [`MAX_RATING`].
     ///
     /// # Errors
-    /// For one that is negative or too high.
+    /// For a grade outside that range.
     pub fn rating(&mut self, name: &'static str) -> Result<Option<u32>, EngineError> {
         match self.integer(name)? {
             None => Ok(None),
@@ -52,7 +53,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A truth value.
+    /// Reads a boolean.
     ///
     /// # Errors
     /// For any other value.
@@ -65,10 +66,10 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A text.
+    /// Reads a required string.
     ///
     /// # Errors
-    /// For any other value, and where there is none.
+    /// When the member is missing or not a string.
     pub fn text(&mut self, name: &'static str) -> Result<&'a str, EngineError> {
         match self.take(name) {
             Some(Value::String(text)) => Ok(text),
@@ -77,7 +78,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A list.
+    /// Reads an array; an empty one if the member is missing.
     ///
     /// # Errors
     /// For any other value.
@@ -89,10 +90,10 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Refuses members that nobody asked for.
+    /// Rejects members that no one has asked for.
     ///
     /// # Errors
-    /// The first of them.
+    /// When there is an unknown member; the message names the first.
     pub fn done(&self) -> Result<(), EngineError> {
         match self.members.keys().find(|name| !self.taken.contains(&name.as_str())) {
             None => Ok(()),
@@ -105,7 +106,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// What Elasticsearch says of an object that it cannot read.
+/// Elasticsearch's error for an object that cannot be parsed.
 pub fn parse(reason: String) -> EngineError {
     EngineError::api(400, Exception::new("x_content_parse_exception", reason))
 }

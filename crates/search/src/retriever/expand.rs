@@ -1,7 +1,8 @@
-//! What the short form of `rrf` and `linear` comes to in the indices that are searched: the words of the text in the
-//! fields of words, and for every `semantic_text` field a list for each kind of vector that it has.
+//! What the short form of `rrf` and `linear` stands for in the indices that are searched: a full-text list
+//! over the text fields, and for every `semantic_text` field a list for each kind of vector that it has.
 //!
-//! Weights, constants and windows are the same for everyone. docs/hybrid-search.md has the table that they were chosen by.
+//! Weights, rank constants and windows are the same for all. docs/hybrid-search.md has the measurements that
+//! they were chosen by.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::super::fusion::Method;
 use super::{Fusion, Input, Retriever, Standard, parse};
 use crate::window::Window;
 
-/// How much a list counts beside the others.
+/// Weight of each kind of list in a fusion.
 #[derive(Debug, Clone, Copy)]
 struct Weights {
     words: f32,
@@ -21,29 +22,29 @@ struct Weights {
     dense: f32,
 }
 
-/// Weights of the lists, whether their ranks or their scores are fused.
+/// Default weights of the lists, for the fusion of ranks as well as of scores.
 const WEIGHTS: Weights = Weights { words: 1.0, sparse: 1.0, dense: 1.5 };
-/// The constant of reciprocal rank fusion, unless the request says it. The usual 60 makes the lists' first places count
-/// little more than their twentieth, so that two poor lists outvote a good one.
+/// Default `rank_constant` of reciprocal rank fusion. The usual 60 makes the lists' first places count little
+/// more than their twentieth, so that two poor lists outvote a good one.
 const RANK_CONSTANT: u32 = 5;
-/// Hits of each list that are fused, unless the request says it or asks for more.
+/// Number of hits of each list that are fused, unless the request sets a window or asks for more hits.
 const WINDOW: usize = 100;
 
-/// A text to be searched in the fields that the indices have.
+/// The short form of a compound retriever: a text to be searched in fields of the indices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShortForm {
-    /// The text.
+    /// The text to search for.
     pub text: String,
-    /// Fields as the request names them, with weights; none for all.
+    /// Fields that the request names, with their weights; `None` for all fields.
     pub fields: Option<Vec<(String, f32)>>,
-    /// Whether the request says the constant of a reciprocal rank fusion.
+    /// Whether the request sets a `rank_constant`.
     pub names_constant: bool,
 }
 
-/// Puts the lists of short forms in their places.
+/// Replaces each short form in a fusion by the lists that it stands for.
 ///
 /// # Errors
-/// When they come to more lists than a search may have.
+/// When a search would have more lists than [`MAX_LISTS`](super::MAX_LISTS).
 pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) -> Result<(), BodyError> {
     expand_tree(fusion, mappings);
     parse::check_lists(fusion.queries().len())
@@ -67,7 +68,7 @@ fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) {
     fusion.inputs = lists;
 }
 
-/// The lists of a short form, of which `input` is the words alone.
+/// Appends the lists that a short form stands for to `lists`. `input` is its full-text list.
 fn of_short_form(
     fusion: &mut Fusion,
     short: &ShortForm,
@@ -120,7 +121,8 @@ fn of_short_form(
     }
 }
 
-/// A list with the filters of `input`, whose words are replaced; none where it counts nothing.
+/// A list with the filters of `input` but another query in place of its full-text query; `None` if `weight`
+/// is 0 or less.
 fn list(input: &Input, weight: f32, replace: impl FnOnce(&mut QueryKind)) -> Option<Input> {
     if weight <= 0.0 {
         return None;
@@ -139,7 +141,8 @@ fn list(input: &Input, weight: f32, replace: impl FnOnce(&mut QueryKind)) -> Opt
     Some(Input { weight, ..Input { retriever: Retriever::Standard(Standard::new(query)), ..input.clone() } })
 }
 
-/// The filters around the words of a short form: neighbours are looked for among the documents that pass.
+/// The filters around the full-text query of a short form, which also restrict where nearest neighbours are
+/// looked for.
 fn filters(input: &Input) -> Vec<Query> {
     let mut filters = Vec::new();
     let Retriever::Standard(standard) = &input.retriever else { return filters };
@@ -152,8 +155,9 @@ fn filters(input: &Input) -> Vec<Query> {
     filters
 }
 
-/// The fields of words with their weights, and how much the list counts: as its heaviest field. None where only fields
-/// without words are named. A field may have words in one index and none in another.
+/// The text fields to search with their weights, and the weight of the list: that of its heaviest field.
+/// `None` if the request names `semantic_text` fields only. A field may be `semantic_text` in one index and
+/// not in another.
 fn words(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Option<(Vec<(String, f32)>, f32)> {
     let Some(fields) = &short.fields else { return Some((Vec::new(), 1.0)) };
     let is_semantic = |name: &str| {
@@ -169,7 +173,7 @@ fn words(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Option<(Vec<(String, f
     Some((of_words, heaviest))
 }
 
-/// A `semantic_text` field of some index, with the kinds of vectors that it has in any.
+/// A `semantic_text` field, with the kinds of vectors that it has in any of the indices.
 struct SemanticField {
     path: String,
     weight: f32,
@@ -177,7 +181,7 @@ struct SemanticField {
     dense: bool,
 }
 
-/// The `semantic_text` fields that a text is searched in.
+/// The `semantic_text` fields in which a short form's text is searched.
 fn semantic_fields(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Vec<SemanticField> {
     let mut fields: Vec<SemanticField> = Vec::new();
     for mapping in mappings {

@@ -22,97 +22,99 @@ pub use expand::{ShortForm, expand};
 pub use parse::parse;
 pub use rerank::{Rerank, bind_rerankers};
 
-/// Most lists of a search: each is held in memory.
+/// Highest number of lists in a search: each is held in memory.
 pub const MAX_LISTS: usize = 100;
-/// Window of a retriever that names none, unless more hits are asked for.
+/// Default window of a retriever, in hits, unless more hits are asked for.
 pub const DEFAULT_WINDOW: usize = 10;
 
-/// Something that finds a ranked list.
+/// A retriever: it finds a ranked list of hits.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Retriever {
-    /// A query.
+    /// Hits of a query.
     Standard(Standard),
-    /// The nearest neighbours of a vector.
+    /// Nearest neighbours of a vector.
     Knn(Knn),
-    /// Other lists, fused.
+    /// Several lists fused into one.
     Fused(Fusion),
 }
 
-/// `standard`.
+/// The `standard` retriever: a query with filters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standard {
-    /// The query together with the filters.
+    /// The query, joined with the filters.
     pub query: Query,
-    /// Lowest score of a hit.
+    /// Lowest score that a hit may have.
     pub min_score: Option<f32>,
-    /// `_name`.
+    /// Name of the retriever (`_name`).
     pub name: Option<String>,
-    /// `sort`, `search_after`, `terminate_after` and `collapse`, which the search that the retriever stands for
-    /// reads. None of a retriever below another.
+    /// The `sort`, `search_after`, `terminate_after` and `collapse` sections, which are applied to the whole
+    /// search. Empty for a retriever inside another.
     pub sections: Vec<Member>,
-    /// A list in another order than by score, or of the first hits of groups: the search that finds it, without its
-    /// query.
+    /// The search that finds the list, without its query, where hits are sorted by something else than the
+    /// score or are collapsed.
     pub search: Option<Box<SearchBody>>,
-    /// The query is the words of a short form, which may come to more lists.
+    /// The short form whose full-text query this is; it may expand to further lists.
     pub short: Option<ShortForm>,
 }
 
 impl Standard {
-    /// A query as it is.
+    /// A retriever for a query alone.
     pub fn new(query: Query) -> Self {
         Self { query, min_score: None, name: None, sections: Vec::new(), search: None, short: None }
     }
 }
 
-/// `knn`.
+/// The `knn` retriever.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knn {
-    /// The clause.
+    /// The nearest-neighbour search.
     pub search: KnnSearch,
-    /// Lowest score of a hit.
+    /// Lowest score that a hit may have.
     pub min_score: Option<f32>,
-    /// `_name`.
+    /// Name of the retriever (`_name`).
     pub name: Option<String>,
 }
 
-/// `rrf` and `linear`, the `rank` section, and what scores the hits of one list anew.
+/// A fusion of lists: an `rrf` or `linear` retriever, a `rank` section, or a retriever that rescores or
+/// reranks the hits of a single list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fusion {
-    /// How scores become one.
+    /// How the ranks or scores of the lists are combined.
     pub method: Method,
-    /// The lists.
+    /// The lists to fuse.
     pub inputs: Vec<Input>,
-    /// Hits taken from each list, and most hits of the fused one.
+    /// Number of hits read from each list, which is also the most that the fused list has.
     pub window: Window,
-    /// Lowest fused score of a hit.
+    /// Lowest fused score that a hit may have.
     pub min_score: Option<f32>,
-    /// `_name`.
+    /// Name of the retriever (`_name`).
     pub name: Option<String>,
-    /// What of it a response shows.
+    /// Which form of fusion the request used; responses differ.
     pub form: Form,
-    /// What scores the hits of its one list anew.
+    /// The reranker of the hits, for a fusion of a single list.
     pub rerank: Option<Rerank>,
 }
 
-/// A list of a fusion.
+/// One of the lists of a fusion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// What finds it.
+    /// The retriever that finds the list.
     pub retriever: Retriever,
-    /// How much it counts.
+    /// Weight of the list in the fused score.
     pub weight: f32,
-    /// How a linear fusion normalizes its scores.
+    /// How a linear fusion normalizes the list's scores.
     pub normalizer: Normalizer,
-    /// Passes that score its first hits again.
+    /// Rescoring passes over the first hits of the list.
     pub rescore: Vec<Rescore>,
-    /// Model that the clause names whose scores are calibrated, from before its text became a vector.
+    /// Id of the model that the clause names, if the list's scores are to be calibrated; kept because the
+    /// clause loses it when its text becomes a vector.
     pub model: Option<String>,
-    /// Maps of its scores by index, once they are calibrated.
+    /// Calibration map of the list's scores for each index; empty until they are looked up.
     pub maps: Vec<Option<Map>>,
 }
 
 impl Input {
-    /// A list that counts like any other.
+    /// A list with weight 1 and no rescoring.
     pub fn new(retriever: Retriever) -> Self {
         Self {
             retriever,
@@ -124,8 +126,9 @@ impl Input {
         }
     }
 
-    /// The map of its scores for an index. An index in which the list can find nothing has that of another, for the sake of
-    /// what is absent; none if the list can find nothing anywhere.
+    /// The calibration map of the list's scores for an index. An index in which the list can find nothing
+    /// borrows the map of another, so that absent documents can be scored; `None` if the list can find
+    /// nothing in any index.
     pub fn map(&self, target: usize) -> Option<Map> {
         self.maps.get(target).copied().flatten().or_else(|| self.maps.iter().copied().flatten().next())
     }
@@ -136,12 +139,12 @@ impl Input {
 pub enum Form {
     /// The `rank` section: hits show `_rank`, and there is no `max_score`.
     Rank,
-    /// A retriever: a hit shows its fused score only.
+    /// A retriever: hits show only their fused score.
     Retriever,
 }
 
 impl Retriever {
-    /// The name of its kind.
+    /// The kind of the retriever, as the request spells it.
     pub fn kind(&self) -> &'static str {
         match self {
             Retriever::Standard(_) => "standard",
@@ -150,7 +153,7 @@ impl Retriever {
         }
     }
 
-    /// The queries of its leaves, from left to right.
+    /// Queries of the tree's leaves, from left to right.
     pub fn queries(&self) -> Vec<&Query> {
         match self {
             Retriever::Standard(standard) => vec![&standard.query],
@@ -167,7 +170,7 @@ impl Retriever {
         }
     }
 
-    /// Lets only documents through that match all of `filters`.
+    /// Restricts the hits to documents that match every one of `filters`.
     fn restrict(&mut self, filters: &[Query]) {
         match self {
             _ if filters.is_empty() => {}
@@ -188,7 +191,7 @@ impl Retriever {
 }
 
 impl Fusion {
-    /// The name of its kind.
+    /// The kind of the fusion, as the request spells it.
     pub fn kind(&self) -> &'static str {
         match self.method {
             _ if self.rerank.is_some() => rerank::KIND,
@@ -199,12 +202,12 @@ impl Fusion {
         }
     }
 
-    /// The lowest score of its hits, be it of the fused score or of a model's.
+    /// Lowest score that a hit may have: a fused score or, for a reranker, the model's.
     pub fn least(&self) -> Option<f32> {
         self.min_score.or(self.rerank.as_ref().and_then(|rerank| rerank.min_score))
     }
 
-    /// Whether it makes probabilities of the scores of its lists.
+    /// Whether the scores of the lists are calibrated into probabilities.
     pub fn is_calibrated(&self) -> bool {
         self.inputs.first().is_some_and(|input| input.normalizer == Normalizer::Calibrated)
     }
@@ -214,7 +217,7 @@ impl Fusion {
         self.inputs.iter().flat_map(|input| input.retriever.queries()).collect()
     }
 
-    /// Every query of the tree, those of rescoring passes too, to be changed.
+    /// Every query of the tree for modification, including those of rescoring passes.
     pub fn queries_mut(&mut self) -> Vec<&mut Query> {
         let mut queries = Vec::new();
         for input in &mut self.inputs {
@@ -224,8 +227,8 @@ impl Fusion {
         queries
     }
 
-    /// Lets clauses about neighbours that do not say how many they find, find as many as their list is read. `wanted` is
-    /// how many hits the search, or the list above, reads.
+    /// Sets the number of neighbours of clauses that do not name one to the number of hits their list is read
+    /// to. `wanted` is how many hits the search, or the list above, reads.
     pub fn fit(&mut self, wanted: usize) {
         let Some(depth) = windows(self.window, wanted).pop() else { return };
         let fit = |query: &mut Query| walk::change_all(query, &mut |kind| kind.fit(depth));
@@ -248,16 +251,14 @@ impl Fusion {
         }
     }
 
-    /// A query for the documents that any of the leaves finds.
+    /// A query that matches the documents which any of the leaves finds.
     pub fn any(&self) -> Query {
         let should: Vec<Query> = self.queries().into_iter().cloned().collect();
         QueryKind::Bool(BoolQuery { should, ..Default::default() }).into()
     }
 
-    /// Checks windows against the number of hits asked for and against each other.
-    ///
-    /// # Errors
-    /// Messages of a validation are added to `messages`.
+    /// Checks windows against the number of hits asked for (`size`) and against each other. Validation errors
+    /// are appended to `messages`.
     pub fn validate(&self, size: usize, messages: &mut Vec<String>) {
         if let Window::Given(window) = self.window
             && window < size
@@ -284,7 +285,8 @@ impl Fusion {
     }
 }
 
-/// A query that only finds what passes the filters, which do not score.
+/// A query restricted to documents that pass `filter`, which does not affect scores; without a query every
+/// such document matches.
 fn filtered(query: Option<Query>, filter: Vec<Query>) -> Query {
     if filter.is_empty() {
         return query.unwrap_or_else(Query::match_all);
@@ -292,7 +294,8 @@ fn filtered(query: Option<Query>, filter: Vec<Query>) -> Query {
     QueryKind::Bool(BoolQuery { must: query.into_iter().collect(), filter, ..Default::default() }).into()
 }
 
-/// The error of a section that only the retriever at the top may have, as it is about the whole search.
+/// The error for a section that only the top-level retriever may have, because it applies to the whole
+/// search.
 pub fn not_supported_inside(member: &Member) -> BodyError {
     BodyError::illegal(format!("[{}] cannot be used in children of compound retrievers", member.name))
 }

@@ -1,4 +1,4 @@
-//! The `retriever` section: request JSON to the tree.
+//! Parses the `retriever` section of a search into a tree.
 
 use super::super::body::SearchBody;
 use super::super::fusion::{Method, Normalizer};
@@ -16,9 +16,9 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// Deepest nesting of retrievers.
+/// Deepest nesting of retrievers, in levels.
 const MAX_DEPTH: usize = 10;
-/// Retrievers of Elasticsearch that this server does not have.
+/// Retrievers of Elasticsearch that this server does not support.
 const REFUSED: &[&str] = &["rule", "pinned", "random_reranker", "diversify"];
 const KNOWN: &[&str] = &["standard", "knn", "rrf", "linear", "rescorer", "text_similarity_reranker"];
 const STANDARD_KEYS: &[&str] =
@@ -39,15 +39,17 @@ const KNN_KEYS: &[&str] = &[
 /// Reads a retriever: an object whose single key names it.
 ///
 /// # Errors
-/// When it is malformed, or of a kind that this server does not have.
+/// When it is malformed, or of a kind that this server does not support.
 pub fn parse(node: &Node, context: Context) -> Result<Retriever, BodyError> {
     let tree = retriever(node, context, 0)?;
     check_lists(tree.queries().len())?;
     Ok(tree)
 }
 
+/// Checks the number of lists in a search.
+///
 /// # Errors
-/// When a search has too many lists.
+/// When there are more than [`MAX_LISTS`].
 pub(super) fn check_lists(lists: usize) -> Result<(), BodyError> {
     if lists > MAX_LISTS {
         return Err(BodyError::illegal(format!(
@@ -73,7 +75,7 @@ fn retriever(node: &Node, context: Context, depth: usize) -> Result<Retriever, B
     named(first, context, depth)
 }
 
-/// A retriever by the member that names it.
+/// Reads the retriever that `member` names and describes.
 fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, BodyError> {
     let (name, body) = (&*member.name, &member.value);
     if depth > MAX_DEPTH {
@@ -157,12 +159,12 @@ fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyErr
     Ok(Knn { search: dsl::parse_knn_search(&clause, context)?, min_score, name })
 }
 
-/// What `rrf` and `linear` have in common.
+/// Parameters that `rrf` and `linear` share.
 #[derive(Default)]
 pub(super) struct Common {
     inputs: Option<Vec<Input>>,
     simplified: Simplified,
-    /// Whether a constant of reciprocal rank fusion is given.
+    /// Whether the request sets a `rank_constant`.
     names_constant: bool,
     window: Option<usize>,
     filters: Vec<Query>,
@@ -171,7 +173,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Reads the member if it is one of those.
+    /// Reads `member` if it is a shared parameter; returns whether it is.
     pub(super) fn take(
         &mut self,
         parser: &'static str,
@@ -191,7 +193,7 @@ impl Common {
         Ok(true)
     }
 
-    /// Gives it the one list that it has.
+    /// Sets the single list of a retriever that has just one.
     pub(super) fn set_list(&mut self, input: Input) {
         self.inputs = Some(vec![input]);
     }
@@ -301,7 +303,8 @@ fn inputs(node: &Node, read: impl Fn(&Node) -> Result<Input, BodyError>) -> Resu
     items.iter().map(read).collect()
 }
 
-/// `{"standard": …}` or `{"retriever": {"standard": …}, "weight": 2}`.
+/// Reads one of the `retrievers` of `rrf`: `{"standard": …}` or `{"retriever": {"standard": …}, "weight":
+/// 2}`.
 fn rrf_input(node: &Node, context: Context, depth: usize) -> Result<Input, BodyError> {
     let members = node.as_object().unwrap_or_default();
     if !members.iter().any(|member| matches!(&*member.name, "retriever" | "weight")) {
@@ -310,7 +313,8 @@ fn rrf_input(node: &Node, context: Context, depth: usize) -> Result<Input, BodyE
     component("rrf_component", &["retriever", "weight"], node, context, depth)
 }
 
-/// `{"retriever": {"standard": …}, "weight": 2, "normalizer": "minmax"}`.
+/// Reads one of the `retrievers` of `linear`: `{"retriever": {"standard": …}, "weight": 2, "normalizer":
+/// "minmax"}`.
 fn linear_input(node: &Node, context: Context, depth: usize) -> Result<Input, BodyError> {
     component("retriever-component", &["retriever", "weight", "normalizer"], node, context, depth)
 }
@@ -354,12 +358,12 @@ fn component(
     Ok(Input { weight, normalizer: normalized, ..Input::new(retriever) })
 }
 
-/// Reads a retriever below another.
+/// Reads a retriever inside another.
 pub(super) fn child_of(node: &Node, context: Context, depth: usize) -> Result<Retriever, BodyError> {
     child(retriever(node, context, depth + 1)?, context)
 }
 
-/// A retriever below another: what belongs to a search as a whole cannot be said there.
+/// Prepares a retriever inside another, and rejects sections that apply to the search as a whole.
 fn child(mut retriever: Retriever, context: Context) -> Result<Retriever, BodyError> {
     if let Retriever::Standard(standard) = &mut retriever
         && !standard.sections.is_empty()
@@ -378,7 +382,8 @@ fn child(mut retriever: Retriever, context: Context) -> Result<Retriever, BodyEr
     Ok(retriever)
 }
 
-/// `{"retriever": …, "rescore": …}`: the first hits of a list scored again. It is a fusion of that one list.
+/// Reads `{"retriever": …, "rescore": …}`, which rescores the first hits of a list: a fusion of that one
+/// list.
 fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "rescorer";
     const KEYS: &[&str] = &["retriever", "rescore", "filter", "min_score", "_name"];
@@ -420,7 +425,7 @@ fn normalizer(node: &Node) -> Result<Normalizer, BodyError> {
     })
 }
 
-/// One query, or a list of them.
+/// Reads one query, or an array of queries.
 fn queries(node: &Node, context: Context) -> Result<Vec<Query>, BodyError> {
     match node.as_array() {
         Some(items) => items.iter().map(|item| dsl::parse_query(item, context)).collect(),
@@ -446,7 +451,8 @@ pub(super) fn unknown(parser: &'static str, member: &Member, names: &[&'static s
     }
 }
 
-/// Names the field in which an error arose, unless the error is about the field itself or about the whole.
+/// Wraps an error in the name of the field it occurred in, unless it is about the field itself or about the
+/// whole retriever.
 pub(super) fn within(error: BodyError, parser: &'static str, member: &Member) -> BodyError {
     match error {
         BodyError::UnknownField { parser: of, .. } if of == parser => error,

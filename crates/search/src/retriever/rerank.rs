@@ -1,4 +1,5 @@
-//! `text_similarity_reranker`: the first hits of a list in the order in which a cross-encoder ranks their texts.
+//! `text_similarity_reranker`: the first hits of a list in the order in which a cross-encoder ranks their
+//! texts.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::parse::{self, Common};
 use super::{Fusion, Input, Retriever};
 use crate::window::Window;
 
-/// Name of the retriever.
+/// Name of the retriever in requests.
 pub(super) const KIND: &str = "text_similarity_reranker";
 const KEYS: &[&str] = &[
     "retriever",
@@ -27,30 +28,30 @@ const KEYS: &[&str] = &[
     "_name",
 ];
 
-/// What ranks the hits of a list anew.
+/// A reranker: a cross-encoder that scores the hits of a list by their texts.
 #[derive(Debug, Clone)]
 pub struct Rerank {
-    /// The inference endpoint.
+    /// Id of the inference endpoint.
     pub inference_id: String,
-    /// The question that texts are held against.
+    /// The query text that documents are compared with.
     pub text: String,
-    /// Field of the texts.
+    /// Field whose text is ranked.
     pub field: String,
-    /// Lowest score of the model for a hit.
+    /// Lowest score of the model that a hit may have.
     pub min_score: Option<f32>,
-    /// The models, once the endpoint has been looked at.
+    /// The node's models, set once the endpoint has been checked.
     pub models: Option<Arc<Models>>,
 }
 
 impl PartialEq for Rerank {
-    /// As the request says it, whatever models there are.
+    /// Compares what the request says; the models do not matter.
     fn eq(&self, other: &Self) -> bool {
         (&self.inference_id, &self.text, &self.field, self.min_score)
             == (&other.inference_id, &other.text, &other.field, other.min_score)
     }
 }
 
-/// Reads the retriever: a fusion of one list.
+/// Reads a `text_similarity_reranker`, as a fusion of a single list.
 pub(super) fn read(
     members: &[Member],
     end: Location,
@@ -102,10 +103,10 @@ pub(super) fn read(
     Ok(fusion)
 }
 
-/// Finds the endpoints that a tree ranks with.
+/// Checks the inference endpoint of every reranker in a tree, and gives the rerankers the node's models.
 ///
 /// # Errors
-/// When one is not there, does something else, or ranks fewer texts than are asked for.
+/// When an endpoint does not exist, does not rerank, or ranks fewer texts than are asked for.
 pub fn bind_rerankers(fusion: &mut Fusion, models: &Arc<Models>) -> Result<(), EngineError> {
     for input in &mut fusion.inputs {
         if let Retriever::Fused(inner) = &mut input.retriever {

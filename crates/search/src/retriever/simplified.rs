@@ -7,17 +7,17 @@ use super::{Fusion, ShortForm, Standard};
 use sparrow_query::dsl::{self, Context};
 use sparrow_wire::{BodyError, json};
 
-/// `query` and `fields` of a compound retriever.
+/// The short form's `query` and `fields` in a compound retriever.
 #[derive(Debug, Default)]
 pub struct Simplified {
-    /// The text.
+    /// The text to search for.
     pub query: Option<String>,
-    /// Fields, each with an optional weight (`title^2`); none for those of `index.query.default_field`.
+    /// Fields, each with an optional weight (`title^2`); `None` for those of `index.query.default_field`.
     pub fields: Option<Vec<String>>,
 }
 
 impl Simplified {
-    /// What does not fit together.
+    /// Messages about parameters that cannot be combined; empty if all is well.
     pub fn problems(&self, fusion: &Fusion, normalizer: Option<Normalizer>) -> Vec<String> {
         let kind = fusion.kind();
         let custom = !fusion.inputs.is_empty();
@@ -63,8 +63,8 @@ impl Simplified {
     }
 }
 
-/// The short form as one list: the text in all fields, their scores added. What more lists it comes to is known once the
-/// indices are.
+/// The short form as a single full-text list: the text in all fields, their scores added. The further lists
+/// that it stands for are added once the indices are known.
 pub fn list(
     kind: &str,
     simplified: &Simplified,
@@ -87,7 +87,7 @@ pub fn list(
     Ok(Some(Standard { short: Some(short), ..Standard::new(query) }))
 }
 
-/// A field as `name^weight`, or alone.
+/// Splits `name^weight` into field name and weight; the weight is 1 if there is none.
 fn weighted(field: &str) -> (String, f32) {
     let parts = field.rsplit_once('^').and_then(|(name, weight)| Some((name, weight.parse().ok()?)));
     parts.map_or_else(|| (field.to_owned(), 1.0), |(name, weight)| (name.to_owned(), weight))

@@ -1,4 +1,4 @@
-//! `sort`: what hits are ordered by, as a request states it. [`plan`] binds it to an index.
+//! The `sort` section of a search, as a request states it. [`plan`] binds it to an index.
 
 pub mod plan;
 pub mod values;
@@ -11,32 +11,33 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// Order of the hits.
+/// Sort order of the hits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Sort {
-    /// Best first.
+    /// By score, highest first.
     #[default]
     Score,
-    /// By these keys, first key first.
+    /// By the values of these keys, the first key being the most significant.
     By(Vec<SortField>),
 }
 
-/// One key of an order.
+/// One key of a sort order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SortField {
     /// Path of a field, or `_score`, `_doc`, `_shard_doc`.
     pub name: String,
-    /// Highest first.
+    /// Whether the highest values come first.
     pub descending: bool,
-    /// `missing`; `None` is `_last`.
+    /// Value that stands for a missing one, or `_first` or `_last`; `None` is `_last`.
     pub missing: Option<Value>,
-    /// Which of several values counts: the lowest when ascending, else the highest.
+    /// Which of several values of a document counts; by default the lowest when ascending, the highest when
+    /// descending.
     pub mode: Option<SortMode>,
-    /// Type of a field that an index does not have.
+    /// Type to assume for the field in an index that does not map it.
     pub unmapped_type: Option<String>,
     /// Type that numbers are compared as: `long`, `double`, `date` or `date_nanos`.
     pub numeric_type: Option<String>,
-    /// Format of dates.
+    /// Format in which dates are read and shown.
     pub format: Option<String>,
 }
 
@@ -47,7 +48,7 @@ impl SortField {
 }
 
 impl Sort {
-    /// The order of some keys: that of the score, best first, is the usual one.
+    /// The order for a list of keys: no keys, or `_score` descending alone, mean the default order by score.
     pub fn of(keys: Vec<SortField>) -> Self {
         match &keys[..] {
             [] => Sort::Score,
@@ -56,7 +57,7 @@ impl Sort {
         }
     }
 
-    /// Keys as they are compared; the score for the usual order.
+    /// The sort keys; the default order has a single one, `_score`.
     pub fn keys(&self) -> Vec<SortField> {
         match self {
             Sort::Score => vec![SortField::new("_score")],
@@ -65,10 +66,10 @@ impl Sort {
     }
 }
 
-/// Reads the `sort` parameter of the address: `a:desc,_score`.
+/// Reads the `sort` parameter of the URL, such as `a:desc,_score`.
 ///
 /// # Errors
-/// For a direction that is none.
+/// For a direction other than `asc` and `desc`.
 pub fn from_text(text: &str) -> Result<Sort, BodyError> {
     let mut keys = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -82,10 +83,10 @@ pub fn from_text(text: &str) -> Result<Sort, BodyError> {
     Ok(Sort::of(keys))
 }
 
-/// Reads the `sort` section.
+/// Reads the `sort` section of a search body.
 ///
 /// # Errors
-/// On malformed orders, unknown options and orders that this server does not have.
+/// On malformed orders, unknown options and kinds of sort that this server does not support.
 pub fn parse(node: &Node) -> Result<Sort, BodyError> {
     let mut keys = Vec::new();
     match &node.json {
@@ -136,7 +137,7 @@ fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), Bod
     Ok(())
 }
 
-/// Options of a key and those of the score, which has only a direction.
+/// Options of a sort key; `_score` takes only `order`.
 const OPTIONS: &[&str] =
     &["order", "missing", "mode", "unmapped_type", "numeric_type", "format", "nested", "nested_path"];
 

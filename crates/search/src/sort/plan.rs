@@ -1,4 +1,4 @@
-//! A sort bound to one index: which column each key reads, and how its values are read and written.
+//! A sort bound to one index: which column each key reads, and how its values are parsed and shown.
 
 use std::sync::Arc;
 
@@ -12,40 +12,41 @@ use super::SortField;
 use super::values::{Shown, parse_formats};
 use crate::error::{SearchError, Shard};
 
-/// A position among the hits of a search: those behind it are still to come.
+/// The position of the last hit already returned: the search continues with the hits behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Position {
-    /// The values of the last hit seen.
+    /// The sort values of that hit.
     pub values: Vec<SortValue>,
-    /// Place of its index among those searched.
+    /// Position of its index in the list of targets.
     pub target: usize,
-    /// Sequence number of that document.
+    /// Sequence number of that hit's document.
     pub seq_no: u64,
 }
 
-/// Where a search goes on.
+/// Where a search continues.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Start {
-    /// Behind `search_after`.
+    /// Behind the values of `search_after`.
     Values(Vec<Value>),
-    /// Behind a hit.
+    /// Behind the last hit of a previous page.
     Position(Position),
 }
 
-/// A sort for one index.
+/// A sort bound to one index.
 pub struct Plan {
-    /// What the index orders by.
+    /// Columns that the index sorts by, in order of significance.
     pub keys: Vec<SortKey>,
-    /// How the values of each key are read and shown.
+    /// How the values of each key are parsed from requests and shown in hits.
     pub shown: Vec<Shown>,
-    /// The last key is the place of the hit, `_shard_doc`, which the order has anyway.
+    /// Whether the last key is `_shard_doc`, the hit's own position, which breaks ties in any case.
     pub ends_with_place: bool,
 }
 
-/// Bits of `_shard_doc` that hold the sequence number; those above hold the place of the index.
+/// Number of low bits of `_shard_doc` that hold the sequence number; the bits above hold the index's position
+/// in the list of targets.
 const PLACE_BITS: u32 = 40;
 
-/// `_shard_doc` of a hit.
+/// The `_shard_doc` value of a hit.
 pub fn place(target: usize, seq_no: u64) -> i64 {
     ((target as i64) << PLACE_BITS) | (seq_no & ((1 << PLACE_BITS) - 1)) as i64
 }
@@ -54,7 +55,7 @@ impl Plan {
     /// Binds the keys of a sort to an index.
     ///
     /// # Errors
-    /// For keys that the index cannot order by.
+    /// For keys that the index cannot sort by.
     pub fn new(keys: &[SortField], mapping: &Mapping, shard: &Shard) -> Result<Self, SearchError> {
         let mut plan = Plan { keys: Vec::new(), shown: Vec::new(), ends_with_place: false };
         for key in keys {
@@ -77,10 +78,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Where the hits of the index `target` begin.
+    /// The position behind which the hits of the index number `target` begin.
     ///
     /// # Errors
-    /// When values do not fit their keys.
+    /// When a `search_after` value does not fit the type of its key.
     pub fn start(&self, start: &Start, sort: &[SortField], target: usize) -> Result<After, SearchError> {
         let (values, last) = match start {
             Start::Position(position) => (position.values.clone(), Some((position.target, position.seq_no))),
@@ -122,7 +123,7 @@ impl Plan {
         Ok(After { values, ties })
     }
 
-    /// The `sort` member of a hit, as JSON.
+    /// The `sort` member of a hit, as a JSON array.
     pub fn write(&self, values: &[SortValue], target: usize, seq_no: u64) -> Box<str> {
         let mut out = String::from("[");
         for (number, (value, shown)) in values.iter().zip(&self.shown).enumerate() {
@@ -142,7 +143,7 @@ impl Plan {
     }
 }
 
-/// The column of a field, with everything that depends on its type.
+/// The column that a sort key reads, and how its values are shown; both depend on the field's type.
 fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSource, Shown), SearchError> {
     let refused = |kind: &'static str, reason: String| SearchError::OfShard {
         shard: Box::new(shard.clone()),
@@ -214,7 +215,7 @@ fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSour
     Ok((SortSource::Column(column), shown))
 }
 
-/// Why a field has no column to sort or collapse by; `None` if it has one.
+/// Why a field has no column to sort or collapse by, as an error message; `None` if it has one.
 pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &str) -> Option<String> {
     match field_type {
         FieldType::Text { .. } => Some(format!(
@@ -239,7 +240,7 @@ pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &st
     }
 }
 
-/// What the values of a type are compared as, and how they are shown.
+/// The column kind that values of a field type are compared as, and how they are shown.
 fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown), String> {
     let formats = |given: &[DateFormat]| -> Result<Vec<DateFormat>, String> {
         match &key.format {
@@ -270,7 +271,7 @@ fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown),
     })
 }
 
-/// The type that `unmapped_type` names, as far as sorting tells types apart.
+/// The field type that `unmapped_type` names; types that sort alike share one.
 fn unmapped(name: &str) -> Option<FieldType> {
     Some(match name {
         "long" | "date_nanos" => FieldType::Long,

@@ -1,4 +1,4 @@
-//! How values of fields are read from requests and shown in hits.
+//! How sort values of fields are read from requests and shown in hits.
 
 use serde_json::Value;
 use sparrow_index::query::sorted::SortValue;
@@ -8,23 +8,24 @@ use crate::error::SearchError;
 use sparrow_wire::DatePattern;
 use sparrow_wire::java_float::write_f32;
 
-/// Format of dates that name none.
+/// Date format for fields and requests that name none.
 pub const DEFAULT_FORMAT: &str = date::DEFAULT_FORMAT;
 
-/// How the values of a sort key are read and shown.
+/// How the values of a sort key are parsed and shown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
     Text,
-    /// Addresses, kept as keywords.
+    /// IP addresses, stored as keywords.
     Ip,
     Long,
     Int,
     Unsigned,
     Double,
     Float,
-    /// As 0 and 1.
+    /// Booleans, shown as 0 and 1.
     Boolean,
-    /// In milliseconds (or nanoseconds), or as text where the request asks for a format.
+    /// Dates, shown in milliseconds (or nanoseconds) since the epoch, or as text where the request asks for a
+    /// format.
     Date {
         formats: Vec<DateFormat>,
         formatted: bool,
@@ -36,7 +37,7 @@ impl Shown {
     /// Reads a value of `search_after` or `missing`.
     ///
     /// # Errors
-    /// When it is none of the key's type.
+    /// When it is not a value of the key's type.
     pub fn read(&self, value: &Value) -> Result<SortValue, SearchError> {
         let text = match value {
             Value::Null => return Ok(SortValue::Null),
@@ -93,7 +94,7 @@ impl Shown {
         })
     }
 
-    /// The lowest or highest value: what a document without one is placed by.
+    /// The lowest or highest value of the type, by which a document without a value is sorted.
     pub fn extreme(&self, lowest: bool) -> SortValue {
         let pick = |low: i64, high: i64| SortValue::Long(if lowest { low } else { high });
         match self {
@@ -107,7 +108,7 @@ impl Shown {
         }
     }
 
-    /// Appends a value as JSON.
+    /// Appends a sort value to `out` as JSON.
     pub fn write(&self, value: &SortValue, out: &mut String) {
         match (self, value) {
             (_, SortValue::Null) => out.push_str("null"),
@@ -136,7 +137,8 @@ impl Shown {
     }
 }
 
-/// A whole number, also from a fraction as Java casts it.
+/// Parses a whole number; a fraction is truncated, as a cast in Java does. `None` for other text and beyond
+/// the range of `i64`.
 fn whole(text: &str) -> Option<i64> {
     let text = text.trim();
     text.parse::<i64>().ok().or_else(|| {
@@ -148,17 +150,17 @@ fn whole(text: &str) -> Option<i64> {
 /// Reads a list of date formats (`a||b`).
 ///
 /// # Errors
-/// The sentence of what is wrong.
+/// A message that says what is wrong with the formats.
 pub fn parse_formats(formats: &str) -> Result<Vec<DateFormat>, String> {
     date::parse_formats(formats)
 }
 
-/// A date in milliseconds.
+/// Reads a date written in any of `formats`; milliseconds since the epoch.
 pub fn date_from_text(formats: &[DateFormat], text: &str) -> Option<i64> {
     date::parse_date(formats, text, false)
 }
 
-/// A date as the first of its formats writes it.
+/// Writes a date in the first of `formats`.
 pub fn format_date(formats: &[DateFormat], millis: i64) -> String {
     match (formats.first(), millis) {
         (Some(DateFormat::EpochMillis), _) => millis.to_string(),

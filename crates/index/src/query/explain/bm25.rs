@@ -1,4 +1,4 @@
-//! BM25, step by step.
+//! Explanations of BM25 scores, step by step.
 
 use serde_json::Value;
 use tantivy::query::{Explanation, Scorer, Weight};
@@ -11,18 +11,18 @@ use crate::query::weights;
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// A weight that scores one term or phrase by BM25 and can say how.
+/// A weight that scores one term or phrase by BM25 and can explain the score.
 struct Bm25Explained {
     inner: Box<dyn Weight>,
-    /// `field:term` or `field:"a phrase"`.
+    /// Label in explanations: `field:term` or `field:"a phrase"`.
     label: String,
-    /// Documents that hold each term.
+    /// Document frequency of each term.
     frequencies: Vec<u64>,
-    /// Documents that hold the field, and tokens in all of them.
+    /// Number of documents that have the field and of tokens in it.
     statistics: FieldStatistics,
 }
 
-/// Lets the weight of a term or phrase explain its score.
+/// Wraps the weight of a term or phrase so that it explains its score.
 pub(in crate::query) fn explained(
     inner: Box<dyn Weight>,
     searcher: &Searcher,
@@ -41,7 +41,7 @@ pub(in crate::query) fn explained(
     Box::new(Bm25Explained { inner, label, frequencies, statistics })
 }
 
-/// Path of the mapped field that a term is of.
+/// Path of the mapped field that a term belongs to.
 fn path_of(searcher: &Searcher, term: &Term) -> String {
     match keyword(term) {
         Some((path, _)) => path,
@@ -59,8 +59,8 @@ fn text_of(term: &Term) -> String {
     }
 }
 
-/// Path and value of a keyword: all keywords share one field, whose terms begin with the path and a zero byte, then
-/// one byte for the type of the value.
+/// Splits the term of a keyword into path and value: all keywords share one field, whose terms begin with the
+/// path and a zero byte, followed by one byte for the type of the value.
 fn keyword(term: &Term) -> Option<(String, String)> {
     if term.typ() != Type::Json {
         return None;
@@ -138,7 +138,7 @@ impl Weight for Bm25Explained {
     }
 }
 
-/// The value of a detail of this description, however deep.
+/// Value of the first detail with this description, at any depth.
 fn detail(raw: &Value, description: &str, depth: usize) -> Option<f32> {
     if raw["description"].as_str() == Some(description) {
         return raw["value"].as_f64().map(|value| value as f32);

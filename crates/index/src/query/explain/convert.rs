@@ -1,22 +1,23 @@
-//! tantivy's explanations in Lucene's words.
+//! Converts tantivy's explanations to Lucene's form.
 
 use serde_json::Value;
 
 use super::Explanation;
 
-/// First entry of the context of a step that read a stored weight; field and token follow.
+/// Marks a step that read a stored weight: first entry of its context, followed by field and token.
 pub(in crate::query) const TOKEN_TAG: &str = "token";
-/// First entry of the context of a step that is a constant: its boost becomes part of its description.
+/// Marks a step that is a constant: first entry of its context. A boost becomes part of its description.
 pub(in crate::query) const CONSTANT_TAG: &str = "constant";
 
-/// Lucene has no step for a boost: the leaves carry it. `zero` says that nothing scores at all.
+/// Converts an explanation. Lucene has no step for a boost, so it is pushed down to the leaves. With `zero`
+/// nothing scores, and all values become 0.
 pub(super) fn convert(raw: &tantivy::query::Explanation, zero: bool) -> Explanation {
     // Its parts are only to be had as JSON.
     let raw = serde_json::to_value(raw).unwrap_or_default();
     step(&raw, if zero { 0.0 } else { 1.0 }, 0)
 }
 
-/// Deeper steps than any query nests are not walked.
+/// Deepest level of steps that is converted; no query nests this deeply.
 const MAX_DEPTH: usize = 256;
 
 fn step(raw: &Value, boost: f32, depth: usize) -> Explanation {
@@ -66,7 +67,7 @@ fn step(raw: &Value, boost: f32, depth: usize) -> Explanation {
     Explanation { token, ..Explanation::of(boosted, description, details) }
 }
 
-/// The factor of a step that only boosts.
+/// The factor of a step that only applies a boost; `None` for other steps.
 fn boost_of(description: &str) -> Option<f32> {
     description.strip_prefix("Boost x")?.strip_suffix(" of ...")?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Clauses as Lucene prints them, and what the weights of each kind of clause say.
+//! Clauses as Lucene prints them, and what the weight of each kind of clause gives as explanation.
 
 use serde_json::Value;
 use tantivy::query::{Explanation, Scorer, Weight};
@@ -8,17 +8,17 @@ use super::convert::CONSTANT_TAG;
 use crate::query::weights;
 use sparrow_query::{BoolQuery, FuzzyQuery, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite};
 
-/// Who explains a clause.
+/// Source of a clause's explanation.
 enum Who {
-    /// The clause's own weight.
+    /// The weight of the clause itself.
     Itself,
-    /// A sentence; all documents score the same.
+    /// A fixed sentence, for a clause that gives all documents the same score.
     Constant(String),
-    /// A sentence.
+    /// A fixed sentence; scores may differ between documents.
     Sentence(&'static str),
 }
 
-/// The weight of a clause of a query that is to be explained.
+/// Wraps the weight of a clause so that it gives the explanation of its kind.
 pub(in crate::query) fn labelled(
     kind: &QueryKind,
     weight: Box<dyn Weight>,
@@ -88,7 +88,7 @@ fn who(kind: &QueryKind) -> Who {
     }
 }
 
-/// A clause as Lucene prints it, near enough to recognise it.
+/// A clause in the way Lucene prints it, close enough to recognise it.
 pub(super) fn text(kind: &QueryKind) -> String {
     let field = |field: &str, value: &str| format!("{field}:{value}");
     match kind {
@@ -194,7 +194,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// What a query says of a document that it does not match.
+/// The explanation of a document that does not match a query.
 pub(super) fn no_match(query: &Query, doc: DocId) -> String {
     match &query.kind {
         QueryKind::Bool(clause)
@@ -241,7 +241,7 @@ impl Weight for Labelled {
     }
 }
 
-/// A weight whose parts explain themselves under another description, such as `max of:`.
+/// A weight whose explanation has another description, such as `max of:`.
 pub(in crate::query) fn described(inner: Box<dyn Weight>, description: String) -> Box<dyn Weight> {
     Box::new(Described { inner, description })
 }
@@ -265,7 +265,7 @@ impl Weight for Described {
     }
 }
 
-/// An explanation with another description; its parts are only to be had as JSON.
+/// A copy of an explanation with another description; its details can only be read by way of JSON.
 fn renamed(inner: &Explanation, description: &str) -> Explanation {
     fn rebuilt(raw: &Value, description: Option<&str>) -> Explanation {
         let text = description.or(raw["description"].as_str()).unwrap_or_default();

@@ -1,15 +1,16 @@
-//! Minimal intervals of a document: none holds another one of its list, so that starts and ends both ascend.
+//! Minimal intervals of a document: no interval in a list contains another one, so that starts and ends both
+//! ascend.
 
 use sparrow_query::{IntervalsOrder, IntervalsRelation};
 
-/// A stretch of positions, both ends included.
+/// A stretch of word positions, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
     /// First position.
     pub start: u32,
     /// Last position.
     pub end: u32,
-    /// Positions inside that none of its parts covers.
+    /// Number of positions inside that none of its parts covers.
     pub gaps: u32,
 }
 
@@ -19,7 +20,7 @@ impl Interval {
     }
 }
 
-/// Leaves out what holds another one. Of several with both ends the same the first stays.
+/// Removes intervals that contain another one. Of several equal ones the first is kept.
 pub fn minimal(mut list: Vec<Interval>) -> Vec<Interval> {
     list.sort_by_key(|interval| (interval.start, std::cmp::Reverse(interval.end), interval.gaps));
     let mut kept: Vec<Interval> = Vec::with_capacity(list.len());
@@ -35,7 +36,7 @@ pub fn minimal(mut list: Vec<Interval>) -> Vec<Interval> {
     kept
 }
 
-/// Intervals of any of several lists.
+/// The minimal intervals of any of several lists.
 pub fn any_of(lists: Vec<Vec<Interval>>) -> Vec<Interval> {
     match lists.len() {
         1 => lists.into_iter().next().unwrap_or_default(),
@@ -43,7 +44,7 @@ pub fn any_of(lists: Vec<Vec<Interval>>) -> Vec<Interval> {
     }
 }
 
-/// The shortest stretches with an interval of each list.
+/// The shortest stretches that contain an interval of each list.
 pub fn all_of(lists: &[Vec<Interval>], order: IntervalsOrder) -> Vec<Interval> {
     if lists.iter().any(Vec::is_empty) || lists.is_empty() {
         return Vec::new();
@@ -97,7 +98,7 @@ fn in_any_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
     }
 }
 
-/// Intervals that lie so to those of another list.
+/// The intervals of a list that stand in the given relation to the intervals of another list.
 pub fn related(mut list: Vec<Interval>, relation: IntervalsRelation, others: &[Interval]) -> Vec<Interval> {
     // The first that starts no earlier, and the last that starts no later.
     let from = |at: u32| others.get(others.partition_point(|other| other.start < at));
@@ -142,7 +143,7 @@ mod tests {
         list.iter().map(|interval| (interval.start, interval.end)).collect()
     }
 
-    /// All choices of one interval of each list, then those that hold no other.
+    /// All choices of one interval from each list, as (start, end), without those that contain another one.
     fn naive(lists: &[Vec<Interval>], ordered: bool) -> Vec<(u32, u32)> {
         let mut choices: Vec<Vec<Interval>> = vec![Vec::new()];
         for list in lists {

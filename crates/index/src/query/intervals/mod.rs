@@ -1,5 +1,5 @@
-//! `intervals`: words by where they stand. Documents that hold the words are found first, and their positions looked at
-//! one document after the other.
+//! `intervals`: words by their positions. Documents that hold the words are found first, then their positions
+//! are examined document by document.
 
 mod algebra;
 
@@ -26,13 +26,13 @@ use sparrow_query::{
     RegexpQuery,
 };
 
-/// Most words that a prefix, a pattern or a misspelt word stands for.
+/// Highest number of words that a prefix, a wildcard pattern or a fuzzy word expands to.
 const MAX_EXPANSIONS: usize = 128;
 
-/// A rule bound to an index.
+/// A rule with the words that it looks for in an index.
 #[derive(Debug, Clone)]
 enum Node {
-    /// Any of some words; positions before it without a word belong to it.
+    /// Any of several words. `before` positions without a word precede it and belong to its interval.
     Words {
         terms: Vec<Term>,
         before: u32,
@@ -50,7 +50,7 @@ enum Node {
 }
 
 impl Node {
-    /// The length of the shortest interval there can be.
+    /// Length of the shortest interval that the rule can match, in positions.
     fn shortest(&self) -> u32 {
         match self {
             Node::Words { before, .. } => before + 1,
@@ -132,7 +132,7 @@ impl Compiler<'_> {
         rules.iter().map(|rule| self.interval_rule(rule, field)).collect()
     }
 
-    /// The terms of the field that a rule looks at.
+    /// Terms of the field that a rule applies to.
     fn interval_terms(&self, words: &IntervalsWords, field: &str) -> Result<StringTerms, QueryError> {
         let field = words.use_field.as_deref().unwrap_or(field);
         let has_positions = match self.snapshot.mapping().field(field) {
@@ -243,7 +243,7 @@ impl Weight for IntervalsWeight {
     }
 }
 
-/// A rule bound to a segment.
+/// A rule with the postings of one segment.
 enum BoundRule {
     Words { postings: Vec<SegmentPostings>, before: u32 },
     All { parts: Vec<BoundRule>, order: IntervalsOrder },
@@ -252,7 +252,7 @@ enum BoundRule {
 }
 
 impl BoundRule {
-    /// With the documents that hold the words.
+    /// Opens the postings of a rule in a segment; also returns the documents that hold its words.
     fn new(node: &Node, reader: &SegmentReader) -> tantivy::Result<(Self, DocBits)> {
         let max_doc = reader.max_doc();
         let several = |parts: &[Node]| -> tantivy::Result<Vec<(BoundRule, DocBits)>> {
@@ -310,7 +310,7 @@ impl BoundRule {
         })
     }
 
-    /// The intervals of a document. Documents have to ascend from call to call.
+    /// The intervals of a document that match the rule. Documents must ascend from call to call.
     fn intervals(&mut self, doc: DocId, scratch: &mut Vec<u32>) -> Vec<Interval> {
         match self {
             BoundRule::Words { postings, before } => {
@@ -359,7 +359,7 @@ struct IntervalsScorer {
 }
 
 impl IntervalsScorer {
-    /// Goes to the first document from `from` that has an interval.
+    /// Advances to the first document at or after `from` that has a matching interval.
     fn find(&mut self, from: DocId) -> DocId {
         let mut scratch = Vec::new();
         self.doc = self.docs.next(from);
@@ -396,7 +396,8 @@ impl DocSet for IntervalsScorer {
 }
 
 impl Scorer for IntervalsScorer {
-    /// The shorter the intervals and the more of them, the nearer to the boost.
+    /// Score of the current document: the closer to the boost, the shorter and the more numerous its
+    /// intervals are.
     fn score(&mut self) -> Score {
         if !self.scoring {
             return self.boost;

@@ -1,8 +1,8 @@
-//! The first documents of one segment by their keys.
+//! Keeps the first documents of one segment by their sort keys.
 
 use rustc_hash::FxHashMap;
 
-/// A document with its keys. The derived order is that of hits: keys first, then the order of writing.
+/// A document with its sort keys, ordered as hits are: by keys, then in the order of writing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<const N: usize> {
     pub(super) keys: [u64; N],
@@ -17,12 +17,13 @@ impl<const N: usize> Entry<N> {
     }
 }
 
-/// Keeps the first `size` documents: twice as many at most are held, and halved by selection, so that an
-/// offer costs the same however many are kept.
+/// Keeps the first `size` documents. At most twice as many are held, and halved by selection, so that the
+/// cost of an offer does not depend on `size`.
 pub(super) struct Top<const N: usize> {
     size: usize,
     entries: Vec<Entry<N>>,
-    /// The last of the first `size` as of the last selection: what comes behind it cannot be a hit.
+    /// Keys and sequence number of the last of the first `size` documents at the latest selection: documents
+    /// behind it cannot be hits.
     worst: Option<([u64; N], u64)>,
 }
 
@@ -31,7 +32,7 @@ impl<const N: usize> Top<N> {
         Self { size, entries: Vec::new(), worst: None }
     }
 
-    /// Whether a document of this first key can be a hit.
+    /// Whether a document with this first key can still be a hit.
     #[inline]
     pub(super) fn admits(&self, first: u64) -> bool {
         self.size > 0 && self.worst.is_none_or(|(worst, _)| first <= worst[0])
@@ -66,7 +67,7 @@ impl<const N: usize> Top<N> {
     }
 }
 
-/// Keeps the first document of each of the first `size` groups.
+/// Keeps the first document of each group, for the first `size` groups.
 pub(super) struct Groups<const N: usize> {
     size: usize,
     heads: FxHashMap<Option<u64>, Entry<N>>,

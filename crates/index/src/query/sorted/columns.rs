@@ -1,4 +1,4 @@
-//! Keys of documents, read from the columns of one segment.
+//! Sort keys of documents, read from the columns of one segment.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::value::{decode_double, decode_long, encode_double, encode_long};
 use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use crate::query::fields::{keyword_column, number_column};
 
-/// The keys of one sort key in one segment: `u64`s that ascend with the place in the result.
+/// Reads the values of one sort key in a segment, as `u64`s that ascend in the order of the result.
 pub(super) struct KeyReader {
     values: Values,
     flip: u64,
@@ -32,7 +32,7 @@ impl KeyReader {
         Self { values: Values::SeqNo, flip: flip(descending) }
     }
 
-    /// `after` is the value of this key behind which hits are wanted.
+    /// A reader of a field's column. `after` is the value of this key behind which hits are wanted.
     pub(super) fn column(
         reader: &SegmentReader,
         key: &ColumnKey,
@@ -49,7 +49,7 @@ impl KeyReader {
         Ok(Self { values, flip })
     }
 
-    /// The key of a document. `seq_no` is only asked for by the order of writing.
+    /// The key of a document. `seq_no` is only called when sorting by sequence number.
     #[inline]
     pub(super) fn key(&self, doc: DocId, score: f32, seq_no: impl FnOnce() -> u64) -> u64 {
         let ascending = match &self.values {
@@ -61,7 +61,7 @@ impl KeyReader {
         ascending ^ self.flip
     }
 
-    /// The key that a value has or would have in this segment.
+    /// The key that a value has in this segment, or would have if it occurred.
     pub(super) fn key_of(&self, value: &SortValue) -> u64 {
         let ascending = match &self.values {
             Values::Number(column) => column.encode(value),
@@ -111,14 +111,14 @@ fn decode_number(kind: ColumnKind, key: u64) -> SortValue {
     }
 }
 
-/// Values of a number, boolean or date field. Segments may differ in the type of a column, and one
-/// segment may have several: tantivy keeps whole numbers as such.
+/// Values of a number, boolean or date field. Segments may differ in the type of a column, and one segment
+/// may have several: tantivy stores whole numbers as integers.
 pub(super) struct NumberReader {
     columns: Vec<DynamicColumn>,
     kind: ColumnKind,
     mode: SortMode,
     missing: u64,
-    /// Documents have one value at most.
+    /// Whether every document has at most one value.
     single: bool,
 }
 
@@ -208,7 +208,7 @@ impl NumberReader {
         }
     }
 
-    /// Sum, mean or median of several sorted values, rounded where the field holds whole numbers.
+    /// Sum, average or median of several sorted values, rounded where the field holds whole numbers.
     fn aggregate(&self, mode: SortMode, keys: &[u64]) -> u64 {
         let middle = keys.len() / 2;
         if self.kind == ColumnKind::Double {
@@ -271,17 +271,17 @@ fn double_as(kind: ColumnKind, value: f64) -> u64 {
     }
 }
 
-/// Values of a keyword field. The position of a dictionary's entry `o` is `4·o + 4`; between two entries
-/// is room for texts that are not in the dictionary, below all of them for "missing first".
+/// Reads the values of a keyword field. The key of entry `o` of the dictionary is `4·o + 4`; the numbers
+/// between leave room for texts that are not in the dictionary, and those below for "missing first".
 struct KeywordReader {
     column: Option<StrColumn>,
     ords: Option<Column<u64>>,
     highest: bool,
     missing: u64,
-    /// Texts of the request and their positions.
+    /// Texts that the request names, with their keys.
     placed: Vec<(Arc<str>, u64)>,
     null: Option<u64>,
-    /// Texts by position that were looked up before.
+    /// Cache of texts looked up before, by key.
     texts: FxHashMap<u64, Arc<str>>,
 }
 
@@ -377,7 +377,7 @@ impl KeywordReader {
     }
 }
 
-/// Where a text is, or would be, in a column's dictionary.
+/// Finds the place of a text in a column's dictionary, whether it is there or not.
 mod tantivy_ord {
     use std::ops::Bound;
 
@@ -402,13 +402,14 @@ mod tantivy_ord {
     }
 }
 
-/// The group of a document among collapsed hits, as a number of its segment; `None` without a value.
+/// Reads the collapse group of documents, as a number that is only valid in the segment; `None` for documents
+/// without a value.
 pub(super) enum GroupReader {
     Number(NumberReader),
     Keyword(Option<StrColumn>),
 }
 
-/// A document has several values where one is needed.
+/// Error: a document has several values where only one is allowed.
 pub(super) struct SeveralValues;
 
 impl GroupReader {

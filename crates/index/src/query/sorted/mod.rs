@@ -19,26 +19,26 @@ use sparrow_types::Executors;
 pub use self::search::GroupId;
 pub use self::value::{SortValue, compare};
 
-/// Most sort keys of one search: they are kept in arrays of fixed length.
+/// Highest number of sort keys in one search: keys are held in arrays of fixed length.
 pub const MAX_SORT_KEYS: usize = 32;
 
-/// What hits are ordered by, first key first. Ties are broken by sequence number.
+/// One key of a sort order; the first key is the most significant. Ties are broken by sequence number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SortKey {
-    /// Where the values come from.
+    /// Source of the key's values.
     pub source: SortSource,
-    /// Highest first.
+    /// Whether higher values come first.
     pub descending: bool,
 }
 
-/// Where the values of a sort key come from.
+/// Source of a sort key's values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SortSource {
     /// The score, a [`SortValue::Double`].
     Score,
     /// The sequence number, a [`SortValue::Long`].
     SeqNo,
-    /// A field's column.
+    /// Values of a field's column.
     Column(ColumnKey),
 }
 
@@ -47,30 +47,30 @@ pub enum SortSource {
 pub struct ColumnKey {
     /// Full path of the field; a field without a column has no values.
     pub path: String,
-    /// What the values are compared as.
+    /// Type that values are compared as.
     pub kind: ColumnKind,
-    /// Which of several values counts.
+    /// Which of a document's several values counts.
     pub mode: SortMode,
-    /// What stands for a document without a value.
+    /// What a document without a value is sorted by.
     pub missing: Missing,
 }
 
-/// What values of a column are compared as.
+/// Types that values of a column are compared as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Bytes of the text.
+    /// Texts, compared byte by byte.
     Keyword,
-    /// Whole numbers, dates in milliseconds, booleans as 0 and 1.
+    /// Signed whole numbers, including dates in milliseconds, and booleans as 0 and 1.
     Long,
-    /// Whole numbers without a sign.
+    /// Unsigned whole numbers.
     Unsigned,
-    /// Fractions.
+    /// Floating-point numbers.
     Double,
-    /// Dates in milliseconds, as nanoseconds.
+    /// Dates stored in milliseconds, compared as nanoseconds.
     Nanos,
 }
 
-/// Which of several values of a document counts; keywords know the first two only.
+/// Which of several values of a document counts; keywords support only the first two modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SortMode {
     Min,
@@ -80,75 +80,76 @@ pub enum SortMode {
     Median,
 }
 
-/// What stands for a document without a value.
+/// What a document without a value is sorted by.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Missing {
-    /// It comes before all others, whatever the direction.
+    /// Before all other documents, in either direction.
     First,
-    /// It comes after all others.
+    /// After all other documents, in either direction.
     Last,
-    /// It is placed as if it had this value.
+    /// As if it had this value.
     Value(SortValue),
 }
 
-/// A place in the order of hits: only what comes behind it is wanted.
+/// A position in the order of hits; only hits behind it are wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct After {
-    /// One value per key.
+    /// Values of the position, one for each sort key.
     pub values: Vec<SortValue>,
-    /// Which hits of exactly these values come behind it.
+    /// Which hits with exactly these values are behind the position.
     pub ties: Ties,
 }
 
-/// Which of the hits with the values of an [`After`] are wanted.
+/// Which of the hits with exactly the values of an [`After`] are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
-    /// None.
+    /// None of them.
     None,
-    /// Only documents with a higher sequence number.
+    /// Those with a higher sequence number than this.
     After(u64),
-    /// All.
+    /// All of them.
     All,
 }
 
-/// One of `max` disjoint parts that together are all documents.
+/// One of `max` disjoint slices that together hold all documents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
-    /// Which part, below `max`.
+    /// Number of the slice, from 0 to `max` - 1.
     pub id: u32,
-    /// Number of parts.
+    /// Number of slices.
     pub max: u32,
-    /// Documents are divided by the value of this column, else by their sequence number.
+    /// Column whose values decide the slice of a document; `None` for its sequence number.
     pub column: Option<ColumnKey>,
 }
 
-/// How a sorted search differs from one by score.
+/// Options of a sorted search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SortedSearch {
-    /// The order; at most [`MAX_SORT_KEYS`].
+    /// Sort keys, most significant first; at most [`MAX_SORT_KEYS`].
     pub keys: Vec<SortKey>,
-    /// Where the hits begin.
+    /// Position behind which the hits begin; `None` to begin at the first.
     pub after: Option<After>,
-    /// The part of the documents looked at.
+    /// Slice of the documents to search; `None` for all.
     pub slice: Option<Slice>,
-    /// Only the first hit of each value of this column is a hit; documents without a value are one group.
+    /// Column to collapse hits by: only the first hit of each value is kept. Documents without a value form
+    /// one group.
     pub collapse: Option<ColumnKey>,
-    /// Hits have their scores although they are not ordered by them.
+    /// Whether scores of hits are computed even if they are not sorted by score.
     pub scored: bool,
-    /// The search ends when so many documents matched.
+    /// Number of matching documents after which the search ends.
     pub terminate_after: Option<u64>,
 }
 
 /// A hit of a sorted search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SortedHit {
-    /// Where the document is.
+    /// Segment and number of the document.
     pub addr: tantivy::DocAddress,
-    /// Sequence number of its last write.
+    /// Sequence number of the document's last write.
     pub seq_no: u64,
     /// Score of the hit; NaN if it was not computed.
     pub score: f32,
-    /// One value per key.
+    /// Sort values of the hit, one for each key.
     pub values: Box<[SortValue]>,
     /// Value of the hit in the column that hits are collapsed by.
     pub group: SortValue,
@@ -157,14 +158,14 @@ pub struct SortedHit {
 /// The first hits of a sorted search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SortedDocs {
-    /// In order, at most `size`.
+    /// Hits in order, at most `size`.
     pub hits: Vec<SortedHit>,
-    /// Number of matching documents, those before [`SortedSearch::after`] included.
+    /// Number of matching documents, including those before [`SortedSearch::after`].
     pub total: u64,
-    /// Highest score of all matching documents, if scores were worked out.
+    /// Highest score of all matching documents; `None` if scores were not computed.
     pub max_score: Option<f32>,
-    /// The search ended at [`SortedSearch::terminate_after`].
+    /// Whether the search ended at [`SortedSearch::terminate_after`].
     pub terminated_early: bool,
-    /// The algorithms that found them.
+    /// The algorithms that found the hits.
     pub executors: Executors,
 }

@@ -1,5 +1,4 @@
-//! What single documents are worth to a query, and their values in columns: for hits that were found
-//! already.
+//! Scores and column values of given documents, for hits that have been found already.
 
 use tantivy::{DocAddress, TERMINATED, Term};
 
@@ -48,7 +47,7 @@ impl Snapshot {
         Ok(scores)
     }
 
-    /// Fields of a document with values that are left out (`_ignored`), by name.
+    /// Names of a document's fields with values that the index ignored (`_ignored`).
     ///
     /// # Errors
     /// When a column cannot be read.
@@ -70,7 +69,7 @@ impl Snapshot {
         Ok(texts.collect())
     }
 
-    /// The values of a document in a column: keywords in order without repeats, numbers in order.
+    /// The values of a document in a column: keywords in order and without duplicates, numbers in order.
     ///
     /// # Errors
     /// When the column cannot be read.

@@ -1,4 +1,4 @@
-//! The search itself: every matching document of every segment is offered with its keys.
+//! Runs sorted searches: every matching document of every segment is offered with its keys.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -18,17 +18,18 @@ use crate::query::error::QueryError;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
 
-/// Documents between two looks at the cancel flag.
+/// Number of documents between two checks of the cancel flag.
 const CANCEL_INTERVAL: u32 = 4096;
 
 impl Snapshot {
-    /// Finds the first hits of a query in an order of columns.
+    /// Finds the first hits of a query, sorted by columns.
     ///
-    /// Equal hits come in the order of writing. The total counts all matching documents of the slice.
+    /// Hits with equal keys come in the order of writing. The total counts all matching documents of the
+    /// slice.
     ///
     /// # Errors
-    /// As [`Snapshot::search`]; when a document has several values in the column that hits are collapsed
-    /// by; when there are more than [`MAX_SORT_KEYS`] keys.
+    /// As [`Snapshot::search`]; when a document has several values in the column that hits are collapsed by;
+    /// when there are more than [`MAX_SORT_KEYS`] keys.
     pub fn search_sorted(
         &self,
         query: &Query,
@@ -45,7 +46,8 @@ impl Snapshot {
         }
     }
 
-    /// Keeps of the documents of each segment, live ones all of them, those of a slice, and of these the first `most`.
+    /// Reduces a set of documents in each segment to the live ones, then to those of a slice, then to the
+    /// first `most` of these.
     ///
     /// # Errors
     /// When a column cannot be read.
@@ -130,7 +132,7 @@ impl Snapshot {
     }
 }
 
-/// One segment in progress.
+/// The search of one segment.
 struct Segment<'a, const N: usize> {
     snapshot: &'a Snapshot,
     ord: u32,
@@ -142,7 +144,7 @@ struct Segment<'a, const N: usize> {
     top: Top<N>,
     min_score: Option<f32>,
     matched: u64,
-    /// Documents that may still be looked at.
+    /// Number of documents that may still be examined; `None` for no limit.
     left: Option<u64>,
     terminated: bool,
     max_score: Option<f32>,
@@ -258,7 +260,7 @@ impl<'a, const N: usize> Segment<'a, N> {
         self.groups.is_none() && !self.top.admits(0)
     }
 
-    /// Takes a matching document; `false` when enough were looked at.
+    /// Processes a matching document; returns `false` when the search may end.
     #[inline]
     fn offer(&mut self, doc: DocId, score: f32) -> Result<bool, QueryError> {
         let segment = self.snapshot.segment(self.ord);
@@ -313,7 +315,7 @@ impl<'a, const N: usize> Segment<'a, N> {
         Ok(true)
     }
 
-    /// Turns what was kept back into values.
+    /// Converts the documents kept to hits with values, and adds them to `sorted_docs`.
     fn finish(self, sorted_docs: &mut SortedDocs) -> Result<(), QueryError> {
         sorted_docs.total += self.matched;
         sorted_docs.terminated_early |= self.terminated;
@@ -354,7 +356,8 @@ impl<'a, const N: usize> Segment<'a, N> {
     }
 }
 
-/// Which of `max` parts a key belongs to: all bits count, so that neighbours are spread.
+/// The slice, out of `max`, that a key belongs to. All bits of the key are mixed, so that neighbouring values
+/// are spread.
 fn part(key: u64, max: u32) -> u32 {
     let mut mixed = key.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -362,7 +365,7 @@ fn part(key: u64, max: u32) -> u32 {
     ((mixed ^ (mixed >> 31)) % u64::from(max.max(1))) as u32
 }
 
-/// Puts the hits of all segments in order, the best of each group once.
+/// Sorts the hits of all segments and keeps the first of each collapse group.
 fn merge(sorted: &SortedSearch, size: usize, sorted_docs: &mut SortedDocs) {
     let order = |a: &SortedHit, b: &SortedHit| {
         compare(&sorted.keys, &a.values, &b.values).then(a.seq_no.cmp(&b.seq_no))
@@ -375,7 +378,7 @@ fn merge(sorted: &SortedSearch, size: usize, sorted_docs: &mut SortedDocs) {
     sorted_docs.hits.truncate(size);
 }
 
-/// A group across segments and indices.
+/// A collapse group, comparable across segments and indices.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum GroupId {
     Null,
@@ -385,7 +388,7 @@ pub enum GroupId {
 }
 
 impl GroupId {
-    /// The group of a value of the column that hits are collapsed by.
+    /// The collapse group of a hit with this value.
     pub fn of(value: &SortValue) -> Self {
         match value {
             SortValue::Null => GroupId::Null,

@@ -1,4 +1,4 @@
-//! Sorted searches against a full sort of values worked out from the documents' JSON.
+//! Tests of sorted searches against a full sort of values computed from the documents' JSON.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::query::SearchOptions;
 use crate::query::tests::Fixture;
 use sparrow_query::{Query, QueryKind, RangeQuery};
 
-/// A live document: place of its last write, values by field.
+/// A live document: sequence number of its last write, and its source.
 #[derive(Debug, Clone)]
 struct Doc {
     seq_no: u64,
@@ -95,7 +95,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
     (source, any::<bool>()).prop_map(|(source, descending)| SortKey { source, descending })
 }
 
-/// Batches of writes to ids below 30, with deletions.
+/// Random batches of writes and deletions of ids below 30.
 fn history() -> impl Strategy<Value = Vec<Vec<(u8, Option<Value>)>>> {
     let write = (0u8..30, proptest::option::weighted(0.9, source()));
     proptest::collection::vec(proptest::collection::vec(write, 1..15), 1..4)
@@ -127,7 +127,7 @@ fn play(fixture: &mut Fixture, history: &[Vec<(u8, Option<Value>)>]) -> Vec<Doc>
     live.into_values().collect()
 }
 
-/// Values of a field, as numbers that all fit exactly into 128 bits or a double.
+/// Values of a field, as numbers that fit exactly in 128 bits or a double.
 fn values(doc: &Doc, path: &str) -> Vec<Value> {
     match &doc.source[path] {
         Value::Array(values) => values.clone(),
@@ -202,7 +202,7 @@ fn naive(doc: &Doc, key: &SortKey) -> SortValue {
     }
 }
 
-/// Order of two values as the specification states it, without the code under test.
+/// Order of two values by the specification, independent of the code under test.
 fn naive_order(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
     let ascending = match (a, b) {
         (SortValue::Long(a), SortValue::Long(b)) => a.cmp(b),

@@ -1,14 +1,14 @@
-//! Sort values, and their order.
+//! Sort values and their order.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Missing, SortKey, SortSource};
 
-/// The value by which a hit was placed.
+/// The value that a hit is sorted by.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum SortValue {
-    /// No value: keywords only, numbers have one that stands for it.
+    /// No value, for keywords only; a number that is missing has a value in its place.
     #[default]
     Null,
     Long(i64),
@@ -53,7 +53,7 @@ impl SortValue {
     }
 }
 
-/// Order of two hits by their values; equal if all values are.
+/// Order of two hits by their values under `keys`; equal if all values are equal.
 pub fn compare(keys: &[SortKey], a: &[SortValue], b: &[SortValue]) -> Ordering {
     for (key, (a, b)) in keys.iter().zip(a.iter().zip(b)) {
         let nulls_first =
@@ -76,7 +76,7 @@ pub fn compare(keys: &[SortKey], a: &[SortValue], b: &[SortValue]) -> Ordering {
 
 const SIGN: u64 = 1 << 63;
 
-/// A whole number as a `u64` of the same order.
+/// Maps a signed whole number to a `u64` in the same order.
 pub(super) fn encode_long(value: i64) -> u64 {
     value as u64 ^ SIGN
 }
@@ -85,7 +85,7 @@ pub(super) fn decode_long(key: u64) -> i64 {
     (key ^ SIGN) as i64
 }
 
-/// A fraction as a `u64` of the same order; both zeros are one.
+/// Maps a floating-point number to a `u64` in the same order; both zeros are equal.
 pub(super) fn encode_double(value: f64) -> u64 {
     let bits = if value == 0.0 { 0 } else { value.to_bits() };
     if bits & SIGN == 0 { bits ^ SIGN } else { !bits }

@@ -1,4 +1,4 @@
-//! Searches that end early: because nobody waits any more, or because their time is over.
+//! Searches that end early: because the caller has gone away, or because their time limit is reached.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

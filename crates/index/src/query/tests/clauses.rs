@@ -1,4 +1,4 @@
-//! Clauses on every field type, and Lucene's syntax.
+//! Tests of clauses on every field type, and of Lucene's query syntax.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! The best of several texts (`multi_match`, `dis_max`): against the scores of its clauses, combined by hand.
+//! Tests of `multi_match` and `dis_max` over texts: results against the scores of their clauses, combined by
+//! hand.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::max_score::{number_at_most, scores};
 use crate::query::{SearchOptions, TotalHits};
 use sparrow_query::{BoolQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
 
-/// Words of the title, words of the text, a number.
+/// A document: the words of its title, the words of its text, and a number.
 type Doc = (Vec<u8>, Vec<u8>, u8);
 
 fn words(numbers: &[u8]) -> String {

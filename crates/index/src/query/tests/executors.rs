@@ -1,4 +1,4 @@
-//! The algorithms that a search names, by query.
+//! Tests of the algorithms that a search reports, for each kind of query.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Explanations: their values are the scores, and their parts add up.
+//! Tests of explanations: their values equal the scores, and their parts add up.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -12,7 +12,7 @@ use sparrow_query::{
     QueryStringQuery, SparseQuery,
 };
 
-/// The explanations of all hits, with their scores.
+/// Score and explanation of every hit.
 fn explained(fixture: &Fixture, query: &Query) -> Vec<(f32, Explanation)> {
     let top = fixture.top(query, &SearchOptions { size: 1000, ..SearchOptions::default() });
     let docs: Vec<_> = top.hits.iter().map(|hit| hit.addr).collect();
@@ -24,7 +24,7 @@ fn close(a: f32, b: f32) -> bool {
     (a - b).abs() <= 4e-6 * a.abs().max(b.abs()).max(1.0)
 }
 
-/// Checks every step against its parts, as far as its description says how they are joined.
+/// Checks the value of every step against its details, as far as the description says how they are combined.
 fn check(step: &Explanation) -> Result<(), String> {
     let parts = || step.details.iter().map(|part| part.value);
     let text = step.description.as_str();

@@ -1,4 +1,4 @@
-//! Clauses that score by what documents hold, against a naive evaluator.
+//! Tests of clauses that score by a document's values, against a naive evaluator.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! kNN against a naive evaluator, and graphs through merges, reopening and damage.
+//! Tests of kNN against a naive evaluator, and of graphs through merges, reopening and damage.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn score(element: &str, similarity: &str, q: &[f64], v: &[f64]) -> f64 {
     }
 }
 
-/// A query over a document's integer, as a filter.
+/// A filter for documents whose integer is below `limit`.
 fn below(limit: i64) -> Query {
     Query::new(QueryKind::Terms { field: "n".into(), values: (0..limit).map(Value::from).collect() })
 }
@@ -109,7 +109,7 @@ proptest! {
     }
 }
 
-/// An index of some clustered vectors in one segment with a graph, and the vectors.
+/// An index with clustered vectors in a single segment with a graph, and these vectors.
 fn with_graph(count: usize) -> (Fixture, Vec<Vec<f64>>) {
     let mut state = 1_u64;
     let mut next = || {

@@ -1,4 +1,4 @@
-//! Clauses over text against a naive evaluator that scores every document by Lucene's formulas.
+//! Tests of clauses on text, against a naive evaluator that scores every document by Lucene's formulas.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use sparrow_query::{
 
 const WORDS: [&str; 6] = ["aa", "ab", "ba", "abc", "bb", "cab"];
 
-/// A document: words of two text fields, its keywords, and how many of a `terms_set` it asks for.
+/// A document: the words of two text fields, its keywords, and how many matches it requires of a `terms_set`.
 #[derive(Debug, Clone)]
 struct Doc {
     fields: [Vec<&'static str>; 2],
@@ -189,7 +189,7 @@ fn query(clause: &Clause) -> Query {
     kind.into()
 }
 
-/// All documents, for the statistics.
+/// All documents, from which statistics are computed.
 struct Corpus<'a>(&'a [Doc]);
 
 fn idf(doc_freq: f64, docs: f64) -> f64 {
@@ -209,14 +209,14 @@ impl Corpus<'_> {
         self.0.iter().filter(|doc| text_of(doc, field).contains(&word)).count() as f64
     }
 
-    /// Documents with the field, and its tokens.
+    /// Number of documents that have the field, and number of its tokens.
     fn size(&self, field: usize) -> (f64, f64) {
         let docs = self.0.iter().filter(|doc| !text_of(doc, field).is_empty()).count();
         let tokens: usize = self.0.iter().map(|doc| text_of(doc, field).len()).sum();
         (docs as f64, tokens as f64)
     }
 
-    /// A score of a word that is in so many documents.
+    /// The score of a word in a document, computed with the given document frequency.
     fn term_as(&self, doc: &Doc, field: usize, word: &str, doc_freq: f64) -> Option<f64> {
         let text = text_of(doc, field);
         let frequency = text.iter().filter(|found| **found == word).count() as f64;
@@ -239,7 +239,7 @@ impl Corpus<'_> {
         found
     }
 
-    /// Words that stand one after the other, the last one any of several.
+    /// The score of a phrase of consecutive words, with alternatives at each place.
     fn phrase(&self, doc: &Doc, field: usize, places: &[Vec<&str>]) -> Option<f64> {
         let text = text_of(doc, field);
         let found = text
@@ -381,7 +381,7 @@ fn best(scores: Vec<Option<f64>>, tie_breaker: f64) -> Option<f64> {
     (!matching.is_empty()).then(|| best + tie_breaker * (matching.iter().sum::<f64>() - best))
 }
 
-/// Edits between two words, swaps of neighbours included.
+/// Number of edits between two words, where a swap of neighbours is one edit.
 fn distance(left: &str, right: &str) -> usize {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let mut table = vec![vec![0; right.len() + 1]; left.len() + 1];

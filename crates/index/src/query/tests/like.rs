@@ -1,4 +1,4 @@
-//! `more_like_this` and the `term` suggester against naive evaluators.
+//! Tests of `more_like_this` and of the `term` suggester, against naive evaluators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn words(range: std::ops::Range<usize>) -> impl Strategy<Value = Vec<&'static st
     proptest::collection::vec(proptest::sample::select(&WORDS[..]), range)
 }
 
-/// An index of texts, the first half of them in a segment of their own.
+/// An index of texts, with the first half in a segment of its own.
 fn index(texts: &[Vec<&str>]) -> Fixture {
     let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
     let ids: Vec<String> = (0..texts.len()).map(|n| n.to_string()).collect();
@@ -32,7 +32,8 @@ fn doc_freq(texts: &[Vec<&str>], word: &str) -> u64 {
     texts.iter().filter(|text| text.contains(&word)).count() as u64
 }
 
-/// The ids that a query finds, by the definition: words counted, weighed, the best kept, enough of them found.
+/// Ids that a query finds by definition: words are counted and weighted, the best are kept, and enough of
+/// them must match.
 fn naive(texts: &[Vec<&str>], example: &[&str], query: &MoreLikeThisQuery, skipped: &[&str]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for word in example.iter().filter(|word| !skipped.contains(word)) {
@@ -127,7 +128,7 @@ proptest! {
     }
 }
 
-/// Edits between two words, swaps of neighbours among them, by the recursive definition.
+/// Number of edits between two words, where a swap of neighbours is one edit, by the recursive definition.
 fn edits(left: &[u8], right: &[u8]) -> usize {
     let ([.., a], [.., b]) = (left, right) else { return left.len().max(right.len()) };
     let (shorter_left, shorter_right) = (&left[..left.len() - 1], &right[..right.len() - 1]);

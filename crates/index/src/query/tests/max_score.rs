@@ -1,4 +1,5 @@
-//! A sparse clause joined with texts, filters asked again and again: against adding up the clauses.
+//! Tests of a sparse clause combined with texts, and of repeated filters, against the sum of the clauses'
+//! scores.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +64,7 @@ fn text(words: &[u8]) -> Query {
     QueryKind::Match(MatchQuery { field: "text".to_owned(), text, ..MatchQuery::default() }).into()
 }
 
-/// The same text as a clause of another kind, or of one whose bounds are not known.
+/// The same text search in the form of another clause, or of one whose score bounds are not known.
 fn in_form(text: Query, words: &[u8], form: usize) -> Query {
     let joined = words.iter().map(|number| word(*number)).collect::<Vec<_>>().join(" ");
     match form {
@@ -95,7 +96,7 @@ pub(super) fn number_at_most(most: u8) -> Query {
     QueryKind::Range(RangeQuery { field: "n".to_owned(), lte, ..RangeQuery::default() }).into()
 }
 
-/// Sequence numbers and scores of all hits.
+/// Score of every hit, by sequence number.
 pub(super) fn scores(fixture: &Fixture, query: &Query) -> BTreeMap<u64, f32> {
     let options =
         SearchOptions { size: 10_000, track_total_hits: TotalHits::Exact, ..SearchOptions::default() };
@@ -195,7 +196,8 @@ proptest! {
         }
     }
 
-    /// `dis_max` of one clause has the scores of the clause, and scores every match.
+    /// A `dis_max` of a single clause has the same scores as that clause, and goes the way that scores every
+    /// match.
     #[test]
     fn a_text_alone_equals_scoring_every_match(
         docs in proptest::collection::vec(doc(), 1..80),
@@ -274,7 +276,8 @@ fn an_empty_bool_matches_everything_whatever_it_requires() {
     assert_eq!(fixture.snapshot().count(&QueryKind::Bool(empty).into()).unwrap(), 3);
 }
 
-/// A clause on an unknown field matches nothing; once the field is mapped it may be an error.
+/// A cached filter does not survive a change of the mapping: a clause on an unknown field matches nothing,
+/// but may be an error once the field is mapped.
 #[test]
 fn a_kept_filter_does_not_outlive_the_mapping() {
     let mut fixture = Fixture::new(json!({"v": {"type": "sparse_vector"}}));

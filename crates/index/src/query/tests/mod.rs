@@ -1,4 +1,4 @@
-//! Queries against small indexes, compared with hand computed or naively evaluated results.
+//! Tests of queries on small indexes, against results computed by hand or by naive evaluation.
 
 mod cancel;
 mod clauses;
@@ -28,7 +28,7 @@ use crate::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Limits, Mapping};
 use sparrow_query::{Query, QueryStringQuery};
 
-/// An index with one segment per batch of documents.
+/// An index with one segment for each batch of documents.
 pub(crate) struct Fixture {
     _dir: TempDir,
     index: SparrowIndex,
@@ -48,7 +48,7 @@ impl Fixture {
         Self { _dir: dir, index, next_seq_no: 0 }
     }
 
-    /// Writes documents, replacing those of the same id, and makes them visible as a segment.
+    /// Writes documents, replacing those with the same id, and makes them visible as one segment.
     pub(crate) fn batch(&mut self, docs: &[(&str, Value)]) -> &mut Self {
         for (id, source) in docs {
             let mapping = self.index.mapping();
@@ -78,7 +78,7 @@ impl Fixture {
         self
     }
 
-    /// Merges all segments into one.
+    /// Merges all segments of the index into one.
     pub(crate) fn merge(&mut self) -> &mut Self {
         self.index.merge_all().unwrap();
         self
@@ -92,7 +92,7 @@ impl Fixture {
         self.snapshot().search(query, options).unwrap()
     }
 
-    /// All hits as ids and scores, best first.
+    /// Ids and scores of all hits, best first.
     fn hits(&self, query: impl Into<Query>) -> Vec<(String, f32)> {
         let options = SearchOptions { size: 10_000, ..SearchOptions::default() };
         self.named(&self.top(&query.into(), &options))
@@ -103,7 +103,7 @@ impl Fixture {
         top.hits.iter().map(|hit| (snapshot.fetch(hit.addr).unwrap().id, hit.score)).collect()
     }
 
-    /// Ids of all hits, sorted, joined by spaces.
+    /// Ids of all hits, sorted and joined by spaces.
     fn ids(&self, query: impl Into<Query>) -> String {
         let mut ids: Vec<String> = self.hits(query).into_iter().map(|(id, _)| id).collect();
         ids.sort();
@@ -114,7 +114,7 @@ impl Fixture {
         self.snapshot().search(&query.into(), &SearchOptions::default()).unwrap_err()
     }
 
-    /// Ids of the hits of a text in Lucene's syntax, or the reason of the error.
+    /// Ids of the hits of a query in Lucene's syntax, or the message of the error.
     fn lucene(&self, text: &str) -> String {
         self.lucene_with(QueryStringQuery::new(text))
     }

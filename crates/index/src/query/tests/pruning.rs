@@ -1,4 +1,4 @@
-//! Which tokens of a sparse clause are left out.
+//! Tests of which tokens of a sparse clause are pruned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ fn config(ratio: f32, weight: f32, only: bool) -> PruningConfig {
     }
 }
 
-/// The documents of Elasticsearch's own tests: 6 documents, 23 postings, 12 tokens.
+/// The test data of Elasticsearch's own tests: 6 documents, 23 postings, 12 tokens.
 fn laundry(options: Option<Value>) -> Fixture {
     let mut definition = json!({"type": "sparse_vector"});
     if let Some(options) = options {
@@ -105,7 +105,7 @@ fn the_mapping_decides_where_the_request_does_not() {
     assert_eq!(count(&unset, Pruning::ByField(Some(config(1.0, 0.9, false)))), 3);
 }
 
-/// The tokens that are scored, by the definition.
+/// The tokens that remain after pruning, by definition.
 fn naive(docs: &[BTreeMap<u8, u8>], tokens: &BTreeMap<u8, u8>, config: &PruningConfig) -> BTreeSet<u8> {
     let docs: Vec<_> = docs.iter().filter(|doc| !doc.is_empty()).collect();
     let count = docs.len() as f32;

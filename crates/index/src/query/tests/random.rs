@@ -1,4 +1,4 @@
-//! Random trees of clauses against a naive evaluator.
+//! Tests of random trees of clauses against a naive evaluator.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -12,7 +12,7 @@ use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery, SparseQuery};
 pub(super) struct Doc {
     tags: Vec<u8>,
     number: Option<i8>,
-    /// Weights in quarters, so that half precision and sums are exact.
+    /// Tokens with their weights in quarters, so that half precision and sums are exact.
     tokens: Vec<(u8, u8)>,
 }
 
@@ -49,7 +49,7 @@ fn source(doc: &Doc) -> serde_json::Value {
     source
 }
 
-/// A clause whose scores are whole multiples of a quarter.
+/// A random clause, whose scores are multiples of a quarter.
 #[derive(Debug, Clone)]
 pub(super) enum Tree {
     All,
@@ -135,7 +135,7 @@ fn sparse_query(tokens: &[(u8, u8)]) -> SparseQuery {
     }
 }
 
-/// Score of a document, `None` if it does not match.
+/// Score of a document for a clause; `None` if it does not match.
 fn evaluate(tree: &Tree, doc: &Doc) -> Option<f32> {
     match tree {
         Tree::All => Some(1.0),
@@ -183,8 +183,8 @@ fn mapping() -> serde_json::Value {
     })
 }
 
-/// Writes the documents in two segments, the second half first, so that order of segments and order
-/// of sequence numbers differ inside a result; `deleted` go again.
+/// Writes the documents in two segments, the second half first, so that the order of segments differs from
+/// the order of sequence numbers; then deletes the documents in `deleted`.
 pub(super) fn index(docs: &[Doc], deleted: &[usize]) -> Fixture {
     let mut fixture = Fixture::new(mapping());
     let rows: Vec<(String, serde_json::Value)> =
@@ -199,7 +199,7 @@ pub(super) fn index(docs: &[Doc], deleted: &[usize]) -> Fixture {
     fixture
 }
 
-/// The hits that a naive evaluation of all live documents gives, in order.
+/// Ids and scores of the hits by naive evaluation of all live documents, in order.
 fn expected(tree: &Tree, docs: &[Doc], deleted: &[usize], least: f32) -> Vec<(String, f32)> {
     let mut hits: Vec<(usize, f32)> = docs
         .iter()
@@ -277,7 +277,8 @@ proptest! {
         prop_assert_eq!(top.relation == TotalRelation::Gte, total > limit);
     }
 
-    /// One sparse clause among other scoring clauses, where not every document is scored.
+    /// A sparse clause beside other scoring clauses, where not every document is scored, gives the same hits
+    /// as scoring them all.
     #[test]
     fn a_joined_sparse_clause_equals_brute_force(
         docs in proptest::collection::vec(doc(), 1..40),

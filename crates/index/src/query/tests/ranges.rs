@@ -1,5 +1,5 @@
-//! Ranges that are new each time, over columns that are scanned at first and sorted later, against a look at every
-//! value.
+//! Tests of ranges that differ each time, on columns that are scanned at first and sorted later, against a
+//! check of every value.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::Fixture;
 use crate::{FilterCache, IndexOptions};
 use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery};
 
-/// A value of a field, as what it is compared.
+/// A field's value in the type in which it is compared.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 enum Number {
     Whole(i128),
@@ -31,7 +31,7 @@ impl Number {
     }
 }
 
-/// A type and values that documents of it have and that ranges end at.
+/// A field type, with values for documents and for the bounds of ranges.
 fn field() -> impl Strategy<Value = (&'static str, Vec<Number>)> {
     let long = [i64::MIN, i64::MIN + 1, -3, -2, -1, 0, 1, 2, 1000, 2000, i64::MAX - 1, i64::MAX];
     let near = 0..6_i64;
@@ -55,7 +55,7 @@ fn field() -> impl Strategy<Value = (&'static str, Vec<Number>)> {
     ]
 }
 
-/// Which values a document has, by their places in the field's.
+/// Selects the values of a document, as indices into the field's values.
 fn places() -> impl Strategy<Value = Vec<prop::sample::Index>> {
     prop_oneof![
         1 => Just(Vec::new()),
@@ -159,7 +159,7 @@ fn range(from: f64) -> Query {
     Query::new(QueryKind::Range(RangeQuery { field: "n".into(), gte, ..RangeQuery::default() }))
 }
 
-/// Documents with the numbers from 0 to 999.
+/// An index of documents with the numbers from 0 to 999.
 fn numbers(cache: &Arc<FilterCache>) -> Fixture {
     let options = IndexOptions { filter_cache: cache.clone(), ..IndexOptions::default() };
     let mut fixture = Fixture::with_options(json!({"n": {"type": "integer"}}), options);

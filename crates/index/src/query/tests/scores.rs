@@ -1,4 +1,4 @@
-//! BM25 against Lucene's formula.
+//! Tests of BM25 scores against Lucene's formula.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -23,13 +23,13 @@ fn idf(doc_freq: usize, docs: usize) -> f64 {
     (1.0 + (docs as f64 - doc_freq as f64 + 0.5) / (doc_freq as f64 + 0.5)).ln()
 }
 
-/// BM25 of one term as Elasticsearch computes it, the factor k1 + 1 included.
+/// BM25 score of one term as Elasticsearch computes it, with the factor k1 + 1.
 fn bm25(freq: f64, length: f64, average: f64, idf: f64) -> f64 {
     2.2 * idf * freq / (freq + 1.2 * (1.0 - 0.75 + 0.75 * length / average))
 }
 
-/// The recorded exchange `search-match`: seven titles of eleven tokens were written, "bulk" stands in
-/// one and "first" in three, of which two are deleted but not yet merged away.
+/// The recorded exchange `search-match`: seven titles with eleven tokens were written. "bulk" is in one and
+/// "first" in three, of which two are deleted but not yet merged away.
 #[test]
 fn recorded_search_match() {
     let mut fixture = Fixture::new(json!({"title": {"type": "text"}, "n": {"type": "integer"}}));
@@ -66,7 +66,7 @@ fn keywords_score_without_norms() {
     assert_close(boosted[0].1, 3.0 * bm25(1.0, 1.0, 4.0 / 3.0, idf(1, 3)));
 }
 
-/// Single precision loses the idf of a term that every document has.
+/// The idf of a term that every document has, which single precision would lose.
 #[test]
 fn frequent_terms_keep_their_idf() {
     let mut fixture = Fixture::new(json!({"title": {"type": "text"}}));

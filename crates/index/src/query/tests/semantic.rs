@@ -1,4 +1,5 @@
-//! Passages against a naive evaluator: the best passage of each document, over segments, deletions and merges.
+//! Tests of passages against a naive evaluator: the best passage of each document counts, over segments,
+//! deletions and merges.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -10,7 +11,7 @@ use sparrow_mapping::Limits;
 use sparrow_mapping::passages::{FieldPassages, Passage, PassageVector};
 use sparrow_query::{BoolQuery, KnnQuery, Query, QueryKind, SemanticQuery, SparseQuery, VectorKind};
 
-/// Weights that half precision holds exactly, so that scores can be compared exactly.
+/// Tokens with weights that half precision holds exactly, so that scores can be compared exactly.
 type Tokens = Vec<(u8, u8)>;
 
 #[derive(Debug, Clone)]
@@ -18,7 +19,7 @@ enum Step {
     /// Writes a document: its id, whether a filter lets it pass, and its passages.
     Write(u8, bool, Vec<Tokens>),
     Delete(u8),
-    /// Ends a segment.
+    /// Makes the writes so far visible, as a segment.
     Refresh,
     Merge,
 }
@@ -33,7 +34,7 @@ fn tokens(tokens: &Tokens) -> Vec<(Box<str>, f32)> {
     named
 }
 
-/// A vector that is a function of tokens, so that both kinds of models are tried on the same documents.
+/// A dense vector computed from tokens, so that both kinds of models can be tested on the same documents.
 fn vector(tokens: &Tokens) -> Vec<f32> {
     let mut vector = vec![0.1; 4];
     for (token, weight) in tokens {
@@ -63,7 +64,7 @@ struct Built {
     docs: Vec<(String, u64, bool, Vec<Tokens>)>,
 }
 
-/// What models make of a text.
+/// Kinds of vectors that the field's model makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Made {
     Sparse,
@@ -121,7 +122,7 @@ fn build(steps: &[Step], made: Made) -> Built {
 }
 
 impl Built {
-    /// Ids and scores that a search has to find, best first.
+    /// Ids and scores that a search must find, best first.
     fn expected(&self, filtered: bool, score: impl Fn(&Tokens) -> Option<f32>) -> Vec<(String, f32)> {
         let mut found: Vec<(String, u64, f32)> = Vec::new();
         for (id, seq_no, passes, passages) in &self.docs {

@@ -1,4 +1,4 @@
-//! Sparse and kNN clauses.
+//! Tests of sparse and kNN clauses.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +21,7 @@ fn sparse(field: &str, tokens: &[(&str, f32)]) -> SparseQuery {
     }
 }
 
-/// The documents of the recorded exchanges.
+/// An index with the documents of the recorded exchanges.
 fn books() -> Fixture {
     let mut fixture = Fixture::new(json!({
         "title": {"type": "text"},

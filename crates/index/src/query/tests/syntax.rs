@@ -1,5 +1,6 @@
-//! Texts in the two query syntaxes against the trees of clauses that they stand for, which other tests hold against a
-//! naive evaluator; clauses over several fields against one clause per field; dates by their distance.
+//! Tests of the two query syntaxes: texts against the trees of clauses that they stand for (which other tests
+//! compare with a naive evaluator), clauses over several fields against one clause for each field, and dates
+//! by their distance.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -58,20 +59,20 @@ fn index(docs: &[Doc]) -> Fixture {
     fixture
 }
 
-/// What both syntaxes can say.
+/// A query that both syntaxes can express, up to `Fuzzy`; the other kinds need Lucene's.
 #[derive(Debug, Clone)]
 enum Clause {
     Word(&'static str),
     Phrase(Vec<&'static str>, u32),
     Prefix(&'static str),
     Fuzzy(&'static str),
-    /// The rest only the one of Lucene.
+    /// A word in a named field. This and what follows can only be expressed in Lucene's syntax.
     OfField(&'static str),
     Wildcard(&'static str),
     Range(i8, i8, bool),
     Exists,
     Boost(Box<Clause>, u8),
-    /// 0 is optional, 1 required, 2 forbidden; the first is not forbidden.
+    /// Clauses with their operator: 0 is optional, 1 required, 2 forbidden. The first is never forbidden.
     Group(Vec<(u8, Clause)>),
     All(Vec<Clause>),
     Any(Vec<Clause>),

@@ -1,4 +1,4 @@
-//! The unit of scores by words, against its formula.
+//! Tests of the unit of text scores against its formula.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn words(field: &str, text: &str) -> Query {
     Query::new(QueryKind::Match(MatchQuery { field, text, ..MatchQuery::default() }))
 }
 
-/// What BM25 stays below for a word that so many of `docs` documents have.
+/// Upper bound on the BM25 score of a word that `doc_freq` of `docs` documents have.
 fn bound(doc_freq: f64, docs: f64) -> f64 {
     2.2 * (1.0 + (docs - doc_freq + 0.5) / (doc_freq + 0.5)).ln()
 }

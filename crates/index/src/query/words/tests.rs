@@ -1,4 +1,5 @@
-//! Searches that read posting lists against tantivy's readers, and against scores of all documents.
+//! Tests of searches that read posting lists directly, against tantivy's readers and against the scores of
+//! all documents.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -18,7 +19,7 @@ use sparrow_query::{
     BoolQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, RangeQuery, ZeroTerms,
 };
 
-/// Numbers that look random.
+/// A generator of pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -28,7 +29,8 @@ impl Numbers {
     }
 }
 
-/// Documents of a few words, those of low numbers frequent; some have no text, and some are deleted.
+/// An index of documents of a few words, in which words with low numbers are frequent; some documents have no
+/// text, and some are deleted.
 fn index(seed: u64, docs: usize, segments: usize, field: &serde_json::Value, deleted: usize) -> Fixture {
     let mut numbers = Numbers(seed);
     let mut fixture = Fixture::new(json!({"text": field, "n": {"type": "integer"}}));
@@ -59,7 +61,7 @@ fn words(numbers: &[u8]) -> String {
     numbers.iter().map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Sequence numbers and scores of the best live documents, from the score of each.
+/// Sequence numbers and scores of the best live documents, computed from the score of each document.
 fn best(
     snapshot: &Snapshot,
     size: usize,
@@ -184,7 +186,8 @@ fn any_of(field: &str, numbers: &[u8]) -> Query {
     QueryKind::Match(text).into()
 }
 
-/// Compares the lists of all words of an index of one segment with tantivy's: each document, and only some.
+/// Compares the posting lists of all words in an index of one segment with tantivy's: at every document, and
+/// at some only.
 fn compare_lists(fixture: &Fixture, steps: &[u32], positions_too: bool) -> TestCaseResult {
     let snapshot = fixture.snapshot();
     let compiler = Compiler::new(&snapshot, None);
@@ -228,7 +231,7 @@ fn compare_lists(fixture: &Fixture, steps: &[u32], positions_too: bool) -> TestC
     Ok(())
 }
 
-/// Compares the best documents of a query of any words with the scores of all documents.
+/// Checks the best documents for any of the words in a query against the scores of all documents.
 fn compare_any(fixture: &Fixture, query: &Query, size: usize, filtered: bool) -> TestCaseResult {
     let snapshot = fixture.snapshot();
     let options = options(size, TotalHits::Exact, filtered, None);
@@ -254,7 +257,7 @@ fn compare_any(fixture: &Fixture, query: &Query, size: usize, filtered: bool) ->
     Ok(())
 }
 
-/// Compares the best documents that have all of some words, or a phrase, with the scores of all documents.
+/// Checks the best documents for all words or a phrase of a query against the scores of all documents.
 fn compare_all(fixture: &Fixture, query: &Query, size: usize) {
     let snapshot = fixture.snapshot();
     let scores = snapshot.all_scores(query, None).unwrap();
@@ -285,7 +288,7 @@ fn all_of(numbers: &[u8]) -> Query {
     QueryKind::Match(MatchQuery { field, text, operator: Operator::And, ..MatchQuery::default() }).into()
 }
 
-/// Writes documents of one text each.
+/// Writes documents with one text each.
 fn write(fixture: &mut Fixture, first: usize, texts: impl Iterator<Item = String>) {
     let rows: Vec<_> =
         (first..).zip(texts).map(|(id, text)| (id.to_string(), json!({ "text": text }))).collect();
@@ -293,7 +296,8 @@ fn write(fixture: &mut Fixture, first: usize, texts: impl Iterator<Item = String
     fixture.batch(&rows);
 }
 
-/// More windows than are taken by their bounds; frequent words, and rare ones that are only in a part of the documents.
+/// More windows than are picked by their bounds; with frequent words, and rare ones that only part of the
+/// documents have.
 #[test]
 fn the_best_of_any_words_are_found_in_many_windows() {
     let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
@@ -319,7 +323,8 @@ fn the_best_of_any_words_are_found_in_many_windows() {
     }
 }
 
-/// Frequencies that have no code of their own in the lists of blocks, and more positions in a text than fill a block.
+/// Frequencies too high to have a code of their own in block lists, and more positions in one text than fit
+/// in a block.
 #[test]
 fn words_that_are_very_frequent_in_a_text_are_found() {
     let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
@@ -359,7 +364,8 @@ fn words_of_two_fields_are_added_up() {
     }
 }
 
-/// The blocks of a merged segment name their best documents by its average length, which is another one than that of the index.
+/// The blocks of a merged segment name their best documents by the segment's average length, which differs
+/// from that of the index.
 #[test]
 fn segments_of_other_lengths_are_merged() {
     let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
@@ -387,7 +393,7 @@ fn segments_of_other_lengths_are_merged() {
     }
 }
 
-/// Asks each time whether to go on, and is told not to.
+/// A collector that is asked each time whether to go on, and says no.
 #[derive(Default)]
 struct Cancelled {
     taken: usize,
@@ -411,7 +417,7 @@ impl Hits for Cancelled {
     }
 }
 
-/// A few documents may take long: what counts is how many positions are read.
+/// A few documents may take long: the search must stop after a limited number of positions, not of documents.
 #[test]
 fn a_long_phrase_of_long_texts_ends_soon_after_it_is_cancelled() {
     let mut fixture = Fixture::new(json!({"text": {"type": "text"}}));
@@ -447,7 +453,7 @@ fn number_at_most(most: u8) -> Query {
     QueryKind::Range(RangeQuery { field: "n".to_owned(), lte, ..RangeQuery::default() }).into()
 }
 
-/// Documents that all score the same are as many as the list is long.
+/// As many documents with the same score as the list of hits is long.
 #[test]
 fn of_many_ties_the_first_written_are_the_best() {
     let mut fixture = Fixture::new(json!({"text": {"type": "text", "norms": false}}));

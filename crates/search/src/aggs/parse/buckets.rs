@@ -1,4 +1,4 @@
-//! Aggregations that make buckets; those of equal intervals are in `histograms`.
+//! Parsers of bucket aggregations; those of equal intervals are in `histograms`.
 
 use sparrow_aggregations::{
     AggregationKind, Filters, Order, OrderBy, Range, RangeBucket, Selection, Terms, ValueSource,
@@ -10,7 +10,7 @@ use sparrow_query::dsl::{self, Context};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
-/// Buckets of a `terms` aggregation that asks for no number.
+/// Number of buckets of a `terms` aggregation that names no `size`.
 const DEFAULT_SIZE: usize = 10;
 
 pub fn terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
@@ -93,7 +93,7 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     Ok(AggregationKind::Terms(terms))
 }
 
-/// Most documents of a bucket of `rare_terms`.
+/// Highest `max_doc_count` of `rare_terms`: documents in one bucket.
 const MOST_RARE: i64 = 100;
 
 fn rare_terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
@@ -202,7 +202,8 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
     }
 }
 
-/// Filters or ranges of one aggregation: each document is held against each of them, and each filter has a bit for each document.
+/// Highest number of filters or ranges in one aggregation: every document is tested against each, and each
+/// filter takes one bit per document.
 const MOST_FILTERS: usize = 1_024;
 
 pub fn range(options: Options<'_>) -> Result<AggregationKind, BodyError> {

@@ -1,4 +1,4 @@
-//! `composite`.
+//! Parser of the `composite` aggregation.
 
 use serde_json::Value;
 use sparrow_aggregations::{AggregationKind, Composite, CompositeSource, Group, ValueSource};
@@ -8,9 +8,9 @@ use super::options::Options;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
-/// Buckets of a page that asks for no number.
+/// Number of buckets of a page that names no `size`.
 const DEFAULT_SIZE: usize = 10;
-/// Parts of a key.
+/// Highest number of sources, each of which is a part of the bucket key.
 const MOST_SOURCES: usize = 32;
 
 pub fn composite(
@@ -85,7 +85,7 @@ fn after_values(sources: &[CompositeSource], member: &Member) -> Result<Vec<Valu
     Ok(values)
 }
 
-/// `{name: {type: {...}}}`
+/// Reads one source, `{name: {type: {...}}}`.
 fn source(
     options: &Options<'_>,
     node: &Node,

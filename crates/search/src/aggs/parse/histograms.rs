@@ -1,4 +1,4 @@
-//! `histogram` and `date_histogram`: intervals, offsets, bounds.
+//! Parsers of `histogram` and `date_histogram`: intervals, offsets, bounds.
 
 use serde_json::Value;
 use sparrow_aggregations::{
@@ -71,7 +71,7 @@ pub fn histogram(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     Ok(AggregationKind::Histogram(histogram))
 }
 
-/// `min` and `max`, each as `read` takes it; null is none.
+/// Reads the `min` and `max` of a bounds object, each with `read`; a `null` leaves that end open.
 fn bounds<T>(
     options: &Options<'_>,
     member: &Member,
@@ -170,7 +170,7 @@ pub fn date_histogram(options: Options<'_>) -> Result<AggregationKind, BodyError
     }))
 }
 
-/// The old parameter, which Elasticsearch 8 does not take any more.
+/// The error for the old `interval` parameter, which Elasticsearch 8 no longer accepts.
 pub fn deprecated_interval(options: &Options<'_>, member: &Member) -> BodyError {
     BodyError::UnknownField {
         parser: options.parser,
@@ -180,7 +180,7 @@ pub fn deprecated_interval(options: &Options<'_>, member: &Member) -> BodyError 
     }
 }
 
-/// Puts interval, zone and offset together.
+/// The rounding of a date histogram, from its interval, time zone and offset.
 pub fn rounding(
     source: &ValueSource,
     interval: Option<Interval>,
@@ -198,7 +198,7 @@ pub fn rounding(
     Ok(Rounding { interval, zone, offset })
 }
 
-/// `calendar_interval` or `fixed_interval`, of which only one may be there.
+/// Reads a `calendar_interval` or `fixed_interval`; giving both is an error.
 pub fn date_interval(
     options: &Options<'_>,
     member: &Member,
@@ -253,7 +253,7 @@ fn calendar_unit(text: &str) -> Option<CalendarUnit> {
     })
 }
 
-/// A time of days and shorter units, in milliseconds.
+/// Parses a time span in units from `ms` to `d`; milliseconds.
 fn fixed_millis(text: &str) -> Option<i64> {
     let text = text.trim();
     let (digits, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
@@ -269,7 +269,7 @@ fn fixed_millis(text: &str) -> Option<i64> {
     (millis.abs() < 1e17).then_some(millis as i64)
 }
 
-/// Milliseconds, also as `+6h` or `-1d`.
+/// Reads the offset of a date histogram, such as `+6h` or `-1d`; milliseconds.
 pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, BodyError> {
     let text = options.text(member)?;
     if let Ok(millis) = text.parse::<i64>() {

@@ -1,4 +1,4 @@
-//! `top_hits`.
+//! Parser of the `top_hits` aggregation.
 
 use sparrow_aggregations::{HitOrder, HitOrderBy, TopHits, ValueSource};
 
@@ -8,10 +8,10 @@ use sparrow_query::dsl::Context;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
-/// Hits of a bucket that asks for no number.
+/// Number of hits per bucket where the request names no `size`.
 const DEFAULT_SIZE: usize = 3;
 
-/// Parameters that mean what they mean in a search.
+/// Parameters that have the same meaning as in a search body.
 const SECTIONS: &[&str] = &[
     "_source",
     "docvalue_fields",
@@ -24,7 +24,7 @@ const SECTIONS: &[&str] = &[
     "version",
 ];
 
-/// Reads the aggregation, and what its hits show.
+/// Reads a `top_hits` aggregation, and the search body that says what its hits show.
 pub fn top_hits(
     options: Options<'_>,
     context: Context,

@@ -1,4 +1,4 @@
-//! Aggregations that make values.
+//! Parsers of metric aggregations, which compute values rather than buckets.
 
 use sparrow_aggregations::{AggregationKind, Percentiles, StatsKind, ValueSource};
 
@@ -6,9 +6,10 @@ use super::options::Options;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member};
 
-/// Distinct values up to which a count is exact unless the request says otherwise.
+/// Default `precision_threshold` of `cardinality`: the number of distinct values up to which the count is
+/// exact.
 const DEFAULT_THRESHOLD: usize = 3_000;
-/// The most that a request can say.
+/// Highest `precision_threshold` that has an effect; larger ones are lowered to it.
 const MOST_THRESHOLD: usize = 40_000;
 
 pub fn stats(options: Options<'_>) -> Result<AggregationKind, BodyError> {
@@ -93,7 +94,7 @@ pub fn cardinality(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     Ok(AggregationKind::Cardinality { source, precision_threshold })
 }
 
-/// Points of one `percentiles` or `percentile_ranks`.
+/// Highest number of points in one `percentiles` or `percentile_ranks`.
 const MOST_POINTS: usize = 1_024;
 
 pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, BodyError> {
@@ -160,7 +161,8 @@ pub fn percentiles(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     })
 }
 
-/// Options of the digest are read and checked; it is finer here than any of them asks for.
+/// Validates the options of a t-digest and ignores them: the digest used here is finer than any that they can
+/// ask for.
 fn tdigest(options: &Options<'_>, member: &Member) -> Result<(), BodyError> {
     let Json::Object(members) = &member.value.json else {
         return Err(options.wrong_type("tdigest", &member.value));
@@ -230,7 +232,7 @@ pub fn string_stats(options: Options<'_>) -> Result<AggregationKind, BodyError> 
     Ok(AggregationKind::StringStats { source, distribution })
 }
 
-/// `median_absolute_deviation` and `boxplot`, which read a digest too.
+/// Parses `median_absolute_deviation` or `boxplot`, both of which are computed from a t-digest.
 pub fn median_absolute_deviation(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "value_type", "compression", "execution_hint"];
     let mut source = ValueSource::default();

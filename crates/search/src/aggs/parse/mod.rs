@@ -1,4 +1,4 @@
-//! The `aggs` section of a search, read into a tree.
+//! Parses the `aggs` section of a search into a tree.
 
 mod buckets;
 mod composite;
@@ -19,12 +19,12 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// Levels of aggregations below each other.
+/// Deepest nesting of aggregations, in levels.
 const MOST_LEVELS: usize = 30;
-/// Aggregations of a request.
+/// Highest number of aggregations in a request.
 const MOST_AGGREGATIONS: usize = 2_000;
 
-/// Types that this server has.
+/// Aggregation types that this server supports.
 const TYPES: &[&str] = &[
     "adjacency_matrix",
     "avg",
@@ -69,7 +69,7 @@ const TYPES: &[&str] = &[
     "weighted_avg",
 ];
 
-/// Types that only Elasticsearch has.
+/// Aggregation types of Elasticsearch that this server does not support.
 const ELSEWHERE: &[&str] = &[
     "auto_date_histogram",
     "bucket_correlation",
@@ -113,16 +113,16 @@ const ELSEWHERE: &[&str] = &[
 /// The aggregations of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Aggregations {
-    /// The tree.
+    /// Top-level aggregations, each with its sub-aggregations.
     pub tree: Vec<Aggregation>,
-    /// What the hits of each `top_hits` show.
+    /// What the hits of each `top_hits` show, in the form of a search body.
     pub hits: Vec<SearchBody>,
 }
 
-/// Reads the section.
+/// Reads the `aggs` section of a search body.
 ///
 /// # Errors
-/// When it is malformed, or asks for what this server does not have.
+/// When it is malformed, or asks for an aggregation or option that this server does not support.
 pub fn parse(node: &Node, context: Context) -> Result<Aggregations, BodyError> {
     let mut parser = Parser { context, numbers: 0, count: 0, hits: Vec::new() };
     let tree = parser.list(node, 0)?;
@@ -132,7 +132,7 @@ pub fn parse(node: &Node, context: Context) -> Result<Aggregations, BodyError> {
 
 struct Parser {
     context: Context,
-    /// Numbers given so far.
+    /// How many ids have been handed out to aggregations, key parts and sort orders; also the next id.
     numbers: usize,
     count: usize,
     hits: Vec<SearchBody>,
@@ -320,7 +320,7 @@ impl Parser {
     }
 }
 
-/// Checks what depends on where an aggregation stands.
+/// Checks rules that depend on an aggregation's parent and siblings.
 fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<(), BodyError> {
     for aggregation in list {
         if let (AggregationKind::Global, Some(parent)) = (&aggregation.kind, parent) {
@@ -346,7 +346,7 @@ fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<()
     Ok(())
 }
 
-/// A path to a number: `outer>inner.property`, `inner[property]`, `_count`.
+/// Parses the path to a numeric result: `outer>inner.property`, `inner[property]`, `_count`.
 fn metric_path(text: &str) -> sparrow_aggregations::MetricPath {
     let mut names: Vec<String> = text.split('>').map(|name| name.trim().to_owned()).collect();
     let mut property = None;
@@ -365,7 +365,7 @@ fn metric_path(text: &str) -> sparrow_aggregations::MetricPath {
     sparrow_aggregations::MetricPath { text: text.to_owned(), names, property }
 }
 
-/// The value of a scalar; objects and arrays are refused.
+/// The value of a scalar parameter; objects and arrays are errors.
 fn scalar(options: &Options<'_>, key: &str, node: &Node) -> Result<Value, BodyError> {
     match node.json {
         Json::Object(_) | Json::Array(_) | Json::Null => Err(options.wrong_type(key, node)),

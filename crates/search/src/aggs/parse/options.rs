@@ -1,4 +1,4 @@
-//! The parameters of one aggregation.
+//! Reading the parameters of one aggregation.
 
 use sparrow_aggregations::{Order, OrderBy, ValueSource, ValueType};
 use sparrow_wire::Zone;
@@ -9,14 +9,14 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// An aggregation's object and what errors call it.
+/// The JSON object of an aggregation's options, with the names that error messages use.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// The type.
+    /// Type of the aggregation.
     pub parser: &'static str,
-    /// The user's name.
+    /// Name that the request gives the aggregation.
     pub name: &'a str,
-    /// The object.
+    /// The options object.
     pub node: &'a Node,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Options<'a> {
         self.node.as_object().unwrap_or_default()
     }
 
-    /// A key that the type does not have.
+    /// The error for a parameter that the aggregation type does not have.
     pub fn unknown(&self, member: &Member, names: &[&'static str]) -> BodyError {
         BodyError::UnknownField {
             parser: self.parser,
@@ -36,17 +36,17 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A value of the wrong shape.
+    /// The error for a value of the wrong JSON type.
     pub fn wrong_type(&self, key: &str, node: &Node) -> BodyError {
         BodyError::ValueType { parser: self.parser, field: key.to_owned(), token: node.token(), at: node.at }
     }
 
-    /// A value that is wrong in itself.
+    /// The error for a value of the right type that is invalid.
     pub fn invalid(&self, member: &Member, reason: impl Into<String>) -> BodyError {
         BodyError::illegal(reason).within(self.parser, &member.name, member.value.at)
     }
 
-    /// A whole number, at least `least`.
+    /// Reads a whole number of at least `least`; `label` names it in errors.
     pub fn whole(&self, member: &Member, least: i64, label: &str) -> Result<i64, BodyError> {
         if !member.value.is_scalar() || matches!(member.value.json, Json::Null | Json::Bool(_)) {
             return Err(self.wrong_type(&member.name, &member.value));
@@ -70,7 +70,7 @@ impl<'a> Options<'a> {
         Ok(number)
     }
 
-    /// A number.
+    /// Reads a floating-point number, also from a string; NaN is an error.
     pub fn float(&self, member: &Member) -> Result<f64, BodyError> {
         let text = match &member.value.json {
             Json::Number(text) | Json::String(text) => text,
@@ -86,7 +86,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A boolean.
+    /// Reads a boolean, also from a string.
     pub fn boolean(&self, member: &Member) -> Result<bool, BodyError> {
         if !matches!(member.value.json, Json::Bool(_) | Json::String(_)) {
             return Err(self.wrong_type(&member.name, &member.value));
@@ -95,7 +95,7 @@ impl<'a> Options<'a> {
             .map_err(|error| error.within(self.parser, &member.name, member.value.at))
     }
 
-    /// A text.
+    /// Reads a string; a number or boolean is taken as its text.
     pub fn text(&self, member: &Member) -> Result<String, BodyError> {
         match &member.value.json {
             Json::String(text) => Ok(text.to_string()),
@@ -105,7 +105,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Numbers of an array.
+    /// Reads an array of numbers.
     pub fn floats(&self, member: &Member) -> Result<Vec<f64>, BodyError> {
         let Some(items) = member.value.as_array() else {
             return Err(self.wrong_type(&member.name, &member.value));
@@ -130,7 +130,8 @@ impl<'a> Options<'a> {
         Ok(numbers)
     }
 
-    /// A parameter of the field that is read; `false` if it is another one.
+    /// Reads a parameter that says which values are aggregated (such as `field`, `missing` or `format`), if
+    /// it is one that the aggregation `takes`; returns `false` for any other parameter.
     pub fn source(
         &self,
         member: &Member,
@@ -173,7 +174,7 @@ impl<'a> Options<'a> {
         Ok(true)
     }
 
-    /// The name of a zone, or an offset; a number is hours.
+    /// Reads a time zone: a zone name, an offset, or a number of hours.
     fn time_zone(&self, member: &Member) -> Result<String, BodyError> {
         let text = match &member.value.json {
             Json::Number(hours) => {
@@ -190,7 +191,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Checks that a field is named.
+    /// Checks that a field was named.
     pub fn need_field(&self, source: &ValueSource) -> Result<(), BodyError> {
         match source.field.is_empty() {
             true => {
@@ -200,7 +201,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// One order or a list of them.
+    /// Reads a bucket `order`: a single one or an array of them.
     pub fn order(&self, member: &Member) -> Result<Vec<Order>, BodyError> {
         let mut orders = Vec::new();
         match &member.value.json {

@@ -1,4 +1,4 @@
-//! Aggregations of results.
+//! Parsers of pipeline aggregations, which work on the results of others.
 
 use sparrow_aggregations::{
     Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline,
@@ -199,7 +199,8 @@ fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, BodyError>
     }
 }
 
-/// Checks that an aggregation of results stands where results are.
+/// Checks that a pipeline aggregation stands where the results it reads exist: beside them, or inside a
+/// parent of the right type.
 pub fn check(
     aggregation: &Aggregation,
     siblings: &[Aggregation],
@@ -254,7 +255,8 @@ pub fn check(
     }
 }
 
-/// Checks that there are aggregations of the names of a path, from a place on, below one.
+/// Checks that the names of a path, from number `from` on, lead from sub-aggregation to sub-aggregation below
+/// `below`.
 fn check_names(below: &Aggregation, path: &MetricPath, from: usize) -> Result<(), BodyError> {
     let mut level = below;
     for (place, name) in path.names.iter().enumerate().skip(from) {

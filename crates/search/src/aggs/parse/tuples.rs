@@ -11,9 +11,10 @@ use sparrow_query::dsl::{self, Context};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
-/// Most queries of an `adjacency_matrix`: as many as a `bool` of Elasticsearch has clauses at least.
+/// Highest number of filters in an `adjacency_matrix`: the lowest limit that Elasticsearch sets on the
+/// clauses of a `bool`.
 const MOST_FILTERS: usize = 100;
-/// Most documents of `top_metrics` (`index.top_metrics_max_size`).
+/// Highest `size` of `top_metrics`, in documents (`index.top_metrics_max_size`).
 const MOST_METRICS: usize = 10;
 
 pub fn multi_terms(
