@@ -1,4 +1,4 @@
-//! Nodes and weights of an ONNX graph, as far as our own code looks at them.
+//! The nodes and weights of an ONNX graph, as far as Sparrow's own code reads them.
 //!
 //! Field numbers are those of `onnx.proto3`.
 
@@ -13,16 +13,16 @@ pub(super) const MODEL_GRAPH: u64 = 7;
 pub(super) const GRAPH_NODE: u64 = 1;
 pub(super) const GRAPH_INITIALIZER: u64 = 5;
 pub(super) const GRAPH_OUTPUT: u64 = 12;
-/// `float_data` and `raw_data` of a tensor.
+/// Field numbers of `float_data` and `raw_data` in a `TensorProto`.
 pub(super) const TENSOR_FLOATS: u64 = 4;
 pub(super) const TENSOR_RAW: u64 = 9;
-/// `TensorProto.DataType`.
+/// Values of `TensorProto.DataType`.
 pub(super) const FLOAT: u64 = 1;
 const INT64: u64 = 7;
 const FLOAT16: u64 = 10;
 const INT8: u64 = 3;
 
-/// An operation.
+/// A node of the graph: one operation, the names of its inputs and outputs, and its attributes.
 #[derive(Debug, Default)]
 pub(super) struct Node<'a> {
     pub(super) inputs: Vec<&'a [u8]>,
@@ -40,17 +40,17 @@ struct Attribute<'a> {
 }
 
 impl Node<'_> {
-    /// A number, if the node has it.
+    /// The value of a float attribute; `None` if the node has no such attribute.
     pub(super) fn float(&self, name: &str) -> Option<f32> {
         self.attribute(name)?.float
     }
 
-    /// A whole number, if the node has it.
+    /// The value of an integer attribute; `None` if the node has no such attribute.
     pub(super) fn int(&self, name: &str) -> Option<i64> {
         self.attribute(name)?.int
     }
 
-    /// A list of whole numbers, if the node has it.
+    /// The values of an attribute that is a list of integers; `None` if the node has no such attribute.
     pub(super) fn ints(&self, name: &str) -> Option<&[i64]> {
         Some(&self.attribute(name)?.ints)
     }
@@ -60,7 +60,7 @@ impl Node<'_> {
     }
 }
 
-/// A weight: its numbers are in the graph, in the graph's file, or in a file beside it.
+/// A weight (`TensorProto`): its numbers are in the graph, in the graph's file, or in a file beside it.
 #[derive(Debug, Default)]
 pub(super) struct Weight<'a> {
     pub(super) name: &'a [u8],
@@ -72,7 +72,7 @@ pub(super) struct Weight<'a> {
     external: Option<External<'a>>,
 }
 
-/// Where a field of a weight lies that a skeleton leaves in the file.
+/// Offset and length, in bytes, of a weight's field that a skeleton leaves in the file.
 #[derive(Debug)]
 struct Place {
     field: u64,
@@ -80,7 +80,7 @@ struct Place {
     length: u64,
 }
 
-/// Where the numbers of a weight lie beside the graph.
+/// A file beside the graph that holds the numbers of a weight, with their offset and length in bytes.
 #[derive(Debug, Default)]
 struct External<'a> {
     location: &'a [u8],
@@ -88,14 +88,14 @@ struct External<'a> {
     length: Option<u64>,
 }
 
-/// The nodes and the weights.
+/// The nodes and weights of an ONNX graph.
 #[derive(Debug, Default)]
 pub(super) struct Graph<'a> {
     pub(super) nodes: Vec<Node<'a>>,
     pub(super) weights: Vec<Weight<'a>>,
 }
 
-/// The graph inside a model.
+/// The bytes of the graph inside a model (`ModelProto`).
 ///
 /// # Errors
 /// `InvalidData` if it is not protobuf.
@@ -128,12 +128,12 @@ impl<'a> Graph<'a> {
         Ok(graph)
     }
 
-    /// The node that computes a value.
+    /// The index of the node that computes a value; `None` for an input or a weight.
     pub(super) fn producer(&self, name: &[u8]) -> Option<usize> {
         self.nodes.iter().position(|node| node.outputs.contains(&name))
     }
 
-    /// A weight by its name.
+    /// Finds a weight by its name.
     pub(super) fn weight(&self, name: &[u8]) -> Option<&Weight<'a>> {
         self.weights.iter().find(|weight| weight.name == name)
     }
@@ -232,7 +232,7 @@ fn parse_external<'a>(entry: &'a [u8], external: &mut External<'a>) -> std::io::
     Ok(())
 }
 
-/// Repeated numbers as most writers pack them.
+/// Decodes integers of a repeated field in the packed form, which most writers use.
 fn unpack(packed: &[u8]) -> std::io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     let (mut number, mut shift) = (0u64, 0);
@@ -248,7 +248,8 @@ fn unpack(packed: &[u8]) -> std::io::Result<Vec<u64>> {
 }
 
 impl Weight<'_> {
-    /// Where the numbers are, if they are floats as many as the shape says; `onnx` is the graph's file.
+    /// Where the numbers of a weight are, if it is of f32 or f16 and has as many numbers as its shape says; `onnx` is
+    /// the path of the graph.
     pub(super) fn stored(&self, onnx: &Path) -> Option<Stored> {
         match self.kind {
             FLOAT => self.stored_as(Kind::F32, onnx),
@@ -257,7 +258,7 @@ impl Weight<'_> {
         }
     }
 
-    /// As [`Weight::stored`] for signed bytes.
+    /// As [`Weight::stored`], for a weight of signed bytes.
     pub(super) fn stored_bytes(&self, onnx: &Path) -> Option<Stored> {
         (self.kind == INT8).then(|| self.stored_as(Kind::I8, onnx))?
     }
@@ -289,17 +290,17 @@ impl Weight<'_> {
         (values.len() == count).then_some(Stored::Here(values))
     }
 
-    /// The numbers, wherever they are.
+    /// Reads the numbers of a weight of f32 or f16, from memory or from a file.
     pub(super) fn values(&self, onnx: &Path) -> Option<Vec<f32>> {
         self.stored(onnx)?.read().ok()
     }
 
-    /// Whether the numbers are in the graph's file.
+    /// Whether the numbers are in the graph's own file.
     pub(super) fn is_inside(&self) -> bool {
         self.external.is_none()
     }
 
-    /// The numbers of a list of whole numbers in the graph.
+    /// The integers of a weight of 64-bit integers that is stored in the graph; `None` for any other weight.
     pub(super) fn integers(&self) -> Option<Vec<i64>> {
         (self.kind == INT64 && self.external.is_none() && self.place.is_none()).then(|| {
             let eight = |b: &[u8]| i64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);

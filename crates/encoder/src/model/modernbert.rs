@@ -1,4 +1,4 @@
-//! ModernBERT's parameters in a checkpoint.
+//! Reads ModernBERT's parameters from a checkpoint.
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use crate::packed::ModernShape;
 use super::checkpoint::{Checkpoint, MAX_LAYERS};
 use super::layout::MAX_TOKENS;
 
-/// What `config.json` says of it alone.
+/// The keys of `config.json` that only ModernBERT has.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Keys {
@@ -18,7 +18,8 @@ pub(super) struct Keys {
     layer_types: Option<Vec<String>>,
     global_rope_theta: Option<f32>,
     local_rope_theta: Option<f32>,
-    /// By type of layer, as newer files have it; other models have something else there.
+    /// The parameters of rotary positions by type of layer, in newer files; other architectures use this key for other
+    /// things.
     rope_parameters: serde_json::Value,
     max_position_embeddings: Option<usize>,
 }
@@ -27,7 +28,7 @@ const GLOBAL: &str = "full_attention";
 const LOCAL: &str = "sliding_attention";
 
 impl Checkpoint {
-    /// The parameters of the encoder, as [`Checkpoint::weights`].
+    /// Locates the parameters of a ModernBERT encoder, as [`Checkpoint::weights`] does.
     ///
     /// # Errors
     /// [`EncoderError::Unsupported`] with the tensor that is missing or of another shape, or what a damaged file gives.
@@ -117,7 +118,7 @@ impl Checkpoint {
         })
     }
 
-    /// Linear maps that one tensor holds, one behind the other, each with so many outputs.
+    /// Splits one tensor into `N` linear maps, which it holds one after another, each with `outputs` outputs.
     fn parts<const N: usize>(
         &self,
         name: &str,

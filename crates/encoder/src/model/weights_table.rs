@@ -8,12 +8,13 @@ use crate::error::EncoderError;
 use crate::small_file;
 use crate::tokenizer::TextTokenizer;
 
-/// Reads a table of token weights (`idf.json`, `query_token_weights.txt`) by term id; absent tokens weigh nothing.
+/// Reads a table of token weights (`idf.json`, `query_token_weights.txt`); the result is indexed by token id, with 0
+/// for absent tokens.
 ///
 /// JSON maps tokens to numbers; the text form has a token, a tab and a number in each line.
 ///
 /// # Errors
-/// [`EncoderError::ModelNotReadable`] if it is neither.
+/// [`EncoderError::ModelNotReadable`] if it has neither form.
 pub(super) fn load(path: &Path, tokenizer: &TextTokenizer, terms: usize) -> Result<Vec<f32>, EncoderError> {
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
     let content = small_file::read(path).map_err(|error| unreadable(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Looking at a model directory.
+//! Detects the layout of a model directory.
 
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,11 @@ use super::{
 };
 
 impl Layout {
-    /// Looks at a directory.
+    /// Reads the small files of a directory and decides what kind of model it holds and how it is computed.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if a needed file is missing or damaged, [`EncoderError::Unsupported`] if the
-    /// output fits no kind.
+    /// [`EncoderError::ModelNotReadable`] if a required file is missing or damaged, [`EncoderError::Unsupported`] if the output fits no
+    /// kind of model.
     pub(in crate::model) fn detect(dir: &Path) -> Result<Self, EncoderError> {
         let unreadable = |path: &Path, reason: &str| EncoderError::ModelNotReadable {
             path: path.to_path_buf(),
@@ -128,7 +128,7 @@ fn unsupported(dir: &Path, reason: impl Into<String>) -> EncoderError {
     EncoderError::Unsupported { path: dir.to_path_buf(), reason: reason.into() }
 }
 
-/// Whether the output has a number for each term of the vocabulary.
+/// Whether the model's output has a number for each term of the vocabulary, as that of a sparse model has.
 fn is_over_vocabulary(
     forward: &ForwardPass,
     said: &Description,
@@ -149,7 +149,7 @@ fn is_over_vocabulary(
     }
 }
 
-/// Where the vectors of a text's tokens become one.
+/// How the hidden states or logits of a text's tokens are combined into one vector or score.
 fn pooling_of(
     dir: &Path,
     said: &Description,
@@ -171,7 +171,8 @@ fn pooling_of(
     })
 }
 
-/// The kind of a model, with the length of dense vectors: the one they are `cut` to, that of the output, or of the hidden states.
+/// The kind of a model. The length of dense vectors is the one that they are truncated to (`cut`), that of the output, or that of the
+/// hidden states.
 fn with_dims(
     dir: &Path,
     kind: Kind,
@@ -196,10 +197,10 @@ fn with_dims(
     })
 }
 
-/// Whether a module that a list names and our own code does not compute is a part of the model all the same.
+/// Checks a module that our own code does not compute: the graph must include it.
 ///
 /// # Errors
-/// When nothing would compute it: what is left out would give other vectors without a word.
+/// A message, if nothing would compute the module, since leaving it out would silently give other vectors.
 fn not_left_out(
     module: &str,
     forward: &ForwardPass,
@@ -221,7 +222,7 @@ fn not_left_out(
     }
 }
 
-/// Most tokens of a text that a model takes, of which its directory may say fewer.
+/// Most tokens of a text that a model can take: the smallest of what its directory says, its table of positions, and 512.
 fn most_tokens(said: Option<usize>, config: &Config) -> usize {
     // RoBERTa counts positions from 2: the last two of its table are never used.
     let reserved = usize::from(config.model_type.as_deref().is_some_and(|kind| kind.contains("roberta"))) * 2;
@@ -230,8 +231,9 @@ fn most_tokens(said: Option<usize>, config: &Config) -> usize {
     said.unwrap_or(MAX_TOKENS).min(positions).min(MAX_TOKENS)
 }
 
-/// The graph or the checkpoint, and the shape of its output: a row for each text, or for each of its tokens. A directory may have both, as most on Hugging Face's hub do: a checkpoint that our own code computes
-/// is taken before a graph, which may need ONNX Runtime, unless `sparrow.json` describes the graph.
+/// Chooses between the graph and the checkpoint of a directory; also the shape of the output, with a row for each text or for each of its
+/// tokens. Many directories on the Hugging Face hub have both: a checkpoint that our own code computes is preferred to a graph, which may
+/// need ONNX Runtime, unless `sparrow.json` describes the graph.
 fn find_forward_pass(
     dir: &Path,
     said: &Description,
@@ -283,10 +285,10 @@ fn find_forward_pass(
     Ok((ForwardPass::Graph { onnx, output }, shape))
 }
 
-/// Whether the output of a graph can be one number for each text. A size that the graph does not say is found out when it runs.
+/// Checks that the output of a graph can be one score for each text. A size that the graph leaves open is only checked when it runs.
 ///
 /// # Errors
-/// When the graph gives something else than one number for each text; the sentence says what.
+/// A sentence that says what the graph outputs instead.
 fn gives_scores(output: &str, shape: &[Option<usize>]) -> Result<(), String> {
     match shape {
         [] | [_, None | Some(1)] => Ok(()),
@@ -304,7 +306,8 @@ fn gives_scores(output: &str, shape: &[Option<usize>]) -> Result<(), String> {
     }
 }
 
-/// What matters in `config.json`; nothing, where there is none. Why it describes no architecture matters to a checkpoint only.
+/// Reads `config.json`; all keys are absent if the file is. An error in the description of the architecture is returned apart, as it
+/// matters only if a checkpoint is used.
 fn read_config(
     dir: &Path,
     files: &mut Vec<PathBuf>,
@@ -321,7 +324,7 @@ fn read_config(
     Ok((config, Architecture::deserialize(&json).map_err(unreadable)))
 }
 
-/// Weights that exporters put beside a large graph.
+/// The file of external weights that exporters put beside a large graph; `None` if there is none.
 fn external_data(onnx: &Path) -> Option<PathBuf> {
     ["onnx_data", "onnx.data"]
         .iter()

@@ -1,5 +1,5 @@
-//! Damaged files of packed weights: they are refused or used, without a panic. Most have true checksums, so that what is behind
-//! those is reached, and a model that is loaded from one encodes a text.
+//! Fuzz test: damaged files of packed weights are refused or used, without a panic. Most have valid checksums, so that the code behind the
+//! checks is reached; a model that accepts one encodes a text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use super::super::weights::{Keep, can_open};
 use crate::deployment::{Deployment, DeploymentOptions};
 use crate::queue::Priority;
 
-/// Where the fields of the file's beginning end, and its sections may start.
+/// Length of the header in bytes; the sections may start there.
 const HEADER: usize = 40;
-/// Stands for what the weights were made of, which is another thing on every machine.
+/// Placeholder in the test inputs for the identity of the model's files, which differs from machine to machine.
 const IDENTITY: &str = "\"@identity\"";
 
-/// A small model, its packed weights, and their parts.
+/// A small model, its file of packed weights, and the parts of that file.
 struct Fixture {
     folder: tempfile::TempDir,
     file: Vec<u8>,
     sections: Vec<u8>,
-    /// Without the identity.
+    /// The file's index without its member `identity`.
     index: Value,
     identity: String,
 }
@@ -52,7 +52,7 @@ impl Fixture {
         self.folder.path().join("it.weights")
     }
 
-    /// Puts a file in the place of the packed weights, and encodes a text with them if they are taken.
+    /// Writes a file in the place of the packed weights; if it is accepted, encodes a text with it. Whether it was accepted.
     fn try_file(&self, bytes: &[u8]) -> bool {
         fs::write(self.path(), bytes).unwrap();
         let model = self.folder.path().join("model");
@@ -75,7 +75,7 @@ impl Fixture {
         true
     }
 
-    /// A file with true checksums, of sections and the text of an index.
+    /// The bytes of a file with the given sections and index and with valid checksums.
     fn file_of(&self, sections: &[u8], index: &str) -> Vec<u8> {
         let mut index = index.replace(IDENTITY, &self.identity);
         if let Ok(mut value) = serde_json::from_str::<Value>(&index) {
@@ -101,12 +101,12 @@ impl Fixture {
     }
 }
 
-/// An input that holds on any machine: the length of the sections, the sections, the index.
+/// A test input that is valid on any machine: the length of the sections (u32, little-endian), the sections, the index.
 fn input(sections: &[u8], index: &[u8]) -> Vec<u8> {
     [&(sections.len() as u32).to_le_bytes(), sections, index].concat()
 }
 
-/// What [`input`] puts together; nothing for what is too short.
+/// Splits a test input made by [`input`] into sections and index; `None` if it is too short or not UTF-8.
 fn parts(input: &[u8]) -> Option<(&[u8], &str)> {
     let (length, rest) = input.split_first_chunk()?;
     let (sections, index) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
