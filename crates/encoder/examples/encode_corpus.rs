@@ -1,4 +1,4 @@
-//! Encodes the `text` of JSON lines into the vectors that the benchmarks search.
+//! Encodes the member `text` of JSON lines into files of vectors that the benchmarks search.
 //!
 //! `zcat passages.jsonl.gz | cargo run --release -p sparrow-encoder --example encode_corpus -- MODEL_DIR PREFIX [LIMIT] [ALLOCATIONS]`;
 //! the library comes from SPARROW_ONNXRUNTIME. Writes rows of a sparse matrix whose columns are the vocabulary's
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use sparrow_encoder::{Deployment, DeploymentOptions, Model, Output, set_runtime};
 
-/// Texts per call.
+/// Texts that are encoded in one call.
 const CHUNK: usize = 2_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Rows of floats, one after another.
+/// Writes the dense vectors of all texts as f32, one after another.
 fn dense(
     deployment: &Deployment,
     lines: &mut impl Iterator<Item = std::io::Result<String>>,
@@ -118,7 +118,7 @@ fn text(line: &str) -> Result<String, Box<dyn Error>> {
     Ok(line["text"].as_str().ok_or("a line without text")?.to_owned())
 }
 
-/// The tokenizer's vocabulary, spelled as in vectors.
+/// Maps each token of the tokenizer's vocabulary, spelled as in sparse vectors, to its id.
 fn vocabulary(dir: &std::path::Path) -> Result<HashMap<String, u32>, Box<dyn Error>> {
     let tokenizer: serde_json::Value =
         serde_json::from_reader(std::io::BufReader::new(File::open(dir.join("tokenizer.json"))?))?;

@@ -1,4 +1,4 @@
-//! Damaged model directories: they are refused, or loaded, without a panic.
+//! Fuzz test: damaged model directories are refused or loaded, without a panic.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn fixture(name: &str) -> PathBuf {
 const CHECKPOINTS: [&str; 5] =
     ["checkpoint-bert", "checkpoint-distilbert", "checkpoint-xlmr", "checkpoint-modernbert", "cross-bert"];
 
-/// Copies of model directories, in which a file may be replaced.
+/// Copies model directories into `folder`, so that their files can be replaced.
 fn copies(names: &[&str], folder: &Path) -> Vec<PathBuf> {
     names
         .iter()
@@ -40,7 +40,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Loads a model directory with another file in it, and puts back the one that was there.
+/// Loads a model directory with one file replaced, and then restores the original file.
 fn load_with(folder: &Path, file: &str, bytes: &[u8]) {
     let path = folder.join(file);
     let before = fs::read(&path).ok();
@@ -121,7 +121,7 @@ fn damaged_weights() {
     );
 }
 
-/// Checkpoints without a graph, and what their `config.json` says of their shape.
+/// Loads checkpoints, without a graph, whose weights or `config.json` are damaged.
 #[test]
 fn damaged_checkpoints() {
     const WEIGHTS: &str = "model.safetensors";

@@ -1,4 +1,4 @@
-//! The forward pass in 8 bits against the one in f32, and on all instruction sets.
+//! Compares the forward pass in 8 bits with the one in f32, on all instruction sets.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::pooling::mean;
 use super::kernels::{Kernels, available};
 use super::{Bert, Scratch};
 
-/// Ids as a tokenizer might give them: a start, words from all over the vocabulary, an end.
+/// Texts as token ids: a start token, words from all over the vocabulary, an end token.
 fn texts() -> Vec<Vec<u32>> {
     let text = |length: u32, step: u32| {
         let words = (0..length).map(|at| 1996 + at * step * 37 % 28_000);
@@ -55,7 +55,7 @@ fn eight_bits_give_nearly_the_vectors_of_f32_on_every_instruction_set() {
     }
 }
 
-/// Rows have their own scales: what else is in a batch changes nothing.
+/// As each row is quantised with a scale of its own, the other texts of a batch do not change a text's vector.
 #[test]
 fn a_text_has_the_same_vector_alone_and_in_a_batch() {
     let texts = texts();

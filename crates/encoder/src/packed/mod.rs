@@ -1,5 +1,5 @@
-//! Packed weights in a file: made once, then mapped, so that they are memory that the system can take back, and a start reads
-//! no graph and packs nothing.
+//! A file of packed weights, which is made once and then mapped: the system can take its memory back, and a start neither reads the graph
+//! nor packs weights.
 //!
 //! ```text
 //! 0    magic, format, CRC of what follows; place, length and CRC of the index   (little-endian, 40 bytes)
@@ -28,19 +28,20 @@ mod write;
 pub(crate) use identity::Identity;
 pub(crate) use write::Packer;
 
-/// Raised whenever packing changes: what a section holds, how numbers are ordered, what is quantised and how.
+/// Version of the format, to be increased whenever packing changes: what a section holds, the order of its numbers, or how they are
+/// quantised.
 const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"SPRWPACK";
 const HEADER: usize = 40;
-/// Longest index: one takes about 100 bytes for each section.
+/// Most bytes of an index, which needs about 100 for each section.
 const LONGEST_INDEX: u64 = 1 << 24;
 
-/// What is known of a model without its weights.
+/// Facts about a model that the index keeps, so that they can be read without the weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Facts {
     /// Fingerprint of the model's files; see [`crate::ModelInfo`].
     pub(crate) fingerprint: String,
-    /// Bytes of the model's files.
+    /// Sum of the lengths of the model's files, in bytes.
     pub(crate) size_bytes: u64,
     pub(crate) bert: BertShape,
     pub(crate) head: Option<HeadShape>,
@@ -52,31 +53,31 @@ pub(crate) struct BertShape {
     pub(crate) heads: usize,
     pub(crate) layers: usize,
     pub(crate) transform: bool,
-    /// The word embeddings are the decoder's rows.
+    /// Whether the decoder's rows are the word embeddings.
     pub(crate) tied: bool,
-    /// Its second token type is not as its first.
+    /// Whether the encoder has an embedding for tokens of the second type that differs from the first type's.
     pub(crate) types: bool,
-    /// Weights are bytes, not numbers of 20 bits.
+    /// Whether weights are of 8 bits; they are of 20 bits otherwise.
     pub(crate) int8: bool,
-    /// Of ModernBERT.
+    /// What only ModernBERT has; `None` for other architectures.
     pub(crate) modern: Option<ModernShape>,
 }
 
-/// How the layers of ModernBERT look at tokens.
+/// How far attention reaches in the layers of a ModernBERT encoder, and the bases of its rotary positions.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ModernShape {
-    /// How far a token of a local layer looks to each side.
+    /// Number of tokens to each side that a token of a local layer attends to.
     pub(crate) window: usize,
-    /// The layers that are local, a bit for each.
+    /// A bit for each layer, set if the layer is local; layers 0 to 63 are in the first number.
     pub(crate) local: [u64; 2],
-    /// The bases of the rotary positions, as bits: of layers whose tokens look at all others, and of local ones.
+    /// The bases of the rotary positions, as the bits of an f32: that of global layers and that of local layers.
     pub(crate) bases: [u32; 2],
-    /// Tokens of the longest text.
+    /// Most tokens of a text.
     pub(crate) positions: usize,
 }
 
 impl ModernShape {
-    /// Whether the tokens of a layer look at their neighbours only.
+    /// Whether the tokens of a layer attend only to their neighbours.
     pub(crate) fn is_local(&self, layer: usize) -> bool {
         self.local.get(layer / 64).is_some_and(|bits| bits >> (layer % 64) & 1 == 1)
     }
@@ -102,7 +103,7 @@ struct Section {
     checksum: u32,
 }
 
-/// Why a file is not used.
+/// The reason why a file of packed weights is not used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unusable {
     #[error("it is not there")]
@@ -115,7 +116,7 @@ pub(crate) enum Unusable {
     Io(#[from] std::io::Error),
 }
 
-/// An open file.
+/// An open file of packed weights, whose sections are mapped.
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) facts: Facts,
@@ -124,10 +125,10 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Opens a file and reads it once, to see that it is whole.
+    /// Opens a file of packed weights and verifies the checksums of all its sections.
     ///
     /// # Errors
-    /// Why it is not used.
+    /// The reason why the file is not used.
     pub(crate) fn open(path: &Path, identity: &Identity) -> Result<Self, Unusable> {
         let (mut file, index) = read_index(path, identity)?;
         verify(&mut file, &index.sections)?;
@@ -135,7 +136,7 @@ impl Packed {
         Ok(Self { facts: index.facts, sections: index.sections, file: mapping })
     }
 
-    /// What a file says about its model; its sections are not read.
+    /// Reads the facts about the model from the index; the sections are not read.
     ///
     /// # Errors
     /// As [`Packed::open`].
@@ -143,20 +144,20 @@ impl Packed {
         Ok(read_index(path, identity)?.1.facts)
     }
 
-    /// The numbers of a section.
+    /// The numbers of a section, in the mapped file.
     ///
     /// # Errors
-    /// [`Unusable::Damaged`] if there is none of this name and type.
+    /// [`Unusable::Damaged`] if there is no section of this name with numbers of this type.
     pub(crate) fn get<T: Plain>(&self, name: &str) -> Result<AlignedSlice<T>, Unusable> {
         let section = self.sections.get(name).ok_or(Unusable::Damaged("a section is missing"))?;
         AlignedSlice::mapped(&self.file, section.start, section.length)
             .ok_or(Unusable::Damaged("a section is not in the file"))
     }
 
-    /// The numbers that [`Packer::put_fixed`] wrote.
+    /// The numbers of 20 bits that [`Packer::put_fixed`] wrote.
     ///
     /// # Errors
-    /// [`Unusable::Damaged`] if they are not there, or not `length`.
+    /// [`Unusable::Damaged`] if they are missing, or if there are not `length` of them.
     pub(crate) fn get_fixed(&self, name: &str, length: usize) -> Result<Fixed, Unusable> {
         let (high, low) = (self.get(&format!("{name}.high"))?, self.get(&format!("{name}.low"))?);
         Fixed::of(high, low, length).ok_or(Unusable::Damaged("a section is of another length"))
@@ -197,7 +198,8 @@ fn read_index(path: &Path, identity: &Identity) -> Result<(File, Index), Unusabl
     Ok((file, index))
 }
 
-/// Reads all sections; not through the mapping, so that only what is used becomes memory of the process.
+/// Verifies the checksums of all sections. They are read from the file and not through the mapping, so that only those that are used count
+/// as memory of the process.
 fn verify(file: &mut File, sections: &BTreeMap<String, Section>) -> Result<(), Unusable> {
     let mut sections: Vec<&Section> = sections.values().collect();
     sections.sort_by_key(|section| section.start);

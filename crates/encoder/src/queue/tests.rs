@@ -1,4 +1,4 @@
-//! Tests of the queue.
+//! Tests of the queue of texts that wait for a worker.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn take(queue: &Queue) -> Vec<usize> {
     batch.iter().map(|item| item.ids.len()).collect()
 }
 
-/// A search makes the batches of ingest small for a while.
+/// After a search text, batches of ingest are small for a while.
 #[test]
 fn it_is_calm_until_a_search_comes() {
     let queue = Queue::new(10, 1);
@@ -53,7 +53,8 @@ fn it_is_calm_until_a_search_comes() {
 }
 
 proptest! {
-    /// Every batch has the oldest text and fits the budget, nothing is lost, and the rest keeps its order.
+    /// Every batch contains the oldest text and fits the token budget, no text is lost, and the remaining ones keep
+    /// their order.
     #[test]
     fn batches_drain_the_queue(lengths in prop::collection::vec(1usize..512, 1..400), budget in 1usize..3000, workers in 1usize..5) {
         let mut queue: VecDeque<Item> = lengths.iter().enumerate().map(|(at, length)| Item { slot: at, ..item(*length) }).collect();

@@ -1,4 +1,4 @@
-//! A deployment under its callers: queue, cache, cancellation, allocations.
+//! Tests of a deployment: queue, cache, cancellation, allocations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn pairs(encoded: &Encoded) -> Vec<(String, f32)> {
     weights.pairs().iter().map(|(token, weight)| (token.to_string(), *weight)).collect()
 }
 
-/// Texts that take long enough for something to happen meanwhile, none like another.
+/// Distinct texts that take so long to encode that other things can happen meanwhile.
 fn long_texts(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("{at} {}", "a collector of old postage stamps ".repeat(60))).collect()
 }

@@ -1,5 +1,5 @@
-//! Cross-encoders as Transformers saves them: their scores are those that Transformers computes
-//! (`tests/fixtures/make_checkpoints.py`). Those that are only a graph have the scores of numpy (`tests/fixtures/make_models.py`).
+//! Tests of cross-encoders: checkpoints have the scores that Transformers computes (`tests/fixtures/make_checkpoints.py`), and models that
+//! are only a graph have numpy's scores (`tests/fixtures/make_models.py`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +28,7 @@ fn expected(name: &str) -> Vec<Case> {
     serde_json::from_value(all.find(|(key, _)| key == name).unwrap().1).unwrap()
 }
 
-/// Scores each pair alone, and the texts of one question in a batch.
+/// Checks the scores of each pair by itself, and of one question's texts in a batch.
 #[track_caller]
 fn check(name: &str, native: bool) {
     let model = Model::load(&fixtures().join(name)).unwrap();
@@ -84,7 +84,7 @@ fn a_graph_without_types() {
     check("cross-graph-untyped", false);
 }
 
-/// The texts of one question are one batch, in which the short ones are padded.
+/// In a batch of one question's texts, in which short ones are padded, each has the same score as by itself.
 #[test]
 fn texts_of_all_lengths_score_in_a_batch_as_alone() {
     runtime();
@@ -102,7 +102,7 @@ fn texts_of_all_lengths_score_in_a_batch_as_alone() {
     }
 }
 
-/// Either text may be the question: that is what the types and the order say.
+/// Swapping question and text changes the score of a graph: token types and order tell them apart.
 #[test]
 fn a_graph_tells_the_question_from_the_text() {
     runtime();

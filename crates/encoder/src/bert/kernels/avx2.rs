@@ -1,4 +1,4 @@
-//! AVX2: 6 rows of 16 sums in 12 registers.
+//! AVX2: a register tile has 6 rows of 16 sums in 12 registers.
 
 use std::arch::x86_64::*;
 
@@ -6,7 +6,7 @@ use super::generic::Lanes;
 use super::int8::Whole;
 use super::{Kernels, kernels};
 
-/// The kernels, if the processor has all instructions that they use.
+/// The AVX2 kernels; `None` if the processor lacks an instruction that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
     (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(&KERNELS)
 }
@@ -121,8 +121,8 @@ unsafe impl Lanes for __m256 {
     }
 }
 
-/// `vpmaddwd` multiplies two by two numbers of 16 bits and adds both: `vpmaddubsw`, for bytes, cannot hold what two products of 255 by
-/// 128 come to.
+/// Multiplies two by two 16-bit numbers and adds both products (`vpmaddwd`); `vpmaddubsw`, which does it for bytes, would overflow at two
+/// products of 255 by 128.
 struct Pairs;
 
 // SAFETY: the intrinsics do what the trait says, on 8 sums.

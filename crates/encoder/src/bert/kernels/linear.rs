@@ -1,4 +1,4 @@
-//! Linear maps, packed for the kernels.
+//! Linear maps whose weights are packed for the kernels.
 
 use crate::fixed::{self, Fixed, Precision};
 use crate::numbers::AlignedSlice;
@@ -7,7 +7,7 @@ use crate::packed::{Packed, Packer, Unusable};
 use super::int8::MAX_DEPTH;
 use super::{Kernels, STEP};
 
-/// A linear map, its weights in the order in which the kernels read them.
+/// A linear map with its weights in the order in which the kernels read them.
 #[derive(Debug)]
 pub struct Linear {
     pub(super) panels: Panels,
@@ -17,33 +17,34 @@ pub struct Linear {
     pub(super) panel: usize,
 }
 
-/// `[columns / panel][depth][panel]` weights, where a panel is two vectors wide.
+/// The weights, `[columns / panel][depth][panel]`, where a panel is two vectors wide.
 #[derive(Debug)]
 pub(super) enum Panels {
     F32(AlignedSlice<f32>),
     Fixed {
-        /// A row of a panel is a group.
+        /// Numbers of 20 bits, in groups of one row of a panel.
         numbers: Fixed,
-        /// One for each column.
+        /// The scale of each column.
         scales: Vec<f32>,
     },
     Bytes(Bytes),
 }
 
-/// Weights of a byte each, and what is known of their columns.
+/// Weights of 8 bits, with precomputed sums of their columns.
 #[derive(Debug)]
 pub(super) struct Bytes {
-    /// `[columns / panel][depth / group][panel][group]`.
+    /// The weights, `[columns / panel][depth / group][panel][group]`.
     pub(super) numbers: AlignedSlice<i8>,
     pub(super) scales: Vec<f32>,
-    /// Sum of a column's weights, times its scale.
+    /// Sum of each column's weights, times the column's scale.
     pub(super) totals: Vec<f32>,
-    /// Sum of a column's weights, times what is taken from the numbers of a row: what sums of products start with.
+    /// Initial value of each column's integer sum: the sum of its weights, times the number that is subtracted from each quantised number
+    /// of a row.
     pub(super) start: Vec<i32>,
 }
 
 impl Bytes {
-    /// Weights in their order, with the scales of their columns.
+    /// Precomputes the sums of columns; `numbers` are the weights in their packed order.
     fn new(kernels: &Kernels, depth: usize, numbers: AlignedSlice<i8>, scales: Vec<f32>) -> Self {
         let (panel, group) = (2 * kernels.lanes, kernels.group);
         let mut sums = vec![0i32; scales.len()];
@@ -66,7 +67,7 @@ impl Linear {
     /// Packs `[depth][columns]` weights, given as `weight(row, column)`, for one implementation.
     ///
     /// # Panics
-    /// If `columns`, the length of the bias, is not a multiple of [`STEP`], or as [`Linear::of_bytes`] for bytes.
+    /// If `columns`, the length of the bias, is not a multiple of [`STEP`], or, for 8 bits, as [`Linear::of_bytes`].
     pub fn new(
         kernels: &Kernels,
         depth: usize,
@@ -111,11 +112,11 @@ impl Linear {
         Self { panels, bias, depth, columns, panel }
     }
 
-    /// Packs `[depth][columns]` weights of a byte each, given as `weight(row, column)`, with a scale for each column.
+    /// Packs `[depth][columns]` weights of 8 bits, given as `weight(row, column)`, with a scale for each column.
     ///
     /// # Panics
-    /// If `depth` or `columns`, the length of bias and scales, is no multiple of [`STEP`], or `depth` is beyond what sums of 32 bits
-    /// take.
+    /// If `depth` or `columns`, the length of bias and scales, is not a multiple of [`STEP`], or if sums of `depth` products may overflow
+    /// 32 bits.
     pub fn of_bytes(
         kernels: &Kernels,
         depth: usize,
@@ -139,7 +140,7 @@ impl Linear {
         Self { panels, bias, depth, columns, panel }
     }
 
-    /// Packs columns of `depth` weights, without a bias; fills up with columns of zeros to a multiple of [`STEP`].
+    /// Packs columns of `depth` weights, without a bias; columns of zeros are added up to a multiple of [`STEP`].
     ///
     /// # Panics
     /// If a column is shorter.
@@ -159,10 +160,10 @@ impl Linear {
         Self { panels: Panels::F32(panels), bias: vec![0.0; count], depth, columns: count, panel }
     }
 
-    /// Writes a map of 20 bits or bytes as sections of a file.
+    /// Writes a linear map of 20 bits or 8 bits as sections of a file.
     ///
     /// # Errors
-    /// What the system says; `InvalidInput` if its numbers are f32.
+    /// The error of writing the file; `InvalidInput` if its weights are f32.
     pub fn store(&self, name: &str, file: &mut Packer) -> std::io::Result<()> {
         let scales = match &self.panels {
             Panels::F32(_) => return Err(std::io::ErrorKind::InvalidInput.into()),
@@ -179,7 +180,7 @@ impl Linear {
         file.put(&format!("{name}.bias"), &self.bias)
     }
 
-    /// What [`Linear::store`] wrote for the same implementation.
+    /// Opens the linear map that [`Linear::store`] wrote for the same implementation.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing, or the weights are not `depth` × whole panels.
@@ -211,12 +212,12 @@ impl Linear {
         Ok(Self { panels, bias: bias.to_vec(), depth, columns, panel })
     }
 
-    /// Width of the result.
+    /// Number of outputs.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Numbers of the weights.
+    /// Number of weights.
     pub fn size(&self) -> usize {
         self.depth * self.columns
     }

@@ -28,19 +28,19 @@ pub use int8::MAX_DEPTH;
 pub use linear::Linear;
 use linear::{Bytes, Panels};
 
-/// All dimensions of a model are multiples of this: the widest panel of any instruction set.
+/// Every width of a model is a multiple of this: the columns of the widest panel of any instruction set.
 pub const STEP: usize = 32;
 
-/// What happens to a product before it is stored.
+/// What is applied to a product before it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Epilogue {
     /// Nothing.
     None,
-    /// The Gaussian error linear unit, the exact one with the error function.
+    /// The Gaussian error linear unit, computed with the error function and not with its approximation by tanh.
     Gelu,
 }
 
-/// Rows times a linear map.
+/// A product of rows and a linear map: the rows, and what is applied to the result.
 #[derive(Debug, Clone, Copy)]
 struct Gemm<'a> {
     linear: &'a Linear,
@@ -50,41 +50,41 @@ struct Gemm<'a> {
     epilogue: Epilogue,
 }
 
-/// Layer normalisation of rows.
+/// The parameters of a layer normalisation.
 #[derive(Debug, Clone)]
 pub struct Norm<'a> {
-    /// One factor per column.
+    /// Factor of each column.
     pub scale: &'a [f32],
-    /// One summand per column.
+    /// Summand of each column.
     pub shift: &'a [f32],
-    /// Added to the variance.
+    /// Small number that is added to the variance.
     pub epsilon: f32,
 }
 
-/// One text's queries, keys and values.
+/// The queries, keys and values of one text.
 #[derive(Debug, Clone, Copy)]
 pub struct Attention<'a> {
     /// `[tokens][3][width]`: queries (already scaled), keys, values.
     pub qkv: &'a [f32],
-    /// Rows.
+    /// Number of tokens.
     pub tokens: usize,
-    /// Width of a query.
+    /// Width of a query, in numbers.
     pub width: usize,
-    /// Parts of a query.
+    /// Number of attention heads, which divide a query into equal parts.
     pub heads: usize,
-    /// How far a token looks to each side; `usize::MAX` for all tokens.
+    /// Number of tokens to each side that a token attends to; `usize::MAX` for all tokens.
     pub window: usize,
 }
 
 /// One implementation of the inner loops.
 #[derive(Debug)]
 pub struct Kernels {
-    /// Name as `SPARROW_SIMD` takes it.
+    /// Name of the implementation in `SPARROW_SIMD`.
     pub name: &'static str,
     lanes: usize,
     gemm: fn(&Gemm<'_>, &mut Vec<f32>, &mut [f32]),
     gemm_bytes: fn(&Gemm<'_>, &Bytes, &mut Vec<f32>, &mut [f32]),
-    /// Numbers of a row that lie together in weights of bytes, and what is taken from each of the row's.
+    /// Consecutive numbers of a row that one word holds when weights are of 8 bits; `shift` is subtracted from each of them.
     group: usize,
     shift: u8,
     normalize: fn(&Norm<'_>, &mut [f32], &[f32]),
@@ -94,7 +94,7 @@ pub struct Kernels {
     map: fn(Function, &mut [f32]),
 }
 
-/// What the tests look at alone.
+/// The functions of one number that the tests call by themselves.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy)]
 enum Function {
@@ -103,8 +103,8 @@ enum Function {
 }
 
 impl Kernels {
-    /// `out = epilogue(input · weights + bias)`: `input` is `[rows][depth]`, `out` is `[rows][columns]`. `scratch` is memory that
-    /// calls share.
+    /// Computes `out = epilogue(input · weights + bias)`: `input` is `[rows][depth]`, `out` is `[rows][columns]`. `scratch` is reused
+    /// between calls.
     ///
     /// # Panics
     /// If the lengths do not agree, or the weights were packed for another implementation.
@@ -150,7 +150,7 @@ impl Kernels {
         (self.normalize)(norm, rows, residual);
     }
 
-    /// Scaled dot-product attention of one text; `out` is `[tokens][width]`. `scratch` is memory that calls share.
+    /// Scaled dot-product attention of one text; `out` is `[tokens][width]`. `scratch` is reused between calls.
     ///
     /// # Panics
     /// If the lengths do not agree.
@@ -164,7 +164,7 @@ impl Kernels {
         (self.attention)(job, scratch, out);
     }
 
-    /// The dot product of two rows; the order of its additions depends on nothing but their length and how the first is kept.
+    /// The dot product of two rows; the order of its additions depends only on their length and on how the first one is stored.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -186,7 +186,7 @@ impl Kernels {
     }
 }
 
-/// Makes the functions of one instruction set: the generic loops, compiled with its features.
+/// Defines the functions of one instruction set: the generic loops, compiled with its target features.
 macro_rules! kernels {
     ($name:literal, $vector:ty, $whole:ty, $($features:literal)?) => {
         pub(super) static KERNELS: super::Kernels = super::Kernels {
@@ -210,6 +210,8 @@ macro_rules! kernels {
             map: |function, values| unsafe { map(function, values) },
         };
 
+        /// Multiplies rows with weights of f32 or 20 bits.
+        ///
         /// # Safety
         /// The processor has the features, and the job was checked.
         $(#[target_feature(enable = $features)])?
@@ -218,6 +220,8 @@ macro_rules! kernels {
             unsafe { super::product::gemm::<$vector>(job, scratch, out) }
         }
 
+        /// Multiplies rows with weights of 8 bits.
+        ///
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
@@ -267,7 +271,7 @@ macro_rules! kernels {
 }
 use kernels;
 
-/// Every implementation that this processor runs, best first; the last is scalar.
+/// All implementations that this processor can run, best first; the last is scalar.
 pub fn available() -> &'static [&'static Kernels] {
     static AVAILABLE: OnceLock<Vec<&'static Kernels>> = OnceLock::new();
     AVAILABLE.get_or_init(|| {
@@ -287,8 +291,8 @@ pub fn available() -> &'static [&'static Kernels] {
     })
 }
 
-/// AMX's kernels in place of AVX-512's, as both take the same weights of bytes, and any others as they are: where the head may use tiles
-/// ([`crate::head::kernels::tiles`] has tried them), so may this.
+/// The AMX kernels in place of those for AVX-512, as both take the same weights of 8 bits; any others are returned as they are. AMX is used
+/// only if the head may use tiles, for which [`crate::head::kernels::tiles`] has checked them.
 pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     if kernels.name == avx512::KERNELS.name && crate::head::kernels::tiles().is_some() {
@@ -297,7 +301,7 @@ pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
     kernels
 }
 
-/// The implementation that goes with the head's: the one of that name, or the best.
+/// The implementation with the name of the head's implementation, or the best one if there is none.
 pub fn named(name: &str) -> &'static Kernels {
     let best = available()[0];
     available().iter().copied().find(|kernels| kernels.name == name).unwrap_or(best)

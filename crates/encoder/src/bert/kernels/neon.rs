@@ -1,4 +1,4 @@
-//! NEON (every 64-bit ARM): 12 rows of 8 sums in 24 registers.
+//! NEON (every 64-bit ARM): a register tile has 12 rows of 8 sums in 24 registers.
 
 use std::arch::aarch64::*;
 
@@ -6,7 +6,7 @@ use super::generic::Lanes;
 use super::int8::Whole;
 use super::{Kernels, kernels};
 
-/// The kernels, if the processor has all instructions that they use.
+/// The NEON kernels; `None` if the processor lacks NEON.
 pub(super) fn detect() -> Option<&'static Kernels> {
     std::arch::is_aarch64_feature_detected!("neon").then_some(&KERNELS)
 }
@@ -110,8 +110,8 @@ unsafe impl Lanes for float32x4_t {
     }
 }
 
-/// `smull` multiplies bytes to numbers of 16 bits and `sadalp` adds neighbours of them to sums of 32 bits, of which a column has two.
-/// Numbers of a row are 128 less, so that they are signed.
+/// Multiplies signed bytes to 16-bit numbers (`smull`) and adds adjacent ones to 32-bit sums (`sadalp`), of which each column has two. 128
+/// is subtracted from the numbers of a row to make them signed.
 struct Pairs;
 
 // SAFETY: the intrinsics do what the trait says, on 4 sums.
