@@ -1,4 +1,4 @@
-//! Aliases of models: names that requests give and take, and that can move from one model to the next.
+//! Requests that set and delete aliases of models; an alias can be moved from one model to another.
 
 use super::ModelError;
 use super::api::status;
@@ -8,7 +8,7 @@ use crate::service::ModelService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 
-/// Most aliases.
+/// Most aliases of models in a node.
 const MOST_ALIASES: usize = 10_000;
 
 /// `PUT /_ml/trained_models/{model}/model_aliases/{alias}`

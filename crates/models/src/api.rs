@@ -1,4 +1,4 @@
-//! The operations on models and deployments.
+//! Requests that show models and deployments, stop deployments, and encode with `_infer`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_inference::vector_to_json;
 
-/// Most texts of one `_infer`.
+/// Most texts of one `_infer` request.
 pub const MOST_TEXTS: usize = 1024;
 
-/// What `include` may ask for; only the status of the definition is something here, and it is always shown.
+/// Values that the parameter `include` may have; only `definition_status` has a meaning here, and it is always shown.
 const INCLUDES: [&str; 5] = [
     "definition",
     "definition_status",
@@ -26,7 +26,7 @@ const INCLUDES: [&str; 5] = [
     "hyperparameters",
     "total_feature_importance",
 ];
-/// What `exclude_generated` leaves out: a configuration that can be put again.
+/// Members of a configuration that `exclude_generated` leaves out, so that the rest can be sent in a `PUT`.
 const GENERATED: [&str; 8] = [
     "model_id",
     "created_by",
@@ -101,7 +101,7 @@ pub fn get_trained_models(
     Ok(Reply::ok(&json!({"count": count, "trained_model_configs": configs})))
 }
 
-/// An error with Elasticsearch's plain type.
+/// An error of Elasticsearch's type `status_exception`.
 pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
     EngineError::api(status, Exception::new("status_exception", reason))
 }
@@ -176,7 +176,7 @@ pub fn stop_deployment(
     Ok(Reply::ok(&json!({"stopped": true})))
 }
 
-/// Refuses to stop a deployment that something relies on: a pipeline, or an inference endpoint.
+/// Refuses to stop a deployment that a pipeline or an inference endpoint uses.
 fn check_unused(service: &ModelService, one: &Running, stopping: &[Arc<Running>]) -> Result<(), ModelError> {
     let (id, model) = (one.settings().deployment_id, &one.model);
     let deployments = service.models.deployments.of_model(&model.id);
@@ -288,9 +288,9 @@ fn text_of<'a>(document: &'a Value, field: &str) -> Result<&'a str, EngineError>
     }
 }
 
-/// Name of the field that the vectors are answered in: by the request, by the model, or the default; with the question that a
-/// cross-encoder is asked. What else `inference_config` says is checked: it must fit the model, and the way texts are read cannot
-/// be changed.
+/// The options of an `_infer` request: the name of the field that vectors are returned in, from the request, the model's configuration or
+/// the default, and the question that a cross-encoder is asked. Checks everything else in `inference_config`: it must fit the model, and
+/// tokenization cannot be changed.
 fn results_field(
     model: &RegisteredModel,
     asked: Option<Value>,
@@ -378,7 +378,7 @@ pub(super) fn existing(service: &ModelService, id: &str) -> Result<Arc<Registere
     service.models.resolve(id).ok_or_else(|| ModelError::NotFound { id: id.to_owned() })
 }
 
-/// An alias of a model as a deployment id means the model's own id.
+/// The id of the model that `id` is an alias of, or `id` itself.
 pub(super) fn resolve_alias(service: &ModelService, id: &str) -> String {
     service.models.registry.find(id).map_or_else(|| id.to_owned(), |model| model.id.clone())
 }

@@ -1,8 +1,8 @@
-//! Models and their deployments: which models there are, which of them run, and encoding with those that run.
+//! The models of a node and their deployments: which models exist, which of them run, and encoding with them.
 //!
-//! Deployments are remembered in the data directory and run again after a restart. On the first start the embedded
-//! sparse model is deployed by itself, if the options say so; the embedded dense model starts with the first text that
-//! needs it, as it is much larger and many installations never search by it.
+//! Deployments are remembered in the data directory and run again after a restart. On the first start the embedded sparse model is deployed
+//! automatically, if the options say so. The embedded dense model starts with the first text that needs it, as it is much larger and many
+//! installations never use it.
 
 mod adaptive;
 mod aliases;
@@ -57,31 +57,31 @@ use crate::endpoints::{Endpoint, Endpoints, not_one_vector};
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::waits::waiting;
 
-/// What the models need from the options of the engine.
+/// The options of the engine that concern models.
 #[derive(Debug, Clone)]
 pub struct ModelOptions {
-    /// The ONNX Runtime library, which is loaded when a model needs it.
+    /// Path of the ONNX Runtime library, which is loaded when a model needs it; `None` for the default.
     pub library: Option<PathBuf>,
-    /// Model directories.
+    /// Model directories that are registered at the start.
     pub directories: Vec<PathBuf>,
-    /// The folder under which requests may name model directories; without one they may not.
+    /// The folder whose model directories requests may name; `None` if they may not name any.
     pub folder: Option<PathBuf>,
-    /// Whether the embedded models are deployed without being asked for.
+    /// Whether the embedded sparse model is deployed on the first start.
     pub deploy_at_start: bool,
-    /// Cores that encoding may use; 0 for all of the machine.
+    /// Number of cores that encoding may use; 0 for all of the machine.
     pub threads: usize,
-    /// How often adaptive deployments are looked at.
+    /// Times of the policy that adapts allocations.
     pub adaptive: AdaptiveTiming,
 }
 
-/// The counts of one deployment's inference calls since it started.
+/// Counters of one deployment's inference calls since it started.
 pub struct DeploymentTotals {
-    /// The deployment's id and its start time: one that is started again counts from zero.
+    /// The deployment's id and its start time, so that a deployment that is started again counts from zero.
     pub name: String,
     pub stats: DeploymentStats,
 }
 
-/// How large a deployment is.
+/// The size of a deployment: its allocations, threads per allocation, and adaptive setting.
 #[derive(Debug, Clone, Copy)]
 pub struct DeploymentSize {
     pub allocations: usize,
@@ -89,10 +89,10 @@ pub struct DeploymentSize {
     pub adaptive: Option<AdaptiveAllocations>,
 }
 
-/// What stands between the fingerprints of the models of a hybrid endpoint.
+/// Separator of the fingerprints in the fingerprint of a hybrid endpoint.
 const PARTS: &str = "+";
 
-/// All models of the server.
+/// The models of a node, with their endpoints and deployments.
 #[derive(Debug)]
 pub struct Models {
     pub endpoints: Endpoints,
@@ -104,12 +104,12 @@ pub struct Models {
 }
 
 impl Models {
-    /// Looks into the model directories and starts what ran before, or the default deployment on the first start.
+    /// Registers the model directories and starts the remembered deployments, or the default one on the first start.
     ///
-    /// A deployment that cannot start is logged and stays remembered: documents can be searched by words without it.
+    /// A deployment that cannot start is logged and stays remembered; documents can be searched by words without it.
     ///
     /// # Errors
-    /// When what is stored of models, endpoints or deployments is damaged or cannot be read.
+    /// If the stores of models, endpoints or deployments are damaged or cannot be read.
     pub fn open(data: Arc<DataDir>, mut options: ModelOptions) -> Result<Self, EngineError> {
         if options.threads == 0 {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -144,7 +144,8 @@ impl Models {
         Ok(models)
     }
 
-    /// Hex digest that tells models with different vectors apart; none for a model that does not exist.
+    /// The fingerprint (hex digest) of a model, endpoint or deployment: vectors of different fingerprints differ. `None` if the model does
+    /// not exist or its files are unusable.
     pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
         if self.hybrid_parts(model_id).is_some() {
             let of_parts: Option<Vec<String>> =
@@ -154,13 +155,14 @@ impl Models {
         self.fingerprint_of_one(model_id)
     }
 
-    /// The fingerprint of an id with one model.
+    /// The fingerprint of the model of an id that is not a hybrid endpoint.
     fn fingerprint_of_one(&self, model_id: &str) -> Option<String> {
         self.behind(model_id)?.info().ok().map(|info| info.fingerprint.clone())
     }
 
-    /// Whether a model's vectors may be compared with those of a fingerprint; none for a model that does not exist. A hybrid endpoint's
-    /// may if those of each of its models may, and those of one model with a hybrid endpoint's if they may with one of its models'.
+    /// Whether a model's vectors can be compared with those of a fingerprint; `None` if the model does not exist. For a hybrid endpoint,
+    /// each of its models must be comparable with its part of the fingerprint; a single model is comparable with a hybrid fingerprint if it
+    /// is with any part of it.
     pub fn compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
         if self.hybrid_parts(model_id).is_none() {
             let with_part = |part| self.one_compares_with(model_id, part);
@@ -180,7 +182,7 @@ impl Models {
         self.behind(model_id)?.info().ok().map(|info| info.compares_with(fingerprint))
     }
 
-    /// The model of an id: its own, a deployment's or an inference endpoint's.
+    /// The model of an id, which may be that of a model, a deployment or an inference endpoint.
     fn behind(&self, model_id: &str) -> Option<Arc<RegisteredModel>> {
         self.resolve(model_id).or_else(|| {
             let endpoint = self.endpoints.get(model_id)?;
@@ -188,28 +190,28 @@ impl Models {
         })
     }
 
-    /// What the scores of a kind of vectors by an id say about relevance, if that was fitted for its model.
+    /// The map from the scores of a kind of vectors to a probability of relevance; `None` if none was fitted for the model of the id.
     pub fn calibration(&self, model_id: &str, kind: VectorKind) -> Option<Calibration> {
         let parts = self.hybrid_parts(model_id);
         let id = parts.as_ref().map_or(model_id, |parts| parts.of(kind));
         self.behind(id)?.info().ok()?.calibration
     }
 
-    /// The id of a model whose vectors have a fingerprint, for people to read.
+    /// The id of a registered model with a fingerprint, to show to people.
     pub fn name_of(&self, fingerprint: &str) -> Option<String> {
         self.registry.of_fingerprint(fingerprint)
     }
 
-    /// Stops all deployments, which stay remembered.
+    /// Stops all deployments; they stay remembered.
     pub fn close(&self) {
         self.monitor.stop();
         self.deployments.close();
     }
 
-    /// Starts the deployment of an endpoint, under its id.
+    /// Starts the deployment of an endpoint, with the endpoint's id.
     ///
     /// # Errors
-    /// 404 for a model that is not there, 429 for more than the machine can run, or what loading gives.
+    /// Status 404 if the model does not exist, 429 if it needs more threads than the machine can run, or an error of loading the model.
     pub fn start_endpoint(&self, endpoint: &Endpoint) -> Result<Arc<Running>, EngineError> {
         let model = self
             .registry
@@ -228,10 +230,10 @@ impl Models {
         Ok(running)
     }
 
-    /// Gives the deployment of an endpoint the size that its settings say.
+    /// Resizes the deployment of an endpoint to the endpoint's settings.
     ///
     /// # Errors
-    /// 404 when it does not run, 429 for more than the machine can run.
+    /// Status 404 if the deployment does not run, 429 if it needs more threads than the machine can run.
     pub fn resize_endpoint(&self, endpoint: &Endpoint) -> Result<(), EngineError> {
         let id = endpoint.deployment();
         let settings = self.endpoint_settings(endpoint, &endpoint.model_id);
@@ -261,17 +263,17 @@ impl Models {
         }
     }
 
-    /// Stops a deployment, if it runs.
+    /// Stops a deployment, if it is running.
     pub fn stop_deployment(&self, deployment_id: &str) {
         self.deployments.stop(deployment_id);
     }
 
-    /// The model of a deployment that runs.
+    /// The model id of a running deployment.
     pub fn deployed_model(&self, deployment_id: &str) -> Option<String> {
         self.deployments.get(deployment_id).map(|running| running.model.id.clone())
     }
 
-    /// The size of a deployment that runs.
+    /// The size of a running deployment.
     pub fn deployment_size(&self, deployment_id: &str) -> Option<DeploymentSize> {
         let settings = self.deployments.get(deployment_id)?.settings();
         Some(DeploymentSize {
@@ -281,7 +283,7 @@ impl Models {
         })
     }
 
-    /// Refuses what the machine cannot run: four threads for each core leave room for trying things out.
+    /// Refuses to run more than four threads for each core (at least 16 threads), which leaves room for experiments.
     fn check_capacity(&self, threads: usize) -> Result<(), EngineError> {
         let room = self.cores().max(4) * 4;
         if threads <= room {
@@ -300,14 +302,14 @@ impl Models {
         ))
     }
 
-    /// Looks after adaptive deployments from now on, if there are any.
+    /// Starts the thread that adapts allocations, if any deployment is adaptive.
     fn watch(&self) {
         if self.deployments.any_adaptive() {
             self.monitor.start(&self.deployments, &self.options);
         }
     }
 
-    /// Encodes with a time limit.
+    /// Encodes texts, with the model's prefixes, within a time limit.
     pub fn encode_within(
         &self,
         model_id: &str,
@@ -331,12 +333,12 @@ impl Models {
         .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 
-    /// Counters of the deployment for an id; none if it does not run.
+    /// Counters of the running deployment of an id; `None` if it does not run.
     pub fn figures(&self, model_id: &str) -> Option<DeploymentStats> {
         Some(self.deployments.find(model_id, &self.registry)?.deployment.stats())
     }
 
-    /// The figures of all deployments.
+    /// Counters of all running deployments.
     pub fn totals(&self) -> Vec<DeploymentTotals> {
         self.deployments
             .all()
@@ -348,7 +350,7 @@ impl Models {
             .collect()
     }
 
-    /// Bytes of the models that run, each counted once.
+    /// Size of all running models in bytes, each counted once.
     pub fn loaded_bytes(&self) -> u64 {
         let running = self.deployments.all();
         let sizes: BTreeMap<&str, u64> = running
@@ -358,24 +360,23 @@ impl Models {
         sizes.into_values().sum()
     }
 
-    /// The words of a text that the tokens of its sparse vector come from; `None` if the model does not run, cannot say
-    /// it, or fails.
+    /// The words of a text from which the tokens of its sparse vector come; `None` if the model does not run, is not sparse, or fails.
     pub fn attribute(&self, model_id: &str, text: &str) -> Option<Vec<Attribution>> {
         let running = self.running(model_id).ok()?;
         running.deployment.attribute(text).ok().flatten()
     }
 
-    /// Ids of the sparse models that run; only those of one fingerprint, if it is known.
+    /// Ids of the running sparse models; if a fingerprint is given, only of those with it.
     pub fn running_with_attribution(&self, fingerprint: Option<&str>) -> Vec<String> {
         self.deployments.sparse(fingerprint)
     }
 
-    /// Cores that encoding may use.
+    /// Number of cores that encoding may use.
     fn cores(&self) -> usize {
         self.options.threads.max(1)
     }
 
-    /// The model of a deployment, an id or an alias.
+    /// The model of an id, which may be that of a deployment or a model, or an alias.
     pub fn resolve(&self, id: &str) -> Option<Arc<RegisteredModel>> {
         if let Some(running) = self.deployments.get(id) {
             return Some(Arc::clone(&running.model));
@@ -383,7 +384,7 @@ impl Models {
         self.registry.find(id)
     }
 
-    /// The running deployment for an id, which sleeps no longer; starts what may start by itself.
+    /// The running deployment of an id, woken if it slept; started if it may start without a request.
     fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         let running = match self.deployments.find(id, &self.registry) {
             Some(running) => running,
@@ -395,7 +396,7 @@ impl Models {
         Ok(running)
     }
 
-    /// The running deployment of a model that makes vectors.
+    /// As [`Models::running`], for a model that makes vectors.
     fn encoding(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         let running = self.running(id)?;
         match running.deployment.model().info().kind {
@@ -404,7 +405,7 @@ impl Models {
         }
     }
 
-    /// What answers for an id that has no deployment: that of an endpoint, or the embedded dense model.
+    /// Finds or starts the deployment for an id that has none: that of an endpoint, or that of the embedded dense model.
     fn start_on_demand(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         if let Some(endpoint) = self.endpoints.get(id) {
             if let Some(parts) = &endpoint.hybrid {

@@ -1,4 +1,4 @@
-//! Models and deployments as the API shows them.
+//! The JSON form of models and deployments in responses.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use sparrow_encoder::{DeploymentStats, ModelInfo, ModelKind};
 use super::deployments::Running;
 use super::registry::{Origin, RegisteredModel};
 
-/// A model as `GET _ml/trained_models` shows it, with the aliases that requests gave it.
+/// The entry of a model in the response of `GET _ml/trained_models`; `aliases` are those that requests set.
 pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
     if let Some(Value::Object(stored)) = &model.kept {
         let mut shown = Map::from_iter([("model_id".to_owned(), model.id.clone().into())]);
@@ -77,7 +77,7 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
     Value::Object(config)
 }
 
-/// The member `metadata.recognised` of a model's configuration: the facts found in its directory, in the order of its members.
+/// The member `metadata.recognised` of a model's configuration: what was detected in its directory, in the order of the JSON members.
 #[derive(Serialize)]
 struct RecognisedView<'m> {
     weights: &'m str,
@@ -95,7 +95,7 @@ struct RecognisedView<'m> {
     document_prompt: Option<&'m str>,
 }
 
-/// The architecture of a checkpoint.
+/// The shape of a checkpoint's architecture.
 #[derive(Serialize)]
 struct ShapeView<'m> {
     architecture: &'m str,
@@ -104,7 +104,7 @@ struct ShapeView<'m> {
     heads: usize,
 }
 
-/// The vectors of a dense model.
+/// What the vectors of a dense model are like.
 #[derive(Serialize)]
 struct VectorsView {
     dimensions: usize,
@@ -135,7 +135,7 @@ impl<'m> RecognisedView<'m> {
     }
 }
 
-/// What was said about the task, or what the model directory says.
+/// The member `inference_config` of a model: as a request configured it, or as detected in the model directory.
 fn inference_config(model: &RegisteredModel, info: &ModelInfo) -> Value {
     if let Some(said) = &model.config.inference_config {
         let mut said = said.clone();
@@ -162,7 +162,7 @@ fn inference_config(model: &RegisteredModel, info: &ModelInfo) -> Value {
     }
 }
 
-/// A deployment as `_start` and `_update` answer it.
+/// The deployment in the responses of `_start` and `_update`.
 pub(super) fn assignment(running: &Running, node: &str) -> Value {
     let settings = running.settings();
     let bytes = running.model.info().map(|info| info.size_bytes).unwrap_or_default();
@@ -197,7 +197,7 @@ pub(super) fn assignment(running: &Running, node: &str) -> Value {
     shown
 }
 
-/// A model and one of its deployments as `_stats` shows them.
+/// The entry of a model and one of its deployments in the response of `_stats`.
 pub(super) fn stats(
     model: &RegisteredModel,
     running: Option<&Running>,
@@ -283,7 +283,7 @@ fn deployment_stats(running: &Running, figures: &DeploymentStats, node: &str) ->
     shown
 }
 
-/// `16mb`, `1.5gb`, `100b`.
+/// A number of bytes in the largest fitting unit: `16mb`, `1.5gb`, `100b`.
 pub(super) fn bytes_text(bytes: usize) -> String {
     for (unit, size) in [("gb", 1_usize << 30), ("mb", 1 << 20), ("kb", 1 << 10)] {
         if bytes >= size {

@@ -1,4 +1,4 @@
-//! Encoding search texts of several models at the same time, with the embedded models.
+//! Tests of encoding queries with several models at the same time, using the embedded models.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use sparrow_encoder::Encoded;
 use sparrow_models::{DENSE_MODEL, ModelError, ModelOptions, Models, TextEncoder};
 use sparrow_storage::DataDir;
 
-/// The embedded dense model runs; of the endpoint over the sparse one a deployment starts when it is asked for.
+/// Endpoint of the embedded sparse model, whose deployment starts on first use; the embedded dense model runs from the
+/// start.
 const SPARSE_ENDPOINT: &str = ".elser-2-elasticsearch";
 
 fn models(folder: &Path) -> Models {

@@ -1,4 +1,4 @@
-//! Encoding texts with an inference endpoint.
+//! Requests that encode texts with an inference endpoint.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_inference::vector_to_json;
 use sparrow_query::VectorKind;
 
-/// Time that a request waits for its vectors.
+/// Longest time that a request waits for its vectors.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// What texts may be encoded for.
+/// Values of the parameter `input_type`.
 const INPUT_TYPES: [&str; 6] =
     ["classification", "clustering", "ingest", "internal_ingest", "internal_search", "search"];
 
@@ -88,13 +88,13 @@ pub fn infer_stream(
     ))
 }
 
-/// The body of a request.
+/// The parsed body of an inference request.
 struct InferenceRequest {
     input: Vec<String>,
     query: Option<String>,
     for_search: bool,
     task_settings: Map<String, Value>,
-    /// `return_documents` and `top_n` beside the input, where newer clients write them.
+    /// The members `return_documents` and `top_n` next to `input`, where newer clients put them.
     beside: Map<String, Value>,
 }
 
@@ -130,7 +130,7 @@ impl InferenceRequest {
         Ok(())
     }
 
-    /// What it says of the answer of a `rerank`: beside the input, then in `task_settings`.
+    /// The settings of a `rerank` request: members next to `input` take precedence over those in `task_settings`.
     fn rerank_settings(&mut self) -> Result<RerankSettings, EngineError> {
         let in_settings = RerankSettings::take(&mut self.task_settings)?;
         if let Some(unknown) = self.task_settings.keys().next() {
