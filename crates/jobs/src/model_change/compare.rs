@@ -1,4 +1,5 @@
-//! Comparing what the two models find: the same queries over both sets of vectors, as of one moment.
+//! Compares the search results of the two models of a change: the same queries over both sets of vectors, in one
+//! snapshot.
 
 use serde_json::{Value, json};
 use sparrow_call::error::EngineError;
@@ -15,23 +16,23 @@ use sparrow_tasks::TaskContext;
 
 use super::both_slots;
 
-/// Words of a query that is made of a document.
+/// Words of a query that is sampled from a document.
 const WORDS: usize = 12;
-/// Queries with the least in common that are told.
+/// Number of queries shown in the result: those whose results overlap least.
 const SHOWN: usize = 5;
 
-/// What the two models make of one query.
+/// One query, and how much the results of both models agree.
 struct Pair {
     query: String,
     overlap: f64,
-    /// None where the lists have fewer than two documents in common.
+    /// Kendall's τ of the documents in both results; `None` if there are fewer than two.
     correlation: Option<f64>,
 }
 
-/// Compares the answers of both models; nothing where there is no query.
+/// Compares the results of both models; `None` if there are no queries.
 ///
 /// # Errors
-/// When a model fails, the index is gone or the task is cancelled.
+/// If a model fails, the index is deleted or the task is cancelled.
 pub(super) fn run(
     service: &SearchService,
     handle: &IndexHandle,
@@ -115,7 +116,7 @@ fn round(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
 
-/// The first words of documents, spread evenly over the index.
+/// Queries from the first words of documents that are evenly spaced in the index.
 fn sampled(snapshot: &Snapshot, field: &str, number: usize) -> Result<Vec<String>, EngineError> {
     let mut queries = Vec::new();
     if number == 0 {
@@ -138,7 +139,7 @@ fn sampled(snapshot: &Snapshot, field: &str, number: usize) -> Result<Vec<String
     Ok(queries)
 }
 
-/// A clause that searches one of the two sets.
+/// A query clause that searches one of the two sets of vectors.
 fn clause(
     service: &SearchService,
     snapshot: &Snapshot,
@@ -170,7 +171,7 @@ fn clause(
     })))
 }
 
-/// The share of the longer list that both have.
+/// The share of the longer list that is in both lists, 0 to 1.
 fn overlap(one: &[DocAddress], other: &[DocAddress]) -> f64 {
     let longer = one.len().max(other.len());
     if longer == 0 {

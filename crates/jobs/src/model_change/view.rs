@@ -1,4 +1,4 @@
-//! Which models the fields of an index have, and how far a change of one is.
+//! The response that shows the models of an index's fields, and the progress of a change.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,7 +9,7 @@ use sparrow_indices::model_change::{ChangeState, ModelChange};
 use sparrow_mapping::{Mapping, SemanticText};
 use sparrow_search::SearchService;
 
-/// The fields of an index that a model fills.
+/// The fields of an index with vectors of a model, as JSON.
 pub(super) fn of_index(service: &SearchService, handle: &IndexHandle) -> Value {
     let mapping = handle.mapping();
     let (change, of_pipelines) = {
@@ -38,7 +38,7 @@ pub(super) fn of_index(service: &SearchService, handle: &IndexHandle) -> Value {
     json!({ "fields": fields })
 }
 
-/// A `semantic_text` field, in the order of its members.
+/// A `semantic_text` field, in the order of its JSON members.
 #[derive(Serialize)]
 struct FieldView {
     #[serde(flatten)]
@@ -49,7 +49,7 @@ struct FieldView {
     change: Option<ChangeView>,
 }
 
-/// The model of a set of vectors, in the order of its members.
+/// The model of a set of vectors, in the order of its JSON members.
 #[derive(Serialize)]
 struct ModelView {
     inference_id: String,
@@ -76,14 +76,14 @@ impl ModelView {
     }
 }
 
-/// How far a change of a model is, in the order of its members.
+/// The progress of a change, in the order of its JSON members.
 #[derive(Serialize)]
 struct ChangeView {
     state: &'static str,
-    /// The model before, once searches read the new vectors.
+    /// The old model, once searches use the new vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<ModelView>,
-    /// The model that is to come, until then.
+    /// The new model, as long as searches use the old vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<ModelView>,
     switch: &'static str,
@@ -98,7 +98,7 @@ struct ChangeView {
     failure: Option<String>,
 }
 
-/// Documents of an index, and how many of them have vectors of the new model.
+/// Number of documents of an index, and how many of them have vectors of the new model.
 #[derive(Serialize)]
 struct FilledDocuments {
     total: u64,

@@ -1,4 +1,4 @@
-//! Requests of `_reindex`.
+//! Parses requests of `_reindex`.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ use sparrow_wire::deprecation;
 /// Reads a request.
 ///
 /// # Errors
-/// What is wrong with it, in the words of Elasticsearch.
+/// The error that Elasticsearch returns for it.
 pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(EngineError::parse("request body is required"));
@@ -167,7 +167,7 @@ fn indices(given: Option<Value>) -> Result<Vec<String>, EngineError> {
     Ok(list.into_iter().filter(|name| !name.is_empty()).collect())
 }
 
-/// The fields to copy; none for `_source: false`.
+/// Parses the fields to copy; `None` for `_source: false`.
 fn selection(given: Option<Value>) -> Result<Option<SourceSelection>, EngineError> {
     let wrong = || {
         EngineError::illegal_argument("[source] [_source] must be a string, a list of strings or an object")
