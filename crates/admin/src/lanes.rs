@@ -1,13 +1,13 @@
-//! The lanes of workers, as statistics show them.
+//! Statistics of the lanes of workers that operations run in.
 
-/// A lane as it is now.
+/// The state of one lane of workers.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct LaneStats {
     pub name: &'static str,
     pub workers: usize,
     pub active: usize,
     pub waiting: usize,
-    /// Most operations that may wait.
+    /// Most operations that may wait for a worker.
     pub capacity: usize,
     pub rejected: u64,
     pub completed: u64,

@@ -1,6 +1,7 @@
-//! `_clone`, `_shrink` and `_split`: a new index with the documents of another, as a copy of its files.
+//! `_clone`, `_shrink` and `_split`: create an index with the documents of another by copying its files.
 //!
-//! An index is one piece, whatever number of shards it was given, so the three differ in which numbers they allow.
+//! An index is never really divided, whatever its number of shards, so the three differ only in the numbers of shards
+//! that they allow.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +46,7 @@ pub fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Re
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": target})))
 }
 
-/// The number of shards that the new index is shown with.
+/// The number of shards that the new index is configured with.
 fn shards_after(op: &str, source: &Settings, given: &Settings) -> Result<usize, EngineError> {
     let before = source.shards();
     let asked = given.asked_shards();

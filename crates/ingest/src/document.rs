@@ -1,4 +1,4 @@
-//! A document on its way through a pipeline, and the paths that address its fields.
+//! A document that passes through a pipeline, and the paths that address its fields.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::effort::{MOST_ADDED, Matching, weight};
 use super::error::ProcessorError;
 use sparrow_wire::strict_json::{MOST_LEVELS, levels};
 
-/// Fields beside the source that a path can name at its first step.
+/// Names of metadata fields, which a path may have as its first step.
 const METADATA: [&str; 8] = [
     "_index",
     "_id",
@@ -20,18 +20,18 @@ const METADATA: [&str; 8] = [
     "_dynamic_templates",
 ];
 
-/// Source, metadata and ingest metadata of one document.
+/// The source, metadata and ingest metadata of a document.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
-    /// The fields of the user.
+    /// The fields of the document as the user sent them.
     pub source: Map<String, Value>,
     /// `_index`, `_id`, `_version`, `_routing`.
     pub metadata: Map<String, Value>,
-    /// What `_ingest.` addresses: timestamp, pipeline, reasons of a failure.
+    /// The fields under `_ingest`: timestamp, pipeline, and the reasons of a failure.
     pub ingest: Map<String, Value>,
-    /// Bytes that processors have added, less those that they took away.
+    /// Bytes that processors have added, minus those that they have removed.
     pub added: isize,
-    /// How long regular expressions have looked at it.
+    /// Time that regular expressions have spent on the document.
     pub matching: Matching,
 }
 
@@ -39,7 +39,7 @@ impl Document {
     /// The value at a path.
     ///
     /// # Errors
-    /// The step of the path that leads nowhere.
+    /// If a step of the path does not exist.
     pub fn get(&self, path: &str) -> Result<&Value, ProcessorError> {
         let (root, keys) = self.locate(path)?;
         let mut value = match root.get(keys[0]) {
@@ -52,7 +52,7 @@ impl Document {
         Ok(value)
     }
 
-    /// The value at a path; none if it is null or, with `ignore_missing`, absent.
+    /// The value at a path; `None` if it is null or, with `ignore_missing`, absent.
     ///
     /// # Errors
     /// As [`Document::get`], unless missing values are ignored.
@@ -66,7 +66,7 @@ impl Document {
         }
     }
 
-    /// The text at a path; none if it is null or, with `ignore_missing`, absent.
+    /// The string at a path; `None` if it is null or, with `ignore_missing`, absent.
     ///
     /// # Errors
     /// As [`Document::get`], and for a value that is not a string.
@@ -82,15 +82,15 @@ impl Document {
         }
     }
 
-    /// Whether a path leads to a value; null counts.
+    /// Whether there is a value at a path, which may be null.
     pub fn has(&self, path: &str) -> bool {
         self.get(path).is_ok()
     }
 
-    /// Writes a value; objects on the way are made where nothing is.
+    /// Sets the value at a path; missing objects on the way are created.
     ///
     /// # Errors
-    /// The step of the path that cannot hold a field.
+    /// If a step of the path cannot have fields.
     pub fn set(&mut self, path: &str, value: Value) -> Result<(), ProcessorError> {
         let replaced = self.get(path).map_or(0, weight);
         self.grow(path, weight(&value) as isize - replaced as isize)?;
@@ -135,10 +135,10 @@ impl Document {
         Ok(())
     }
 
-    /// Counts bytes that are about to be added, or taken away if there are less than none.
+    /// Counts bytes that will be added to the document, or removed from it if the number is negative.
     ///
     /// # Errors
-    /// If there are too many.
+    /// If more than [`MOST_ADDED`] bytes have been added.
     pub fn grow(&mut self, path: &str, bytes: isize) -> Result<(), ProcessorError> {
         if bytes > 0 && self.added.saturating_add(bytes) > MOST_ADDED as isize {
             return Err(ProcessorError::TooMuch { path: path.to_owned(), limit: MOST_ADDED });
@@ -147,16 +147,16 @@ impl Document {
         Ok(())
     }
 
-    /// About how many bytes it takes in memory.
+    /// Approximate size of the document in memory, in bytes.
     pub fn weight(&self) -> usize {
         let all = self.source.values().chain(self.ingest.values());
         all.map(weight).sum()
     }
 
-    /// Takes a value out of the document.
+    /// Removes the value at a path and returns it.
     ///
     /// # Errors
-    /// The step of the path that leads nowhere.
+    /// If a step of the path does not exist.
     pub fn remove(&mut self, path: &str) -> Result<Value, ProcessorError> {
         let removed = self.take(path)?;
         self.grow(path, -(weight(&removed) as isize))?;
@@ -191,7 +191,8 @@ impl Document {
         }
     }
 
-    /// Appends values to a list; a single value becomes a list, nothing becomes one too.
+    /// Appends values to the list at a path; a single value is turned into a list, and an absent one is created as a
+    /// list.
     ///
     /// # Errors
     /// As [`Document::set`].
@@ -242,7 +243,7 @@ impl Document {
         refused
     }
 
-    /// The value at a path, if there is one.
+    /// The value at a path, if there is one, for changing it.
     pub fn get_mut(&mut self, path: &str) -> Option<&mut Value> {
         let (root, keys) = self.locate_mut(path).ok()?;
         let (first, inner) = keys.split_first()?;
@@ -253,7 +254,7 @@ impl Document {
         Some(value)
     }
 
-    /// The document as `_simulate` shows it.
+    /// The document in the response of `_simulate`.
     pub fn to_simulated(&self, with_pipeline: bool) -> Value {
         let mut shown = Map::new();
         for (name, value) in &self.metadata {
@@ -298,7 +299,7 @@ impl Document {
     }
 }
 
-/// The name that Elasticsearch's error texts give to the type of a value.
+/// The Java type by which Elasticsearch's error messages name the type of a value.
 pub(crate) fn java_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -315,7 +316,7 @@ pub(crate) fn java_type(value: &Value) -> &'static str {
     }
 }
 
-/// A value as text: strings without their quotes.
+/// A value as a string: strings without quotes, others as JSON.
 pub(crate) fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -355,7 +356,7 @@ fn is_metadata(name: &str) -> bool {
     METADATA.contains(&name)
 }
 
-/// Checks what a processor writes to a metadata field.
+/// Checks a value that a processor writes to a metadata field.
 fn check_metadata(name: &str, value: &Value) -> Result<(), ProcessorError> {
     let refuse = |reason: String| Err(ProcessorError::Metadata { reason });
     let wrong = |expected: &str| {

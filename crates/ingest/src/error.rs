@@ -1,4 +1,4 @@
-//! What can go wrong when a pipeline is defined and when it runs.
+//! Errors in the definition of a pipeline, and errors while it runs.
 
 use serde_json::{Value, json};
 use sparrow_inference::ModelError;
@@ -7,69 +7,69 @@ use sparrow_types::work;
 use sparrow_wire::Exception;
 use sparrow_wire::strict_json::MOST_LEVELS;
 
-/// A pipeline definition that cannot be accepted.
+/// Why the definition of a pipeline is not accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// A processor of an unknown type.
+    /// There is no processor of this type.
     #[error("No processor type exists with name [{kind}]")]
     UnknownProcessor {
-        /// The name given.
+        /// The type in the definition.
         kind: String,
     },
-    /// A processor of Elasticsearch that is not here.
+    /// The processor exists in Elasticsearch and is not supported by this server.
     #[error("No processor type exists with name [{kind}]: {reason}")]
     AbsentProcessor {
-        /// The name given.
+        /// The type in the definition.
         kind: String,
-        /// Why it is not here.
+        /// Why the processor is not supported.
         reason: &'static str,
     },
     /// A property of a processor is missing or has a wrong value.
     #[error("[{property}] {problem}")]
     Property {
-        /// Type of the processor; none for a property of the pipeline itself.
+        /// Type of the processor; `None` for a property of the pipeline itself.
         kind: Option<String>,
         /// Tag of the processor.
         tag: Option<String>,
-        /// The property at fault.
+        /// Name of the property.
         property: String,
-        /// What is wrong with it.
+        /// What is wrong with the property.
         problem: PropertyProblem,
     },
-    /// A processor was given parameters that it does not have.
+    /// A processor has parameters that are unknown.
     #[error("processor [{kind}] doesn't support one or more provided configuration parameters [{}]", parameters.join(", "))]
     UnknownParameters {
         /// Type of the processor.
         kind: String,
         /// Tag of the processor.
         tag: Option<String>,
-        /// The unknown parameters.
+        /// Names of the unknown parameters.
         parameters: Vec<String>,
     },
-    /// A pipeline was given parameters that it does not have.
+    /// A pipeline has parameters that are unknown.
     #[error("pipeline [{id}] doesn't support one or more provided configuration parameters [{}]", parameters.join(", "))]
     UnknownPipelineParameters {
         /// Id of the pipeline.
         id: String,
-        /// The unknown parameters.
+        /// Names of the unknown parameters.
         parameters: Vec<String>,
     },
-    /// `on_failure: []` of a pipeline.
+    /// The pipeline has an empty list of handlers (`on_failure: []`).
     #[error("pipeline [{id}] cannot have an empty on_failure option defined")]
     EmptyPipelineOnFailure {
         /// Id of the pipeline.
         id: String,
     },
-    /// Something else than one object with one key in a list of processors.
+    /// An element of a list of processors is not an object with exactly one key.
     #[error("a processor must be an object with exactly one key, its type, but was [{found}]")]
     MalformedProcessor {
-        /// What was found, shortened.
+        /// The element as JSON, truncated.
         found: String,
     },
-    /// Processors with handlers with handlers, deeper than anyone writes by hand.
+    /// Handlers are nested too deeply.
     #[error("processors are nested deeper than [{limit}] levels of on_failure")]
     TooDeep {
-        /// The deepest nesting that is accepted.
+        /// Most levels of nested handlers.
         limit: usize,
     },
 }
@@ -77,7 +77,7 @@ pub enum ConfigError {
 /// What is wrong with a property.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PropertyProblem {
-    /// Not given.
+    /// The property is required and missing.
     #[error("required property is missing")]
     Missing,
     /// The property has the wrong JSON type.
@@ -88,13 +88,13 @@ pub enum PropertyProblem {
         /// The type that was found.
         found: &'static str,
     },
-    /// The processor cannot use the value; the reason is its own.
+    /// The processor cannot use the value, for the reason given.
     #[error("{0}")]
     Unusable(String),
 }
 
 impl ConfigError {
-    /// Type of the processor at fault.
+    /// Type of the processor that the error is about.
     pub fn processor_type(&self) -> Option<&str> {
         match self {
             Self::UnknownProcessor { kind }
@@ -108,7 +108,7 @@ impl ConfigError {
         }
     }
 
-    /// Tag of the processor at fault.
+    /// Tag of the processor that the error is about.
     pub fn processor_tag(&self) -> Option<&str> {
         match self {
             Self::UnknownParameters { tag, .. } | Self::Property { tag, .. } => tag.as_deref(),
@@ -121,7 +121,7 @@ impl ConfigError {
         }
     }
 
-    /// The property at fault.
+    /// Name of the property that the error is about.
     pub fn property_name(&self) -> Option<&str> {
         match self {
             Self::Property { property, .. } => Some(property),
@@ -136,299 +136,299 @@ impl ConfigError {
     }
 }
 
-/// Why a processor could not do its work on a document.
+/// Why a processor failed on a document.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProcessorError {
-    /// A path without characters.
+    /// A path is empty.
     #[error("path cannot be null nor empty")]
     EmptyPath,
-    /// A path of dots only.
+    /// A path consists only of dots.
     #[error("path [{path}] is not valid")]
     InvalidPath {
-        /// The path.
+        /// The invalid path.
         path: String,
     },
-    /// A step of a path leads nowhere.
+    /// A step of a path names a field that does not exist.
     #[error("field [{key}] not present as part of path [{path}]")]
     NotPresent {
-        /// The step.
+        /// The step that does not exist.
         key: String,
         /// The whole path.
         path: String,
     },
-    /// A step of a path starts at null.
+    /// A step of a path follows a null value.
     #[error("cannot resolve [{key}] from null as part of path [{path}]")]
     ResolveFromNull {
-        /// The step.
+        /// The step that follows it.
         key: String,
         /// The whole path.
         path: String,
     },
-    /// A step of a path starts at a value without fields.
+    /// A step of a path follows a value that cannot have fields.
     #[error("cannot resolve [{key}] from object of type [{found}] as part of path [{path}]")]
     ResolveFromValue {
-        /// The step.
+        /// The step that follows it.
         key: String,
-        /// Type of the value.
+        /// Type of the value, as a Java class.
         found: &'static str,
         /// The whole path.
         path: String,
     },
-    /// The parent of a field to be written is null.
+    /// A field cannot be set, because its parent is null.
     #[error("cannot set [{key}] with null parent as part of path [{path}]")]
     SetOnNull {
-        /// The last step.
+        /// Name of the field: the last step of the path.
         key: String,
         /// The whole path.
         path: String,
     },
-    /// The parent of a field to be written has no fields.
+    /// A field cannot be set, because its parent cannot have fields.
     #[error("cannot set [{key}] with parent object of type [{found}] as part of path [{path}]")]
     SetOnValue {
-        /// The last step.
+        /// Name of the field: the last step of the path.
         key: String,
-        /// Type of the parent.
+        /// Type of the parent, as a Java class.
         found: &'static str,
         /// The whole path.
         path: String,
     },
-    /// The parent of a field to be removed has no fields.
+    /// A field cannot be removed, because its parent cannot have fields.
     #[error("cannot remove [{key}] from object of type [{found}] as part of path [{path}]")]
     RemoveFromValue {
-        /// The last step.
+        /// Name of the field: the last step of the path.
         key: String,
-        /// Type of the parent.
+        /// Type of the parent, as a Java class.
         found: &'static str,
         /// The whole path.
         path: String,
     },
-    /// A list was addressed by name.
+    /// A step of a path into a list is not a number.
     #[error("[{key}] is not an integer, cannot be used as an index as part of path [{path}]")]
     NotAnIndex {
-        /// The step.
+        /// The step that is not a number.
         key: String,
         /// The whole path.
         path: String,
     },
-    /// A list was addressed beyond its end.
+    /// A step of a path is beyond the end of a list.
     #[error("[{index}] is out of bounds for array with length [{length}] as part of path [{path}]")]
     OutOfBounds {
-        /// The index.
+        /// The index that the step names.
         index: i64,
-        /// Length of the list.
+        /// Number of elements of the list.
         length: usize,
         /// The whole path.
         path: String,
     },
-    /// A value without elements where a list or an object is needed.
+    /// A field that must be a list or an object is neither.
     #[error("field [{path}] of type [{found}] cannot be cast to a list or map")]
     NotElements {
         /// Path of the field.
         path: String,
-        /// Type of its value.
+        /// Type of its value, as a Java class.
         found: &'static str,
     },
-    /// A list whose elements cannot be compared with each other.
+    /// A list cannot be sorted, because two of its elements are of different types.
     #[error("field [{path}] has elements of type [{left}] and of type [{right}], cannot sort.")]
     NotComparable {
         /// Path of the field.
         path: String,
-        /// Type of one element.
+        /// Type of one element, as a Java class.
         left: &'static str,
-        /// Type of another.
+        /// Type of another element, as a Java class.
         right: &'static str,
     },
-    /// A text that does not have the form that the processor reads.
+    /// A text does not have the form that the processor expects.
     #[error("{reason}")]
     Form {
-        /// What is wrong with it.
+        /// The whole error message.
         reason: String,
     },
-    /// A value of a wrong type.
+    /// A field has a value of the wrong type.
     #[error("field [{path}] of type [{found}] cannot be cast to [{expected}]")]
     Cast {
         /// Path of the field.
         path: String,
-        /// Type of its value.
+        /// Type of its value, as a Java class.
         found: &'static str,
-        /// The type that the processor works on.
+        /// The type that the processor expects, as a Java class.
         expected: &'static str,
     },
-    /// An element of a list has a wrong type.
+    /// An element of a list is of the wrong type.
     #[error("value [{value}] of type [{found}] in list field [{path}] cannot be cast to [{expected}]")]
     CastElement {
-        /// The element.
+        /// The element as text.
         value: String,
-        /// JSON type of the value that was found.
+        /// Type of the element.
         found: &'static str,
         /// Path of the list.
         path: String,
-        /// The type that the processor works on.
+        /// The type that the processor expects.
         expected: &'static str,
     },
-    /// A field without a value.
+    /// A field is null, and the processor cannot handle that.
     #[error("field [{path}] is null, {refusal}")]
     Null {
         /// Path of the field.
         path: String,
-        /// What the processor cannot do with it.
+        /// What the processor cannot do, the end of the error message.
         refusal: String,
     },
-    /// A field that has to be there.
+    /// A required field does not exist.
     #[error("field [{path}] doesn't exist")]
     Missing {
         /// Path of the field.
         path: String,
     },
-    /// A field that must not be there.
+    /// A field exists that the processor would overwrite.
     #[error("field [{path}] already exists")]
     Exists {
         /// Path of the field.
         path: String,
     },
-    /// The input of an inference is not text.
+    /// The input field of an inference is not a string.
     #[error("input field [{path}] cannot be processed because it is not a text field")]
     NotText {
         /// Path of the field.
         path: String,
     },
-    /// The legacy form of an inference found no text.
+    /// The input field of an inference in the legacy form does not exist.
     #[error("Input field [{field}] does not exist in the source document")]
     NoInput {
-        /// The model's input field.
+        /// Name of the model's input field.
         field: String,
     },
-    /// The legacy form of an inference found something else than text.
+    /// The input field of an inference in the legacy form is not a string.
     #[error("Input value [{value}] for field [{field}] must be a string")]
     InputNotString {
-        /// The value.
+        /// The value as text.
         value: String,
-        /// The model's input field.
+        /// Name of the model's input field.
         field: String,
     },
-    /// The model could not answer.
+    /// The model could not be run.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A value that cannot be converted.
+    /// A value cannot be converted to another type.
     #[error("unable to convert [{value}] to {target}")]
     Convert {
-        /// The value.
+        /// The value as text.
         value: String,
-        /// The type wanted.
+        /// Name of the other type.
         target: &'static str,
     },
-    /// A value that is neither true nor false.
+    /// A string is neither `true` nor `false`.
     #[error("[{value}] is not a boolean value, cannot convert to boolean")]
     NotBoolean {
-        /// The value.
+        /// The string.
         value: String,
     },
-    /// A value that is no IP address.
+    /// A string is not an IP address.
     #[error("'{value}' is not an IP string literal.")]
     NotIp {
-        /// The value.
+        /// The string.
         value: String,
     },
-    /// A date that no format fits.
+    /// A date does not match any of the formats.
     #[error("unable to parse date [{value}]")]
     Date {
-        /// The value.
+        /// The date as text.
         value: String,
     },
-    /// Text that is not JSON.
+    /// A string is not valid JSON.
     #[error("unable to parse JSON: {reason}")]
     Json {
-        /// What the parser said.
+        /// The message of the JSON parser.
         reason: String,
     },
-    /// A value that would make the document deeper than one that can be read.
+    /// A value would nest the document more deeply than documents can be read.
     #[error(
         "cannot set [{}]: objects and arrays would be nested more than [{MOST_LEVELS}] levels deep",
         path.chars().take(100).collect::<String>()
     )]
     TooDeep {
-        /// Path of the value.
+        /// Path of the field that was to be set.
         path: String,
     },
-    /// Processors made too much of a document.
+    /// Processors have added too many bytes to a document.
     #[error("cannot set [{}]: processors may add [{limit}] bytes to a document at most", path.chars().take(100).collect::<String>())]
     TooMuch {
-        /// Path of the value.
+        /// Path of the field that was to be set.
         path: String,
-        /// Bytes.
+        /// Most bytes that may be added to a document.
         limit: usize,
     },
-    /// Processors made too much of all documents together.
+    /// Processors have added too many bytes to all documents together.
     #[error("processors may add [{limit}] bytes to the documents of a request at most")]
     TooMuchTogether {
-        /// Bytes.
+        /// Most bytes that may be added to all documents of a request.
         limit: usize,
     },
-    /// A text that a processor would have made too long.
+    /// The text that a processor builds would be too long.
     #[error("the text would be longer than [{limit}] bytes")]
     TooLong {
-        /// Bytes.
+        /// Most bytes of a text.
         limit: usize,
     },
     /// Regular expressions took too long.
     #[error("pattern matching was interrupted after [{milliseconds}] ms")]
     Matching {
-        /// How long they may take.
+        /// The limit of time, in milliseconds.
         milliseconds: u64,
     },
-    /// Processors ran too often.
+    /// Processors have run too often.
     #[error(
         "processors may run [{limit}] times on a document at most, and less often on a large one or on many"
     )]
     TooManySteps {
-        /// How often.
+        /// Most runs of processors on a document.
         limit: u64,
     },
-    /// Pipelines that call each other, deeper than allowed.
+    /// Pipelines that call one another are nested too deeply.
     #[error("Too many nested pipelines. Cannot have more than {limit} nested pipelines")]
     TooManyPipelines {
-        /// How deep.
+        /// Most nested pipelines.
         limit: usize,
     },
-    /// Only an object can be merged into the root of a document.
+    /// A value that is to be merged into the root of a document is not an object.
     #[error("cannot add non-map fields to root of document")]
     NotMapForRoot,
-    /// The `fail` processor did what it is for.
+    /// A `fail` processor has run.
     #[error("{message}")]
     Fail {
-        /// The user's message.
+        /// The message of the processor's definition.
         message: String,
     },
-    /// A `pipeline` processor names a pipeline that is not there.
+    /// A `pipeline` processor names a pipeline that does not exist.
     #[error("Pipeline processor configured for non-existent pipeline [{id}]")]
     NoSuchPipeline {
-        /// Id of the pipeline.
+        /// Id of the missing pipeline.
         id: String,
     },
-    /// A stored pipeline that this version cannot run.
+    /// This version cannot run a stored pipeline.
     #[error("pipeline with id [{id}] could not be loaded, caused by [{cause}]")]
     NotLoaded {
         /// Id of the pipeline.
         id: String,
-        /// What is wrong with its definition.
+        /// The reason why its definition cannot be used.
         cause: String,
     },
-    /// A pipeline that calls itself.
+    /// A pipeline calls itself, directly or through others.
     #[error("Cycle detected for pipeline: {id}")]
     Cycle {
         /// Id of the pipeline.
         id: String,
     },
-    /// A metadata field was given something that it cannot hold, or was taken away.
+    /// A metadata field was removed, or was set to a value that it cannot have.
     #[error("{reason}")]
     Metadata {
-        /// What is wrong.
+        /// The whole error message.
         reason: String,
     },
 }
 
 impl ProcessorError {
-    /// The error as a body: type, reason and root cause.
+    /// The error as JSON: type, reason and root cause.
     pub fn to_body(&self) -> Value {
         let cause = json!({"type": self.es_type(), "reason": self.to_string()});
         json!({"root_cause": [cause], "type": self.es_type(), "reason": self.to_string()})
@@ -479,7 +479,7 @@ impl ProcessorError {
         }
     }
 
-    /// Whether no handler may go on with the document: what ended it would end the handler too, after doing it all again.
+    /// Whether error handlers are skipped: after some errors, such as an exceeded limit, a handler would fail in the same way.
     pub fn is_final(&self) -> bool {
         matches!(
             self,
@@ -490,7 +490,7 @@ impl ProcessorError {
         )
     }
 
-    /// The HTTP status of the document.
+    /// The HTTP status of a document that failed with this error.
     pub fn status(&self) -> u16 {
         match self {
             Self::Model(error) => error.status(),
@@ -508,7 +508,7 @@ impl From<work::Stopped> for ProcessorError {
 }
 
 impl ConfigError {
-    /// The error in its wire form.
+    /// The error in the form of the API.
     fn exception(&self) -> Exception {
         let details = [
             ("processor_type", self.processor_type()),
@@ -524,25 +524,25 @@ impl ConfigError {
     }
 }
 
-/// Why pipelines cannot be read, changed or run, or a document cannot be written.
+/// Why pipelines cannot be read, changed or run, or why a document cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// The store of the pipelines is damaged, or cannot be read or written.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// A definition that cannot be accepted.
+    /// The definition of a pipeline is not accepted.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A processor failed on a document, and no handler helped.
+    /// A processor failed on a document, and no error handler succeeded.
     #[error(transparent)]
     Processor(#[from] ProcessorError),
-    /// A request that cannot be carried out.
+    /// The request cannot be carried out.
     #[error("{reason}")]
     IllegalArgument {
-        /// What is wrong with it.
+        /// The whole error message.
         reason: String,
     },
-    /// A definition from a snapshot that is no object.
+    /// A definition in a snapshot is not an object.
     #[error("pipeline [{id}] is not an object")]
     NotAnObject {
         /// Id of the pipeline.
@@ -551,12 +551,12 @@ pub enum IngestError {
 }
 
 impl IngestError {
-    /// A request that cannot be carried out.
+    /// The error for a request that cannot be carried out.
     pub(crate) fn illegal_argument(reason: impl Into<String>) -> Self {
         Self::IllegalArgument { reason: reason.into() }
     }
 
-    /// The HTTP status.
+    /// The HTTP status of this error.
     pub fn status(&self) -> u16 {
         match self {
             Self::Config(_) | Self::IllegalArgument { .. } => 400,
@@ -565,7 +565,7 @@ impl IngestError {
         }
     }
 
-    /// The error in its wire form.
+    /// The error in the form of the API.
     pub fn exception(&self) -> Exception {
         let kind = match self {
             Self::Config(error) => return error.exception(),

@@ -1,4 +1,4 @@
-//! The subset of Mustache that ingest values use: `{{field}}` and `{{{field}}}`.
+//! The subset of Mustache templates that ingest values may use: `{{field}}` and `{{{field}}}`.
 
 use serde_json::{Map, Value};
 
@@ -6,20 +6,20 @@ use super::document::Document;
 use super::effort::room;
 use super::error::ProcessorError;
 
-/// How `{{field}}` writes a value; `{{{field}}}` always writes it as it is.
+/// How `{{field}}` escapes a value; `{{{field}}}` never escapes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Escape {
-    /// For a JSON string, the default.
+    /// As inside a JSON string; the default.
     #[default]
     Json,
-    /// As it is.
+    /// No escaping.
     Plain,
-    /// For a form or a URL.
+    /// Percent-encoded, as in a form or a URL.
     Url,
 }
 
 impl Escape {
-    /// The escaping of a media type; none if it is not one that templates know.
+    /// The escaping for a media type; `None` if templates do not support it.
     pub fn from_media_type(name: &str) -> Option<Self> {
         match name {
             "application/json" => Some(Self::Json),
@@ -30,7 +30,7 @@ impl Escape {
     }
 }
 
-/// Text with places that a document fills.
+/// A text with placeholders for fields of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Template {
     parts: Vec<Part>,
@@ -43,10 +43,10 @@ enum Part {
 }
 
 impl Template {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// The tag that is not closed, or that is one of Mustache's sections, partials or comments.
+    /// A message that names the tag which is not closed, or which is a section, partial or comment of Mustache.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -77,17 +77,17 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// The text for a document; a field that is not there leaves nothing.
+    /// Fills in the fields of a document; a missing field becomes an empty string.
     ///
     /// # Errors
-    /// If it would be too long.
+    /// If the text would be too long.
     pub fn render(&self, document: &Document, escape: Escape) -> Result<String, ProcessorError> {
         let mut out = String::new();
         self.render_after(&mut 0, &mut out, document, escape)?;
         Ok(out)
     }
 
-    /// Writes the text for a document; `made` counts the bytes of all texts of a value.
+    /// Appends the text for a document to `out`; `made` counts the bytes of all texts of one value.
     fn render_after(
         &self,
         made: &mut usize,
@@ -115,21 +115,21 @@ impl Template {
     }
 }
 
-/// A value whose strings may be templates.
+/// A JSON value whose strings may be templates.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ValueTemplate {
     /// A value without templates.
     Fixed(Value),
-    /// A template.
+    /// A string that is a template.
     Text(Template),
-    /// A list with templates.
+    /// A list, some of whose elements contain templates.
     List(Vec<ValueTemplate>),
-    /// An object with templates in names or values.
+    /// An object, some of whose names or values contain templates.
     Object(Vec<(Template, ValueTemplate)>),
 }
 
 impl ValueTemplate {
-    /// Reads a value.
+    /// Parses the templates of a value.
     ///
     /// # Errors
     /// As [`Template::parse`].
@@ -146,7 +146,7 @@ impl ValueTemplate {
         })
     }
 
-    /// The value for a document.
+    /// The value with the fields of a document filled in.
     ///
     /// # Errors
     /// If its texts would be too long.

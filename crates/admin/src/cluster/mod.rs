@@ -1,4 +1,4 @@
-//! The one node as a cluster: its health, its state, its settings.
+//! The single node as a cluster: health, state, settings and figures.
 
 pub mod health;
 pub mod info;

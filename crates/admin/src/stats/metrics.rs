@@ -1,4 +1,4 @@
-//! The statistics of one index, in the sections of Elasticsearch.
+//! The statistics of one index, in Elasticsearch's sections.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 use sparrow_call::error::EngineError;
 use sparrow_indices::IndexHandle;
 
-/// Names of metrics in paths. Each shows the section of its name, but for `merge`, which shows `merges`.
+/// Names of metrics in paths, separated by spaces. Each shows the section of the same name, but for `merge`, whose
+/// section is `merges`.
 pub(super) const METRICS: &str = "docs shard_stats store indexing get search merge refresh flush warmer query_cache fielddata \
                                   completion segments translog request_cache recovery bulk mappings dense_vector sparse_vector";
 
-/// Declares structs of figures: counts, unless a type is given.
+/// Declares structs of statistics; a member is a `u64` unless its type is given.
 macro_rules! figures {
     ($($name:ident { $($figure:ident $(: $type:ty)?),* $(,)? })*) => {
         $(#[derive(Default, Serialize)]
@@ -89,10 +90,10 @@ impl Sections {
     }
 }
 
-/// The sections of a node without an index that could be asked.
+/// The sections of a node that has no indices to show: all figures are 0.
 ///
 /// # Errors
-/// When they cannot be written as JSON.
+/// If they cannot be serialised as JSON.
 pub(crate) fn no_figures() -> Result<Map<String, Value>, EngineError> {
     let mut sections = Sections::default().by_name()?;
     // No index, no load: a whole number, unlike the loads that are measured.
@@ -100,10 +101,10 @@ pub(crate) fn no_figures() -> Result<Map<String, Value>, EngineError> {
     Ok(sections)
 }
 
-/// The sections of an index.
+/// The sections with the statistics of an index.
 ///
 /// # Errors
-/// When its directory cannot be listed, or the sections cannot be written as JSON.
+/// If the index's directory cannot be listed, or the sections cannot be serialised as JSON.
 pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError> {
     let index = handle.index();
     let stats = index.stats()?;
@@ -226,7 +227,8 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
     sections.by_name()
 }
 
-/// Adds the figures of another index: counts add up, ages and time stamps take the largest, averages are made anew.
+/// Adds the statistics of another index: counts are added up, ages and timestamps become the maximum, averages are
+/// computed anew.
 pub fn add(total: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, value) in more {
         let Some(sum) = total.get_mut(key) else {

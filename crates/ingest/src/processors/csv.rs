@@ -1,4 +1,4 @@
-//! `csv`: one line of comma-separated values, each into a field of its own.
+//! The processor `csv`: splits a line of comma-separated values into fields.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
 
-/// Cuts a line into values.
+/// Splits a line into values.
 #[derive(Debug)]
 pub(crate) struct Csv {
     field: String,
@@ -17,7 +17,7 @@ pub(crate) struct Csv {
     quote: char,
     trim: bool,
     ignore_missing: bool,
-    /// What stands for an empty value; without it the field is left alone.
+    /// The value that is set for an empty one; `None` leaves the field unset.
     empty_value: Option<Value>,
 }
 
@@ -45,7 +45,7 @@ impl Csv {
         })
     }
 
-    /// The values of a line, at most as many as there are fields for.
+    /// The values of a line, at most as many as there are target fields.
     fn values(&self, line: &str) -> Result<Vec<String>, ProcessorError> {
         let mut values = Vec::new();
         let mut rest = Rest { chars: line.chars().peekable(), at: 0 };
@@ -58,7 +58,7 @@ impl Csv {
         }
     }
 
-    /// The next value, and whether a separator follows it.
+    /// Reads the next value; also whether a separator follows it.
     fn value(&self, rest: &mut Rest<'_>) -> Result<(String, bool), ProcessorError> {
         if self.trim {
             rest.skip_blanks();
@@ -121,10 +121,10 @@ impl Processor for Csv {
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// What is left of a line.
+/// The part of a line that has not been read.
 struct Rest<'l> {
     chars: std::iter::Peekable<std::str::Chars<'l>>,
-    /// Characters that were read.
+    /// Number of characters read so far.
     at: usize,
 }
 

@@ -1,4 +1,5 @@
-//! `fail`: ends a document with a message. (`drop` and `terminate` have no parameters and no code of their own.)
+//! The processor `fail`, which fails with a message. (`drop` and `terminate` have no parameters and no code of their
+//! own.)
 
 use crate::chain::Processor;
 use crate::config::Config;
@@ -6,7 +7,7 @@ use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
 use crate::template::{Escape, Template};
 
-/// Fails with the user's message.
+/// Fails with the message of its definition.
 #[derive(Debug)]
 pub(crate) struct Fail {
     message: Template,

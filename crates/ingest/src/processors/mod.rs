@@ -1,4 +1,5 @@
-//! The processors of single documents, one file for each family, and how a definition becomes a chain of processors.
+//! The processors that work on single documents, one file for each family, and building a chain of processors from a
+//! definition.
 
 mod bytes;
 mod convert;
@@ -21,13 +22,13 @@ use super::config::Config;
 use super::counters::Counters;
 use super::error::{ConfigError, ProcessorError};
 
-/// Deepest nesting of handlers within handlers.
+/// Most levels of error handlers within error handlers.
 const MAX_DEPTH: usize = 20;
 
 /// Builds a pipeline from its definition.
 ///
 /// # Errors
-/// The first part of the definition that cannot be accepted.
+/// The first problem in the definition.
 pub(crate) fn build_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
     let mut config = Config::pipeline(definition.clone());
     config.optional_text("description")?;
@@ -107,7 +108,7 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
     Ok(Node { kind, tag, description, ignore_failure, on_failure, action, counters })
 }
 
-/// Ids of the models that processors run, handlers included.
+/// Ids of the models that processors use, including those in error handlers and `foreach`.
 pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
     Box::new(nodes.iter().flat_map(|node| {
         let model = match &node.action {
@@ -122,7 +123,7 @@ pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
     }))
 }
 
-/// Models and the fields that they read to fill a field.
+/// Pairs of a model and the input field with which inference processors fill `field`.
 pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
     let inferences = nodes.iter().filter_map(|node| match &node.action {
         Action::Inference(inference) => Some(inference),
@@ -135,7 +136,7 @@ pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Every type of processor that can be part of a pipeline; `packages/server/src/node/nodes.ts` shows the same.
+/// Types of processors that a pipeline can have; `packages/server/src/node/nodes.ts` has the same list.
 const KINDS: [&str; 29] = [
     "append",
     "bytes",
@@ -168,7 +169,7 @@ const KINDS: [&str; 29] = [
     "urldecode",
 ];
 
-/// Processors of Elasticsearch that are not here, and why.
+/// Processors of Elasticsearch that are not supported, and why.
 const ELSEWHERE: [(&str, &str); 16] = [
     ("attachment", "text has to be extracted before documents are sent"),
     ("circle", "there is no geometry"),
@@ -229,7 +230,7 @@ fn build_action(kind: &str, config: &mut Config, depth: usize) -> Result<Action,
     })
 }
 
-/// What comes of a field without a value.
+/// Handles a null field: no error with `ignore_missing`; otherwise the error ends with `refusal`.
 fn null(path: &str, ignore_missing: bool, refusal: &str) -> Result<(), ProcessorError> {
     if ignore_missing {
         Ok(())
@@ -242,7 +243,7 @@ fn each(processor: impl Processor + 'static) -> Action {
     Action::Each(Box::new(processor))
 }
 
-/// Test helper: runs one processor, given as JSON, on a source.
+/// Test helper: runs one processor, given as JSON, on a source; the changed source, or the error message.
 #[cfg(test)]
 pub(crate) fn check(processor: Value, source: Value) -> Result<Value, String> {
     let node = build_node(processor, 0).map_err(|error| format!("config: {error}"))?;

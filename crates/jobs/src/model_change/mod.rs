@@ -1,5 +1,5 @@
-//! Changing the model of a `semantic_text` field while the index is searched and written: `POST /{index}/_ext/model/_change` and what
-//! belongs to it.
+//! Changes the model of a `semantic_text` field while its index is searched and written: `POST /{index}/_ext/model/_change` and the
+//! requests that show, switch, roll back and drop.
 //!
 //! From the beginning of a change, every document that is written gets vectors of both models. A task writes the others again unchanged, so
 //! that they get them too. It finds the documents that lack new vectors in the segments, so it needs no checkpoint. Searches use the old
