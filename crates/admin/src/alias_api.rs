@@ -18,7 +18,7 @@ use sparrow_indices::aliases::AliasSpec;
 use sparrow_indices::blocks::Access;
 use sparrow_indices::{ResolveOptions, concrete_name, names};
 
-/// Most actions in one request.
+/// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
 /// Most indices and aliases that the actions of a request may name, with a pattern counted as one, and most changes that they may expand
 /// to.
@@ -117,7 +117,7 @@ impl Action {
         Ok(action)
     }
 
-    /// Resolves date math in the names of aliases, and checks the names.
+    /// Names of aliases may be date math; then checks them.
     fn resolve(&mut self) -> Result<(), EngineError> {
         for alias in &mut self.aliases {
             *alias = concrete_name(alias)?;
@@ -249,7 +249,7 @@ pub fn update_aliases(
     change(node, request, &actions)
 }
 
-/// Refuses a request that names more than [`MAX_CHANGES`] indices and aliases.
+/// Refuses more indices and aliases than a request may name.
 fn check_named(actions: &[Action]) -> Result<(), EngineError> {
     let named: usize = actions.iter().map(|action| action.indices.len() + action.aliases.len()).sum();
     if named > MAX_CHANGES {
@@ -296,7 +296,7 @@ fn change(node: &Node, request: &Request, actions: &[Action]) -> Result<Reply, E
     Ok(Reply::ok(&json!(response)))
 }
 
-/// The response of `POST /_aliases`, in the order of its JSON members.
+/// The response of `POST /_aliases`, in the order of its members.
 #[derive(Serialize)]
 struct AliasResponse {
     acknowledged: bool,

@@ -1,4 +1,4 @@
-//! Requests that show aliases, chosen by lists of names, patterns and exclusions.
+//! Showing aliases, by lists of names, patterns and exclusions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

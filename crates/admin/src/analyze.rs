@@ -27,7 +27,7 @@ struct AnalyzeRequest {
     filters: Vec<Value>,
     char_filters: Vec<Value>,
     explain: bool,
-    /// Names of the attributes that `explain` shows, in lower case; empty for all.
+    /// Names of the attributes that `explain` shows, in lower case; none: all.
     attributes: Vec<String>,
 }
 

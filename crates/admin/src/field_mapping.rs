@@ -1,4 +1,4 @@
-//! `_mapping/field`: shows the definitions of single fields.
+//! `_mapping/field`: the definitions of single fields.
 
 use serde_json::{Map, Value, json};
 

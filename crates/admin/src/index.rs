@@ -337,7 +337,7 @@ pub fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
     shown(dotted_settings(handle), flat)
 }
 
-/// The settings of an index, by their dotted names.
+/// The settings of an index by their dotted names.
 fn dotted_settings(handle: &IndexHandle) -> BTreeMap<String, Value> {
     let metadata = handle.metadata.read().clone();
     let facts = [

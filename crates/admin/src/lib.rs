@@ -1,5 +1,5 @@
-//! The operations that administer indices and the cluster: indices with their settings, mappings, aliases and templates, pipelines, `_cat`,
-//! statistics, health, and cluster settings.
+//! The operations that look after indices and the cluster: indices with their settings, mappings, aliases and templates, pipelines,
+//! `_cat`, statistics, health, and the settings of the cluster.
 
 pub mod alias_api;
 pub mod alias_reads;

@@ -46,7 +46,7 @@ pub fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Re
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": target})))
 }
 
-/// The number of shards that the new index is configured with.
+/// The number of shards that the new index is shown with.
 fn shards_after(op: &str, source: &Settings, given: &Settings) -> Result<usize, EngineError> {
     let before = source.shards();
     let asked = given.asked_shards();

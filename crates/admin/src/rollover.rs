@@ -17,7 +17,7 @@ use sparrow_indices::templates::Body;
 use sparrow_indices::{IndexHandle, date_math, names, now_millis};
 use sparrow_wire::size::parse_size;
 
-/// Fewest digits of the number at the end of an index name.
+/// Digits that the number at the end of a name has at least.
 const DIGITS: usize = 6;
 
 /// A condition in the form that the response shows, and whether it is met.

@@ -78,7 +78,7 @@ struct Retries {
     search: u64,
 }
 
-/// The response of a finished upgrade.
+/// The answer to a finished upgrade.
 #[derive(Serialize)]
 struct Upgraded {
     took: u64,
@@ -88,7 +88,7 @@ struct Upgraded {
     failures: [Value; 0],
 }
 
-/// Lists the indices that need an upgrade; others are left out.
+/// Which indices need an upgrade; those that need nothing are absent.
 pub fn upgrade_assistance(
     node: &Node,
     request: &Request,

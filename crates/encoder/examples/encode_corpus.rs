@@ -1,4 +1,4 @@
-//! Encodes the member `text` of JSON lines into files of vectors that the benchmarks search.
+//! Encodes the `text` of JSON lines into the vectors that the benchmarks search.
 //!
 //! `zcat passages.jsonl.gz | cargo run --release -p sparrow-encoder --example encode_corpus -- MODEL_DIR PREFIX [LIMIT] [ALLOCATIONS]`;
 //! the library comes from SPARROW_ONNXRUNTIME. Writes rows of a sparse matrix whose columns are the vocabulary's
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use sparrow_encoder::{Deployment, DeploymentOptions, Model, Output, set_runtime};
 
-/// Texts that are encoded in one call.
+/// Texts per call.
 const CHUNK: usize = 2_000;
 
 fn main() -> Result<(), Box<dyn Error>> {

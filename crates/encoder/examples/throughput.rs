@@ -91,7 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Passages per CPU-second of one allocation, and the peak memory of a process that does nothing else.
+/// Passages per CPU-second of one allocation, and the memory of a process that has nothing else.
 fn alone(
     model: &Model,
     one: &Deployment,

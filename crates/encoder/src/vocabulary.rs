@@ -1,4 +1,4 @@
-//! The readable tokens of a sparse model's vocabulary by id, and the order in which tokens of equal weight are listed.
+//! Readable tokens by id, and the order in which equal weights are listed.
 
 use sparrow_types::TokenWeights;
 

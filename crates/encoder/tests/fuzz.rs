@@ -1,4 +1,4 @@
-//! Fuzz test: damaged model directories are refused or loaded, without a panic.
+//! Damaged model directories: they are refused, or loaded, without a panic.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn fixture(name: &str) -> PathBuf {
 const CHECKPOINTS: [&str; 5] =
     ["checkpoint-bert", "checkpoint-distilbert", "checkpoint-xlmr", "checkpoint-modernbert", "cross-bert"];
 
-/// Copies model directories into `folder`, so that their files can be replaced.
+/// Copies of model directories, in which a file may be replaced.
 fn copies(names: &[&str], folder: &Path) -> Vec<PathBuf> {
     names
         .iter()

@@ -33,10 +33,10 @@ pub(crate) trait Processor: Send + Sync + std::fmt::Debug {
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError>;
 }
 
-/// What a processor in a chain does.
+/// What a node of a chain does.
 #[derive(Debug)]
 pub(crate) enum Action {
-    /// Changes each document by itself.
+    /// Works on each document alone.
     Each(Box<dyn Processor>),
     /// Runs a model over the texts of all documents.
     Inference(Inference),
@@ -44,7 +44,7 @@ pub(crate) enum Action {
     Pipeline(PipelineCall),
     /// Runs another processor for every element of a field.
     ForEach(ForEach),
-    /// Ends the current pipeline for a document, but not the one that called it.
+    /// Ends the pipeline, but not the one that called it.
     Terminate,
     /// Drops the document: it is not written, and there is no error.
     Drop,
@@ -62,7 +62,7 @@ pub(crate) struct Node {
     pub counters: Counters,
 }
 
-/// A pipeline that can be run, with its definition.
+/// A pipeline, ready to run.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub id: String,
@@ -70,12 +70,12 @@ pub(crate) struct Pipeline {
     pub processors: Vec<Node>,
     pub on_failure: Vec<Node>,
     pub counters: Counters,
-    /// The reason why this version cannot run the stored definition; documents of the pipeline fail with it.
+    /// Why a stored definition cannot be run by this version; its documents fail with it.
     pub unusable: Option<String>,
 }
 
 impl Pipeline {
-    /// A stored pipeline that this version cannot run; its definition is kept.
+    /// A stored pipeline that is kept although it cannot run.
     pub fn unusable(id: &str, definition: Map<String, Value>, reason: String) -> Self {
         Self {
             id: id.to_owned(),
@@ -93,7 +93,7 @@ impl Pipeline {
     }
 }
 
-/// What a run needs besides the documents.
+/// What a run needs beside the documents.
 pub(crate) struct Runtime<'a> {
     pub pipelines: &'a BTreeMap<String, Arc<Pipeline>>,
     pub encoder: &'a dyn TextEncoder,
@@ -125,7 +125,7 @@ pub(crate) enum State {
     Failed(Failure),
 }
 
-/// A document of a batch, with its state.
+/// A document of a batch.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub document: Document,
@@ -134,13 +134,13 @@ pub(crate) struct Item {
     pub trace: Option<Vec<Value>>,
     /// Ids of the pipelines that ran, if they are to be recorded.
     pub executed: Option<Vec<String>>,
-    /// Ids of the pipelines that are running on the document, outermost first.
+    /// Pipelines that are running on the document, outermost first.
     stack: Vec<String>,
     steps: Steps,
 }
 
 impl Item {
-    /// A document before its first processor; with `traced`, results of processors are recorded.
+    /// A document before its first processor.
     pub fn new(document: Document, traced: bool) -> Self {
         Self {
             document,
@@ -204,7 +204,7 @@ pub(crate) fn run_pipeline(
     running.leave(failed(items, who).len());
 }
 
-/// Indexes of the documents that have failed.
+/// Places of the documents that failed.
 fn failed(items: &[Item], who: &[usize]) -> Vec<usize> {
     who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect()
 }

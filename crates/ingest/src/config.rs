@@ -40,7 +40,7 @@ impl Config {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Reads a parameter of any type; null counts as absent.
+    /// Takes a parameter of any type; null counts as absent.
     pub fn optional(&mut self, name: &str) -> Option<Value> {
         self.map.shift_remove(name).filter(|value| !value.is_null())
     }
@@ -149,7 +149,7 @@ impl Config {
         }
     }
 
-    /// Reads a required value whose strings may be templates.
+    /// Takes a value whose strings may be templates.
     ///
     /// # Errors
     /// If it is absent or has a bad template.
@@ -158,7 +158,7 @@ impl Config {
         ValueTemplate::parse(&value).map_err(|reason| self.unusable(name, reason))
     }
 
-    /// Reads `media_type`, which determines how templates escape values.
+    /// Takes `media_type`.
     ///
     /// # Errors
     /// If it is not a media type that templates support.
@@ -177,7 +177,7 @@ impl Config {
         }
     }
 
-    /// Ends the parsing.
+    /// Ends the reading.
     ///
     /// # Errors
     /// If there are parameters that have not been read.
@@ -199,12 +199,12 @@ impl Config {
         self.problem(name, PropertyProblem::Missing)
     }
 
-    /// The error for a value that the processor cannot use, with the reason.
+    /// The error for a value that the processor cannot use.
     pub fn unusable(&self, name: &str, reason: impl Into<String>) -> ConfigError {
         self.problem(name, PropertyProblem::Unusable(reason.into()))
     }
 
-    /// The error for a value of the wrong type.
+    /// The error for a value of a wrong type.
     pub fn wrong_type(&self, name: &str, expected: &'static str, value: &Value) -> ConfigError {
         self.problem(name, PropertyProblem::WrongType { expected, found: java_type(value) })
     }

@@ -56,7 +56,7 @@ impl Running<'_> {
     }
 }
 
-/// Sums of [`Counters::add_to`] in the form of node statistics.
+/// Sums of [`Counters::add_to`] as statistics show them.
 pub(super) fn shown([count, failed, current, nanos]: [u64; 4]) -> Value {
     json!({"count": count, "time_in_millis": nanos / 1_000_000, "current": current, "failed": failed})
 }

@@ -1,4 +1,4 @@
-//! A document that passes through a pipeline, and the paths that address its fields.
+//! A document on its way through a pipeline, and the paths that address its fields.
 
 use std::collections::HashSet;
 
@@ -20,14 +20,14 @@ const METADATA: [&str; 8] = [
     "_dynamic_templates",
 ];
 
-/// The source, metadata and ingest metadata of a document.
+/// Source, metadata and ingest metadata of one document.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
     /// The fields of the document as the user sent them.
     pub source: Map<String, Value>,
     /// `_index`, `_id`, `_version`, `_routing`.
     pub metadata: Map<String, Value>,
-    /// The fields under `_ingest`: timestamp, pipeline, and the reasons of a failure.
+    /// What `_ingest.` addresses: timestamp, pipeline, reasons of a failure.
     pub ingest: Map<String, Value>,
     /// Bytes that processors have added, minus those that they have removed.
     pub added: isize,
@@ -52,7 +52,7 @@ impl Document {
         Ok(value)
     }
 
-    /// The value at a path; `None` if it is null or, with `ignore_missing`, absent.
+    /// The value at a path; none if it is null or, with `ignore_missing`, absent.
     ///
     /// # Errors
     /// As [`Document::get`], unless missing values are ignored.
@@ -66,7 +66,7 @@ impl Document {
         }
     }
 
-    /// The string at a path; `None` if it is null or, with `ignore_missing`, absent.
+    /// The text at a path; none if it is null or, with `ignore_missing`, absent.
     ///
     /// # Errors
     /// As [`Document::get`], and for a value that is not a string.
@@ -82,7 +82,7 @@ impl Document {
         }
     }
 
-    /// Whether there is a value at a path, which may be null.
+    /// Whether a path leads to a value; null counts.
     pub fn has(&self, path: &str) -> bool {
         self.get(path).is_ok()
     }
@@ -90,7 +90,7 @@ impl Document {
     /// Sets the value at a path; missing objects on the way are created.
     ///
     /// # Errors
-    /// If a step of the path cannot have fields.
+    /// The step of the path that cannot hold a field.
     pub fn set(&mut self, path: &str, value: Value) -> Result<(), ProcessorError> {
         let replaced = self.get(path).map_or(0, weight);
         self.grow(path, weight(&value) as isize - replaced as isize)?;
@@ -243,7 +243,7 @@ impl Document {
         refused
     }
 
-    /// The value at a path, if there is one, for changing it.
+    /// The value at a path, if there is one.
     pub fn get_mut(&mut self, path: &str) -> Option<&mut Value> {
         let (root, keys) = self.locate_mut(path).ok()?;
         let (first, inner) = keys.split_first()?;
@@ -254,7 +254,7 @@ impl Document {
         Some(value)
     }
 
-    /// The document in the response of `_simulate`.
+    /// The document as `_simulate` shows it.
     pub fn to_simulated(&self, with_pipeline: bool) -> Value {
         let mut shown = Map::new();
         for (name, value) in &self.metadata {
@@ -299,7 +299,7 @@ impl Document {
     }
 }
 
-/// The Java type by which Elasticsearch's error messages name the type of a value.
+/// The name that Elasticsearch's error texts give to the type of a value.
 pub(crate) fn java_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -356,7 +356,7 @@ fn is_metadata(name: &str) -> bool {
     METADATA.contains(&name)
 }
 
-/// Checks a value that a processor writes to a metadata field.
+/// Checks what a processor writes to a metadata field.
 fn check_metadata(name: &str, value: &Value) -> Result<(), ProcessorError> {
     let refuse = |reason: String| Err(ProcessorError::Metadata { reason });
     let wrong = |expected: &str| {

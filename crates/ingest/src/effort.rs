@@ -16,12 +16,12 @@ pub(crate) const MOST_ADDED: usize = 64 << 20;
 pub(crate) const MOST_ADDED_TOGETHER: usize = 512 << 20;
 /// Most bytes of a text that a processor builds.
 pub(crate) const MOST_TEXT: usize = 128 << 20;
-/// Most runs of processors on one document, in all pipelines together and for every element of a `foreach`. A run on a large document
-/// counts more than once: see [`STEP_BYTES`].
+/// Times that a processor may run on one document, in all pipelines together and for every element of a `foreach`. Running on a large
+/// document counts more than once: see [`STEP_BYTES`].
 const MOST_STEPS: u64 = 1_000_000;
 /// Most runs of processors on all documents of a batch together, in addition to [`STEPS_EACH`] for each document.
 const MOST_STEPS_TOGETHER: u64 = 10_000_000;
-/// Runs on each document that do not count towards [`MOST_STEPS_TOGETHER`].
+/// Steps of each document that do not count towards [`MOST_STEPS_TOGETHER`].
 const STEPS_EACH: u64 = 100;
 /// Number of runs after which the size of the document is measured again.
 const WEIGHED_AFTER: u64 = 1000;
@@ -68,7 +68,7 @@ impl Together {
         Self { added: Cell::new(0), steps_left: Cell::new(MOST_STEPS_TOGETHER.saturating_add(each)) }
     }
 
-    /// Counts one run of a processor on a document of `size` bytes.
+    /// Counts one run of a processor on a document that takes `size` bytes.
     ///
     /// # Errors
     /// If the limit of the document, or of all documents, is exceeded.
@@ -114,7 +114,7 @@ pub(crate) struct End {
     limit: Duration,
 }
 
-/// The time that regular expressions have spent on one document.
+/// The time that regular expressions still have for one document.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Matching {
     spent: Duration,
@@ -159,7 +159,7 @@ fn check_time(matches: usize, end: End) -> Result<(), ProcessorError> {
 /// Replaces all matches of a regular expression in a text.
 ///
 /// # Errors
-/// If the result would be too long, or matching takes too long.
+/// If it would be too long, or it takes too long.
 pub(crate) fn replace_all(
     regex: &Regex,
     text: &str,
@@ -186,7 +186,7 @@ pub(crate) fn replace_all(
 /// Splits a text at the matches of a regular expression.
 ///
 /// # Errors
-/// If there are too many parts, or matching takes too long.
+/// If there are too many, or it takes too long.
 pub(crate) fn split<'t>(regex: &Regex, text: &'t str, end: End) -> Result<Vec<&'t str>, ProcessorError> {
     let mut parts = Vec::new();
     for (number, part) in regex.split(text).enumerate() {
@@ -197,7 +197,7 @@ pub(crate) fn split<'t>(regex: &Regex, text: &'t str, end: End) -> Result<Vec<&'
     Ok(parts)
 }
 
-/// Checks that `more` bytes may be added to a text of `length` bytes.
+/// Whether a text of `length` bytes may have `more`.
 ///
 /// # Errors
 /// If it would be longer than [`MOST_TEXT`].

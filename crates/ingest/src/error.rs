@@ -7,10 +7,10 @@ use sparrow_types::work;
 use sparrow_wire::Exception;
 use sparrow_wire::strict_json::MOST_LEVELS;
 
-/// Why the definition of a pipeline is not accepted.
+/// A pipeline definition that cannot be accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// There is no processor of this type.
+    /// A processor of an unknown type.
     #[error("No processor type exists with name [{kind}]")]
     UnknownProcessor {
         /// The type in the definition.
@@ -27,7 +27,7 @@ pub enum ConfigError {
     /// A property of a processor is missing or has a wrong value.
     #[error("[{property}] {problem}")]
     Property {
-        /// Type of the processor; `None` for a property of the pipeline itself.
+        /// Type of the processor; none for a property of the pipeline itself.
         kind: Option<String>,
         /// Tag of the processor.
         tag: Option<String>,
@@ -36,22 +36,22 @@ pub enum ConfigError {
         /// What is wrong with the property.
         problem: PropertyProblem,
     },
-    /// A processor has parameters that are unknown.
+    /// A processor was given parameters that it does not have.
     #[error("processor [{kind}] doesn't support one or more provided configuration parameters [{}]", parameters.join(", "))]
     UnknownParameters {
         /// Type of the processor.
         kind: String,
         /// Tag of the processor.
         tag: Option<String>,
-        /// Names of the unknown parameters.
+        /// The unknown parameters.
         parameters: Vec<String>,
     },
-    /// A pipeline has parameters that are unknown.
+    /// A pipeline was given parameters that it does not have.
     #[error("pipeline [{id}] doesn't support one or more provided configuration parameters [{}]", parameters.join(", "))]
     UnknownPipelineParameters {
         /// Id of the pipeline.
         id: String,
-        /// Names of the unknown parameters.
+        /// The unknown parameters.
         parameters: Vec<String>,
     },
     /// The pipeline has an empty list of handlers (`on_failure: []`).
@@ -60,7 +60,7 @@ pub enum ConfigError {
         /// Id of the pipeline.
         id: String,
     },
-    /// An element of a list of processors is not an object with exactly one key.
+    /// Something else than one object with one key in a list of processors.
     #[error("a processor must be an object with exactly one key, its type, but was [{found}]")]
     MalformedProcessor {
         /// The element as JSON, truncated.
@@ -88,7 +88,7 @@ pub enum PropertyProblem {
         /// The type that was found.
         found: &'static str,
     },
-    /// The processor cannot use the value, for the reason given.
+    /// The processor cannot use the value; the reason is its own.
     #[error("{0}")]
     Unusable(String),
 }
@@ -139,13 +139,13 @@ impl ConfigError {
 /// Why a processor failed on a document.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProcessorError {
-    /// A path is empty.
+    /// A path without characters.
     #[error("path cannot be null nor empty")]
     EmptyPath,
-    /// A path consists only of dots.
+    /// A path of dots only.
     #[error("path [{path}] is not valid")]
     InvalidPath {
-        /// The invalid path.
+        /// The path.
         path: String,
     },
     /// A step of a path names a field that does not exist.
@@ -156,7 +156,7 @@ pub enum ProcessorError {
         /// The whole path.
         path: String,
     },
-    /// A step of a path follows a null value.
+    /// A step of a path starts at null.
     #[error("cannot resolve [{key}] from null as part of path [{path}]")]
     ResolveFromNull {
         /// The step that follows it.
@@ -164,17 +164,17 @@ pub enum ProcessorError {
         /// The whole path.
         path: String,
     },
-    /// A step of a path follows a value that cannot have fields.
+    /// A step of a path starts at a value without fields.
     #[error("cannot resolve [{key}] from object of type [{found}] as part of path [{path}]")]
     ResolveFromValue {
         /// The step that follows it.
         key: String,
-        /// Type of the value, as a Java class.
+        /// Type of the value.
         found: &'static str,
         /// The whole path.
         path: String,
     },
-    /// A field cannot be set, because its parent is null.
+    /// The parent of a field to be written is null.
     #[error("cannot set [{key}] with null parent as part of path [{path}]")]
     SetOnNull {
         /// Name of the field: the last step of the path.
@@ -182,22 +182,22 @@ pub enum ProcessorError {
         /// The whole path.
         path: String,
     },
-    /// A field cannot be set, because its parent cannot have fields.
+    /// The parent of a field to be written has no fields.
     #[error("cannot set [{key}] with parent object of type [{found}] as part of path [{path}]")]
     SetOnValue {
         /// Name of the field: the last step of the path.
         key: String,
-        /// Type of the parent, as a Java class.
+        /// Type of the parent.
         found: &'static str,
         /// The whole path.
         path: String,
     },
-    /// A field cannot be removed, because its parent cannot have fields.
+    /// The parent of a field to be removed has no fields.
     #[error("cannot remove [{key}] from object of type [{found}] as part of path [{path}]")]
     RemoveFromValue {
         /// Name of the field: the last step of the path.
         key: String,
-        /// Type of the parent, as a Java class.
+        /// Type of the parent.
         found: &'static str,
         /// The whole path.
         path: String,
@@ -210,60 +210,60 @@ pub enum ProcessorError {
         /// The whole path.
         path: String,
     },
-    /// A step of a path is beyond the end of a list.
+    /// A list was addressed beyond its end.
     #[error("[{index}] is out of bounds for array with length [{length}] as part of path [{path}]")]
     OutOfBounds {
         /// The index that the step names.
         index: i64,
-        /// Number of elements of the list.
+        /// Length of the list.
         length: usize,
         /// The whole path.
         path: String,
     },
-    /// A field that must be a list or an object is neither.
+    /// A value without elements where a list or an object is needed.
     #[error("field [{path}] of type [{found}] cannot be cast to a list or map")]
     NotElements {
         /// Path of the field.
         path: String,
-        /// Type of its value, as a Java class.
+        /// Type of its value.
         found: &'static str,
     },
-    /// A list cannot be sorted, because two of its elements are of different types.
+    /// A list whose elements cannot be compared with each other.
     #[error("field [{path}] has elements of type [{left}] and of type [{right}], cannot sort.")]
     NotComparable {
         /// Path of the field.
         path: String,
-        /// Type of one element, as a Java class.
+        /// Type of one element.
         left: &'static str,
-        /// Type of another element, as a Java class.
+        /// Type of another.
         right: &'static str,
     },
-    /// A text does not have the form that the processor expects.
+    /// A text that does not have the form that the processor reads.
     #[error("{reason}")]
     Form {
         /// The whole error message.
         reason: String,
     },
-    /// A field has a value of the wrong type.
+    /// A value of a wrong type.
     #[error("field [{path}] of type [{found}] cannot be cast to [{expected}]")]
     Cast {
         /// Path of the field.
         path: String,
-        /// Type of its value, as a Java class.
+        /// Type of its value.
         found: &'static str,
         /// The type that the processor expects, as a Java class.
         expected: &'static str,
     },
-    /// An element of a list is of the wrong type.
+    /// An element of a list has a wrong type.
     #[error("value [{value}] of type [{found}] in list field [{path}] cannot be cast to [{expected}]")]
     CastElement {
         /// The element as text.
         value: String,
-        /// Type of the element.
+        /// Type of the element, as a Java class.
         found: &'static str,
         /// Path of the list.
         path: String,
-        /// The type that the processor expects.
+        /// The type that the processor works on.
         expected: &'static str,
     },
     /// A field is null, and the processor cannot handle that.
@@ -295,7 +295,7 @@ pub enum ProcessorError {
     /// The input field of an inference in the legacy form does not exist.
     #[error("Input field [{field}] does not exist in the source document")]
     NoInput {
-        /// Name of the model's input field.
+        /// The model's input field.
         field: String,
     },
     /// The input field of an inference in the legacy form is not a string.
@@ -303,13 +303,13 @@ pub enum ProcessorError {
     InputNotString {
         /// The value as text.
         value: String,
-        /// Name of the model's input field.
+        /// The model's input field.
         field: String,
     },
-    /// The model could not be run.
+    /// The model could not answer.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A value cannot be converted to another type.
+    /// A value that cannot be converted.
     #[error("unable to convert [{value}] to {target}")]
     Convert {
         /// The value as text.
@@ -317,31 +317,31 @@ pub enum ProcessorError {
         /// Name of the other type.
         target: &'static str,
     },
-    /// A string is neither `true` nor `false`.
+    /// A value that is neither true nor false.
     #[error("[{value}] is not a boolean value, cannot convert to boolean")]
     NotBoolean {
         /// The string.
         value: String,
     },
-    /// A string is not an IP address.
+    /// A value that is no IP address.
     #[error("'{value}' is not an IP string literal.")]
     NotIp {
         /// The string.
         value: String,
     },
-    /// A date does not match any of the formats.
+    /// A date that no format fits.
     #[error("unable to parse date [{value}]")]
     Date {
         /// The date as text.
         value: String,
     },
-    /// A string is not valid JSON.
+    /// Text that is not JSON.
     #[error("unable to parse JSON: {reason}")]
     Json {
         /// The message of the JSON parser.
         reason: String,
     },
-    /// A value would nest the document more deeply than documents can be read.
+    /// A value that would make the document deeper than one that can be read.
     #[error(
         "cannot set [{}]: objects and arrays would be nested more than [{MOST_LEVELS}] levels deep",
         path.chars().take(100).collect::<String>()
@@ -364,7 +364,7 @@ pub enum ProcessorError {
         /// Most bytes that may be added to all documents of a request.
         limit: usize,
     },
-    /// The text that a processor builds would be too long.
+    /// A text that a processor would have made too long.
     #[error("the text would be longer than [{limit}] bytes")]
     TooLong {
         /// Most bytes of a text.
@@ -376,7 +376,7 @@ pub enum ProcessorError {
         /// The limit of time, in milliseconds.
         milliseconds: u64,
     },
-    /// Processors have run too often.
+    /// Processors ran too often.
     #[error(
         "processors may run [{limit}] times on a document at most, and less often on a large one or on many"
     )]
@@ -384,13 +384,13 @@ pub enum ProcessorError {
         /// Most runs of processors on a document.
         limit: u64,
     },
-    /// Pipelines that call one another are nested too deeply.
+    /// Pipelines that call each other, deeper than allowed.
     #[error("Too many nested pipelines. Cannot have more than {limit} nested pipelines")]
     TooManyPipelines {
         /// Most nested pipelines.
         limit: usize,
     },
-    /// A value that is to be merged into the root of a document is not an object.
+    /// Only an object can be merged into the root of a document.
     #[error("cannot add non-map fields to root of document")]
     NotMapForRoot,
     /// A `fail` processor has run.
@@ -399,13 +399,13 @@ pub enum ProcessorError {
         /// The message of the processor's definition.
         message: String,
     },
-    /// A `pipeline` processor names a pipeline that does not exist.
+    /// A `pipeline` processor names a pipeline that is not there.
     #[error("Pipeline processor configured for non-existent pipeline [{id}]")]
     NoSuchPipeline {
-        /// Id of the missing pipeline.
+        /// Id of the pipeline.
         id: String,
     },
-    /// This version cannot run a stored pipeline.
+    /// A stored pipeline that this version cannot run.
     #[error("pipeline with id [{id}] could not be loaded, caused by [{cause}]")]
     NotLoaded {
         /// Id of the pipeline.
@@ -413,7 +413,7 @@ pub enum ProcessorError {
         /// The reason why its definition cannot be used.
         cause: String,
     },
-    /// A pipeline calls itself, directly or through others.
+    /// A pipeline that calls itself.
     #[error("Cycle detected for pipeline: {id}")]
     Cycle {
         /// Id of the pipeline.
@@ -428,7 +428,7 @@ pub enum ProcessorError {
 }
 
 impl ProcessorError {
-    /// The error as JSON: type, reason and root cause.
+    /// The error as a body: type, reason and root cause.
     pub fn to_body(&self) -> Value {
         let cause = json!({"type": self.es_type(), "reason": self.to_string()});
         json!({"root_cause": [cause], "type": self.es_type(), "reason": self.to_string()})
@@ -490,7 +490,7 @@ impl ProcessorError {
         )
     }
 
-    /// The HTTP status of a document that failed with this error.
+    /// The HTTP status of the document.
     pub fn status(&self) -> u16 {
         match self {
             Self::Model(error) => error.status(),
@@ -508,7 +508,7 @@ impl From<work::Stopped> for ProcessorError {
 }
 
 impl ConfigError {
-    /// The error in the form of the API.
+    /// The error in its wire form.
     fn exception(&self) -> Exception {
         let details = [
             ("processor_type", self.processor_type()),
@@ -524,25 +524,25 @@ impl ConfigError {
     }
 }
 
-/// Why pipelines cannot be read, changed or run, or why a document cannot be written.
+/// Why pipelines cannot be read, changed or run, or a document cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// The store of the pipelines is damaged, or cannot be read or written.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The definition of a pipeline is not accepted.
+    /// A definition that cannot be accepted.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A processor failed on a document, and no error handler succeeded.
+    /// A processor failed on a document, and no handler helped.
     #[error(transparent)]
     Processor(#[from] ProcessorError),
-    /// The request cannot be carried out.
+    /// A request that cannot be carried out.
     #[error("{reason}")]
     IllegalArgument {
         /// The whole error message.
         reason: String,
     },
-    /// A definition in a snapshot is not an object.
+    /// A definition from a snapshot that is no object.
     #[error("pipeline [{id}] is not an object")]
     NotAnObject {
         /// Id of the pipeline.
@@ -551,7 +551,7 @@ pub enum IngestError {
 }
 
 impl IngestError {
-    /// The error for a request that cannot be carried out.
+    /// A request that cannot be carried out.
     pub(crate) fn illegal_argument(reason: impl Into<String>) -> Self {
         Self::IllegalArgument { reason: reason.into() }
     }
@@ -565,7 +565,7 @@ impl IngestError {
         }
     }
 
-    /// The error in the form of the API.
+    /// The error in its wire form.
     pub fn exception(&self) -> Exception {
         let kind = match self {
             Self::Config(error) => return error.exception(),

@@ -1,7 +1,7 @@
-//! Ingest pipelines: storing them, and running documents through them.
+//! Ingest pipelines: where they are kept, and how documents run through them.
 //!
-//! A batch of documents passes through a pipeline together, one processor after another, so that an inference gets all
-//! of its texts at once. The result for one document never depends on the others.
+//! A batch of documents goes through a pipeline together, one processor after another, so that an inference sees all
+//! its texts at once. What a processor does to one document never depends on the others.
 
 mod chain;
 mod config;
@@ -33,7 +33,7 @@ use self::document::Document;
 use self::effort::Together;
 pub use self::error::{ConfigError, IngestError, ProcessorError, PropertyProblem};
 
-/// Name of the JSON store in the data directory.
+/// Name of the store in the data directory.
 const STORE: &str = "pipelines";
 
 /// A document that is to pass through pipelines, or has done so.
@@ -41,9 +41,9 @@ const STORE: &str = "pipelines";
 pub struct IngestDoc {
     /// Index that the document goes to; a pipeline may change it.
     pub index: String,
-    /// Id of the document, if it has one; a pipeline may change it.
+    /// Id of the document, if it already has one; a pipeline may change it.
     pub id: Option<String>,
-    /// The fields of the document, as a JSON object.
+    /// Fields of the document.
     pub source: Value,
     /// Values that pipelines have set for `_routing`, `_version`, `_version_type`, `_if_seq_no` and `_if_primary_term`.
     pub metadata: Map<String, Value>,
@@ -81,7 +81,7 @@ pub enum IngestOutcome {
 /// Options for running a batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IngestMode<'a> {
-    /// Whether inferences wait for room in the model's queue instead of failing.
+    /// Inferences wait for room in the queue of the model instead of failing.
     pub paced: bool,
     /// Flag that is set when the caller has gone.
     pub cancel: Option<&'a AtomicBool>,
@@ -90,9 +90,9 @@ pub struct IngestMode<'a> {
 /// Information about a batch beside the changed documents.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct IngestSummary {
-    /// Paths of the fields that models filled, with the models' fingerprints.
+    /// Fields that models filled, as paths, with the fingerprints of the models.
     pub filled: Vec<(String, String)>,
-    /// Number of texts of which models have read only the first tokens.
+    /// Texts of which models have read only the first tokens.
     pub truncated: u64,
 }
 
@@ -111,8 +111,8 @@ impl Pipelines {
     /// Reads the pipelines of the data directory.
     ///
     /// # Errors
-    /// If the store cannot be read. A single pipeline that this version cannot run is no error: its definition is kept
-    /// until it is replaced or deleted, and its documents fail with the reason.
+    /// If the store cannot be read. A single pipeline that this version cannot run keeps its definition, until it is
+    /// replaced or deleted; its documents fail with the reason.
     pub fn open(data: Arc<DataDir>) -> Result<Self, IngestError> {
         let mut pipelines = BTreeMap::new();
         for (id, definition) in stores::read_members(&data, STORE)? {
@@ -181,7 +181,7 @@ impl Pipelines {
         Ok(summary)
     }
 
-    /// Ids of the pipelines that use a model, directly or in an error handler.
+    /// The pipelines in which a model is used, directly or in a handler.
     pub fn using_model(&self, is_model: &dyn Fn(&str) -> bool) -> Vec<String> {
         let pipelines = Arc::clone(&self.current.read());
         pipelines
@@ -211,8 +211,7 @@ impl Pipelines {
         inputs
     }
 
-    /// Definitions of the pipelines that an expression matches: ids or patterns with `*`, separated by commas; all if
-    /// it is empty.
+    /// The definitions of pipelines by id, patterns with `*`, separated by commas; all for an empty expression.
     pub fn definitions(&self, expression: &str) -> Map<String, Value> {
         let pipelines = Arc::clone(&self.current.read());
         pipelines
@@ -222,7 +221,7 @@ impl Pipelines {
             .collect()
     }
 
-    /// Stores a pipeline durably.
+    /// Stores a pipeline.
     ///
     /// # Errors
     /// If the definition is not accepted, the version of the existing pipeline is not the required one, or the store
@@ -279,7 +278,7 @@ impl Pipelines {
     /// Deletes the pipelines that an expression matches; whether there were any.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// When the store cannot be written.
     pub fn delete(&self, expression: &str) -> Result<bool, IngestError> {
         let _changes = self.changes.lock();
         // A change that was refused may lie in the store, and to delete what is not there writes nothing.

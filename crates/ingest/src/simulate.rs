@@ -11,7 +11,7 @@ use super::effort::Together;
 use super::error::{ConfigError, PropertyProblem};
 use super::{IngestError, IngestSummary, Pipelines, processors, timestamp};
 
-/// Most documents of one request.
+/// Most documents of one simulation.
 const MAX_SIMULATED: usize = 10_000;
 
 impl Pipelines {

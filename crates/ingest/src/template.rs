@@ -1,4 +1,4 @@
-//! The subset of Mustache templates that ingest values may use: `{{field}}` and `{{{field}}}`.
+//! The subset of Mustache that ingest values use: `{{field}}` and `{{{field}}}`.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub(crate) enum Escape {
 }
 
 impl Escape {
-    /// The escaping for a media type; `None` if templates do not support it.
+    /// The escaping of a media type; none if it is not one that templates know.
     pub fn from_media_type(name: &str) -> Option<Self> {
         match name {
             "application/json" => Some(Self::Json),
@@ -43,10 +43,10 @@ enum Part {
 }
 
 impl Template {
-    /// Parses a template.
+    /// Reads a template.
     ///
     /// # Errors
-    /// A message that names the tag which is not closed, or which is a section, partial or comment of Mustache.
+    /// The tag that is not closed, or that is one of Mustache's sections, partials or comments.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -87,7 +87,7 @@ impl Template {
         Ok(out)
     }
 
-    /// Appends the text for a document to `out`; `made` counts the bytes of all texts of one value.
+    /// Writes the text for a document; `made` counts the bytes of all texts of a value.
     fn render_after(
         &self,
         made: &mut usize,
@@ -115,16 +115,16 @@ impl Template {
     }
 }
 
-/// A JSON value whose strings may be templates.
+/// A value whose strings may be templates.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ValueTemplate {
     /// A value without templates.
     Fixed(Value),
     /// A string that is a template.
     Text(Template),
-    /// A list, some of whose elements contain templates.
+    /// A list with templates.
     List(Vec<ValueTemplate>),
-    /// An object, some of whose names or values contain templates.
+    /// An object with templates in names or values.
     Object(Vec<(Template, ValueTemplate)>),
 }
 
@@ -146,7 +146,7 @@ impl ValueTemplate {
         })
     }
 
-    /// The value with the fields of a document filled in.
+    /// The value for a document.
     ///
     /// # Errors
     /// If its texts would be too long.

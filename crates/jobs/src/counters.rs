@@ -15,7 +15,7 @@ use sparrow_tasks::throttle::Throttle;
 /// The progress of a job, or of one slice of it, as a checkpoint stores it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Progressed {
-    /// Number of documents that will be processed, as far as is known.
+    /// Documents that it will handle, as far as is known.
     pub total: Option<u64>,
     /// Number of documents that matched at the start, including those beyond `max_docs`.
     pub found: Option<u64>,
@@ -25,16 +25,16 @@ pub(super) struct Progressed {
     pub batches: u64,
     pub version_conflicts: u64,
     pub noops: u64,
-    /// Number of texts of which a model has read only the first tokens.
+    /// Texts of which a model has read only the first tokens.
     pub truncated_texts: u64,
-    /// Index name and sequence number of the last document that is done.
+    /// Index and sequence number of the last document that is done.
     pub after: Option<(String, u64)>,
-    /// Number of documents up to and including that one.
+    /// Documents up to that one.
     pub done: u64,
     /// Sequence number of the next write into the destination at the time of this checkpoint: after a crash, a document of the next chunk
     /// with this number or a higher one has already been copied.
     pub destination_seq_no: Option<u64>,
-    /// Number of documents of the unfinished batch that are done.
+    /// Documents of the unfinished batch that are done.
     pub in_batch: u64,
     /// The failures so far, as the response shows them.
     pub failures: Vec<Value>,
@@ -45,7 +45,7 @@ pub(super) struct Progressed {
 }
 
 impl Progressed {
-    /// Number of documents that count towards `max_docs`.
+    /// Documents that count towards `max_docs`.
     pub fn successful(&self) -> u64 {
         self.updated + self.created + self.deleted + self.noops
     }
@@ -93,7 +93,7 @@ impl Figures {
         sum
     }
 
-    /// The counters in the form of a status or a response.
+    /// The counters as a status or a response has them.
     fn shown(&self, form: Form) -> ShownCounters {
         let Progressed {
             total,
@@ -168,7 +168,7 @@ struct Retries {
     search: u64,
 }
 
-/// The response of a whole job, in the order of its JSON members.
+/// The response of a whole job, in the order of its members.
 #[derive(Serialize)]
 struct JobResponse {
     took: u64,
@@ -178,7 +178,7 @@ struct JobResponse {
     failures: Vec<Value>,
 }
 
-/// Counters and throttle of a running job, or of one slice of it.
+/// Counters and pace of a running job, or of one slice of it.
 #[derive(Debug)]
 pub(super) struct JobCounters {
     progressed: Mutex<Progressed>,
@@ -273,7 +273,7 @@ impl Slices {
         counters_of_slices.clone()
     }
 
-    /// Throttle of the whole job, in documents per second; infinite for none.
+    /// Documents per second of the whole; infinite for no throttle.
     pub fn pace(&self) -> f64 {
         *self.pace.lock()
     }
@@ -287,7 +287,7 @@ impl Slices {
         self.divided.load(Ordering::Relaxed)
     }
 
-    /// The counters of the whole job; `None` before it has any.
+    /// The counters of the whole job; none before it has any.
     fn shown(&self, form: Form) -> Option<ShownCounters> {
         let counters_of_slices = self.counters_of_slices();
         if !self.is_divided() {

@@ -1,4 +1,4 @@
-//! `_reindex?dry_run=true`: an estimate of what a reindex would do and cost, without writing anything.
+//! `_reindex?dry_run=true`: what a reindex would do and cost, without writing anything.
 //!
 //! The documents are counted exactly. A sample of them, spread evenly, goes through the pipelines and is read against the
 //! destination's mapping; what that shows is scaled up to all documents, unless the sample is all of them.
@@ -28,20 +28,20 @@ use sparrow_models::{ModelError, Models, Purpose, TextEncoder};
 use sparrow_search::SearchService;
 use sparrow_wire::size::human_bytes;
 
-/// Most documents that are sampled.
+/// Most documents of the sample.
 const SAMPLE: usize = 256;
-/// Documents that go through the pipelines in one batch.
+/// Documents that go through the pipelines together.
 const CHUNK: usize = 32;
 /// Time after which no further chunk of the sample is begun.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most failures in the response.
+/// Most failures that are shown.
 const SHOWN_FAILURES: usize = 10;
 /// Approximate bytes that a token of a sparse vector takes in the postings.
 const BYTES_PER_TOKEN: f64 = 4.0;
 /// Approximate bytes that a dense vector takes in addition to its numbers: its edges in the graph.
 const BYTES_PER_VECTOR: f64 = 160.0;
 
-/// Carries out a dry run and builds its response.
+/// Carries out a dry run.
 ///
 /// # Errors
 /// The same that would prevent the reindex from starting.
@@ -80,12 +80,12 @@ fn spread(positions: &[Position], most: usize) -> Vec<Position> {
     (0..number).map(|at| positions[at * positions.len() / number]).collect()
 }
 
-/// The destination as it is, or as it would be created.
+/// The destination as it is, or as it would be made.
 struct Target {
     name: String,
     mapping: Mapping,
     limits: Limits,
-    /// Ids of the pipelines that a document would go through, in order.
+    /// The pipelines that a document would go through.
     pipelines: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ impl Target {
     }
 }
 
-/// Figures of the sampled documents.
+/// Figures of the documents that were tried.
 #[derive(Default)]
 struct Sample {
     documents: u64,
@@ -130,9 +130,9 @@ struct Sample {
     failures: Vec<Value>,
     encoding: Encoding,
     took: Duration,
-    /// Bytes of the sampled documents in the source.
+    /// Bytes of the documents as the source stores them.
     bytes_before: u64,
-    /// Bytes that the sampled documents would take in the destination.
+    /// Bytes of the documents as the destination would store them.
     bytes_after: u64,
     sparse_tokens: u64,
     dense_numbers: u64,

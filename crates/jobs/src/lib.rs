@@ -1,5 +1,5 @@
-//! Jobs over the documents of a query: `_reindex` copies them to another index, `_update_by_query` writes them again in
-//! place, both through a pipeline if requested, and `_delete_by_query` deletes them.
+//! Jobs over the documents of a query: `_reindex` copies them to another index, `_update_by_query` writes them again
+//! where they are, both through a pipeline if asked, and `_delete_by_query` deletes them.
 //!
 //! Documents are read in the order of their sequence numbers, so that a job can be resumed after a crash from a
 //! position. Several chunks are processed at once: while one is being written, the next ones are read, parsed and

@@ -7,7 +7,7 @@ use sparrow_index::{DocAddress, Snapshot};
 use sparrow_call::error::EngineError;
 use sparrow_indices::{IndexHandle, WriteOp};
 
-/// Most documents of a chunk, which is encoded, written and counted in a checkpoint as a whole.
+/// Most documents of a chunk: the unit that is encoded, written and counted in a checkpoint.
 const MOST_PER_CHUNK: usize = 250;
 
 /// An index that is read, with a snapshot from the start of the job.
@@ -19,7 +19,7 @@ pub(super) struct Source {
 /// A document to be read: index of its source in the list of sources, sequence number, and address in the snapshot.
 pub(super) type Position = (u32, u64, DocAddress);
 
-/// A part of a batch.
+/// A portion of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     /// The range of documents, as indexes into the list of positions.
@@ -30,7 +30,7 @@ pub(super) struct Chunk {
 
 /// Divides `documents` documents into batches of `batch`, and those into chunks.
 ///
-/// `in_batch` documents of the first batch are done already.
+/// `in_batch` documents of the first batch are already done.
 pub(super) fn chunks(documents: usize, batch: usize, in_batch: usize) -> impl Iterator<Item = Chunk> {
     let mut at = 0;
     let mut left_in_batch = batch.saturating_sub(in_batch % batch.max(1)).max(1);

@@ -233,7 +233,7 @@ impl Slice<'_> {
 /// Parses the stored source of a document.
 ///
 /// # Errors
-/// Illegal argument if its index does not store sources.
+/// Illegal argument if its index keeps no sources.
 pub(super) fn parse_stored(source: &[u8], handle: &IndexHandle, id: &str) -> Result<Value, EngineError> {
     serde_json::from_slice(source)
         .map_err(|_| EngineError::illegal_argument(format!("[{}][{id}] didn't store _source", handle.name)))

@@ -22,10 +22,10 @@ use sparrow_search::SearchService;
 use sparrow_tasks::TaskContext;
 use sparrow_tasks::TaskSpec;
 
-/// Most slices of a job with `slices: auto`.
+/// Most slices of `slices: auto`.
 const MOST_AUTOMATIC: usize = 20;
 
-/// Most documents of a job with a `sort`, as their sort values are held in memory.
+/// Most documents of a job with a `sort`: their sort values are held in memory.
 const MOST_ORDERED: usize = 100_000;
 
 /// For each index, the highest sequence number of the job's documents; documents that were written later are not part of the job.
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
     /// Processes all documents; the result is the response, which includes failures of single documents.
     ///
     /// # Errors
-    /// The error that prevents the job from starting; [`EngineError::Cancelled`] if the server stops.
+    /// What keeps the job from starting; [`EngineError::Cancelled`] if the server stops.
     pub fn run(mut self, earlier: Earlier) -> Result<Value, EngineError> {
         let Earlier { slices: earlier, until } = earlier;
         // A user cancelled it before the server was restarted.

@@ -15,8 +15,8 @@ use sparrow_indices::{IndexHandle, WriteOp, WriteOutcome, WriteResult};
 use sparrow_search::SearchService;
 use sparrow_tasks::TaskContext;
 
-/// Chunks that are read and encoded while an earlier one is being written. Two are enough to keep a machine with a few
-/// cores busy; more would only hold more documents in memory.
+/// Chunks that are read and encoded while an earlier one is written. Two keep a machine of a few cores busy; more
+/// would only hold more documents in memory.
 const AHEAD: usize = 3;
 
 /// Limits the number of slices that work at the same time to the number of cores, since each holds a chunk of documents
@@ -194,7 +194,7 @@ impl Slice<'_> {
         })
     }
 
-    /// Writes the documents of a chunk and counts the results.
+    /// Writes a chunk and counts.
     fn write(&self, documents: Vec<Prepared>, floor: Option<u64>) -> Result<(), EngineError> {
         let done = self.counters.progressed();
         let mut room = self.max_docs.map_or(u64::MAX, |most| most.saturating_sub(done.successful()));

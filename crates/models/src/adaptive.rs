@@ -1,4 +1,4 @@
-//! Adaptive allocations: the number of a deployment's workers follows its load.
+//! Adaptive allocations: how many workers a deployment has follows its load.
 //!
 //! The load of an interval is the time that workers were busy in it plus the time that the waiting texts will take,
 //! divided by the length of the interval: the number of workers that it keeps busy. A deployment grows at once when its
@@ -20,15 +20,15 @@ const SHRINK_TO: f64 = 0.85;
 /// Weight of the newest interval in the smoothed load, between 0 and 1.
 const NEWEST: f64 = 0.5;
 
-/// The setting `adaptive_allocations` of a request.
+/// The setting, as a request gives it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdaptiveAllocations {
     /// Whether the number of allocations follows the load; if not, the bounds are stored and have no effect.
     pub enabled: bool,
-    /// Fewest allocations, 0 by default; with 0 the deployment may sleep.
+    /// Fewest allocations; 0 lets the deployment sleep. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_number_of_allocations: Option<usize>,
-    /// Most allocations, 32 by default; never more than the machine has cores.
+    /// Most allocations; default 32. Never more than the machine has cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_number_of_allocations: Option<usize>,
 }
@@ -82,7 +82,7 @@ impl AdaptiveAllocations {
     /// Reads the setting from the body of a request.
     ///
     /// # Errors
-    /// Status 400, with the message of [`AdaptiveAllocations::parse`].
+    /// Status 400, with the sentence of [`AdaptiveAllocations::parse`].
     pub fn from_body(body: &Map<String, Value>) -> Result<Option<Self>, EngineError> {
         match body.get("adaptive_allocations") {
             None | Some(Value::Null) => Ok(None),
@@ -149,7 +149,7 @@ pub(super) struct Observation {
 pub(super) struct Scaler {
     last: Option<Observation>,
     smoothed: f64,
-    /// Mean time to encode a text, in seconds, in the last interval that had any.
+    /// Mean time of a text, seconds: kept from the last interval that had texts.
     per_text: f64,
     grown: Duration,
     active: Duration,
@@ -225,7 +225,7 @@ mod tests {
 
     use super::{AdaptiveAllocations, AdaptiveTiming, Observation, Scaler};
 
-    /// A simulated deployment under a load, with a clock of its own.
+    /// A deployment under a load, with a clock of its own.
     struct Simulation {
         scaler: Scaler,
         seen: Observation,

@@ -8,7 +8,7 @@ use crate::service::ModelService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 
-/// Most aliases of models in a node.
+/// Most aliases.
 const MOST_ALIASES: usize = 10_000;
 
 /// `PUT /_ml/trained_models/{model}/model_aliases/{alias}`

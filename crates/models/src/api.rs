@@ -15,7 +15,7 @@ use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_inference::vector_to_json;
 
-/// Most texts of one `_infer` request.
+/// Most texts of one `_infer`.
 pub const MOST_TEXTS: usize = 1024;
 
 /// Values that the parameter `include` may have; only `definition_status` has a meaning here, and it is always shown.
@@ -101,7 +101,7 @@ pub fn get_trained_models(
     Ok(Reply::ok(&json!({"count": count, "trained_model_configs": configs})))
 }
 
-/// An error of Elasticsearch's type `status_exception`.
+/// An error with Elasticsearch's plain type.
 pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
     EngineError::api(status, Exception::new("status_exception", reason))
 }
@@ -176,7 +176,7 @@ pub fn stop_deployment(
     Ok(Reply::ok(&json!({"stopped": true})))
 }
 
-/// Refuses to stop a deployment that a pipeline or an inference endpoint uses.
+/// Refuses to stop a deployment that something relies on: a pipeline, or an inference endpoint.
 fn check_unused(service: &ModelService, one: &Running, stopping: &[Arc<Running>]) -> Result<(), ModelError> {
     let (id, model) = (one.settings().deployment_id, &one.model);
     let deployments = service.models.deployments.of_model(&model.id);

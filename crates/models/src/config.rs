@@ -8,7 +8,7 @@ use sparrow_call::error::{EngineError, Exception};
 
 /// Highest number of tokens to which a text may be truncated.
 const MOST_TOKENS: u64 = 512;
-/// Tasks of Elasticsearch that no model of this server can do.
+/// Tasks of Elasticsearch that no model here does.
 const FOREIGN_TASKS: [&str; 9] = [
     "classification",
     "fill_mask",
@@ -20,7 +20,7 @@ const FOREIGN_TASKS: [&str; 9] = [
     "text_classification",
     "zero_shot_classification",
 ];
-/// Tokenizers of Elasticsearch that cannot be built here from a vocabulary alone.
+/// Tokenizers of Elasticsearch that a vocabulary alone does not give here.
 const FOREIGN_TOKENIZERS: [&str; 6] =
     ["bert_ja", "deberta_v2", "mpnet", "roberta", "xlm_roberta", "wordpiece"];
 const FIELDS: [&str; 9] = [
@@ -53,7 +53,7 @@ pub struct ModelConfig {
     pub tags: Vec<String>,
     #[serde(default)]
     pub metadata: Map<String, Value>,
-    /// Name of the field from which `_infer` takes the text.
+    /// Name of the field that `_infer` reads.
     pub input: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform_architecture: Option<String>,
@@ -69,7 +69,7 @@ pub struct ModelConfig {
 #[derive(Debug)]
 pub(super) struct ParsedConfig {
     pub config: ModelConfig,
-    /// Name of a model directory in the configured folder, for a model that is not uploaded.
+    /// A model directory under the configured folder.
     pub directory: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl ModelConfig {
     }
 }
 
-/// The name of the task in `inference_config` that a kind of model does.
+/// The task of a kind of model, as `inference_config` names it.
 pub(super) fn task_of(kind: ModelKind) -> &'static str {
     match kind {
         ModelKind::SparseMlm | ModelKind::SparseDocOnly => "text_expansion",
@@ -111,8 +111,7 @@ pub(super) fn task_of(kind: ModelKind) -> &'static str {
     }
 }
 
-/// Whether a body has the short form that installs one of the models that come with the server: no other member than
-/// `input`.
+/// Whether a body is the short form that installs a model which comes with the server.
 pub(super) fn is_built_in_form(body: &Map<String, Value>) -> bool {
     body.keys().all(|name| name == "input")
 }
@@ -319,7 +318,7 @@ fn tags(body: &Map<String, Value>) -> Result<Vec<String>, EngineError> {
 /// Checks the one member of the short form.
 ///
 /// # Errors
-/// Status 400 if the input is not exactly one field.
+/// Status 400 for an input that is not one field.
 pub(super) fn parse_input(body: &Map<String, Value>) -> Result<(), EngineError> {
     input(body).map(|_| ())
 }

@@ -17,7 +17,7 @@ use super::registry::{RegisteredModel, Registry};
 use sparrow_call::error::EngineError;
 use sparrow_storage::stores;
 
-/// Name of the JSON store in the data directory.
+/// Name of the store in the data directory.
 const STORE: &str = "deployments";
 /// Most texts that may wait for a deployment, unless a request sets another number.
 pub(super) const DEFAULT_QUEUE_CAPACITY: usize = 1024;
@@ -46,7 +46,7 @@ pub struct DeploymentSettings {
 }
 
 impl DeploymentSettings {
-    /// Settings of default size for a deployment with the id of its model.
+    /// A deployment of the usual size, under the id of its model.
     pub fn new(model_id: &str, allocations: usize) -> Self {
         Self {
             deployment_id: model_id.to_owned(),
@@ -61,7 +61,7 @@ impl DeploymentSettings {
         }
     }
 
-    /// The setting of adaptive allocations, if it is enabled.
+    /// The setting, if it is enabled.
     pub fn adaptive(&self) -> Option<AdaptiveAllocations> {
         self.adaptive_allocations.filter(|adaptive| adaptive.enabled)
     }
@@ -105,7 +105,7 @@ impl Running {
 struct Remembered {
     /// The deployments as JSON of [`DeploymentSettings`], including those that this version cannot read.
     deployments: Vec<Value>,
-    /// Ids of models that were stopped by request, which do not start by themselves.
+    /// Models that were stopped by request: they do not start by themselves.
     #[serde(default)]
     stopped: BTreeSet<String>,
 }
@@ -169,7 +169,7 @@ impl Deployments {
         Ok(())
     }
 
-    /// Removes the remembered deployments of a model that did not start again.
+    /// Forgets those deployments of a model that did not start again.
     pub fn forget_model(&self, model_id: &str) {
         let _changes = self.changes.lock();
         let before = self.waiting.read().len();
@@ -179,12 +179,12 @@ impl Deployments {
         }
     }
 
-    /// The running deployment with exactly this id.
+    /// The deployment of exactly this id.
     pub fn get(&self, deployment_id: &str) -> Option<Arc<Running>> {
         self.running.read().get(deployment_id).cloned()
     }
 
-    /// The running deployment with this id, or any of the model with this id or alias.
+    /// The deployment of this id, or one of the model of this id or alias.
     pub fn find(&self, id: &str, registry: &Registry) -> Option<Arc<Running>> {
         let running = self.running.read();
         if let Some(deployment) = running.get(id) {
@@ -194,12 +194,12 @@ impl Deployments {
         running.values().find(|running| running.model.id == model.id).cloned()
     }
 
-    /// All running deployments of a model.
+    /// All deployments of a model.
     pub fn of_model(&self, model_id: &str) -> Vec<Arc<Running>> {
         self.running.read().values().filter(|running| running.model.id == model_id).cloned().collect()
     }
 
-    /// Ids of the running models that make sparse vectors; if a fingerprint is given, only of those with it.
+    /// Ids of the models with sparse vectors that run; only those of one fingerprint, if one is given.
     pub fn sparse(&self, fingerprint: Option<&str>) -> Vec<String> {
         let running = self.running.read();
         let mut ids: Vec<String> = running
@@ -334,7 +334,7 @@ impl Deployments {
         }
     }
 
-    /// Whether the allocations of any deployment follow its load.
+    /// Whether any deployment follows its load.
     pub fn any_adaptive(&self) -> bool {
         self.running.read().values().any(|running| running.settings.lock().adaptive().is_some())
     }

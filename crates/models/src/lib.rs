@@ -1,8 +1,8 @@
-//! The models of a node and their deployments: which models exist, which of them run, and encoding with them.
+//! Models and their deployments: which models there are, which of them run, and encoding with those that run.
 //!
-//! Deployments are remembered in the data directory and run again after a restart. On the first start the embedded sparse model is deployed
-//! automatically, if the options say so. The embedded dense model starts with the first text that needs it, as it is much larger and many
-//! installations never use it.
+//! Deployments are remembered in the data directory and run again after a restart. On the first start the embedded
+//! sparse model is deployed by itself, if the options say so; the embedded dense model starts with the first text that
+//! needs it, as it is much larger and many installations never search by it.
 
 mod adaptive;
 mod aliases;
@@ -60,23 +60,23 @@ use sparrow_call::waits::waiting;
 /// The options of the engine that concern models.
 #[derive(Debug, Clone)]
 pub struct ModelOptions {
-    /// Path of the ONNX Runtime library, which is loaded when a model needs it; `None` for the default.
+    /// The ONNX Runtime library, which is loaded when a model needs it.
     pub library: Option<PathBuf>,
     /// Model directories that are registered at the start.
     pub directories: Vec<PathBuf>,
-    /// The folder whose model directories requests may name; `None` if they may not name any.
+    /// The folder under which requests may name model directories; without one they may not.
     pub folder: Option<PathBuf>,
     /// Whether the embedded sparse model is deployed on the first start.
     pub deploy_at_start: bool,
-    /// Number of cores that encoding may use; 0 for all of the machine.
+    /// Cores that encoding may use; 0 for all of the machine.
     pub threads: usize,
     /// Times of the policy that adapts allocations.
     pub adaptive: AdaptiveTiming,
 }
 
-/// Counters of one deployment's inference calls since it started.
+/// The counts of one deployment's inference calls since it started.
 pub struct DeploymentTotals {
-    /// The deployment's id and its start time, so that a deployment that is started again counts from zero.
+    /// The deployment's id and its start time: one that is started again counts from zero.
     pub name: String,
     pub stats: DeploymentStats,
 }
@@ -106,10 +106,10 @@ pub struct Models {
 impl Models {
     /// Registers the model directories and starts the remembered deployments, or the default one on the first start.
     ///
-    /// A deployment that cannot start is logged and stays remembered; documents can be searched by words without it.
+    /// A deployment that cannot start is logged and stays remembered: documents can be searched by words without it.
     ///
     /// # Errors
-    /// If the stores of models, endpoints or deployments are damaged or cannot be read.
+    /// When what is stored of models, endpoints or deployments is damaged or cannot be read.
     pub fn open(data: Arc<DataDir>, mut options: ModelOptions) -> Result<Self, EngineError> {
         if options.threads == 0 {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -144,8 +144,8 @@ impl Models {
         Ok(models)
     }
 
-    /// The fingerprint (hex digest) of a model, endpoint or deployment: vectors of different fingerprints differ. `None` if the model does
-    /// not exist or its files are unusable.
+    /// The fingerprint of a model, endpoint or deployment, a hex digest: models whose vectors differ have different ones. A hybrid endpoint
+    /// has those of both models, joined by `+`. `None` if the model does not exist or its files are unusable.
     pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
         if self.hybrid_parts(model_id).is_some() {
             let of_parts: Option<Vec<String>> =
@@ -155,7 +155,7 @@ impl Models {
         self.fingerprint_of_one(model_id)
     }
 
-    /// The fingerprint of the model of an id that is not a hybrid endpoint.
+    /// The fingerprint of an id with one model.
     fn fingerprint_of_one(&self, model_id: &str) -> Option<String> {
         self.behind(model_id)?.info().ok().map(|info| info.fingerprint.clone())
     }
@@ -182,7 +182,7 @@ impl Models {
         self.behind(model_id)?.info().ok().map(|info| info.compares_with(fingerprint))
     }
 
-    /// The model of an id, which may be that of a model, a deployment or an inference endpoint.
+    /// The model of an id: its own, a deployment's or an inference endpoint's.
     fn behind(&self, model_id: &str) -> Option<Arc<RegisteredModel>> {
         self.resolve(model_id).or_else(|| {
             let endpoint = self.endpoints.get(model_id)?;
@@ -202,13 +202,13 @@ impl Models {
         self.registry.of_fingerprint(fingerprint)
     }
 
-    /// Stops all deployments; they stay remembered.
+    /// Stops all deployments, which stay remembered.
     pub fn close(&self) {
         self.monitor.stop();
         self.deployments.close();
     }
 
-    /// Starts the deployment of an endpoint, with the endpoint's id.
+    /// Starts the deployment of an endpoint, under its id.
     ///
     /// # Errors
     /// Status 404 if the model does not exist, 429 if it needs more threads than the machine can run, or an error of loading the model.
@@ -233,7 +233,7 @@ impl Models {
     /// Resizes the deployment of an endpoint to the endpoint's settings.
     ///
     /// # Errors
-    /// Status 404 if the deployment does not run, 429 if it needs more threads than the machine can run.
+    /// 404 when it does not run, 429 for more than the machine can run.
     pub fn resize_endpoint(&self, endpoint: &Endpoint) -> Result<(), EngineError> {
         let id = endpoint.deployment();
         let settings = self.endpoint_settings(endpoint, &endpoint.model_id);
@@ -263,17 +263,17 @@ impl Models {
         }
     }
 
-    /// Stops a deployment, if it is running.
+    /// Stops a deployment, if it runs.
     pub fn stop_deployment(&self, deployment_id: &str) {
         self.deployments.stop(deployment_id);
     }
 
-    /// The model id of a running deployment.
+    /// The model of a deployment that runs.
     pub fn deployed_model(&self, deployment_id: &str) -> Option<String> {
         self.deployments.get(deployment_id).map(|running| running.model.id.clone())
     }
 
-    /// The size of a running deployment.
+    /// The size of a deployment that runs.
     pub fn deployment_size(&self, deployment_id: &str) -> Option<DeploymentSize> {
         let settings = self.deployments.get(deployment_id)?.settings();
         Some(DeploymentSize {
@@ -333,7 +333,7 @@ impl Models {
         .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 
-    /// Counters of the running deployment of an id; `None` if it does not run.
+    /// Counters of the deployment for an id; none if it does not run.
     pub fn figures(&self, model_id: &str) -> Option<DeploymentStats> {
         Some(self.deployments.find(model_id, &self.registry)?.deployment.stats())
     }
@@ -366,17 +366,17 @@ impl Models {
         running.deployment.attribute(text).ok().flatten()
     }
 
-    /// Ids of the running sparse models; if a fingerprint is given, only of those with it.
+    /// Ids of the sparse models that run; only those of one fingerprint, if it is known.
     pub fn running_with_attribution(&self, fingerprint: Option<&str>) -> Vec<String> {
         self.deployments.sparse(fingerprint)
     }
 
-    /// Number of cores that encoding may use.
+    /// Cores that encoding may use.
     fn cores(&self) -> usize {
         self.options.threads.max(1)
     }
 
-    /// The model of an id, which may be that of a deployment or a model, or an alias.
+    /// The model of a deployment, an id or an alias.
     pub fn resolve(&self, id: &str) -> Option<Arc<RegisteredModel>> {
         if let Some(running) = self.deployments.get(id) {
             return Some(Arc::clone(&running.model));
@@ -396,7 +396,7 @@ impl Models {
         Ok(running)
     }
 
-    /// As [`Models::running`], for a model that makes vectors.
+    /// The running deployment of a model that makes vectors.
     fn encoding(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         let running = self.running(id)?;
         match running.deployment.model().info().kind {

@@ -19,7 +19,7 @@ use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 
-/// Most models that requests may create.
+/// Most models that requests may make.
 const MOST_MODELS: usize = 1000;
 
 /// `PUT /_ml/trained_models/{model}`

@@ -21,7 +21,7 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    /// Starts the thread, unless it runs or was stopped.
+    /// Starts the thread, if it does not run.
     pub fn start(&self, deployments: &Arc<Deployments>, options: &ModelOptions) {
         let mut thread = self.thread.lock();
         if thread.is_some() || *self.stopped.0.lock() {

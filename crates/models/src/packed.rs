@@ -10,7 +10,7 @@ use sparrow_files as fs;
 const FOLDER: &str = "packed";
 const EXTENSION: &str = ".weights";
 
-/// The folder of packed weights in the data directory.
+/// The folder of packed weights.
 #[derive(Debug, Clone)]
 pub struct PackedFolder(PathBuf);
 

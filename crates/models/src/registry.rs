@@ -38,9 +38,9 @@ pub const DENSE_MODEL: &str = ".all-minilm-l6-v2";
 pub enum Origin {
     /// Shipped with the server.
     Embedded,
-    /// A model directory that was configured at the start.
+    /// A directory that was there at the start.
     Directory,
-    /// A directory of the configured folder that a request named.
+    /// A directory that a request named.
     Linked,
     /// Uploaded by a client, in parts.
     Uploaded,
@@ -60,11 +60,11 @@ pub struct RegisteredModel {
     /// Whether all files are there; false while an upload is under way.
     pub complete: bool,
     directory: PathBuf,
-    /// Path of its packed weights.
+    /// The file for its packed weights.
     packed: PathBuf,
     /// Facts about the model, or the reason why its directory cannot be used.
     info: Result<ModelInfo, String>,
-    /// The stored form of the model, if this version cannot read it.
+    /// Stored form of the model, if this version cannot read it.
     pub kept: Option<Value>,
     /// The loaded model; it is dropped when no deployment uses it any more.
     loaded: Mutex<Weak<Model>>,
@@ -122,7 +122,7 @@ impl RegisteredModel {
         }
     }
 
-    /// A placeholder for a stored model that this version cannot read.
+    /// A stored model that this version cannot use.
     pub fn kept(id: String, stored: Unusable) -> Self {
         Self {
             complete: true,
@@ -160,10 +160,10 @@ impl RegisteredModel {
         Self { complete: true, info: Err(reason), ..Self::incomplete(id, directory, config, created_ms) }
     }
 
-    /// Facts about the model's files.
+    /// Facts about the model.
     ///
     /// # Errors
-    /// [`ModelError::Undefined`] if its upload is not complete, [`ModelError::Unusable`] if its directory cannot be used.
+    /// [`ModelError::Undefined`] before its upload is complete, [`ModelError::Unusable`] if its directory cannot be read.
     pub fn info(&self) -> Result<&ModelInfo, ModelError> {
         self.info.as_ref().map_err(|reason| {
             let id = self.id.clone();
@@ -188,7 +188,7 @@ impl RegisteredModel {
         Some(texts.iter().map(|text| format!("{prefix}{text}")).collect())
     }
 
-    /// Loads the model; deployments of the same model share it.
+    /// The loaded model; several deployments share it.
     ///
     /// # Errors
     /// [`ModelError::Unusable`].
@@ -216,7 +216,7 @@ struct RegisteredModels {
     models: Vec<Arc<RegisteredModel>>,
     /// Model ids by the aliases that requests set.
     aliases: BTreeMap<String, String>,
-    /// Ids of models that requests deleted and whose files were kept.
+    /// Models that requests deleted, whose files stay.
     hidden: BTreeSet<String>,
 }
 
@@ -242,19 +242,19 @@ impl Registry {
         Self { registered: RwLock::new(RegisteredModels { models, ..RegisteredModels::default() }) }
     }
 
-    /// The model with this id or alias.
+    /// The model of an id or alias.
     pub fn find(&self, id: &str) -> Option<Arc<RegisteredModel>> {
         self.registered.read().find(id).cloned()
     }
 
-    /// The id of a deleted model whose files are still there, given its id or a built-in alias.
+    /// The id of a model that a request deleted and whose files are still there.
     pub fn hidden(&self, id: &str) -> Option<String> {
         let registered = self.registered.read();
         let model = registered.models.iter().find(|model| model.id == id || model.aliases.contains(&id))?;
         registered.hidden.contains(&model.id).then(|| model.id.clone())
     }
 
-    /// Adds a model, or replaces the one with the same id.
+    /// Adds a model, or takes it in place of that of the same id.
     pub fn put(&self, model: Arc<RegisteredModel>) {
         let mut registered = self.registered.write();
         registered.hidden.remove(&model.id);
@@ -275,7 +275,7 @@ impl Registry {
         registered.aliases = aliases;
     }
 
-    /// The aliases of a model that requests set.
+    /// The aliases that requests gave to a model.
     pub fn given_aliases(&self, id: &str) -> Vec<String> {
         let registered = self.registered.read();
         registered.aliases.iter().filter(|(_, model)| *model == id).map(|(alias, _)| alias.clone()).collect()
@@ -306,7 +306,7 @@ impl Registry {
         Ok(matching)
     }
 
-    /// The id of a model with this fingerprint.
+    /// The id of a model whose vectors have this fingerprint.
     pub fn of_fingerprint(&self, fingerprint: &str) -> Option<String> {
         let registered = self.registered.read();
         let of_it = |model: &&Arc<RegisteredModel>| {
@@ -315,7 +315,7 @@ impl Registry {
         registered.models.iter().find(of_it).map(|model| model.id.clone())
     }
 
-    /// The embedded sparse model, which is deployed on the first start.
+    /// The embedded model that is deployed at the first start.
     pub fn default_model(&self) -> Option<Arc<RegisteredModel>> {
         self.find(SPARSE_MODEL).filter(|model| model.info.is_ok())
     }

@@ -1,4 +1,4 @@
-//! Scores how well texts answer a question, with a cross-encoder.
+//! Scoring texts by how well they answer a question, with a cross-encoder.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ impl Models {
     /// At most 64 of the texts wait in the model's queue at once.
     ///
     /// # Errors
-    /// If the model does not exist, is not deployed, or makes vectors; if the queue is full, the time is up, the caller has gone, or the
-    /// model fails.
+    /// If the model does not exist, is not deployed, or makes vectors; if the queue is full, the time is over, the caller went
+    /// away, or the model fails.
     pub fn rerank(
         &self,
         model_id: &str,

@@ -13,6 +13,6 @@ pub struct ModelService {
     pub models: Arc<Models>,
     /// The ingest pipelines: a model that one of them uses is not deleted.
     pub pipelines: Arc<Pipelines>,
-    /// The data directory, whose identity is the node's id.
+    /// The data directory, whose identity is that of the node.
     pub data: Arc<DataDir>,
 }

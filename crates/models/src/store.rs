@@ -18,9 +18,9 @@ use sparrow_call::error::EngineError;
 use sparrow_storage::DamagedFile;
 use sparrow_storage::stores::{self, Unusable};
 
-/// Name of the JSON store in the data directory.
+/// Name of the store in the data directory.
 const STORE: &str = "trained_models";
-/// Name of the folder of uploaded models in the data directory.
+/// Folder of uploaded models in the data directory.
 const UPLOADS: &str = "models";
 
 /// The stored form of a model that a request created.
@@ -48,13 +48,13 @@ pub(super) struct StoredModel {
 #[serde(deny_unknown_fields)]
 pub(super) struct Contents {
     pub models: BTreeMap<String, StoredModel>,
-    /// Models that this version cannot read, which are kept in their stored form until they are deleted.
+    /// Models that this version cannot read: kept as they are stored, until they are deleted. Written among the models.
     #[serde(skip)]
     pub unusable: BTreeMap<String, Unusable>,
     pub aliases: BTreeMap<String, String>,
     /// Ids of models that were deleted and whose files were kept, as they were not uploaded.
     pub hidden: BTreeSet<String>,
-    /// Ids of models that come with the server and that clients have installed by request.
+    /// Models that come with the server and were installed by request, as clients do.
     pub installed: BTreeSet<String>,
 }
 
@@ -70,7 +70,7 @@ impl Store {
     /// the reason.
     ///
     /// # Errors
-    /// If the store is damaged or cannot be read.
+    /// When the store is damaged or cannot be read.
     pub fn open(data: Arc<DataDir>, registry: &Registry, folder: Option<&Path>) -> Result<Self, EngineError> {
         let contents = read(&data)?;
         let store = Self { data, contents: Mutex::new(contents) };
@@ -102,7 +102,7 @@ impl Store {
     /// Replaces the contents and writes them durably.
     ///
     /// # Errors
-    /// If they cannot be written; then nothing has changed.
+    /// When it cannot be written; nothing has changed then.
     pub fn replace(&self, held: &mut MutexGuard<'_, Contents>, next: Contents) -> Result<(), StorageError> {
         self.write(&next)?;
         **held = next;
@@ -118,7 +118,7 @@ impl Store {
         self.data.write_json(STORE, &value)
     }
 
-    /// The folder of an uploaded model. The id must be valid, as it is the folder's name.
+    /// The folder of an uploaded model. The id must be valid, as it names the folder.
     pub fn folder(&self, id: &str) -> Folder {
         Folder(self.data.path().join(UPLOADS).join(id))
     }

@@ -16,7 +16,7 @@ pub struct LinkedUpload {
     pub id: String,
     /// The stored form of the model: its configuration, and length and CRC-32 of its files.
     pub config: Value,
-    /// Names of the linked files.
+    /// Names of its files.
     pub files: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ impl Models {
     /// Links (or copies) the files of all complete uploads into subfolders of `target`, named `0`, `1`, … in the order of the result.
     ///
     /// # Errors
-    /// If files cannot be listed or linked.
+    /// When they cannot be listed or linked.
     pub fn link_uploads(&self, target: &Path) -> Result<Vec<LinkedUpload>, EngineError> {
         // Nobody deletes one meanwhile.
         let held = self.store.lock();

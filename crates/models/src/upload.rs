@@ -1,4 +1,4 @@
-//! Uploaded models: a graph in parts and a vocabulary, and the model directory that is built from them.
+//! Uploaded models: a graph that comes in parts, a vocabulary, and the model directory that is made of both.
 //!
 //! ```text
 //! models/<id>/parts/00000   parts of the graph, until all are there
@@ -79,14 +79,14 @@ impl Folder {
     /// Stores the vocabulary durably.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// When it cannot be written.
     pub fn put_vocabulary(&self, vocabulary: &[String]) -> Result<(), EngineError> {
         durable::create_dir_all(&self.0)?;
         durable::atomic_write(&self.vocabulary(), json!(vocabulary).to_string().as_bytes())?;
         Ok(())
     }
 
-    /// Whether the vocabulary has been uploaded.
+    /// Whether the vocabulary is there.
     pub fn has_vocabulary(&self) -> bool {
         self.vocabulary().is_file()
     }
@@ -113,12 +113,12 @@ impl Folder {
             .collect())
     }
 
-    /// Whether all parts of the graph and the vocabulary have been uploaded.
+    /// Whether all parts and the vocabulary are there.
     pub fn is_whole(&self, total_parts: u64) -> bool {
         self.has_vocabulary() && self.stored_parts().is_ok_and(|parts| parts.len() as u64 == total_parts)
     }
 
-    /// Builds the model directory, and packs the weights of a large model.
+    /// Makes the model directory, and the packed weights of a large model.
     ///
     /// # Errors
     /// Status 400 with the reason why no model can be built from the upload.
@@ -330,7 +330,7 @@ pub(super) fn parse_vocabulary(
     }
 }
 
-/// The contents of `tokenizer.json` for a BERT vocabulary.
+/// `tokenizer.json` of a BERT vocabulary.
 fn tokenizer(vocabulary: &[String], lowercase: bool, special: bool) -> Value {
     const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
     let id_of = |token: &str| vocabulary.iter().position(|entry| entry == token);

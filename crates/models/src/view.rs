@@ -7,7 +7,7 @@ use sparrow_encoder::{DeploymentStats, ModelInfo, ModelKind};
 use super::deployments::Running;
 use super::registry::{Origin, RegisteredModel};
 
-/// The entry of a model in the response of `GET _ml/trained_models`; `aliases` are those that requests set.
+/// A model as `GET _ml/trained_models` shows it, with the aliases that requests gave it.
 pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
     if let Some(Value::Object(stored)) = &model.kept {
         let mut shown = Map::from_iter([("model_id".to_owned(), model.id.clone().into())]);
@@ -77,7 +77,7 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
     Value::Object(config)
 }
 
-/// The member `metadata.recognised` of a model's configuration: what was detected in its directory, in the order of the JSON members.
+/// The member `metadata.recognised` of a model's configuration: the facts found in its directory, in the order of its members.
 #[derive(Serialize)]
 struct RecognisedView<'m> {
     weights: &'m str,
@@ -95,7 +95,7 @@ struct RecognisedView<'m> {
     document_prompt: Option<&'m str>,
 }
 
-/// The shape of a checkpoint's architecture.
+/// The architecture of a checkpoint.
 #[derive(Serialize)]
 struct ShapeView<'m> {
     architecture: &'m str,
@@ -104,7 +104,7 @@ struct ShapeView<'m> {
     heads: usize,
 }
 
-/// What the vectors of a dense model are like.
+/// The vectors of a dense model.
 #[derive(Serialize)]
 struct VectorsView {
     dimensions: usize,
@@ -162,7 +162,7 @@ fn inference_config(model: &RegisteredModel, info: &ModelInfo) -> Value {
     }
 }
 
-/// The deployment in the responses of `_start` and `_update`.
+/// A deployment as `_start` and `_update` answer it.
 pub(super) fn assignment(running: &Running, node: &str) -> Value {
     let settings = running.settings();
     let bytes = running.model.info().map(|info| info.size_bytes).unwrap_or_default();

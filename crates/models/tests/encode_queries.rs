@@ -1,4 +1,4 @@
-//! Tests of encoding queries with several models at the same time, using the embedded models.
+//! Encoding search texts of several models at the same time, with the embedded models.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
 
-/// Version of Elasticsearch whose API this server implements.
+/// The version of Elasticsearch whose interface this is.
 const VERSION: &str = "8.19.21";
 
 /// The time of day, such as `12:34:56` in UTC, of a moment in seconds since the epoch.

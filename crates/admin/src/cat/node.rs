@@ -199,7 +199,7 @@ const ALLOCATION: &[Column] = &[
     text("node.role", &["r", "role", "nodeRole"], "node roles"),
 ];
 
-/// Whether a list of nodes in a path includes this node.
+/// Whether a list of nodes in a path has this one in it.
 fn here(node: &Node, list: &str) -> bool {
     list.is_empty()
         || list.split(',').map(str::trim).any(|name| {

@@ -1,4 +1,4 @@
-//! Tables of shards, segments, recoveries and trained models.
+//! Tables of shards, segments and recoveries.
 
 use crate::cat::table::{Cell, Column, Table, number, text};
 use crate::{index, stats};

@@ -56,7 +56,7 @@ impl Column {
     }
 }
 
-/// A value in a row of a table.
+/// A value of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Nothing,
@@ -158,7 +158,7 @@ impl Table {
         Self { columns, detailed: false, rows: Vec::new() }
     }
 
-    /// Sets whether columns with details are shown.
+    /// Whether columns of details are shown.
     pub(super) fn detailed(&mut self, detailed: bool) {
         self.detailed = detailed;
     }

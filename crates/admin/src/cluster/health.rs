@@ -1,4 +1,4 @@
-//! `_cluster/health`: the state of all indices as a colour, and waiting until it is a given one.
+//! `_cluster/health`: the state of all indices in a colour, and waiting for a better one.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -20,7 +20,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 const COLOURS: [&str; 3] = ["green", "yellow", "red"];
 
-/// Numbers of shards, of one index or of all.
+/// Shards of an index or of all.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 struct Shards {
     #[serde(rename = "active_shards")]
@@ -90,7 +90,7 @@ struct ShardHealth {
     shards: Shards,
 }
 
-/// The health of the requested indices at one moment.
+/// The health of the indices of one moment.
 #[derive(Default)]
 struct Health {
     all: Shards,
@@ -151,7 +151,7 @@ impl Health {
     }
 }
 
-/// The conditions that a request waits for.
+/// What a request waits for.
 struct Wait {
     colour: Option<usize>,
     nodes: Option<String>,
@@ -254,7 +254,7 @@ fn nodes_fit(wanted: &str) -> Result<bool, EngineError> {
     }
 }
 
-/// `GET /_cluster/health[/{index}]`, on a thread that may block.
+/// `GET /_cluster/health[/{index}]`, on a thread that may wait.
 pub fn cluster_health(
     node: &Node,
     request: &Request,

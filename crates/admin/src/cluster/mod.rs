@@ -1,4 +1,4 @@
-//! The single node as a cluster: health, state, settings and figures.
+//! The one node as a cluster: its health, its state, its settings.
 
 pub mod health;
 pub mod info;

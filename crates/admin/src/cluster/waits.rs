@@ -1,4 +1,4 @@
-//! Requests that wait for the health of the cluster, without a thread for each.
+//! Requests that wait for the cluster to be as they want it, without a thread each.
 
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -12,7 +12,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
 
-/// Most requests that may wait at once.
+/// Requests that may wait.
 const CAPACITY: usize = 1000;
 
 type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;

@@ -1,4 +1,4 @@
-//! The statistics of one index, in Elasticsearch's sections.
+//! The statistics of one index, in the sections of Elasticsearch.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -8,12 +8,11 @@ use serde_json::{Map, Value};
 use sparrow_call::error::EngineError;
 use sparrow_indices::IndexHandle;
 
-/// Names of metrics in paths, separated by spaces. Each shows the section of the same name, but for `merge`, whose
-/// section is `merges`.
+/// Names of metrics in paths. Each shows the section of its name, but for `merge`, which shows `merges`.
 pub(super) const METRICS: &str = "docs shard_stats store indexing get search merge refresh flush warmer query_cache fielddata \
                                   completion segments translog request_cache recovery bulk mappings dense_vector sparse_vector";
 
-/// Declares structs of statistics; a member is a `u64` unless its type is given.
+/// Declares structs of figures: counts, unless a type is given.
 macro_rules! figures {
     ($($name:ident { $($figure:ident $(: $type:ty)?),* $(,)? })*) => {
         $(#[derive(Default, Serialize)]
@@ -101,10 +100,10 @@ pub(crate) fn no_figures() -> Result<Map<String, Value>, EngineError> {
     Ok(sections)
 }
 
-/// The sections with the statistics of an index.
+/// The sections of an index.
 ///
 /// # Errors
-/// If the index's directory cannot be listed, or the sections cannot be serialised as JSON.
+/// When its directory cannot be listed, or the sections cannot be written as JSON.
 pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError> {
     let index = handle.index();
     let stats = index.stats()?;

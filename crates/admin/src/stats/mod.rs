@@ -19,11 +19,11 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
 
-/// The sections that a request asks for; `None` for all.
+/// Which sections a request asks for.
 pub struct RequestedSections(Option<Vec<String>>);
 
 impl RequestedSections {
-    /// Parses a list of metrics; all if it is empty.
+    /// Reads a list of metrics; an empty one means all.
     ///
     /// # Errors
     /// Illegal argument for an unknown metric, or for `_all` together with other metrics.
@@ -106,7 +106,7 @@ impl Level {
     }
 }
 
-/// The statistics of one index in a response.
+/// The statistics of one index.
 #[derive(Serialize)]
 struct IndexStats<'a> {
     uuid: &'a str,
@@ -243,7 +243,7 @@ pub fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
     Ok(Reply::ok(&json!({"node": node.id(), "indices": total, "ingest": ingest, "breakers": breakers})))
 }
 
-/// All open indices.
+/// All indices that are open.
 pub fn open_indices(node: &Node) -> Vec<Arc<IndexHandle>> {
     node.indices.names().indices.values().filter(|handle| !handle.is_closed()).cloned().collect()
 }

@@ -63,7 +63,7 @@ pub fn index_segments(
     })))
 }
 
-/// Lucene version that is shown for segments: the version whose behaviour they have.
+/// The version that segments are shown with: that of the Lucene whose behaviour they have.
 pub const LUCENE: &str = "9.12.2";
 
 /// A share as a percentage in the form of `_recovery`, such as `12.5%`; 100% of nothing.

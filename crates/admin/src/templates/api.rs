@@ -1,4 +1,4 @@
-//! Requests of `_index_template` and `_component_template`.
+//! `_index_template` and `_component_template`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ fn compose(set: &TemplateSet, template: &IndexTemplate) -> Result<Body, EngineEr
     Ok(body)
 }
 
-/// Whether a name can match a pattern of each list.
+/// Whether some name can match patterns of both lists.
 fn overlap(a: &[String], b: &[String]) -> bool {
     a.iter().any(|a| b.iter().any(|b| patterns_overlap(a.as_bytes(), b.as_bytes())))
 }

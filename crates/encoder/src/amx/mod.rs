@@ -22,7 +22,7 @@ use system::has_tiles;
 #[cfg(test)]
 pub(crate) use {emulator::with_error, tests::configured};
 
-/// Columns of weights in a panel.
+/// Columns of a panel.
 const PANEL: usize = 32;
 /// Consecutive bytes (dimensions) of one column that lie next to each other in a panel.
 const DIM_STEP: usize = 4;
@@ -36,10 +36,10 @@ pub(crate) fn runs() -> bool {
 /// Rows of a tile: tokens, or groups of four dimensions of the weights.
 const ROWS: usize = 16;
 
-/// Bytes from one row of a panel's weights to the next, and from one token's row of integer dot products to the next.
+/// Bytes from one row to the next: of a panel's weights, and of the integer dot products of a token.
 const STRIDE: usize = PANEL * DIM_STEP;
 
-/// The integer dot products of two tiles of tokens with the 32 columns of a panel, a row for each token.
+/// The integer dot products of two tiles of tokens with a panel's terms.
 #[repr(align(64))]
 struct Dots(MaybeUninit<[[i32; PANEL]; 2 * ROWS]>);
 

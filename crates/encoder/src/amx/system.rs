@@ -1,4 +1,4 @@
-//! Detects whether the processor has AMX for bytes (AMX-INT8) and the operating system lets this process use it.
+//! Whether the processor has AMX for bytes and the system lets this process use it.
 
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;

@@ -22,7 +22,7 @@ pub(crate) use modern::ModernWeights;
 pub(crate) use packing::Refused;
 use words::Words;
 
-/// Rows that go through the feed-forward part at once: their inner activations then stay in the second-level cache.
+/// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
 const ROWS_AT_ONCE: usize = 120;
 
 /// As `ROWS_AT_ONCE`, for a model whose feed-forward weights fit no cache and are read from memory in each pass: the rows of a whole batch
@@ -32,7 +32,7 @@ const ROWS_OF_LARGE: usize = 528;
 /// Number of weights of a linear map above which the feed-forward part counts as large; its two maps are of the same size.
 const LARGE: usize = 1 << 19;
 
-/// The parameters of a layer normalisation.
+/// A layer normalisation's parameters.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct NormWeights {
     pub(crate) scale: Vec<f32>,
@@ -46,14 +46,14 @@ impl NormWeights {
     }
 }
 
-/// A linear map before it is packed: `weights` is `[inputs][outputs]` and is left in the file.
+/// A linear map as files hold it: `weights` is `[inputs][outputs]`, and stays in the file until it is packed.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct LinearWeights {
     pub(crate) weights: Stored,
     pub(crate) bias: Vec<f32>,
 }
 
-/// The parameters of one layer.
+/// One layer's parameters.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct LayerWeights {
     pub(crate) query: LinearWeights,
@@ -68,7 +68,7 @@ pub(crate) struct LayerWeights {
     pub(crate) output_norm: NormWeights,
 }
 
-/// Token ids of one text, or of a question followed by a text.
+/// The tokens of one text, or of a question and a text after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sequence<'a> {
     pub(crate) ids: &'a [u32],
@@ -89,13 +89,13 @@ pub(crate) struct Weights {
     pub(crate) heads: usize,
     /// Word embeddings, `[vocabulary][width]`.
     pub(crate) words: Stored,
-    /// Position embeddings, `[positions][width]`, with the embedding of the first token type added.
+    /// `[positions][width]`, with the first token type added.
     pub(crate) positions: Vec<f32>,
     /// The embedding of the second token type minus that of the first, `width` numbers; empty if types make no difference.
     pub(crate) second_type: Vec<f32>,
     pub(crate) embedding_norm: NormWeights,
     pub(crate) layers: Vec<LayerWeights>,
-    /// The transform of a masked language model's head, which follows the last layer.
+    /// The transform of a masked language model, after the last layer.
     pub(crate) transform: Option<(LinearWeights, NormWeights)>,
     /// What only ModernBERT has, which has no position embeddings.
     pub(crate) modern: Option<ModernWeights>,
@@ -159,8 +159,8 @@ impl Bert {
         self.width
     }
 
-    /// Hidden states of texts, `[sum of tokens][width]`, and the range of rows of each text; `None` if a token id or a length is beyond the
-    /// embedding tables.
+    /// Hidden states of texts, `[sum of tokens][width]`, and each text's rows; `None` if an id or a length is beyond the
+    /// tables.
     pub(crate) fn forward<'s>(
         &self,
         texts: &[Sequence<'_>],

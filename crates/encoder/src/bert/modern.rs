@@ -48,7 +48,7 @@ impl Rotation {
         Self { half, cosines: of(f64::cos), sines: of(f64::sin) }
     }
 
-    /// Rotates the queries and keys of a text, `[tokens][3][width]`, by the positions of their tokens.
+    /// Turns the queries and keys of a text, `[tokens][3][width]`.
     fn turn(&self, qkv: &mut [f32], width: usize) {
         let half = self.half;
         let tables = self.cosines.chunks_exact(half).zip(self.sines.chunks_exact(half));
@@ -84,7 +84,7 @@ impl Modern {
         Self { final_norm, shape, rotations: shape.bases.map(rotation) }
     }
 
-    /// Most tokens of a text.
+    /// Tokens of the longest text.
     pub(super) fn positions(&self) -> usize {
         self.shape.positions
     }
@@ -120,7 +120,7 @@ impl Modern {
         bert.kernels.normalize(&self.final_norm.view(), rows, &[]);
     }
 
-    /// Computes the attention of a layer; the result is in `context`.
+    /// The attention of a layer, into `context`.
     fn attend(
         &self,
         bert: &Bert,

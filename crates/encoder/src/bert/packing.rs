@@ -11,7 +11,7 @@ use crate::table::Table;
 use super::kernels::{self, Kernels, Linear};
 use super::{Bert, Layer, LayerWeights, LinearWeights, Modern, ModernWeights, NormWeights, Weights, Words};
 
-/// The reason why an encoder cannot be packed.
+/// Why an encoder cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
     /// The kernels cannot compute it: a width is not a multiple of 32 (that of a head included), or a weight is not finite.
@@ -23,7 +23,7 @@ pub(crate) enum Refused {
 }
 
 impl Weights {
-    /// Approximate number of weights, without the word embeddings.
+    /// Numbers of all weights but the word embeddings, about.
     pub(crate) fn size(&self) -> usize {
         let layer = |layer: &LayerWeights| -> usize {
             let gate = layer.gate.as_ref().map_or(0, |gate| gate.weights.len());
@@ -160,7 +160,7 @@ impl Bert {
         })
     }
 
-    /// Packs an encoder into a file, layer by layer, in 20 bits or 8 bits. Tied word embeddings are left to the decoder's sections.
+    /// Packs an encoder into a file, layer by layer, in 20 bits or bytes. Tied word embeddings are left to the decoder.
     ///
     /// # Errors
     /// [`Refused`].

@@ -1,4 +1,4 @@
-//! Compares the forward pass in 8 bits with the one in f32, on all instruction sets.
+//! The forward pass in 8 bits against the one in f32, and on all instruction sets.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::pooling::mean;
 use super::kernels::{Kernels, available};
 use super::{Bert, Scratch};
 
-/// Texts as token ids: a start token, words from all over the vocabulary, an end token.
+/// Ids as a tokenizer might give them: a start, words from all over the vocabulary, an end.
 fn texts() -> Vec<Vec<u32>> {
     let text = |length: u32, step: u32| {
         let words = (0..length).map(|at| 1996 + at * step * 37 % 28_000);

@@ -45,7 +45,7 @@ impl Words {
         Ok(Some(Self::Bytes { width, numbers: numbers.into(), scales: scales.into() }))
     }
 
-    /// Number of weights in all rows.
+    /// Numbers of all rows.
     pub(super) fn len(&self) -> usize {
         match self {
             Words::Table(table) => table.len(),
@@ -53,7 +53,7 @@ impl Words {
         }
     }
 
-    /// Appends the numbers of a row to `out`; `None` if there is no such row.
+    /// Appends the numbers of a row, if it is there.
     pub(super) fn append(&self, row: usize, out: &mut Vec<f32>) -> Option<()> {
         match self {
             Words::Table(table) => table.get(row)?.append(out),
@@ -67,7 +67,7 @@ impl Words {
         Some(())
     }
 
-    /// Writes the embeddings as sections of a file.
+    /// Writes them as sections of a file.
     ///
     /// # Errors
     /// The error of writing the file.

@@ -27,9 +27,9 @@ const BATCH_TOKENS: usize = 256;
 /// from one batch to the next, and 384 or 512 tokens take 0.965 and 0.952 of the time of 256 (passages of 116 tokens). The first search
 /// waits no longer than for a text of 512 tokens, which is a batch by itself.
 const CALM_BATCH_TOKENS: usize = 512;
-/// As `BATCH_TOKENS`, for searches, which are few and wait for nothing else.
+/// Searches are few and wait for nothing else: they may fill a larger batch.
 const SEARCH_BATCH_TOKENS: usize = 1024;
-/// Texts that are tokenized before they are queued: workers can start while the remaining texts are tokenized.
+/// Texts that are tokenized before they are queued: the workers start while the rest is tokenized.
 const TOKENIZE_CHUNK: usize = 32;
 /// Interval at which a waiting call checks its cancel flag.
 const POLL: Duration = Duration::from_millis(10);
@@ -49,17 +49,17 @@ pub(super) struct Shared {
 /// Returns the error with which a call must end, if it was cancelled or is out of time.
 type GoesOn<'a> = &'a dyn Fn() -> Result<(), EncoderError>;
 
-/// Which thread encodes the text of a call that has only one, if a worker is idle.
+/// Which thread encodes the only text of a call, if a worker is idle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LoneText {
-    /// The calling thread, before the call returns, as it would only wait.
+    /// The calling one, which would only wait, before the call returns.
     #[default]
     ByCaller,
-    /// A worker, as the caller has other work to do meanwhile.
+    /// A worker: the caller has something else to do meanwhile.
     ByWorker,
 }
 
-/// How a call wants its texts to be encoded.
+/// How a call wants its texts treated.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CallOptions<'a> {
     pub priority: Priority,
@@ -93,7 +93,7 @@ pub(super) struct PendingCall<'a> {
 }
 
 impl PendingCall<'_> {
-    /// Waits until workers have encoded the texts that were not in the cache; returns all encodings in the order of the texts.
+    /// Waits until workers have encoded the texts that were in no cache; returns all, in the order of the texts.
     pub fn finish(mut self) -> Result<(Vec<Encoding>, Timings), EncoderError> {
         let encodings = wait(&self.call, self.cancel, self.deadline)?;
         self.finished = true;
@@ -182,7 +182,7 @@ impl Shared {
         cached
     }
 
-    /// Tokenizes and queues a call's texts, one chunk at a time.
+    /// Tokenizes and queues, a chunk at a time.
     fn submit(
         &self,
         texts: &[&str],

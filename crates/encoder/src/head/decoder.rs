@@ -1,4 +1,4 @@
-//! A decoder quantised to bytes: panels for the first look at all pairs of term and token, rows for the second look at the few that remain.
+//! A decoder as bytes: panels for the first look at all pairs, rows for the second look at few.
 
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ const NEAR_PAIRS: usize = 32;
 /// The quantised weights of a vocabulary.
 pub(super) struct Decoder {
     dims: usize,
-    /// Term ids in the order in which they are laid out in the panels.
+    /// Terms in the order of the panels.
     order: Vec<u32>,
-    /// The different numbers of dimensions that panels have, ascending.
+    /// Numbers of dimensions that panels have, ascending.
     looks: Vec<usize>,
     panels: Vec<PanelAt>,
     pub(super) weights: AlignedSlice<i8>,
@@ -38,7 +38,7 @@ struct PanelAt {
 struct Second {
     /// The linear map that takes tokens to the basis.
     turn: Linear,
-    /// The norm of the basis's offset, divided by the norm of its matrix for tokens; see [`super`].
+    /// The offset's norm by that of the tokens' matrix; see [`super`].
     offset: f32,
     /// The quantised weights for the second look, `[terms][dims, padded]`.
     rows: AlignedSlice<i8>,
@@ -154,7 +154,7 @@ impl Decoder {
         self.second.is_some()
     }
 
-    /// Splits the panels into at most `count` consecutive ranges of about equal work.
+    /// Splits the panels into at most `count` parts of about the same work.
     pub(super) fn shares(&self, count: usize) -> Vec<Range<usize>> {
         let count = count.clamp(1, self.panels.len());
         let total = self.panels.iter().map(|panel| self.looks[panel.look]).sum::<usize>();
@@ -170,10 +170,10 @@ impl Decoder {
         shares
     }
 
-    /// Quantises a document's tokens for both looks. `hidden` is `[tokens][dims]`.
+    /// A document's tokens for all looks. `hidden` is `[tokens][dims]`.
     ///
     /// # Errors
-    /// [`NotFinite`] if a number is NaN or infinite.
+    /// [`NotFinite`] if a number is not.
     pub(super) fn quantise(&self, kernels: &Kernels, hidden: &[f32]) -> Result<Looks, NotFinite> {
         let Some(second) = &self.second else {
             let first = vec![kernels.quantise(hidden, self.dims, self.looks[0])?];
@@ -258,7 +258,7 @@ fn set(bounds: &mut Bounds, lane: usize, bound: &Bound, slack: f32) {
     bounds.sums[lane] = bound.sum;
 }
 
-/// Quantises a term's weights in its own dimensions into `out`; returns its bound and its norm.
+/// Quantises a term in its own dimensions; its bound and its norm.
 fn whole_row(numbers: &[f32], bias: f32, levels: i8, out: &mut [i8]) -> (Bound, f64) {
     let largest = numbers.iter().fold(0f32, |max, weight| max.max(weight.abs()));
     let scale = scale(largest, levels);

@@ -58,14 +58,14 @@ pub(crate) struct Head {
     kernels: &'static Kernels,
     terms: usize,
     dims: usize,
-    /// The weights for the exact step, `[terms][dims]`.
+    /// `[terms][dims]`, for the exact step.
     rows: Arc<Table>,
     /// The bias of each term.
     bias: Vec<f32>,
     decoder: Decoder,
 }
 
-/// The error for hidden states that contain a NaN or an infinity.
+/// Hidden states held a NaN or an infinity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotFinite;
 
@@ -150,8 +150,8 @@ impl Head {
         self.dims
     }
 
-    /// For each document the terms with a positive maximal logit and that logit, ascending by term. `hidden` is `[rows][dims]`, and a
-    /// document is a range of its rows. With `threads` above 1, the vocabulary is split between threads.
+    /// Positive maximal logits, ascending by term, for each document. `hidden` is `[rows][dims]`; a document is a range
+    /// of its rows. `threads` above 1 share the vocabulary.
     ///
     /// # Errors
     /// [`NotFinite`] if a hidden state contains a NaN or an infinity.
@@ -224,7 +224,7 @@ impl Head {
         work.into_iter().map(|(_, logits)| logits).collect()
     }
 
-    /// The row of weights of a pair's term.
+    /// The row of a pair's term.
     ///
     /// # Panics
     /// If the term is not in the vocabulary.
@@ -283,7 +283,7 @@ struct Looked<'a> {
     looks: Looks,
 }
 
-/// A document's tokens, quantised for both looks.
+/// A document's tokens, quantised for each look.
 #[derive(Debug)]
 struct Looks {
     /// The tokens for the first look, once for each number of dimensions that panels have.
@@ -293,8 +293,8 @@ struct Looks {
 }
 
 impl Head {
-    /// For each of the given terms, the row of `hidden` (`[rows][dims]`) at which it has its largest logit; the first of several equal
-    /// ones.
+    /// The row of `hidden` (`[rows][dims]`) at which each of some terms has its maximal logit; of several equal ones
+    /// the first.
     ///
     /// # Panics
     /// If a term is not in the vocabulary.

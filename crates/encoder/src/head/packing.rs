@@ -1,4 +1,4 @@
-//! Storing a decoder without a basis in a file of packed weights, and opening it.
+//! A decoder without a basis in a file of packed weights.
 
 use std::sync::Arc;
 

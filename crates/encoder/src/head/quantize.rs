@@ -4,7 +4,7 @@ use super::NotFinite;
 use super::basis::TURNED_STEP;
 use super::kernels::{Document, Kernels, Limits};
 
-/// One document's hidden states, `[tokens][dims, padded]`, quantised with one scale for all tokens, so that each term has one threshold.
+/// One document's hidden states, `[tokens][dims, padded]`, one scale for all of them, so that a term has one threshold.
 #[derive(Debug)]
 pub(super) struct Quantized {
     dims: usize,
@@ -14,8 +14,8 @@ pub(super) struct Quantized {
     pub(super) limits: Limits,
 }
 
-/// Adding this to a number below 2²² rounds it to an integer, which is then in the low bits. `f32::round` is a library call on processors
-/// without SSE 4.1, which the compiler has to allow for.
+/// Adding this to a number below 2²² rounds it to an integer, which then stands in the low bits. The plain `round` is a
+/// library call on processors without SSE 4.1, which the compiler has to assume.
 const ROUNDER: f32 = 12_582_912.0;
 
 /// Sums of one row, or of a part of it.
@@ -35,7 +35,7 @@ pub(super) fn scale(largest: f32, levels: i8) -> f32 {
     if largest > 1e-30 { largest * (1.0 + 2f32.powi(-20)) / f32::from(levels) } else { 1.0 }
 }
 
-/// Rounds numbers to integer multiples of a scale; `out` may be longer than `numbers`.
+/// Rounds numbers to whole ones of a scale; `out` may be longer.
 #[inline(always)]
 pub(super) fn quantise(numbers: &[f32], scale: f32, out: &mut [i8]) -> Sums {
     let inverse = 1.0 / scale;
@@ -111,13 +111,13 @@ pub(super) fn round_up(norm: f32, scale: f32) -> u8 {
     (norm * (1.0 / scale)) as u8 + u8::from(norm > 0.0)
 }
 
-/// Tokens in a head's basis, which are to be quantised.
+/// Tokens in another basis, to be quantised.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turned<'a> {
     /// Tokens in the new basis, `[tokens][dims]`.
     pub(super) tokens: &'a [f32],
     pub(super) dims: usize,
-    /// Numbers of leading dimensions to quantise, ascending, multiples of [`TURNED_STEP`], at most `dims`.
+    /// Numbers of dimensions, ascending, multiples of [`TURNED_STEP`], at most `dims`.
     pub(super) looks: &'a [usize],
     /// The document's [`Limits::reach`].
     pub(super) reach: f32,
@@ -228,7 +228,7 @@ mod tests {
     use super::{Quantized, Turned};
     use crate::head::kernels::{Kernels, available};
 
-    /// The scalar kernels, which have 127 levels and no shift.
+    /// The scalar ones: 127 levels, no shift.
     fn kernels() -> &'static Kernels {
         available().last().unwrap()
     }

@@ -8,7 +8,7 @@ use super::decoder::Decoder;
 use super::kernels::{self, Kernels, Tiles};
 use super::{Head, NotFinite};
 
-/// Tokens of the sample that both kernels are timed with: few enough that loading a model does not take noticeably longer.
+/// Tokens that both are timed with: few enough that a model is not loaded noticeably later.
 const TOKENS: usize = 64;
 
 /// Distinct tokens in the sample, the rest being repetitions: the transformer of a large model takes longer on them than what is timed.

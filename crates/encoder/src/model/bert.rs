@@ -213,7 +213,7 @@ impl<'a> Reader<'_, 'a> {
         fits.then_some((linear, input, heads, depth))
     }
 
-    /// Whether a value is `(1 − mask) · large`: 0 for tokens, and a large negative number for padding.
+    /// Whether a value is 0 for tokens and a large negative number for padding: `(1 − mask) · large`.
     fn is_mask(&self, name: &[u8]) -> Option<bool> {
         let [padding, large] = self.node(name, b"Mul")?.inputs[..] else { return None };
         let [one, wide] = self.node(padding, b"Sub")?.inputs[..] else { return None };

@@ -17,7 +17,7 @@ const FILE: &str = "calibration.json";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Feature {
-    /// The cosine of the query vector and the document vector.
+    /// The cosine of the question's vector and the document's.
     Cosine,
     /// The dot product of the token weights of both, where those of the question are scaled to a vector of length one.
     UnitQuery,

@@ -17,9 +17,9 @@ use crate::stored::Stored;
 use super::decoder::Source;
 use super::safetensors::{Tensor, Tensors};
 
-/// File name of a checkpoint in one file.
+/// A checkpoint in one file.
 const WHOLE: &str = "model.safetensors";
-/// File name of the index of a checkpoint in several files: `{"weight_map": {tensor: file}}`.
+/// The list of the files of a checkpoint in several: `{"weight_map": {tensor: file}}`.
 const INDEX: &str = "model.safetensors.index.json";
 /// Name of the word embeddings, which every encoder but ModernBERT has; what precedes it in a file is the prefix of all encoder tensors.
 const WORDS: &str = "embeddings.word_embeddings.weight";
@@ -90,7 +90,7 @@ const DISTILBERT: LayerNames = LayerNames {
     output_norm: "output_layer_norm",
 };
 
-/// Names of the tensors of a masked language model's head.
+/// Names of the parts of a masked language model's head.
 struct HeadNames {
     dense: &'static str,
     norm: &'static str,
@@ -126,7 +126,7 @@ const HEADS: [HeadNames; 4] = [
     },
 ];
 
-/// A checkpoint whose architecture is known, and whose tensors have been located but not read.
+/// A checkpoint whose architecture is known; its parameters are not read.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     dir: PathBuf,
@@ -220,7 +220,7 @@ impl Checkpoint {
         Ok(Self { dir: dir.to_path_buf(), architecture, names, files, prefix })
     }
 
-    /// Whether the checkpoint has the head of a masked language model.
+    /// Whether it has the head of a masked language model.
     pub(super) fn has_head(&self) -> bool {
         self.head().is_some()
     }
@@ -240,7 +240,7 @@ impl Checkpoint {
         if self.is_modern() { norm_eps.unwrap_or(1e-5) } else { layer_norm_eps.unwrap_or(1e-12) }
     }
 
-    /// Width of a hidden state, in numbers.
+    /// Length of a hidden state.
     pub(super) fn width(&self) -> usize {
         self.architecture.hidden_size
     }
@@ -364,7 +364,7 @@ impl Checkpoint {
         })
     }
 
-    /// A linear map and its bias; checkpoints store the weights as `[outputs][inputs]`.
+    /// A linear map, which checkpoints keep as `[outputs][inputs]`.
     pub(super) fn linear(
         &self,
         name: &str,

@@ -7,7 +7,7 @@ use super::checkpoint::Checkpoint;
 
 /// Names of the tensors of a classifier head, and its activation.
 struct HeadLayers {
-    /// Name of the layer before the last; it has the encoder's prefix if `of_encoder`.
+    /// A layer before the last, as a name and whether it is one of the encoder's own.
     dense: &'static str,
     of_encoder: bool,
     last: &'static str,
@@ -84,7 +84,7 @@ impl Checkpoint {
         Ok((states, Some(Scale { factors, epsilon: self.norm_epsilon() })))
     }
 
-    /// The weights and the bias of the last layer, which has a single output.
+    /// The weights and the bias of the last layer, which has one output.
     fn last(&self, name: &str) -> Result<(Vec<f32>, f32), EncoderError> {
         let matrix = self.tensor(&format!("{name}.weight"))?;
         if let [labels, _] = matrix.shape[..]

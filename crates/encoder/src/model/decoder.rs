@@ -10,7 +10,7 @@ pub(super) struct Source {
     /// `[terms][dims]`, or `[dims][terms]` if it is transposed.
     pub(super) rows: Stored,
     pub(super) transposed: bool,
-    /// A number for each term.
+    /// One for each term.
     pub(super) bias: Stored,
     pub(super) terms: usize,
     pub(super) dims: usize,

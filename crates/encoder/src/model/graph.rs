@@ -1,4 +1,4 @@
-//! The nodes and weights of an ONNX graph, as far as Sparrow's own code reads them.
+//! Nodes and weights of an ONNX graph, as far as our own code looks at them.
 //!
 //! Field numbers are those of `onnx.proto3`.
 
@@ -13,10 +13,10 @@ pub(super) const MODEL_GRAPH: u64 = 7;
 pub(super) const GRAPH_NODE: u64 = 1;
 pub(super) const GRAPH_INITIALIZER: u64 = 5;
 pub(super) const GRAPH_OUTPUT: u64 = 12;
-/// Field numbers of `float_data` and `raw_data` in a `TensorProto`.
+/// `float_data` and `raw_data` of a tensor.
 pub(super) const TENSOR_FLOATS: u64 = 4;
 pub(super) const TENSOR_RAW: u64 = 9;
-/// Values of `TensorProto.DataType`.
+/// `TensorProto.DataType`.
 pub(super) const FLOAT: u64 = 1;
 const INT64: u64 = 7;
 const FLOAT16: u64 = 10;
@@ -60,7 +60,7 @@ impl Node<'_> {
     }
 }
 
-/// A weight (`TensorProto`): its numbers are in the graph, in the graph's file, or in a file beside it.
+/// A weight: its numbers are in the graph, in the graph's file, or in a file beside it.
 #[derive(Debug, Default)]
 pub(super) struct Weight<'a> {
     pub(super) name: &'a [u8],
@@ -88,7 +88,7 @@ struct External<'a> {
     length: Option<u64>,
 }
 
-/// The nodes and weights of an ONNX graph.
+/// The nodes and the weights.
 #[derive(Debug, Default)]
 pub(super) struct Graph<'a> {
     pub(super) nodes: Vec<Node<'a>>,
@@ -133,7 +133,7 @@ impl<'a> Graph<'a> {
         self.nodes.iter().position(|node| node.outputs.contains(&name))
     }
 
-    /// Finds a weight by its name.
+    /// A weight by its name.
     pub(super) fn weight(&self, name: &[u8]) -> Option<&Weight<'a>> {
         self.weights.iter().find(|weight| weight.name == name)
     }
@@ -295,7 +295,7 @@ impl Weight<'_> {
         self.stored(onnx)?.read().ok()
     }
 
-    /// Whether the numbers are in the graph's own file.
+    /// Whether the numbers are in the graph's file.
     pub(super) fn is_inside(&self) -> bool {
         self.external.is_none()
     }

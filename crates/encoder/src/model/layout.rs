@@ -17,16 +17,16 @@ use super::checkpoint::Checkpoint;
 use super::decoder::Source;
 use super::{Calibration, ModelInfo, ModelKind, Prefixes, fingerprint, safetensors};
 
-/// Most tokens of a text that are encoded, even if a model could take more.
+/// Most tokens of a text that are encoded, whatever a model could take.
 pub(super) const MAX_TOKENS: usize = 512;
 
 /// How the hidden states or logits of a text's tokens are combined into one vector or score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Pooling {
-    /// The largest logit of each term over all tokens.
+    /// Maximum over tokens of the logits.
     Splade,
-    /// The mean of all tokens' hidden states.
+    /// Mean over tokens.
     Mean,
     /// The hidden state of the first token.
     Cls,
@@ -74,7 +74,7 @@ struct Description {
 pub(super) enum Arithmetic {
     #[default]
     Float32,
-    /// Weights and activations are quantised to 8 bits.
+    /// Weights and rows of 8 bits.
     Int8,
 }
 
@@ -136,7 +136,7 @@ impl HeadFile {
 /// How a model's hidden states are computed: by an ONNX graph or from a checkpoint.
 #[derive(Debug)]
 pub(super) enum ForwardPass {
-    /// An ONNX graph, and the name of the output that is read.
+    /// An ONNX graph, and the name of the output that the rest of the model takes.
     Graph { onnx: PathBuf, output: String },
     /// Parameters of an architecture that our own code computes.
     Checkpoint(Box<Checkpoint>),
@@ -215,7 +215,7 @@ impl Layout {
         self.kind == ModelKind::CrossEncoder
     }
 
-    /// Reads the head of a cross-encoder.
+    /// The head of a cross-encoder.
     ///
     /// # Errors
     /// As [`Checkpoint::scorer`].

@@ -41,7 +41,7 @@ use weights::{Keep, Loaded};
 /// What an ONNX Runtime session loads its graph from.
 #[derive(Debug)]
 pub(crate) enum GraphSource {
-    /// A file; ONNX Runtime looks for external data beside it.
+    /// A file; external data is found beside it.
     File(PathBuf),
     /// A graph in memory that ends before its last projection.
     Cut(Box<CutGraph>),
@@ -50,16 +50,16 @@ pub(crate) enum GraphSource {
 /// The kind of output that a model computes for a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelKind {
-    /// Token weights for documents and for queries, both by the model (SPLADE).
+    /// Token weights for documents and for queries (SPLADE).
     SparseMlm,
-    /// Token weights for documents by the model; a query has the inverse document frequency of each of its tokens.
+    /// Token weights for documents; queries take inverse document frequencies of their own tokens.
     SparseDocOnly,
-    /// A dense vector.
+    /// One dense vector.
     Dense {
         /// Length of the vector.
         dims: usize,
     },
-    /// A relevance score of a question and a text that are read as one sequence.
+    /// A score of a question and a text, read together.
     CrossEncoder,
 }
 
@@ -108,7 +108,7 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    /// Whether this model's vectors can be compared with those of a model with that fingerprint.
+    /// Whether vectors of a model with that fingerprint and this model's may be compared.
     pub fn compares_with(&self, fingerprint: &str) -> bool {
         self.fingerprint == fingerprint || self.same_space_as.iter().any(|same| same == fingerprint)
     }
@@ -117,7 +117,7 @@ impl ModelInfo {
 /// What is done with the output of the forward pass.
 #[derive(Debug)]
 pub(crate) enum Plan {
-    /// Hidden states, `[texts, tokens, dims]`, are turned into token weights by our own head.
+    /// `[texts, tokens, dims]` hidden states go through our own head.
     FusedSparse { head: Arc<Head>, activation: Activation },
     /// Logits, `[texts, tokens, terms]`, which the graph computes; the largest logit of each term is taken here.
     SparseLogits { activation: Activation },
@@ -126,7 +126,7 @@ pub(crate) enum Plan {
     /// Hidden states, `[texts, tokens, width]`, are pooled to one vector for each text, or vectors, `[texts, width]`, are taken as they
     /// are; only the first `dims` numbers of a vector are kept.
     Dense { pooling: DensePooling, dims: usize, normalize: bool },
-    /// The hidden states of a question and a text are turned into one score.
+    /// The hidden states of a question and a text to one number.
     Score { scorer: Box<Scorer> },
     /// Scores, `[texts, 1]`, which the graph computes.
     Scored,
@@ -151,13 +151,13 @@ pub struct Model {
     /// The graph that ONNX Runtime runs, if the forward pass is not computed by our own code; a checkpoint has none.
     pub(crate) graph: Option<GraphSource>,
     pub(crate) output: String,
-    /// The forward pass up to `output` in our own code; `None` if the architecture is not one that it knows.
+    /// The forward pass up to `output` in our own code, if it is of a known form.
     pub(crate) bert: Option<Bert>,
     pub(crate) plan: Plan,
     pub(crate) tokenizer: TextTokenizer,
-    /// The string of each token id; empty for a dense model.
+    /// Readable tokens by id; empty for a dense model.
     pub(crate) vocabulary: Vocabulary,
-    /// Weight of each token id in queries, for a model that encodes only documents.
+    /// Weights of query tokens by id, of a model that encodes documents only.
     pub(crate) query_weights: Option<Vec<f32>>,
 }
 
@@ -259,7 +259,7 @@ impl Model {
         &self.info
     }
 
-    /// The directory that the model was loaded from.
+    /// The directory that the model was read from.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -297,7 +297,7 @@ impl Model {
         self.bert.is_some()
     }
 
-    /// Name of the instruction set that the model's own code uses: that of the head, if it has one.
+    /// Name of the instruction set that the model's own code runs with: the head's, if it has one.
     pub fn instructions(&self) -> &'static str {
         match &self.plan {
             Plan::FusedSparse { head, .. } => head.instructions(),
@@ -305,7 +305,7 @@ impl Model {
         }
     }
 
-    /// Whether the model's weights are in a memory-mapped file.
+    /// Whether the weights are in a mapped file.
     pub fn is_mapped(&self) -> bool {
         self.mapped
     }

@@ -1,4 +1,4 @@
-//! Reads ModernBERT's parameters from a checkpoint.
+//! ModernBERT's parameters in a checkpoint.
 
 use serde::Deserialize;
 
@@ -28,7 +28,7 @@ const GLOBAL: &str = "full_attention";
 const LOCAL: &str = "sliding_attention";
 
 impl Checkpoint {
-    /// Locates the parameters of a ModernBERT encoder, as [`Checkpoint::weights`] does.
+    /// The parameters of the encoder, as [`Checkpoint::weights`].
     ///
     /// # Errors
     /// [`EncoderError::Unsupported`] with the tensor that is missing or of another shape, or what a damaged file gives.

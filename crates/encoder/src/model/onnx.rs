@@ -9,14 +9,14 @@ use std::path::Path;
 
 use crate::error::EncoderError;
 
-/// Name and shape of an output of a graph. A dimension without a fixed size is `None`.
+/// An output of a graph. A dimension without a number is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Output {
     pub(super) name: String,
     pub(super) shape: Vec<Option<usize>>,
 }
 
-/// Reads the outputs of a graph. Weights are skipped.
+/// The outputs of a graph. Weights are skipped, not read.
 ///
 /// # Errors
 /// [`EncoderError::ModelNotReadable`] if the file is not ONNX.
@@ -42,7 +42,7 @@ pub(super) fn has_external_data(path: &Path) -> Result<bool, EncoderError> {
         .map_err(|error| unreadable(format!("not an ONNX file: {error}")))
 }
 
-/// The kinds of ONNX messages that may contain tensors.
+/// Messages of ONNX that may hold tensors.
 #[derive(Debug, Clone, Copy)]
 enum Message {
     Model,
@@ -146,17 +146,17 @@ fn value_info(bytes: &[u8]) -> std::io::Result<Output> {
     Ok(output)
 }
 
-/// The value of a protobuf field in a message in memory.
+/// A field's value inside a message in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-/// Calls `visit` with the number and the value of each field of a message in memory.
+/// Visits the fields of a message in memory: their numbers and values.
 ///
 /// # Errors
-/// `InvalidData` if it is not protobuf, or the error of `visit`.
+/// `InvalidData` if it is not protobuf, or what `visit` gives.
 pub(super) fn each<'a>(
     bytes: &'a [u8],
     mut visit: impl FnMut(u64, Value<'a>) -> std::io::Result<()>,
@@ -270,7 +270,7 @@ impl Fields<BufReader<File>> {
         self.at
     }
 
-    /// Reads the `length` bytes of a field.
+    /// Reads the bytes of a field.
     pub(super) fn bytes(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
         // Before memory is taken for them.
         if length > self.left {

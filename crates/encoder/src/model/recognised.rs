@@ -6,7 +6,7 @@ use super::layout::{Arithmetic, ForwardPass, Layout, Pooling};
 /// What the files of a model's directory were found to describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recognised {
-    /// Name of the file that the weights are read from: `model.safetensors` or `model.onnx`.
+    /// Name of the file whose parameters are computed with: `model.safetensors` or `model.onnx`.
     pub weights: &'static str,
     /// The architecture of a checkpoint: its type, and the numbers of layers, of numbers in a hidden state, and of
     /// attention heads. `None` for an ONNX graph.

@@ -1,4 +1,4 @@
-//! Locates single tensors in a safetensors file.
+//! Finds single tensors of a safetensors file.
 //!
 //! Layout: u64 little-endian length of a JSON header, the header (`name → {dtype, shape, data_offsets}`), the data.
 
@@ -29,7 +29,7 @@ struct Entry {
     data_offsets: [u64; 2],
 }
 
-/// The header of a safetensors file: where each tensor is.
+/// The header of a safetensors file.
 #[derive(Debug)]
 pub(super) struct Tensors {
     path: PathBuf,
@@ -67,7 +67,7 @@ impl Tensors {
         self.entries.keys().map(String::as_str).filter(|name| *name != "__metadata__")
     }
 
-    /// Locates a tensor by its name; its numbers are not read. `None` if there is no such tensor.
+    /// Finds one tensor; its numbers are not read. `None` if there is none of that name.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if it is of a type that weights cannot have, or extends beyond the end of the file.
@@ -94,7 +94,7 @@ impl Tensors {
     }
 }
 
-/// Locates a tensor in a file by its name; its numbers are not read.
+/// Finds one tensor of a file; its numbers are not read.
 ///
 /// # Errors
 /// [`EncoderError::ModelNotReadable`] if the file is damaged or has no such tensor.

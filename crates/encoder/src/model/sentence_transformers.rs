@@ -39,7 +39,7 @@ impl Modules {
         self.has("Pooling").then_some(false)
     }
 
-    /// Whether a step scales vectors to length 1.
+    /// Whether vectors are scaled to length 1.
     pub(super) fn normalizes(&self) -> bool {
         self.has("Normalize")
     }
@@ -90,7 +90,7 @@ impl Prompts {
 /// changes the vectors of long texts, but they remain comparable.
 ///
 /// # Errors
-/// [`EncoderError::ModelNotReadable`] if it is damaged, or the limit leaves no room for a word between the two special tokens.
+/// [`EncoderError::ModelNotReadable`] if it is damaged, or leaves no room for a word between the two special tokens.
 pub(super) fn max_tokens(dir: &Path) -> Result<Option<usize>, EncoderError> {
     #[derive(Deserialize)]
     struct Module {
@@ -110,7 +110,7 @@ pub(super) fn max_tokens(dir: &Path) -> Result<Option<usize>, EncoderError> {
 /// How a dense model's tokens are pooled, from the configuration of its pooling module; the mean if there is none.
 ///
 /// # Errors
-/// [`EncoderError::Unsupported`] for an unknown kind of pooling.
+/// [`EncoderError::Unsupported`] for one that is not known.
 pub(super) fn dense_pooling(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Pooling, EncoderError> {
     let path = dir.join("1_Pooling/config.json");
     let Some(module): Option<BTreeMap<String, serde_json::Value>> = read_json(&path, files)? else {
@@ -135,10 +135,10 @@ pub(super) fn dense_pooling(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Pool
     }
 }
 
-/// The activation that the pooling module of a sparse model specifies.
+/// The activation in the pooling module of a sparse model.
 ///
 /// # Errors
-/// [`EncoderError::Unsupported`] for an unknown activation, and for sums over tokens.
+/// [`EncoderError::Unsupported`] for one that is not known, and for sums over tokens.
 pub(super) fn splade_activation(
     dir: &Path,
     files: &mut Vec<PathBuf>,

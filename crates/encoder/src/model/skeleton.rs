@@ -1,4 +1,4 @@
-//! An ONNX file without the numbers of its large weights: each is replaced by its place in the file.
+//! An ONNX file without its large weights: in place of their numbers it says where in the file they are.
 //!
 //! Everything else is the same protobuf, so that all code that reads a graph in memory can read a skeleton. A file of any size takes little
 //! memory until its weights are read one by one ([`crate::stored`]).
@@ -20,7 +20,7 @@ const LONGEST_KEPT: u64 = 256 << 10;
 /// Reads a file without its large weights.
 ///
 /// # Errors
-/// `InvalidData` if it is not protobuf, or the error of reading the file.
+/// `InvalidData` if it is not protobuf, or what the system says.
 pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = Fields::open(path)?;
     let mut out = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Copies the rest of a message without its large weights; `depth` is 0 for the model, 1 for its graph, 2 for a weight of the graph.
+/// Copies the rest of a message: the model (depth 0), its graph (1) or a weight of that (2).
 fn message(file: &mut Fields<BufReader<File>>, out: &mut Vec<u8>, depth: usize) -> std::io::Result<()> {
     while let Some((field, value)) = file.next()? {
         let length = match value {

@@ -1,4 +1,4 @@
-//! Cuts an ONNX masked language model before its last projection, so that its logits never exist in memory.
+//! Cuts a masked language model before its last projection, so that the logits need never exist.
 //!
 //! Known forms of the end of a graph: `logits = MatMul(hidden, W) + b`, with `W` a weight `[dims, terms]` or the
 //! transpose of a weight `[terms, dims]`; with or without the bias. Anything else runs whole. The file is not changed:
@@ -26,7 +26,7 @@ pub(super) struct Decoder {
     pub(super) head: Source,
 }
 
-/// Finds the last projection of a graph; `None` if the end of the graph is not of a known form.
+/// The last projection of a graph; `None` if the graph is not of a known form.
 pub(super) fn decoder(path: &Path, logits: &str) -> Option<Decoder> {
     let bytes = skeleton::read(path).ok()?;
     let decoder = head(&bytes, path, logits).ok().flatten();

@@ -16,14 +16,13 @@ use sparrow_types::TokenWeights;
 use super::weights::Keep;
 use super::{Model, ModelKind};
 
-/// A temporary folder with a copy of a model, and a path for its packed weights.
+/// A copy of a model, and a place for its packed weights.
 struct Files {
     folder: tempfile::TempDir,
 }
 
 impl Files {
-    /// A copy of the embedded sparse model, whose decoder is tied to the word embeddings and stored in a file of its
-    /// own.
+    /// The embedded sparse model: a decoder tied to the word embeddings, in a file of its own.
     fn tiny() -> Self {
         let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-splade-tiny");
         Self::of(
@@ -32,7 +31,7 @@ impl Files {
         )
     }
 
-    /// A copy of a model as exporters write it, with all weights inside the graph.
+    /// A graph as exporters leave it, with all weights inside.
     fn exported() -> Self {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         let folders = [fixtures.join("exported-mlm"), fixtures.join("plain-mlm")];

@@ -1,4 +1,4 @@
-//! Loads a model's weights from the graph and the files beside it, or from a file in which they were packed before.
+//! A model's weights: from the graph and what is beside it, or from a file in which they were packed before.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const SMALLEST_FILE: usize = 64 << 20;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Keep<'a> {
     path: &'a Path,
-    /// Bytes of weights, counted as f32, below which they stay in memory.
+    /// Bytes of weights below which they stay in memory.
     smallest: usize,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct Loaded {
     /// Name of the graph's output that is read.
     pub(super) output: String,
     pub(super) bert: Option<Bert>,
-    /// Whether the weights are in a memory-mapped file.
+    /// The weights are in a mapped file.
     pub(super) mapped: bool,
 }
 
-/// Names of the kernels whose memory layout the weights are packed in, separated by a space.
+/// Names of the kernels that weights are packed for.
 fn kernel_names() -> String {
     let head = kernels::chosen().name;
     format!("{head} {}", f32_kernels::named(head).name)
@@ -207,7 +207,7 @@ fn size(weights: &crate::bert::Weights, source: Option<&Source>) -> usize {
     4 * (weights.size() + weights.words.len()) + source.map_or(0, |source| source.rows.len())
 }
 
-/// Packs a model into a file; false if the kernels cannot compute with it.
+/// Packs a model into a file; false if it is not one that the kernels take.
 fn pack(
     layout: &Layout,
     path: &Path,
@@ -240,7 +240,7 @@ fn pack(
     Ok(true)
 }
 
-/// Whether the decoder's rows are the word embeddings: either the same place in the same file, or equal numbers.
+/// Whether the word embeddings are the decoder's rows: the same place in the same file, or the same numbers.
 fn is_tied(words: &Stored, source: Option<&Source>, rows: &Table, precision: Precision) -> bool {
     let same_place = source.is_some_and(|source| {
         !source.transposed && matches!(words, Stored::File { .. }) && source.rows == *words

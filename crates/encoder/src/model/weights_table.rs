@@ -14,7 +14,7 @@ use crate::tokenizer::TextTokenizer;
 /// JSON maps tokens to numbers; the text form has a token, a tab and a number in each line.
 ///
 /// # Errors
-/// [`EncoderError::ModelNotReadable`] if it has neither form.
+/// [`EncoderError::ModelNotReadable`] if it is neither.
 pub(super) fn load(path: &Path, tokenizer: &TextTokenizer, terms: usize) -> Result<Vec<f32>, EncoderError> {
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
     let content = small_file::read(path).map_err(|error| unreadable(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! A file of packed weights, which is made once and then mapped: the system can take its memory back, and a start neither reads the graph
-//! nor packs weights.
+//! Packed weights in a file: made once, then mapped, so that they are memory that the system can take back, and a start reads
+//! no graph and packs nothing.
 //!
 //! ```text
 //! 0    magic, format, CRC of what follows; place, length and CRC of the index   (little-endian, 40 bytes)
@@ -28,12 +28,11 @@ mod write;
 pub(crate) use identity::Identity;
 pub(crate) use write::Packer;
 
-/// Version of the format, to be increased whenever packing changes: what a section holds, the order of its numbers, or how they are
-/// quantised.
+/// Raised whenever packing changes: what a section holds, how numbers are ordered, what is quantised and how.
 const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"SPRWPACK";
 const HEADER: usize = 40;
-/// Most bytes of an index, which needs about 100 for each section.
+/// Longest index: one takes about 100 bytes for each section.
 const LONGEST_INDEX: u64 = 1 << 24;
 
 /// Facts about a model that the index keeps, so that they can be read without the weights.
@@ -53,7 +52,7 @@ pub(crate) struct BertShape {
     pub(crate) heads: usize,
     pub(crate) layers: usize,
     pub(crate) transform: bool,
-    /// Whether the decoder's rows are the word embeddings.
+    /// The word embeddings are the decoder's rows.
     pub(crate) tied: bool,
     /// Whether the encoder has an embedding for tokens of the second type that differs from the first type's.
     pub(crate) types: bool,
@@ -72,7 +71,7 @@ pub(crate) struct ModernShape {
     pub(crate) local: [u64; 2],
     /// The bases of the rotary positions, as the bits of an f32: that of global layers and that of local layers.
     pub(crate) bases: [u32; 2],
-    /// Most tokens of a text.
+    /// Tokens of the longest text.
     pub(crate) positions: usize,
 }
 
@@ -128,7 +127,7 @@ impl Packed {
     /// Opens a file of packed weights and verifies the checksums of all its sections.
     ///
     /// # Errors
-    /// The reason why the file is not used.
+    /// Why it is not used.
     pub(crate) fn open(path: &Path, identity: &Identity) -> Result<Self, Unusable> {
         let (mut file, index) = read_index(path, identity)?;
         verify(&mut file, &index.sections)?;
@@ -144,7 +143,7 @@ impl Packed {
         Ok(read_index(path, identity)?.1.facts)
     }
 
-    /// The numbers of a section, in the mapped file.
+    /// The numbers of a section.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if there is no section of this name with numbers of this type.
@@ -154,7 +153,7 @@ impl Packed {
             .ok_or(Unusable::Damaged("a section is not in the file"))
     }
 
-    /// The numbers of 20 bits that [`Packer::put_fixed`] wrote.
+    /// The numbers that [`Packer::put_fixed`] wrote.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if they are missing, or if there are not `length` of them.

@@ -1,4 +1,4 @@
-//! Writes a file of packed weights, section by section.
+//! Making a file of packed weights, section by section.
 
 use std::collections::BTreeMap;
 use std::io::{Seek, SeekFrom, Write};
@@ -48,7 +48,7 @@ impl Packer {
         self.file = file;
     }
 
-    /// Writes numbers as a section.
+    /// Writes a section.
     ///
     /// # Errors
     /// The error of writing the file.

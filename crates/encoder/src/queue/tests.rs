@@ -1,4 +1,4 @@
-//! Tests of the queue of texts that wait for a worker.
+//! Tests of the queue.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn take(queue: &Queue) -> Vec<usize> {
     batch.iter().map(|item| item.ids.len()).collect()
 }
 
-/// After a search text, batches of ingest are small for a while.
+/// A search makes the batches of ingest small for a while.
 #[test]
 fn it_is_calm_until_a_search_comes() {
     let queue = Queue::new(10, 1);

@@ -8,7 +8,7 @@ use tokenizers::Tokenizer;
 use super::{TextTokenizer, Tokens};
 use crate::error::EncoderError;
 
-/// The special tokens around a question and a text, and the types of the tokens.
+/// Special tokens around a question and a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     prefix: Vec<u32>,
@@ -24,7 +24,7 @@ impl Template {
     }
 }
 
-/// The token ids of a question, encoded once for all texts that it is paired with.
+/// The tokens of a question, which are found once for all of its texts.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     ids: Vec<u32>,
@@ -34,7 +34,7 @@ impl TextTokenizer {
     /// Finds the special tokens that the tokenizer puts around pairs; [`TextTokenizer::question`] and [`TextTokenizer::pair`] need it.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if the file's template is not a question followed by a text, or leaves no room for them.
+    /// [`EncoderError::ModelNotReadable`] if the file's template is not a question and then a text, or leaves no room for them.
     pub(crate) fn find_pairs(&mut self, path: &Path) -> Result<(), EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
         let template = template(&self.inner).map_err(unreadable)?;

@@ -1,4 +1,4 @@
-//! Tests of checkpoints without a graph, as Transformers saves them: their vectors equal those that Transformers computes
+//! Checkpoints as Transformers saves them, without a graph: their vectors are those that Transformers computes
 //! (`tests/fixtures/make_checkpoints.py`), and what cannot be computed is refused by name.
 
 use std::fs;
@@ -168,7 +168,7 @@ fn an_architecture_that_cannot_be_read_says_why() {
     refused(&config(&|json| json["dim"] = json!(32)), "duplicate field `hidden_size`");
 }
 
-/// The length of texts is taken from sentence-transformers' own file; `sparrow.json` overrides it.
+/// sentence-transformers keeps the length of texts in a file of its own; `sparrow.json` overrules it.
 #[test]
 fn the_length_of_texts_is_the_one_of_the_directory() {
     let longest =
@@ -207,7 +207,7 @@ fn a_module_behind_a_graph_is_not_left_out() {
     assert!(Model::load(pooled.path()).is_ok());
 }
 
-/// Most directories on the hub have both a checkpoint and a graph: the checkpoint is preferred, as it needs no ONNX Runtime.
+/// Most directories on the hub have both: the checkpoint needs no ONNX Runtime.
 #[test]
 fn a_checkpoint_is_taken_before_a_graph_and_a_graph_before_nothing() {
     let both = copy(&fixtures().join("checkpoint-bert"));

@@ -10,7 +10,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The directory of a model package in the workspace.
+/// A model package of the workspace.
 pub fn model_dir(name: &str) -> PathBuf {
     let dir = root().join("packages").join(name);
     assert!(

@@ -1,4 +1,4 @@
-//! Tests of a deployment: queue, cache, cancellation, allocations.
+//! A deployment under its callers: queue, cache, cancellation, allocations.
 
 use std::path::Path;
 use std::sync::Arc;

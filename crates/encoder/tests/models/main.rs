@@ -1,4 +1,4 @@
-//! Tests of the encoder with real models: vectors against references, and the behaviour of a deployment.
+//! The encoder on real models: numbers against references, and the behaviour of a deployment.
 
 mod checkpoints;
 mod common;

@@ -1,4 +1,4 @@
-//! Compares vectors with those of a float64 implementation in Python (`test/fixtures/models/reference.json`).
+//! Vectors against those of a float64 implementation in Python (`test/fixtures/models/reference.json`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ fn reference() -> Reference {
     serde_json::from_slice(&std::fs::read(&path).expect("reference vectors")).expect("reference vectors")
 }
 
-/// The 50 tokens of highest weight, without those whose weight is so close to `border` that rounding may swap them.
+/// The 50 heaviest tokens, without those so close to the border that rounding may swap them.
 fn clear_top_50<'a>(tokens: impl Iterator<Item = (&'a str, f32)>, border: f32) -> BTreeSet<&'a str> {
     tokens.filter(|(_, weight)| *weight > border + 1e-3).map(|(token, _)| token).collect()
 }

@@ -1,5 +1,5 @@
-//! Tests of cross-encoders: checkpoints have the scores that Transformers computes (`tests/fixtures/make_checkpoints.py`), and models that
-//! are only a graph have numpy's scores (`tests/fixtures/make_models.py`).
+//! Cross-encoders as Transformers saves them: their scores are those that Transformers computes
+//! (`tests/fixtures/make_checkpoints.py`). Those that are only a graph have the scores of numpy (`tests/fixtures/make_models.py`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +28,7 @@ fn expected(name: &str) -> Vec<Case> {
     serde_json::from_value(all.find(|(key, _)| key == name).unwrap().1).unwrap()
 }
 
-/// Checks the scores of each pair by itself, and of one question's texts in a batch.
+/// Scores each pair alone, and the texts of one question in a batch.
 #[track_caller]
 fn check(name: &str, native: bool) {
     let model = Model::load(&fixtures().join(name)).unwrap();

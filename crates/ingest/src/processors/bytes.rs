@@ -1,4 +1,4 @@
-//! The processor `bytes`: `1kb` becomes 1024.
+//! `bytes`: `1kb` becomes 1024.
 
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
 
-/// Splits a line into values.
+/// Cuts a line into values.
 #[derive(Debug)]
 pub(crate) struct Csv {
     field: String,
@@ -58,7 +58,7 @@ impl Csv {
         }
     }
 
-    /// Reads the next value; also whether a separator follows it.
+    /// The next value, and whether a separator follows it.
     fn value(&self, rest: &mut Rest<'_>) -> Result<(String, bool), ProcessorError> {
         if self.trim {
             rest.skip_blanks();
@@ -124,7 +124,7 @@ const BLANKS: [char; 2] = [' ', '\t'];
 /// The part of a line that has not been read.
 struct Rest<'l> {
     chars: std::iter::Peekable<std::str::Chars<'l>>,
-    /// Number of characters read so far.
+    /// Characters that were read.
     at: usize,
 }
 

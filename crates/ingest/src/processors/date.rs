@@ -64,7 +64,7 @@ impl Processor for Date {
     }
 }
 
-/// The text of a date in a field, which may also be a number.
+/// The date in the value of a field, which may be a number.
 fn text_of(document: &Document, field: &str) -> Result<String, ProcessorError> {
     match document.get_optional(field, false)? {
         None => Err(ProcessorError::Null { path: field.to_owned(), refusal: "cannot extract date".into() }),
@@ -116,7 +116,7 @@ fn formats(config: &mut Config, property: &str) -> Result<Option<Vec<Format>>, C
 }
 
 impl Format {
-    /// Parses the name of a format: one of the processor's own, one that mappings know, or a pattern.
+    /// A format of the processor, one that mappings know by name, or a pattern.
     fn parse(name: &str) -> Result<Self, String> {
         let pattern = match name {
             "ISO8601"

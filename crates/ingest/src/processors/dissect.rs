@@ -1,5 +1,4 @@
-//! The processor `dissect`: splits a text at the delimiters of a pattern, such as `%{client} - [%{day}/%{+day}]
-//! %{?rest}`.
+//! `dissect`: cuts a text at the delimiters of a pattern, such as `%{client} - [%{day}/%{+day}] %{?rest}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +10,7 @@ use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
 
-/// Most keys in a pattern.
+/// Most keys of a pattern.
 const MAX_KEYS: usize = 1000;
 
 /// Splits a text by a pattern and sets the fields of its keys.
@@ -41,13 +40,13 @@ struct Key {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// The text becomes the value of the field.
+    /// The value of a field.
     Field,
     /// The text is appended to the value of the field (`+`), in the order of the numbers (`/2`) or of the occurrences.
     Append(u32),
-    /// The text is the name of a field (`*`).
+    /// `*`: the name of a field.
     Name,
-    /// The text is the value of the field that `*` names (`&`).
+    /// `&`: the value of the field that `*` names.
     Value,
     /// The text is skipped (`?`, or no name).
     Skip,

@@ -1,4 +1,4 @@
-//! The processors `set`, `remove`, `rename` and `dot_expander`, which set and move fields.
+//! `set`, `remove`, `rename` and `dot_expander`: moving values between fields.
 
 use serde_json::{Map, Value};
 
@@ -162,7 +162,7 @@ impl Processor for Rename {
     }
 }
 
-/// Turns a field with dots in its name into nested objects, so that paths can address it.
+/// Turns a field whose name has dots into objects, so that paths reach it.
 #[derive(Debug)]
 pub(crate) struct DotExpander {
     field: String,

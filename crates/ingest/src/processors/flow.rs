@@ -1,5 +1,4 @@
-//! The processor `fail`, which fails with a message. (`drop` and `terminate` have no parameters and no code of their
-//! own.)
+//! `fail`: ends a document with a message. (`drop` and `terminate` have no parameters and no code of their own.)
 
 use crate::chain::Processor;
 use crate::config::Config;
@@ -7,7 +6,7 @@ use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
 use crate::template::{Escape, Template};
 
-/// Fails with the message of its definition.
+/// Fails with the user's message.
 #[derive(Debug)]
 pub(crate) struct Fail {
     message: Template,

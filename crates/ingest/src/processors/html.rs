@@ -1,4 +1,4 @@
-//! Removes HTML from a text: tags are removed, block tags become line breaks, entities become characters.
+//! Text without its HTML: tags go, block tags leave a line break, entities become characters.
 
 /// Tags that become line breaks, as in Lucene's HTML filter; all other tags leave nothing.
 const BLOCK_TAGS: [&str; 40] = [
@@ -90,7 +90,7 @@ const ACCENTS: [(&str, &str, &str); 7] = [
     ("ring", "aA", "åÅ"),
 ];
 
-/// Removes HTML from a text.
+/// Strips HTML from a text.
 pub(crate) fn strip(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;

@@ -1,4 +1,4 @@
-//! The processor `kv`: `a=1 b=2` becomes two fields.
+//! `kv`: `a=1 b=2` becomes fields.
 
 use std::collections::BTreeSet;
 

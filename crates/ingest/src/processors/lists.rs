@@ -98,7 +98,7 @@ impl Processor for Join {
     }
 }
 
-/// Appends values to a list.
+/// Adds values to a list.
 #[derive(Debug)]
 pub(crate) struct Append {
     field: Template,

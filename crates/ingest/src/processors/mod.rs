@@ -1,5 +1,4 @@
-//! The processors that work on single documents, one file for each family, and building a chain of processors from a
-//! definition.
+//! The processors of single documents, one file for each family, and how a definition becomes a chain of processors.
 
 mod bytes;
 mod convert;
@@ -108,7 +107,7 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
     Ok(Node { kind, tag, description, ignore_failure, on_failure, action, counters })
 }
 
-/// Ids of the models that processors use, including those in error handlers and `foreach`.
+/// Ids of the models that processors run, handlers included.
 pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
     Box::new(nodes.iter().flat_map(|node| {
         let model = match &node.action {
@@ -136,7 +135,7 @@ pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Types of processors that a pipeline can have; `packages/server/src/node/nodes.ts` has the same list.
+/// Every type of processor that can be part of a pipeline; `packages/server/src/node/nodes.ts` shows the same.
 const KINDS: [&str; 29] = [
     "append",
     "bytes",
@@ -169,7 +168,7 @@ const KINDS: [&str; 29] = [
     "urldecode",
 ];
 
-/// Processors of Elasticsearch that are not supported, and why.
+/// Processors of Elasticsearch that are not here, and why.
 const ELSEWHERE: [(&str, &str); 16] = [
     ("attachment", "text has to be extracted before documents are sent"),
     ("circle", "there is no geometry"),
@@ -243,7 +242,7 @@ fn each(processor: impl Processor + 'static) -> Action {
     Action::Each(Box::new(processor))
 }
 
-/// Test helper: runs one processor, given as JSON, on a source; the changed source, or the error message.
+/// Test helper: runs one processor, given as JSON, on a source.
 #[cfg(test)]
 pub(crate) fn check(processor: Value, source: Value) -> Result<Value, String> {
     let node = build_node(processor, 0).map_err(|error| format!("config: {error}"))?;

@@ -16,7 +16,7 @@ use sparrow_tasks::TaskContext;
 
 use super::both_slots;
 
-/// Words of a query that is sampled from a document.
+/// Words of a query that is made of a document.
 const WORDS: usize = 12;
 /// Number of queries shown in the result: those whose results overlap least.
 const SHOWN: usize = 5;
@@ -32,7 +32,7 @@ struct Pair {
 /// Compares the results of both models; `None` if there are no queries.
 ///
 /// # Errors
-/// If a model fails, the index is deleted or the task is cancelled.
+/// When a model fails, the index is gone or the task is cancelled.
 pub(super) fn run(
     service: &SearchService,
     handle: &IndexHandle,
@@ -116,7 +116,7 @@ fn round(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
 
-/// Queries from the first words of documents that are evenly spaced in the index.
+/// The first words of documents, spread evenly over the index.
 fn sampled(snapshot: &Snapshot, field: &str, number: usize) -> Result<Vec<String>, EngineError> {
     let mut queries = Vec::new();
     if number == 0 {
@@ -139,7 +139,7 @@ fn sampled(snapshot: &Snapshot, field: &str, number: usize) -> Result<Vec<String
     Ok(queries)
 }
 
-/// A query clause that searches one of the two sets of vectors.
+/// A clause that searches one of the two sets.
 fn clause(
     service: &SearchService,
     snapshot: &Snapshot,

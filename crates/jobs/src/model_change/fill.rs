@@ -19,7 +19,7 @@ use sparrow_types::work::{self, Work};
 
 use super::{RESUME, both_slots, compare};
 
-/// Most documents that are read, encoded and written in one portion.
+/// Most documents that are read, encoded and written together.
 const CHUNK: usize = 128;
 /// Most failures of documents that are shown.
 const SHOWN_FAILURES: usize = 10;
@@ -50,7 +50,7 @@ impl FillProgress {
     }
 }
 
-/// The counters of a status or response, in the order of their JSON members.
+/// The counters of a status and of a response, in the order of their members.
 #[derive(Serialize)]
 struct FillCounters {
     total: u64,
@@ -62,7 +62,7 @@ struct FillCounters {
     canceled: Option<&'static str>,
 }
 
-/// The response of the task, in the order of its JSON members.
+/// The response of a task, in the order of its members.
 #[derive(Serialize)]
 struct FillResponse<'a> {
     took: u64,
@@ -225,7 +225,7 @@ impl Fill {
         )
     }
 
-    /// Writes documents again unchanged, with vectors of both models.
+    /// Writes documents again as they are, with vectors of both models.
     fn handle_chunk(
         &self,
         snapshot: &Snapshot,

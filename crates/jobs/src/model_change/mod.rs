@@ -130,7 +130,7 @@ pub fn drop_old(
     Ok(Reply::ok(&json!({"acknowledged": true, "field": change.field, "state": "dropped"})))
 }
 
-/// Names of the two sets of vectors of a field whose model is being changed: the one that is searched, and the other one.
+/// Names of the two sets of vectors of a field while its model is changed: the one that is searched, and the one beside it.
 ///
 /// # Errors
 /// If there is no second set.

@@ -16,15 +16,15 @@ const PARAMETERS: [&str; 4] = ["inference_id", "search_inference_id", "chunking_
 const MOST_QUERIES: usize = 1000;
 /// Longest query of a comparison, in bytes.
 const LONGEST_QUERY: usize = 10_000;
-/// Most hits of each query that are compared.
+/// Most documents that are compared for each query.
 const MOST_COMPARED: u64 = 1000;
 /// Default numbers of queries that are sampled from documents, and of hits that are compared for each.
 const DEFAULT_QUERIES: usize = 20;
 const DEFAULT_COMPARED: u64 = 10;
-/// The text that is encoded before a change begins, to check that the new model works.
+/// The text that is encoded before a change begins, to see whether the new model works.
 const PROBE: &str = "a";
 
-/// A parsed request for a change.
+/// A request for a change.
 pub(super) struct ChangeRequest {
     pub field: String,
     /// Whether searches switch to the new vectors automatically.

@@ -9,7 +9,7 @@ use sparrow_indices::model_change::{ChangeState, ModelChange};
 use sparrow_mapping::{Mapping, SemanticText};
 use sparrow_search::SearchService;
 
-/// The fields of an index with vectors of a model, as JSON.
+/// The fields of an index that a model fills.
 pub(super) fn of_index(service: &SearchService, handle: &IndexHandle) -> Value {
     let mapping = handle.mapping();
     let (change, of_pipelines) = {
@@ -38,7 +38,7 @@ pub(super) fn of_index(service: &SearchService, handle: &IndexHandle) -> Value {
     json!({ "fields": fields })
 }
 
-/// A `semantic_text` field, in the order of its JSON members.
+/// A `semantic_text` field, in the order of its members.
 #[derive(Serialize)]
 struct FieldView {
     #[serde(flatten)]
@@ -49,7 +49,7 @@ struct FieldView {
     change: Option<ChangeView>,
 }
 
-/// The model of a set of vectors, in the order of its JSON members.
+/// The model of a set of vectors, in the order of its members.
 #[derive(Serialize)]
 struct ModelView {
     inference_id: String,
@@ -80,7 +80,7 @@ impl ModelView {
 #[derive(Serialize)]
 struct ChangeView {
     state: &'static str,
-    /// The old model, once searches use the new vectors.
+    /// The model before, once searches read the new vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<ModelView>,
     /// The new model, as long as searches use the old vectors.
@@ -98,7 +98,7 @@ struct ChangeView {
     failure: Option<String>,
 }
 
-/// Number of documents of an index, and how many of them have vectors of the new model.
+/// Documents of an index, and how many of them have vectors of the new model.
 #[derive(Serialize)]
 struct FilledDocuments {
     total: u64,

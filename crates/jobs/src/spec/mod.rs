@@ -22,7 +22,7 @@ use sparrow_indices::ResolveOptions;
 use sparrow_search::SearchService;
 use sparrow_search::{Order, SourceSelection};
 
-/// Most slices of a job (`index.max_slices_per_scroll`).
+/// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;
 
 /// The kind of a job.
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// The name of the endpoint without the leading underscore.
+    /// The name of the endpoint without its underscore.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reindex => "reindex",
@@ -54,10 +54,10 @@ impl Kind {
     }
 }
 
-/// A parsed and validated request.
+/// A request, checked.
 #[derive(Debug, Clone)]
 pub(super) struct Spec {
-    /// Expressions for the indices that are read.
+    /// Expressions for the indices to read.
     pub sources: Vec<String>,
     pub resolve: ResolveOptions,
     /// The query, whose texts have not been encoded yet.
@@ -67,11 +67,11 @@ pub(super) struct Spec {
     /// Documents of a batch.
     pub batch: usize,
     pub max_docs: Option<u64>,
-    /// Most documents that are selected from one index.
+    /// Most documents that are taken from one index.
     pub terminate_after: Option<usize>,
     /// Whether version conflicts are only counted and do not stop the job.
     pub proceed: bool,
-    /// Throttle in documents per second; infinite for none.
+    /// Documents per second; infinite for no throttle.
     pub requests_per_second: f64,
     pub refresh: bool,
     pub slices: Slices,
@@ -84,7 +84,7 @@ pub(super) struct Spec {
     saved: Saved,
 }
 
-/// What is done with each document.
+/// What is done with a document.
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
     /// Copies the document to the destination.
@@ -105,18 +105,18 @@ pub(super) struct Destination {
     pub pipeline: Option<String>,
     pub create: bool,
     pub version_type: VersionType,
-    /// The fields that are copied.
+    /// The fields to copy.
     pub selection: SourceSelection,
 }
 
-/// Which version a copy gets.
+/// Whose versions copies have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VersionType {
     /// The destination's own counter.
     Internal,
-    /// The version of the source; only a higher version than the existing one is written.
+    /// The versions of the source; only higher ones are written.
     External,
-    /// The version of the source; an equal version to the existing one is written too.
+    /// The versions of the source; equal ones are written too.
     ExternalOrEqual,
 }
 
@@ -128,7 +128,7 @@ pub(super) enum Slices {
     Number(u32),
 }
 
-/// The request as it was received.
+/// A request as it came.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Saved {
     kind: Kind,
@@ -146,7 +146,7 @@ struct Saved {
 }
 
 impl Spec {
-    /// Parses and validates a request.
+    /// Reads a request.
     ///
     /// # Errors
     /// The error that Elasticsearch returns for it.
@@ -216,7 +216,7 @@ impl Spec {
         self.saved.kind
     }
 
-    /// The description of the job's task.
+    /// Description of the task.
     pub fn description(&self) -> String {
         let sources = self.sources.join(", ");
         match &self.operation {
@@ -243,7 +243,7 @@ impl Spec {
     /// Checks the caller's rights, and that a copy does not write into an index that it reads. A missing index is an error only later.
     ///
     /// # Errors
-    /// 403 without the rights, or a validation error.
+    /// 403, or a validation error.
     pub fn check_destination(&self, service: &SearchService) -> Result<(), EngineError> {
         for source in &self.sources {
             service

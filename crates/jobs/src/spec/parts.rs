@@ -11,7 +11,7 @@ use sparrow_wire::deprecation;
 
 /// Most documents of a batch, the same as of a search page.
 const MOST_PER_BATCH: u64 = 10_000;
-/// Documents of a batch by default.
+/// Documents of a batch unless a request says otherwise.
 pub(super) const DEFAULT_BATCH: u64 = 1000;
 
 /// Members of a search request that a job does not accept, as they only affect how hits are shown.
@@ -43,7 +43,7 @@ const SHOWING: [&str; 22] = [
 /// Parses the parameter `slices`.
 ///
 /// # Errors
-/// Illegal argument for anything but a positive number or `auto`, and for more slices than are allowed.
+/// Illegal argument for anything but a positive number or `auto`, and for more parts than there may be.
 pub(super) fn slices(request: &Request) -> Result<Slices, EngineError> {
     let text = match request.params().get("slices") {
         None => return Ok(Slices::Number(1)),
@@ -123,7 +123,7 @@ pub(super) fn max_docs(
     Ok(max_docs)
 }
 
-/// Checks the size of a batch and limits it to `max_docs`.
+/// The size of a batch, checked.
 ///
 /// # Errors
 /// Illegal argument if it is not positive, or greater than that of a search page may be.
@@ -187,7 +187,7 @@ pub(super) fn check_idle(request: &Request) -> Result<(), EngineError> {
     }
 }
 
-/// Parses `sort` of a body: the order in which documents are processed.
+/// `sort` of a body: in which order documents are taken.
 ///
 /// # Errors
 /// The same as for a search request.
@@ -273,7 +273,7 @@ pub(super) fn malformed(text: &[u8], parser: &str, unknown: Option<&str>) -> Eng
     EngineError::api(400, Exception::new("x_content_parse_exception", reason))
 }
 
-/// Wraps the error of an inner parser as Elasticsearch's outer parser reports it.
+/// The error of an inner parser, as the outer one reports it.
 pub(super) fn nested(section: &str, place: &str, cause: Exception) -> EngineError {
     EngineError::Api(Box::new(ApiError {
         status: 400,

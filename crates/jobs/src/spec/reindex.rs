@@ -1,4 +1,4 @@
-//! Parses requests of `_reindex`.
+//! Requests of `_reindex`.
 
 use serde_json::{Map, Value};
 
@@ -167,7 +167,7 @@ fn indices(given: Option<Value>) -> Result<Vec<String>, EngineError> {
     Ok(list.into_iter().filter(|name| !name.is_empty()).collect())
 }
 
-/// Parses the fields to copy; `None` for `_source: false`.
+/// The fields to copy; none for `_source: false`.
 fn selection(given: Option<Value>) -> Result<Option<SourceSelection>, EngineError> {
     let wrong = || {
         EngineError::illegal_argument("[source] [_source] must be a string, a list of strings or an object")

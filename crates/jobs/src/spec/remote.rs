@@ -57,7 +57,7 @@ fn read(remote: &mut Map<String, Value>) -> Result<String, EngineError> {
     Ok(host.to_owned())
 }
 
-/// The `host:port` of an address; `None` without a scheme or a port.
+/// `host:port` of an address with a scheme and a port.
 fn authority(address: &str) -> Option<&str> {
     let (scheme, rest) = address.split_once("://")?;
     let authority = rest.split('/').next()?;

@@ -1,4 +1,4 @@
-//! Parses requests of `_update_by_query` and `_delete_by_query`.
+//! Requests of `_update_by_query` and `_delete_by_query`.
 
 use serde_json::{Map, Value};
 

@@ -16,7 +16,7 @@ use sparrow_query::VectorKind;
 
 /// What operations on endpoints need to know of the indices of the node.
 pub trait SemanticIndices {
-    /// Names of the indices with a `semantic_text` field that satisfies `condition`.
+    /// Names of the indices that have a `semantic_text` field for which `condition` holds.
     fn with_field(&self, condition: &dyn Fn(&SemanticText) -> bool) -> Vec<String>;
 }
 
@@ -271,7 +271,7 @@ fn already_exists(id: &str) -> EngineError {
     )
 }
 
-/// Names of the indices whose mappings use an endpoint.
+/// Indices whose mappings name an endpoint.
 fn indexes_using(indices: &dyn SemanticIndices, id: &str) -> Vec<String> {
     indices.with_field(&|field| field.inference_id == id || field.search_id() == id)
 }

@@ -73,7 +73,7 @@ pub fn not_one_vector(id: &str, parts: &HybridParts) -> ModelError {
 /// Parses the settings of a `PUT` of a hybrid endpoint.
 ///
 /// # Errors
-/// Status 400 that names what is wrong; 404 for a part that does not exist.
+/// Status 400 that names what is wrong; 404 for a part that is not there.
 pub(super) fn endpoint(
     models: &Models,
     inference_id: &str,

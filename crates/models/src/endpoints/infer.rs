@@ -1,4 +1,4 @@
-//! Requests that encode texts with an inference endpoint.
+//! Encoding texts with an inference endpoint.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_inference::vector_to_json;
 use sparrow_query::VectorKind;
 
-/// Longest time that a request waits for its vectors.
+/// Time that a request waits for its vectors.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Values of the parameter `input_type`.
 const INPUT_TYPES: [&str; 6] =
@@ -88,13 +88,13 @@ pub fn infer_stream(
     ))
 }
 
-/// The parsed body of an inference request.
+/// The body of a request.
 struct InferenceRequest {
     input: Vec<String>,
     query: Option<String>,
     for_search: bool,
     task_settings: Map<String, Value>,
-    /// The members `return_documents` and `top_n` next to `input`, where newer clients put them.
+    /// `return_documents` and `top_n` beside the input, where newer clients write them.
     beside: Map<String, Value>,
 }
 

@@ -31,16 +31,16 @@ use crate::{AdaptiveAllocations, DENSE_MODEL, Models};
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_storage::stores::{self, Unusable};
 
-/// Name of the JSON store in the data directory.
+/// Name of the store in the data directory.
 const STORE: &str = "inference";
 /// Id of the endpoint of the embedded sparse model.
 const SPARSE_ENDPOINT: &str = ".elser-2-elasticsearch";
 /// Id of the endpoint of the embedded dense model.
 const DENSE_ENDPOINT: &str = ".all-minilm-l6-v2-elasticsearch";
-/// Ids of the built-in endpoints.
+/// Ids of the endpoints that are always there.
 const PRECONFIGURED: [&str; 3] = [SPARSE_ENDPOINT, DENSE_ENDPOINT, HYBRID_ENDPOINT];
 
-/// The error for a stored endpoint that this version cannot read.
+/// The error of an endpoint that is stored and that this version cannot read.
 fn not_loaded(id: &str, kept: &Unusable) -> EngineError {
     let reason = format!("inference endpoint [{id}] could not be loaded, caused by [{}]", kept.reason);
     EngineError::api(500, Exception::new("illegal_state_exception", reason))
@@ -50,7 +50,7 @@ fn not_loaded(id: &str, kept: &Unusable) -> EngineError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskType {
-    /// Token weights: a sparse vector.
+    /// Token weights.
     SparseEmbedding,
     /// A dense vector.
     TextEmbedding,
@@ -81,13 +81,13 @@ impl TaskType {
     }
 }
 
-/// The stored form of an inference endpoint.
+/// An inference endpoint.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
     pub inference_id: String,
     pub task_type: TaskType,
-    /// Name of the service: `elasticsearch`, or `elser` from older clients.
+    /// `elasticsearch`, or `elser` as older clients write it.
     pub service: String,
     /// Model id as the request gave it; empty for a hybrid endpoint.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -124,12 +124,12 @@ impl Endpoint {
         Chunking::parse(&self.chunking_settings).ok().flatten().unwrap_or_default()
     }
 
-    /// Whether the endpoint has a deployment of its own, with its id.
+    /// Whether it has a deployment under its own id.
     pub fn owns_deployment(&self) -> bool {
         self.deployment_id.is_none() && self.hybrid.is_none()
     }
 
-    /// Id of the deployment that encodes.
+    /// Id of the deployment that answers.
     pub fn deployment(&self) -> &str {
         self.deployment_id.as_deref().unwrap_or(&self.inference_id)
     }
@@ -184,7 +184,7 @@ impl Endpoint {
 pub struct InferenceTarget {
     /// The task, which determines the kind of vectors.
     pub task_type: TaskType,
-    /// Length of dense vectors; `None` if there are none.
+    /// Length of its dense vectors, if it makes such.
     pub dimensions: Option<usize>,
     /// Similarity for dense vectors, if an endpoint specifies it: `cosine`, `dot_product` or `l2_norm`.
     pub similarity: Option<String>,
@@ -225,7 +225,7 @@ impl Models {
 pub struct Endpoints {
     data: Arc<DataDir>,
     current: RwLock<BTreeMap<String, Arc<Endpoint>>>,
-    /// Endpoints that this version cannot read, which are kept in their stored form until they are replaced or deleted.
+    /// Endpoints that this version cannot read: kept as they are stored until they are replaced or deleted.
     unusable: RwLock<BTreeMap<String, Unusable>>,
     /// Lock that is held while an endpoint and its deployment are created, changed or deleted.
     changes: Mutex<()>,
@@ -235,7 +235,7 @@ impl Endpoints {
     /// Reads the endpoints of the data directory. One that this version cannot read is kept, with the reason.
     ///
     /// # Errors
-    /// If the store is damaged or cannot be read.
+    /// When the store is damaged or cannot be read.
     pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
         let mut current = BTreeMap::new();
         let mut unusable = BTreeMap::new();
@@ -266,12 +266,12 @@ impl Endpoints {
         self.unusable.read().clone()
     }
 
-    /// The endpoint with this id.
+    /// The endpoint of this id.
     pub fn get(&self, id: &str) -> Option<Arc<Endpoint>> {
         self.current.read().get(id).cloned()
     }
 
-    /// All endpoints, ascending by id.
+    /// All endpoints, by id.
     pub fn all(&self) -> Vec<Arc<Endpoint>> {
         self.current.read().values().cloned().collect()
     }
@@ -284,7 +284,7 @@ impl Endpoints {
     /// Stores an endpoint durably. The caller must hold [`Endpoints::lock`].
     ///
     /// # Errors
-    /// If the store cannot be written; then nothing has changed.
+    /// When the store cannot be written; nothing has changed then.
     pub fn put(&self, endpoint: Endpoint) -> Result<(), StorageError> {
         let mut next = self.current.read().clone();
         let id = endpoint.inference_id.clone();
@@ -296,7 +296,7 @@ impl Endpoints {
     /// original settings.
     ///
     /// # Errors
-    /// If the store cannot be written; then nothing has changed.
+    /// When the store cannot be written; nothing has changed then.
     pub fn remove(&self, id: &str) -> Result<(), StorageError> {
         let mut next = self.current.read().clone();
         next.remove(id);
@@ -332,7 +332,7 @@ fn shown(chunking: &Chunking) -> Map<String, Value> {
     }
 }
 
-/// The built-in endpoint with one of the ids of [`PRECONFIGURED`].
+/// The endpoint of one of the ids of [`PRECONFIGURED`].
 fn always_there(id: &str) -> Endpoint {
     match id {
         HYBRID_ENDPOINT => hybrid::preconfigured(),

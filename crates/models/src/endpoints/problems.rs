@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use sparrow_call::error::{EngineError, Exception};
 
-/// The messages of the problems that were found so far.
+/// Problems found so far.
 #[derive(Debug, Default)]
 pub struct Problems(Vec<String>);
 
@@ -101,7 +101,7 @@ pub fn java_text(value: &Value) -> String {
     }
 }
 
-/// An object as the `toString` of a Java map prints it.
+/// An object as Java prints a map.
 pub fn java_map(members: &Map<String, Value>) -> String {
     let members: Vec<String> =
         members.iter().map(|(name, value)| format!("{name}={}", java_text(value))).collect();

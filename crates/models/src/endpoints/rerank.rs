@@ -1,4 +1,4 @@
-//! The task `rerank`: sorts texts by how well they answer a question.
+//! `rerank`: texts in the order of how well they answer a question.
 
 use std::time::Duration;
 

@@ -44,7 +44,7 @@ const FOREIGN_SERVICES: [&str; 25] = [
 ];
 /// Tasks of Elasticsearch that this server does not have.
 const FOREIGN_TASKS: [&str; 3] = ["completion", "chat_completion", "embedding"];
-/// Model ids that the old `elser` service accepts.
+/// Models of the old `elser` service.
 const ELSER_MODELS: [&str; 4] = [
     ".elser_model_2",
     ".elser_model_2_linux-x86_64",
@@ -52,7 +52,7 @@ const ELSER_MODELS: [&str; 4] = [
     ".sparse_encoder_model_2_linux-x86_64",
 ];
 
-/// An error of Elasticsearch's type `status_exception`.
+/// An error with Elasticsearch's plain type.
 pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
     EngineError::api(status, Exception::new("status_exception", reason))
 }
@@ -79,7 +79,7 @@ pub(super) fn task_type(name: &str) -> Result<Option<TaskType>, EngineError> {
 /// admits none.
 ///
 /// # Errors
-/// Status 400 for an unknown task type.
+/// Status 400 for a type that is unknown.
 pub(super) fn allows(requested: &str, actual: TaskType) -> Result<bool, EngineError> {
     match task_type(requested) {
         Ok(requested) => Ok(requested.is_none_or(|task| task == actual)),
@@ -91,7 +91,7 @@ pub(super) fn allows(requested: &str, actual: TaskType) -> Result<bool, EngineEr
 /// Parses the body of a `PUT` into an endpoint whose model exists.
 ///
 /// # Errors
-/// Status 400 that names what is wrong; 404 for a model or deployment that does not exist.
+/// Status 400 that names what is wrong; 404 for a model or deployment that is not there.
 pub(super) fn endpoint(
     models: &Models,
     inference_id: &str,
@@ -225,7 +225,7 @@ impl ServiceSettings {
         ["num_allocations", "num_threads", "adaptive_allocations", "model_id", "deployment_id"];
     const OF_DENSE_VECTORS: [&str; 3] = ["similarity", "dimensions", "element_type"];
 
-    /// Parses the members, and checks each by itself and all together.
+    /// Reads the members and checks each by itself and with the others.
     ///
     /// # Errors
     /// One validation error with everything that is wrong.
@@ -281,7 +281,7 @@ impl ServiceSettings {
     }
 }
 
-/// The model of an endpoint, named in the request or that of the named deployment, and the id by which it was named.
+/// The model of an endpoint, with the name that the request has for it: the one it names, or that of its deployment.
 fn model_of(
     models: &Models,
     service: &str,
@@ -405,7 +405,7 @@ pub(super) fn changes(endpoint: &Endpoint, mut body: Map<String, Value>) -> Resu
     Ok(read)
 }
 
-/// The task type from the path and the body, which must agree.
+/// The type of the task, from the path and the body, which must not disagree.
 fn resolve_task(path: &str, body: &mut Map<String, Value>) -> Result<Option<TaskType>, EngineError> {
     let in_body = match body.shift_remove("task_type") {
         None | Some(Value::Null) => return task_type(path),

@@ -1,4 +1,4 @@
-//! Eight emulated tiles of palette 1 and the AMX instructions on them, after the pseudocode of Intel's manual.
+//! Eight tiles of palette 1 and what the instructions do with them, by the pseudo code of Intel's manual.
 
 const ROWS: usize = 16;
 const ROW_BYTES: usize = 64;
@@ -7,7 +7,7 @@ const TILES: usize = 8;
 /// Message of the exception (`#GP`, `#UD`) that a processor would raise.
 pub(in super::super) type Fault = &'static str;
 
-/// The emulated AMX registers of one thread.
+/// The registers of one thread.
 pub(in super::super) struct Tiles {
     /// Tile configuration as `sttilecfg` stores it; all zero if tiles are not configured.
     config: [u8; 64],

@@ -1,4 +1,4 @@
-//! AVX2: a register tile has 6 rows of 16 sums in 12 registers.
+//! AVX2: 6 rows of 16 sums in 12 registers.
 
 use std::arch::x86_64::*;
 
@@ -6,7 +6,7 @@ use super::generic::Lanes;
 use super::int8::Whole;
 use super::{Kernels, kernels};
 
-/// The AVX2 kernels; `None` if the processor lacks an instruction that they use.
+/// The kernels, if the processor has all instructions that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
     (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(&KERNELS)
 }

@@ -1,4 +1,4 @@
-//! AVX-512: a register tile has 12 rows of 32 sums in 24 registers.
+//! AVX-512: 12 rows of 32 sums in 24 registers.
 
 use std::arch::x86_64::*;
 
@@ -6,7 +6,7 @@ use super::generic::Lanes;
 use super::int8::Whole;
 use super::{Kernels, kernels};
 
-/// The AVX-512 kernels; `None` if the processor lacks an instruction that they use.
+/// The kernels, if the processor has all instructions that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
     (is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -149,7 +149,7 @@ unsafe impl Lanes for __m512 {
     }
 }
 
-/// Multiplies four unsigned by four signed bytes and adds the products to a 32-bit sum (`vpdpbusd`).
+/// `vpdpbusd` multiplies four unsigned by four signed bytes and adds them to a sum of 32 bits.
 pub(super) struct Vnni;
 
 // SAFETY: the intrinsics do what the trait says, on 16 sums.

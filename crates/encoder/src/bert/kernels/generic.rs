@@ -8,14 +8,14 @@ use crate::numbers::room;
 use super::product::{SINGLE, Tile, Whole, next_rows, some_rows};
 use super::{Attention, Norm};
 
-/// A vector of f32 and the operations on it that the loops need.
+/// A vector of f32 and what the loops need of it.
 ///
 /// # Safety
 /// For all methods: the processor has the instructions of the implementation, and each pointer points to `LANES` numbers.
 pub(super) unsafe trait Lanes: Copy {
-    /// Number of f32 in a vector.
+    /// Numbers in a vector.
     const LANES: usize;
-    /// Rows of one register tile, which is two vectors wide.
+    /// Rows of one register tile, two vectors wide.
     const ROWS: usize;
 
     unsafe fn splat(value: f32) -> Self;
@@ -49,7 +49,7 @@ pub(super) unsafe trait Lanes: Copy {
     }
 }
 
-/// Adding and then subtracting this rounds a number below 2²² to an integer.
+/// Adding and subtracting this rounds a number below 2²² to a whole one.
 pub(super) const ROUNDER: f32 = 12_582_912.0;
 
 /// e to the power of each lane, which is at most 0, within 2 units in the last place; below −87 the result is e⁻⁸⁷, which makes no
@@ -138,7 +138,7 @@ pub(super) unsafe fn normalize<V: Lanes>(job: &Norm<'_>, rows: &mut [f32], resid
     }
 }
 
-/// Computes one text's attention, head by head.
+/// One text's attention, head by head.
 ///
 /// # Safety
 /// The processor has the instructions of `V`; `job` was checked by [`Kernels::attention`](super::Kernels::attention).

@@ -16,22 +16,22 @@ use super::{Epilogue, Gemm};
 /// Longest row, in numbers: `255 · 128 · 65,536` is the largest such sum that fits 32 bits.
 pub const MAX_DEPTH: usize = 1 << 16;
 
-/// How an instruction set multiplies bytes; `LANES` means that of its vectors of f32.
+/// How an instruction set multiplies bytes; `LANES` are those of its vectors of f32.
 ///
 /// # Safety
-/// For all methods: the processor has the instructions of the implementation, and pointers point to as many numbers as the method says.
+/// Every method needs a processor with the instructions of the implementation, and pointers to as many numbers as it says.
 pub(super) unsafe trait Whole {
     /// The vectors of f32 of the same instruction set.
     type Floats: Lanes;
-    /// A vector of `LANES` 32-bit sums.
+    /// `LANES` sums of 32 bits.
     type Sums: Copy;
-    /// A vector of `LANES · GROUP` weights, or one word of a row repeated as often.
+    /// `LANES · GROUP` weights, or a word of a row as often as that takes.
     type Weights: Copy;
     /// Bytes of a row in a 32-bit word: the numbers that one instruction multiplies and adds up.
     const GROUP: usize;
-    /// Number that is subtracted from each quantised number of a row, so that it fits the instruction's type.
+    /// Number that is subtracted from each number of a row, so that it fits the instruction.
     const SHIFT: u8;
-    /// Rows of one register tile, which is two vectors of sums wide.
+    /// Rows of one register tile, two vectors of sums wide.
     const WHOLE_ROWS: usize;
 
     /// Reads `LANES` sums.
@@ -42,7 +42,7 @@ pub(super) unsafe trait Whole {
     unsafe fn word(from: *const i32) -> Self::Weights;
     /// `sums + Σ word · weights`.
     unsafe fn add_products(sums: Self::Sums, word: Self::Weights, weights: Self::Weights) -> Self::Sums;
-    /// Converts the sums to f32.
+    /// The sums as f32.
     unsafe fn of_sums(sums: Self::Sums) -> Self::Floats;
     /// Rounds numbers in 0..=255 to integers, ties to even, subtracts `SHIFT` from each, and writes them as `LANES / GROUP` words.
     unsafe fn put(numbers: Self::Floats, to: *mut i32);
@@ -85,7 +85,7 @@ pub(super) fn place(scratch: &mut Vec<f32>, rows: usize, depth: usize, group: us
 /// Quantises rows of `depth` numbers.
 ///
 /// # Safety
-/// The processor has the instructions of `W`; `depth` is a multiple of `LANES`, and `to` has room for the rows.
+/// The processor has the instructions of `W`; `depth` is a multiple of `LANES`, and `to` has place for the rows.
 #[inline(always)]
 pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
     for (at, row) in rows.chunks_exact(depth).enumerate() {
@@ -134,12 +134,12 @@ pub(super) unsafe fn gemm<W: Whole>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut
 /// Pointers to the operands and the result of one register tile.
 #[derive(Clone, Copy)]
 struct Tile {
-    /// The first row's words; rows are `depth / GROUP` words apart.
+    /// Rows are `depth / GROUP` words apart.
     words: *const i32,
     spans: *const Span,
-    /// The weights of a panel, `[depth / GROUP][2 · LANES][GROUP]`.
+    /// `[depth / GROUP][2 · LANES][GROUP]`.
     weights: *const i8,
-    /// Number of words in a row.
+    /// Words of a row.
     steps: usize,
     columns: Columns,
     out: *mut f32,
@@ -147,7 +147,7 @@ struct Tile {
     stride: usize,
 }
 
-/// Pointers to the scales, totals and biases of the columns of a panel, two vectors of each.
+/// Scales, totals and biases of two vectors of columns.
 #[derive(Clone, Copy)]
 pub(super) struct Columns {
     /// Initial values of the integer sums.
@@ -176,10 +176,10 @@ impl Columns {
         }
     }
 
-    /// Writes the outputs of one row, given the integer sums of two vectors of columns.
+    /// Writes the outputs of a row, given the sums of two vectors of columns.
     ///
     /// # Safety
-    /// The processor has the instructions of `W`; two vectors of columns exist, and `out` has room for them.
+    /// The processor has the instructions of `W`; there are two vectors of columns, and `out` has place for them.
     #[inline(always)]
     pub(super) unsafe fn put<W: Whole, const GELU: bool>(
         self,

@@ -1,4 +1,4 @@
-//! Linear maps whose weights are packed for the kernels.
+//! Linear maps, packed for the kernels.
 
 use crate::fixed::{self, Fixed, Precision};
 use crate::numbers::AlignedSlice;
@@ -7,7 +7,7 @@ use crate::packed::{Packed, Packer, Unusable};
 use super::int8::MAX_DEPTH;
 use super::{Kernels, STEP};
 
-/// A linear map with its weights in the order in which the kernels read them.
+/// A linear map, its weights in the order in which the kernels read them.
 #[derive(Debug)]
 pub struct Linear {
     pub(super) panels: Panels,
@@ -17,14 +17,14 @@ pub struct Linear {
     pub(super) panel: usize,
 }
 
-/// The weights, `[columns / panel][depth][panel]`, where a panel is two vectors wide.
+/// `[columns / panel][depth][panel]` weights, where a panel is two vectors wide.
 #[derive(Debug)]
 pub(super) enum Panels {
     F32(AlignedSlice<f32>),
     Fixed {
         /// Numbers of 20 bits, in groups of one row of a panel.
         numbers: Fixed,
-        /// The scale of each column.
+        /// One for each column.
         scales: Vec<f32>,
     },
     Bytes(Bytes),
@@ -33,10 +33,10 @@ pub(super) enum Panels {
 /// Weights of 8 bits, with precomputed sums of their columns.
 #[derive(Debug)]
 pub(super) struct Bytes {
-    /// The weights, `[columns / panel][depth / group][panel][group]`.
+    /// `[columns / panel][depth / group][panel][group]`.
     pub(super) numbers: AlignedSlice<i8>,
     pub(super) scales: Vec<f32>,
-    /// Sum of each column's weights, times the column's scale.
+    /// Sum of a column's weights, times its scale.
     pub(super) totals: Vec<f32>,
     /// Initial value of each column's integer sum: the sum of its weights, times the number that is subtracted from each quantised number
     /// of a row.
@@ -67,7 +67,7 @@ impl Linear {
     /// Packs `[depth][columns]` weights, given as `weight(row, column)`, for one implementation.
     ///
     /// # Panics
-    /// If `columns`, the length of the bias, is not a multiple of [`STEP`], or, for 8 bits, as [`Linear::of_bytes`].
+    /// If `columns`, the length of the bias, is not a multiple of [`STEP`], or as [`Linear::of_bytes`] for bytes.
     pub fn new(
         kernels: &Kernels,
         depth: usize,
@@ -112,7 +112,7 @@ impl Linear {
         Self { panels, bias, depth, columns, panel }
     }
 
-    /// Packs `[depth][columns]` weights of 8 bits, given as `weight(row, column)`, with a scale for each column.
+    /// Packs `[depth][columns]` weights of a byte each, given as `weight(row, column)`, with a scale for each column.
     ///
     /// # Panics
     /// If `depth` or `columns`, the length of bias and scales, is not a multiple of [`STEP`], or if sums of `depth` products may overflow
@@ -140,7 +140,7 @@ impl Linear {
         Self { panels, bias, depth, columns, panel }
     }
 
-    /// Packs columns of `depth` weights, without a bias; columns of zeros are added up to a multiple of [`STEP`].
+    /// Packs columns of `depth` weights, without a bias; fills up with columns of zeros to a multiple of [`STEP`].
     ///
     /// # Panics
     /// If a column is shorter.
@@ -160,7 +160,7 @@ impl Linear {
         Self { panels: Panels::F32(panels), bias: vec![0.0; count], depth, columns: count, panel }
     }
 
-    /// Writes a linear map of 20 bits or 8 bits as sections of a file.
+    /// Writes a map of 20 bits or bytes as sections of a file.
     ///
     /// # Errors
     /// The error of writing the file; `InvalidInput` if its weights are f32.
@@ -217,7 +217,7 @@ impl Linear {
         self.columns
     }
 
-    /// Number of weights.
+    /// Numbers of the weights.
     pub fn size(&self) -> usize {
         self.depth * self.columns
     }

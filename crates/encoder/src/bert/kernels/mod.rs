@@ -28,15 +28,15 @@ pub use int8::MAX_DEPTH;
 pub use linear::Linear;
 use linear::{Bytes, Panels};
 
-/// Every width of a model is a multiple of this: the columns of the widest panel of any instruction set.
+/// All dimensions of a model are multiples of this: the widest panel of any instruction set.
 pub const STEP: usize = 32;
 
-/// What is applied to a product before it is stored.
+/// What happens to a product before it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Epilogue {
     /// Nothing.
     None,
-    /// The Gaussian error linear unit, computed with the error function and not with its approximation by tanh.
+    /// The Gaussian error linear unit, the exact one with the error function.
     Gelu,
 }
 
@@ -50,18 +50,18 @@ struct Gemm<'a> {
     epilogue: Epilogue,
 }
 
-/// The parameters of a layer normalisation.
+/// Layer normalisation of rows.
 #[derive(Debug, Clone)]
 pub struct Norm<'a> {
-    /// Factor of each column.
+    /// One factor per column.
     pub scale: &'a [f32],
     /// Summand of each column.
     pub shift: &'a [f32],
-    /// Small number that is added to the variance.
+    /// Added to the variance.
     pub epsilon: f32,
 }
 
-/// The queries, keys and values of one text.
+/// One text's queries, keys and values.
 #[derive(Debug, Clone, Copy)]
 pub struct Attention<'a> {
     /// `[tokens][3][width]`: queries (already scaled), keys, values.
@@ -79,7 +79,7 @@ pub struct Attention<'a> {
 /// One implementation of the inner loops.
 #[derive(Debug)]
 pub struct Kernels {
-    /// Name of the implementation in `SPARROW_SIMD`.
+    /// Name as `SPARROW_SIMD` takes it.
     pub name: &'static str,
     lanes: usize,
     gemm: fn(&Gemm<'_>, &mut Vec<f32>, &mut [f32]),
@@ -150,7 +150,7 @@ impl Kernels {
         (self.normalize)(norm, rows, residual);
     }
 
-    /// Scaled dot-product attention of one text; `out` is `[tokens][width]`. `scratch` is reused between calls.
+    /// Scaled dot-product attention of one text; `out` is `[tokens][width]`. `scratch` is memory that calls share.
     ///
     /// # Panics
     /// If the lengths do not agree.
@@ -164,7 +164,7 @@ impl Kernels {
         (self.attention)(job, scratch, out);
     }
 
-    /// The dot product of two rows; the order of its additions depends only on their length and on how the first one is stored.
+    /// The dot product of two rows; the order of its additions depends on nothing but their length and how the first is kept.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -186,7 +186,7 @@ impl Kernels {
     }
 }
 
-/// Defines the functions of one instruction set: the generic loops, compiled with its target features.
+/// Makes the functions of one instruction set: the generic loops, compiled with its features.
 macro_rules! kernels {
     ($name:literal, $vector:ty, $whole:ty, $($features:literal)?) => {
         pub(super) static KERNELS: super::Kernels = super::Kernels {
@@ -271,7 +271,7 @@ macro_rules! kernels {
 }
 use kernels;
 
-/// All implementations that this processor can run, best first; the last is scalar.
+/// Every implementation that this processor runs, best first; the last is scalar.
 pub fn available() -> &'static [&'static Kernels] {
     static AVAILABLE: OnceLock<Vec<&'static Kernels>> = OnceLock::new();
     AVAILABLE.get_or_init(|| {
@@ -301,7 +301,7 @@ pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
     kernels
 }
 
-/// The implementation with the name of the head's implementation, or the best one if there is none.
+/// The implementation that goes with the head's: the one of that name, or the best.
 pub fn named(name: &str) -> &'static Kernels {
     let best = available()[0];
     available().iter().copied().find(|kernels| kernels.name == name).unwrap_or(best)

@@ -1,4 +1,4 @@
-//! NEON (every 64-bit ARM): a register tile has 12 rows of 8 sums in 24 registers.
+//! NEON (every 64-bit ARM): 12 rows of 8 sums in 24 registers.
 
 use std::arch::aarch64::*;
 
@@ -6,7 +6,7 @@ use super::generic::Lanes;
 use super::int8::Whole;
 use super::{Kernels, kernels};
 
-/// The NEON kernels; `None` if the processor lacks NEON.
+/// The kernels, if the processor has all instructions that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
     std::arch::is_aarch64_feature_detected!("neon").then_some(&KERNELS)
 }

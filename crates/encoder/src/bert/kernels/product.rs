@@ -26,7 +26,7 @@ pub(super) struct Tile {
     pub(super) c: *mut f32,
     pub(super) ldc: usize,
     pub(super) depth: usize,
-    /// The biases of two vectors of columns, or null for zeros.
+    /// Two vectors, or null for zeros.
     pub(super) bias: *const f32,
     pub(super) whole: Whole,
 }

@@ -100,7 +100,7 @@ unsafe impl Lanes for Four {
     }
 }
 
-/// Integer products by their definition, four at a time.
+/// The definition, four products at a time.
 struct Plain;
 
 // SAFETY: plain arithmetic on 4 sums.

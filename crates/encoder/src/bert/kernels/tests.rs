@@ -1,4 +1,4 @@
-//! Compares every available implementation with plain loops in f64.
+//! Every available implementation against plain f64 loops.
 
 use proptest::prelude::*;
 
@@ -128,7 +128,7 @@ fn check_window(tokens: usize, heads: usize, depth: usize, seed: u64, size: f32,
     }
 }
 
-/// The outputs of every implementation for weights of scale 1 without a bias; asserts that each equals the first.
+/// Outputs of every implementation for weights of scale 1 without a bias, each against the first.
 fn of_all(
     input: &[f32],
     (depth, columns): (usize, usize),

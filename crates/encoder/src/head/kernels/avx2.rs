@@ -30,7 +30,7 @@ static KERNELS: Kernels = Kernels {
     release: || {},
 };
 
-/// The AVX2 kernels; `None` if the processor lacks an instruction that they use.
+/// The kernels, if the processor has all instructions that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
     (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(&KERNELS)
 }

@@ -26,7 +26,7 @@ pub(super) static KERNELS: Kernels = Kernels {
     release: || {},
 };
 
-/// The AVX-512 kernels; `None` if the processor lacks an instruction that they use.
+/// The kernels, if the processor has all instructions that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
     (is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -38,7 +38,7 @@ pub(super) fn detect() -> Option<&'static Kernels> {
     .then_some(&KERNELS)
 }
 
-/// Tokens that a block of registers holds the sums of.
+/// Tokens of one block.
 const ROWS: usize = 12;
 
 quantisers!("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni");

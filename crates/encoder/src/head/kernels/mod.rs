@@ -1,4 +1,4 @@
-//! The inner loops of the SPLADE head, one file for each instruction set, chosen once per process.
+//! Inner loops of the SPLADE head, one file per instruction set, chosen once per process.
 //!
 //! All implementations work on one panel of [`PANEL`] vocabulary terms and one document and find the same pairs as [`scalar`]. The order of
 //! the pairs and of the bits of a mask may differ.
@@ -37,7 +37,7 @@ pub const ROW_STEP: usize = 64;
 /// The numbers of [`PANEL`] terms that bound their logits, given integer dot products: see [`thresholds`].
 #[derive(Debug, Clone)]
 pub struct Bounds {
-    /// Scale of each term's quantised weights.
+    /// Scale of the quantised weights.
     pub scale: [f32; PANEL],
     /// Factor of [`Limits::error`] in each term's margin.
     pub spread: [f32; PANEL],
@@ -45,7 +45,7 @@ pub struct Bounds {
     pub residual: [f32; PANEL],
     /// Factor of [`Limits::reach`] in each term's margin.
     pub slack: [f32; PANEL],
-    /// Each term's bias, rounded up; negative infinity for lanes beyond the vocabulary.
+    /// The bias, rounded up; negative infinity beyond the vocabulary.
     pub bias: [f32; PANEL],
     /// Sum of each term's quantised weights, without those for values that have no shift.
     pub sums: [i32; PANEL],
@@ -69,15 +69,15 @@ impl Bounds {
 /// The numbers of one term that bound its logit, as in [`Bounds`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bound {
-    /// Scale of the term's quantised weights.
+    /// Scale of the quantised weights.
     pub scale: f32,
     /// Factor of [`Limits::error`] in the term's margin.
     pub spread: f32,
     /// Factor of [`Limits::norm`] in the term's margin.
     pub residual: f32,
-    /// The term's bias, rounded up.
+    /// The bias, rounded up.
     pub bias: f32,
-    /// Sum of the term's quantised weights.
+    /// Sum of the quantised weights.
     pub sum: i32,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Rows<'a> {
     /// cache.
     ///
     /// # Panics
-    /// If the term of a pair is not in these rows.
+    /// If a pair is of no term.
     pub fn prefetch<const NEAR: bool>(&self, pairs: &[Pair]) {
         for pair in pairs {
             prefetch::<NEAR, _>(&self.weights[pair.term as usize * self.dims..][..self.dims]);
@@ -195,7 +195,7 @@ impl<'a> Document<'a> {
 /// One implementation of the inner loops.
 #[derive(Debug)]
 pub struct Kernels {
-    /// Name of the implementation in `SPARROW_SIMD`.
+    /// Name as `SPARROW_SIMD` takes it.
     pub name: &'static str,
     /// Quantised weights and values are integers from `−levels` to `levels`.
     pub levels: i8,
@@ -210,7 +210,7 @@ pub struct Kernels {
     release: fn(),
 }
 
-/// Defines the functions that quantise, compiled with the target features of one instruction set.
+/// Makes the functions that quantise, compiled with the features of one instruction set.
 #[cfg(target_arch = "x86_64")]
 macro_rules! quantisers {
     ($features:literal) => {
@@ -248,7 +248,7 @@ impl Kernels {
     /// Quantises hidden states, `[tokens][dims]`, for this implementation, into rows of `padded` bytes, at least `dims`.
     ///
     /// # Errors
-    /// [`NotFinite`] if a number is NaN or infinite.
+    /// [`NotFinite`] if a number is not.
     pub(super) fn quantise(
         &self,
         hidden: &[f32],
@@ -261,7 +261,7 @@ impl Kernels {
     /// Quantises tokens in the new basis, once for each number of dimensions of the first look.
     ///
     /// # Errors
-    /// [`NotFinite`] if a number is NaN or infinite.
+    /// [`NotFinite`] if a number is not.
     pub(super) fn quantise_turned(&self, tokens: &Turned<'_>) -> Result<Vec<Quantized>, NotFinite> {
         (self.quantise_turned)(tokens, self)
     }
@@ -376,7 +376,7 @@ fn thresholds(bounds: &Bounds, limits: &Limits, shift: u8) -> [i32; PANEL] {
     out
 }
 
-/// All implementations that this processor can run, best first; the last is scalar.
+/// Every implementation that this processor runs, best first; the last is scalar.
 pub fn available() -> &'static [&'static Kernels] {
     static AVAILABLE: OnceLock<Vec<&'static Kernels>> = OnceLock::new();
     AVAILABLE.get_or_init(|| {
@@ -396,7 +396,8 @@ pub fn available() -> &'static [&'static Kernels] {
     })
 }
 
-/// The implementation that this process uses: the best available one, or the one that the environment variable `SPARROW_SIMD` names.
+/// The implementation of this process: the best available one, or the one that the environment variable
+/// `SPARROW_SIMD` names.
 pub fn chosen() -> &'static Kernels {
     static CHOSEN: OnceLock<&'static Kernels> = OnceLock::new();
     CHOSEN.get_or_init(|| {

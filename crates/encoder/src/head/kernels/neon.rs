@@ -19,7 +19,7 @@ static KERNELS: Kernels = Kernels {
     release: || {},
 };
 
-/// The NEON kernels; `None` if the processor lacks NEON.
+/// The kernels, if the processor has all instructions that they use.
 pub(super) fn detect() -> Option<&'static Kernels> {
     std::arch::is_aarch64_feature_detected!("neon").then_some(&KERNELS)
 }

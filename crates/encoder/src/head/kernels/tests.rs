@@ -1,4 +1,4 @@
-//! Compares every available implementation with the scalar one.
+//! Every available implementation against scalar.
 
 use proptest::prelude::*;
 

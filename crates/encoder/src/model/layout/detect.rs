@@ -19,8 +19,8 @@ impl Layout {
     /// Reads the small files of a directory and decides what kind of model it holds and how it is computed.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if a required file is missing or damaged, [`EncoderError::Unsupported`] if the output fits no
-    /// kind of model.
+    /// [`EncoderError::ModelNotReadable`] if a needed file is missing or damaged, [`EncoderError::Unsupported`] if the
+    /// output fits no kind.
     pub(in crate::model) fn detect(dir: &Path) -> Result<Self, EncoderError> {
         let unreadable = |path: &Path, reason: &str| EncoderError::ModelNotReadable {
             path: path.to_path_buf(),
@@ -128,7 +128,7 @@ fn unsupported(dir: &Path, reason: impl Into<String>) -> EncoderError {
     EncoderError::Unsupported { path: dir.to_path_buf(), reason: reason.into() }
 }
 
-/// Whether the model's output has a number for each term of the vocabulary, as that of a sparse model has.
+/// Whether the output has a number for each term of the vocabulary.
 fn is_over_vocabulary(
     forward: &ForwardPass,
     said: &Description,
@@ -171,8 +171,7 @@ fn pooling_of(
     })
 }
 
-/// The kind of a model. The length of dense vectors is the one that they are truncated to (`cut`), that of the output, or that of the
-/// hidden states.
+/// The kind of a model, with the length of dense vectors: the one they are `cut` to, that of the output, or of the hidden states.
 fn with_dims(
     dir: &Path,
     kind: Kind,
@@ -324,7 +323,7 @@ fn read_config(
     Ok((config, Architecture::deserialize(&json).map_err(unreadable)))
 }
 
-/// The file of external weights that exporters put beside a large graph; `None` if there is none.
+/// Weights that exporters put beside a large graph.
 fn external_data(onnx: &Path) -> Option<PathBuf> {
     ["onnx_data", "onnx.data"]
         .iter()

@@ -1,5 +1,5 @@
-//! Fuzz test: damaged files of packed weights are refused or used, without a panic. Most have valid checksums, so that the code behind the
-//! checks is reached; a model that accepts one encodes a text.
+//! Damaged files of packed weights: they are refused or used, without a panic. Most have true checksums, so that what is behind
+//! those is reached, and a model that is loaded from one encodes a text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const HEADER: usize = 40;
 /// Placeholder in the test inputs for the identity of the model's files, which differs from machine to machine.
 const IDENTITY: &str = "\"@identity\"";
 
-/// A small model, its file of packed weights, and the parts of that file.
+/// A small model, its packed weights, and their parts.
 struct Fixture {
     folder: tempfile::TempDir,
     file: Vec<u8>,
@@ -101,7 +101,7 @@ impl Fixture {
     }
 }
 
-/// A test input that is valid on any machine: the length of the sections (u32, little-endian), the sections, the index.
+/// An input that holds on any machine: the length of the sections, the sections, the index.
 fn input(sections: &[u8], index: &[u8]) -> Vec<u8> {
     [&(sections.len() as u32).to_le_bytes(), sections, index].concat()
 }

@@ -1,8 +1,8 @@
-//! Compares two kernels before the first use of one of them.
+//! Two kernels against each other, before the first use.
 
 use crate::head::kernels::{Bounds, DIM_STEP, Document, Kernels, Limits, PANEL, Panel};
 
-/// Dimensions and tokens of the samples: one tile, part of one, several, and several steps.
+/// Dimensions and tokens: one tile, part of one, several, and several steps.
 const SHAPES: [(usize, usize); 5] = [(4, 1), (68, 5), (128, 16), (128, 37), (768, 33)];
 
 /// Whether two implementations with the same levels give the same masks on samples in which the last digit of the integers decides: for

@@ -71,10 +71,10 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
     }
 }
 
-/// A mask of a token's integer dot products that are above their thresholds, with the bits of [`avx512::not_negative`].
+/// Which of a token's integer dot products are above the thresholds, as [`avx512::not_negative`] has it.
 ///
 /// # Safety
-/// The processor has the features; `dots` points to `PANEL` numbers.
+/// The processor has the features; `dots` is `[PANEL]`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn above(dots: *const i32, start: &[__m512i; 2]) -> u32 {

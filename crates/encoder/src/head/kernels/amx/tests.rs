@@ -35,7 +35,7 @@ fn the_check_passes_and_finds_a_processor_that_adds_one() {
     }
 }
 
-/// A head with a basis, and hidden states for it.
+/// A head with a basis, and hidden states.
 fn head() -> (Head, Vec<f32>) {
     let (dims, terms, tokens) = (64, 70, 20);
     let mut state = 1u32;
