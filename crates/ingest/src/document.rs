@@ -25,7 +25,7 @@ const METADATA: [&str; 8] = [
 pub(crate) struct Document {
     /// The fields of the document as the user sent them.
     pub source: Map<String, Value>,
-    /// `_index`, `_id`, `_version`, `_routing`.
+    /// The metadata fields: `_index`, `_id`, `_version` and `_routing`.
     pub metadata: Map<String, Value>,
     /// What `_ingest.` addresses: timestamp, pipeline, reasons of a failure.
     pub ingest: Map<String, Value>,

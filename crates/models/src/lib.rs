@@ -66,7 +66,8 @@ pub struct ModelOptions {
     pub directories: Vec<PathBuf>,
     /// The folder under which requests may name model directories; without one they may not.
     pub folder: Option<PathBuf>,
-    /// Whether the embedded sparse model is deployed on the first start.
+    /// Whether the embedded models are deployed automatically: the sparse one on the first start, the dense one with the first text that
+    /// needs it.
     pub deploy_at_start: bool,
     /// Cores that encoding may use; 0 for all of the machine.
     pub threads: usize,

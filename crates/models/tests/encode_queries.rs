@@ -8,8 +8,8 @@ use sparrow_encoder::Encoded;
 use sparrow_models::{DENSE_MODEL, ModelError, ModelOptions, Models, TextEncoder};
 use sparrow_storage::DataDir;
 
-/// Endpoint of the embedded sparse model, whose deployment starts on first use; the embedded dense model runs from the
-/// start.
+/// A built-in endpoint, for which the deployment of the embedded sparse model answers; the embedded dense model is
+/// deployed with its first text.
 const SPARSE_ENDPOINT: &str = ".elser-2-elasticsearch";
 
 fn models(folder: &Path) -> Models {

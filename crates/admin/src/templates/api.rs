@@ -170,7 +170,7 @@ pub fn delete_index_template(
     Ok(Reply::acknowledged())
 }
 
-/// `index_template_missing_exception`
+/// The error `index_template_missing_exception` for templates that do not exist.
 pub(super) fn missing_template(names: &[String]) -> EngineError {
     let reason = format!("index_template [{}] missing", names.join(","));
     EngineError::api(404, Exception::new("index_template_missing_exception", reason))

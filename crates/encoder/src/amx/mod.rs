@@ -43,8 +43,9 @@ const STRIDE: usize = PANEL * DIM_STEP;
 #[repr(align(64))]
 struct Dots(MaybeUninit<[[i32; PANEL]; 2 * ROWS]>);
 
-/// Multiplies rows of bytes with a panel of weights, `[dims / 4][PANEL][4]`, and hands them on tile by tile: the first row of a tile,
-/// how many there are, and `[rows][PANEL]` sums. The last tile may overlap the one before. [`release`] when all is done.
+/// Multiplies rows of bytes with a panel of weights, `[dims / 4][PANEL][4]`, tile by tile. `hand_on` is called with the first row of a
+/// tile, its number of rows, and a pointer to their sums, `[rows][PANEL]`. The last tile may overlap the one before. The caller must call
+/// [`release`] after its last product.
 ///
 /// # Safety
 /// The processor has the instructions and the system lets this process use them; `values` holds `rows × dims` bytes, and `weights` a

@@ -99,7 +99,7 @@ fn a_thread_starts_with_its_starters_configuration_and_then_has_its_own() {
     assert_eq!(emulator::spawn(configured).join().unwrap(), [0; 64], "nothing is handed on after a release");
 }
 
-/// Rows and columns beyond the configured ones become zero, whatever was there.
+/// Rows and columns of a tile beyond the configured ones become zero, whatever they held before.
 #[test]
 fn what_is_beyond_a_tile_is_zero() {
     let mut tiles = Tiles::INIT;
@@ -237,7 +237,7 @@ extern "C" fn ended(_: libc::c_int) {
     unsafe { libc::_exit(42) };
 }
 
-/// Not a test: what [`other_refused_instructions_go_to_the_handler_before`] runs in processes of their own.
+/// Not a test by itself: the code that [`other_refused_instructions_go_to_the_handler_before`] runs in child processes.
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };

@@ -114,7 +114,8 @@ impl Drop for PendingCall<'_> {
 }
 
 impl Shared {
-    /// The caller's side until it has to wait: cache, places, tokens.
+    /// Begins a call, up to the point where it has to wait for workers: looks its texts up in the cache, and tokenizes and queues the
+    /// others; encodes a lone search text on this thread if that is possible.
     pub fn begin<'a>(
         &'a self,
         texts: &[&str],
@@ -240,7 +241,7 @@ impl Shared {
         Ok(Item { call: Arc::clone(call), slot, ids, second, truncated, key })
     }
 
-    /// The loop of a worker: takes and encodes batches until the queue is closed.
+    /// The loop of a worker: takes and encodes batches until the queue tells it to end.
     pub fn work(&self, worker: usize, mut forward: Forward) {
         while let Some(mut batch) = self.queue.take(worker, |context| self.limits(context)) {
             batch.retain(|item| !item.call.is_abandoned());

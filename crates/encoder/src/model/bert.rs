@@ -373,7 +373,8 @@ mod tests {
         assert!(recognise(Path::new("/nowhere"), "hidden").is_none());
     }
 
-    /// Written by benches/peers/random-splade.mjs: `{ layers: 1, width: 32, heads: 1, inner: 32, terms: 13, positions: 16 }`.
+    /// A graph of the form that exporters write is recognised: that of `benches/peers/random-splade.mjs` with `{ layers: 1, width: 32,
+    /// heads: 1, inner: 32, terms: 13, positions: 16 }`.
     #[test]
     fn the_form_of_exporters_is_recognised() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/exported-mlm/model.onnx");
@@ -398,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Weights of bytes, with a scale for each output and each word.
+    /// Weights of 8 bits, with a scale for each output and each word, are recognised and stay of 8 bits.
     #[test]
     fn weights_of_bytes_stay_bytes() {
         let found = recognise(&package("model-minilm-l6"), "last_hidden_state").unwrap();
@@ -420,7 +421,7 @@ mod tests {
         }
     }
 
-    /// A changed constant, operator or attribute is another model.
+    /// A graph with a changed constant, operator or attribute is not recognised.
     #[test]
     fn a_changed_graph_is_left_to_the_runtime() {
         let bytes = std::fs::read(package("model-splade-tiny")).unwrap();

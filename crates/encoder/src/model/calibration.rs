@@ -13,7 +13,7 @@ use crate::small_file;
 
 const FILE: &str = "calibration.json";
 
-/// What a calibration reads: a number that means the same for every question.
+/// The score that a calibration maps to a probability; it is scaled so that it means the same for every question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Feature {

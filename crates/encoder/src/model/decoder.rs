@@ -7,7 +7,7 @@ use crate::stored::{Stored, transpose};
 /// The shape of a decoder and the places of its weights in files.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// `[terms][dims]`, or `[dims][terms]` if it is transposed.
+    /// The weights, `[terms][dims]`, or `[dims][terms]` if `transposed`.
     pub(super) rows: Stored,
     pub(super) transposed: bool,
     /// One for each term.

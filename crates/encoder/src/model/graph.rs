@@ -111,7 +111,7 @@ pub(super) fn graph_bytes(model: &[u8]) -> std::io::Result<&[u8]> {
 }
 
 impl<'a> Graph<'a> {
-    /// Reads a graph.
+    /// Parses the nodes and weights of a graph.
     ///
     /// # Errors
     /// `InvalidData` if it is not protobuf.
@@ -313,7 +313,7 @@ impl Weight<'_> {
     }
 }
 
-/// Four bytes, little-endian.
+/// Decodes an f32 of four bytes, little-endian.
 fn float(bytes: &[u8]) -> f32 {
     f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }

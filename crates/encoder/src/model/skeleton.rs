@@ -65,7 +65,8 @@ mod tests {
     use crate::model::onnx::{Value, emit};
     use crate::stored::Stored;
 
-    /// A model with one weight `w` of `count` floats in field number `field`, preceded by the bytes `before`; also the floats.
+    /// A model with one weight `w` of `count` floats in field number `field`, after a field [`TENSOR_PLACE`] with the bytes `before`; also
+    /// the floats.
     fn model(count: u64, field: u64, before: &[u8]) -> (tempfile::NamedTempFile, Vec<f32>) {
         let numbers: Vec<f32> = (0..count).map(|number| number as f32).collect();
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();

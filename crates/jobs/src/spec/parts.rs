@@ -83,7 +83,7 @@ pub(super) fn conflicts(given: Option<Value>, request: &Request) -> Result<bool,
     Ok(of_address.or(of_body).unwrap_or(false))
 }
 
-/// Parses `max_docs`, which may be in the body or the parameters, also under its old names.
+/// Parses `max_docs`, which may be in the body or the parameters, also under its old name `size`.
 ///
 /// # Errors
 /// Illegal argument for a negative number, and for two different ones.

@@ -21,7 +21,7 @@ thread_local! {
 
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Installs the handler, once; false without AVX-512, which the kernels need besides.
+/// Installs the `SIGILL` handler, once per process; false without AVX-512, which the kernels need as well.
 pub(super) fn install() -> bool {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     *INSTALLED.get_or_init(|| {

@@ -34,7 +34,7 @@ pub const STEP: usize = 32;
 /// What happens to a product before it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Epilogue {
-    /// Nothing.
+    /// The product is stored as it is.
     None,
     /// The Gaussian error linear unit, the exact one with the error function.
     Gelu,
@@ -235,6 +235,8 @@ macro_rules! kernels {
             unsafe { super::int8::gemm::<$whole>(job, bytes, scratch, out) }
         }
 
+        /// Normalises rows in place.
+        ///
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
@@ -243,6 +245,8 @@ macro_rules! kernels {
             unsafe { super::generic::normalize::<$vector>(job, rows, residual) }
         }
 
+        /// Computes one text's attention.
+        ///
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
@@ -251,6 +255,8 @@ macro_rules! kernels {
             unsafe { super::generic::attention::<$vector>(job, scratch, out) }
         }
 
+        /// The dot product of two rows.
+        ///
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
@@ -259,6 +265,8 @@ macro_rules! kernels {
             unsafe { super::product::dot::<$vector>(a, b) }
         }
 
+        /// For the tests: applies a function to each number.
+        ///
         /// # Safety
         /// As `gemm`.
         #[cfg(test)]
