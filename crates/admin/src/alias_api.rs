@@ -1,4 +1,4 @@
-//! Changing aliases: `_aliases`, and `_alias` where it makes or removes one.
+//! Requests that add and remove aliases: `_aliases`, and `PUT` and `DELETE` of `_alias`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use sparrow_indices::{ResolveOptions, concrete_name, names};
 
 /// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
-/// Most indices and aliases that the actions of a request name, patterns counted as they are, and most changes that they come to.
+/// Most indices and aliases that the actions of a request may name, with a pattern counted as one, and most changes that they may expand
+/// to.
 const MAX_CHANGES: usize = 100_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +41,7 @@ impl Kind {
     }
 }
 
-/// One action as a request asks for it: expressions, not yet names.
+/// One action of a request; its indices and aliases may be patterns or other expressions.
 #[derive(Debug)]
 struct Action {
     kind: Kind,
@@ -135,7 +136,8 @@ impl Action {
         Ok(())
     }
 
-    /// Adds the changes that the action comes to; says which indices it names. `count` is about all actions so far.
+    /// Appends the changes that the action expands to, and returns the names of its indices. `count` is the number of changes of all
+    /// actions so far.
     fn plan(
         &self,
         names: &IndexNames,
@@ -191,7 +193,7 @@ impl Action {
         Ok(indices)
     }
 
-    /// The aliases of each index that the patterns of the action stand for.
+    /// The aliases of each index that the patterns of a removal match.
     fn selected<'n>(
         &self,
         names: &'n IndexNames,
@@ -258,7 +260,7 @@ fn check_named(actions: &[Action]) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Carries out actions, all or none, and says what came of each if one of them found nothing to remove.
+/// Carries out all actions or none. If an action found nothing to remove, the response has the result of each.
 fn change(node: &Node, request: &Request, actions: &[Action]) -> Result<Reply, EngineError> {
     check_named(actions)?;
     let results = node.indices.change_aliases(|names| {
@@ -303,7 +305,7 @@ struct AliasResponse {
     action_results: Option<Vec<ActionResult>>,
 }
 
-/// What became of an action, in the order of its members.
+/// The result of an action, in the order of its JSON members.
 #[derive(Serialize)]
 struct ActionResult {
     action: ActionView,
@@ -312,7 +314,7 @@ struct ActionResult {
     error: Option<Value>,
 }
 
-/// An action with the indices that its patterns stand for.
+/// An action in the response, with its patterns expanded to names of indices.
 #[derive(Serialize)]
 struct ActionView {
     #[serde(rename = "type")]

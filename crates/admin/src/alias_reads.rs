@@ -50,23 +50,24 @@ pub fn get_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
     Ok(Reply::json(404, &Value::Object(body)))
 }
 
-/// Which aliases a list of names, patterns and exclusions chooses. Each is looked at once, however many indices it leads to.
+/// Decides which aliases a list of names, patterns and exclusions chooses. The result for each alias is kept, as it may belong to many
+/// indices.
 pub(super) struct Choice<'a> {
     wanted: &'a [&'a str],
-    /// The parts of the list taken apart, and whether they exclude.
+    /// The elements of the list, and whether each is an exclusion.
     parts: Vec<(bool, NamePattern<'a>)>,
     right: Right<'a>,
     known: BTreeMap<&'a str, AliasChoice>,
     steps: NameSteps,
 }
 
-/// What a list says of an alias.
+/// What a list means for one alias.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AliasChoice {
     pub(super) chosen: bool,
-    /// It stands in the list itself.
+    /// Whether the list contains the alias literally.
     pub(super) is_named: bool,
-    /// The caller's patterns may stand for it.
+    /// Whether the caller's patterns may match the alias.
     pub(super) is_seen: bool,
 }
 
@@ -75,10 +76,10 @@ impl<'a> Choice<'a> {
         Self { wanted, parts: parts(wanted), right, known: BTreeMap::new(), steps: NameSteps::default() }
     }
 
-    /// What the list says of an alias.
+    /// Decides about one alias.
     ///
     /// # Errors
-    /// When the request is to stop, or its patterns have been held against too many names.
+    /// If the request was cancelled, or its patterns have been compared with too many names.
     pub(super) fn of(&mut self, alias: &'a str) -> Result<AliasChoice, EngineError> {
         self.steps.add(1)?;
         if let Some(choice) = self.known.get(alias) {
@@ -102,8 +103,7 @@ fn parts<'a>(wanted: &[&'a str]) -> Vec<(bool, NamePattern<'a>)> {
     wanted.iter().map(part).collect()
 }
 
-/// Whether a list of names, patterns and exclusions chooses an alias: the last that speaks of it counts. An empty list
-/// chooses all.
+/// Whether a list of names, patterns and exclusions chooses an alias: the last element that matches it decides. An empty list chooses all.
 fn chosen(
     parts: &[(bool, NamePattern<'_>)],
     alias: &str,
@@ -118,8 +118,8 @@ fn chosen(
     Ok(chosen)
 }
 
-/// The names of a list that are an error where there is no such alias: those that are no pattern and that nothing behind
-/// them excludes. Up to the first pattern a `-` belongs to the name.
+/// The names in a list for which a missing alias is an error: those that are not patterns and that no later element excludes. Before the
+/// first pattern, a leading `-` is part of the name.
 fn must_exist<'a>(wanted: &[&'a str]) -> Result<BTreeSet<&'a str>, EngineError> {
     let mut steps = NameSteps::default();
     let first = wanted.iter().position(|name| name.contains('*')).unwrap_or(wanted.len());
@@ -141,7 +141,7 @@ fn must_exist<'a>(wanted: &[&'a str]) -> Result<BTreeSet<&'a str>, EngineError> 
     Ok(missing)
 }
 
-/// Whether a name may stand for several aliases, or for none: a pattern or an exclusion.
+/// Whether an element of a list is a pattern or an exclusion, which may match several aliases or none.
 pub(super) fn is_expression(name: &str) -> bool {
     is_pattern(name) || name.starts_with('-')
 }

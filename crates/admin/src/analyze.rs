@@ -1,4 +1,4 @@
-//! `_analyze`: what an analyzer makes of a text.
+//! `_analyze`: shows the tokens that an analyzer produces of a text.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use sparrow_indices::IndexHandle;
 use sparrow_indices::Node;
 use sparrow_indices::settings::DEFAULT_ANALYZED_TOKENS;
 
-/// Distance of positions between texts, where an analyzer is not an index's.
+/// Positions between the texts of a request whose analyzer does not belong to an index.
 const GAP_WITHOUT_INDEX: usize = 0;
 
-/// What is asked for.
+/// A parsed `_analyze` request.
 #[derive(Debug, Default)]
 struct AnalyzeRequest {
     texts: Vec<String>,
@@ -31,7 +31,8 @@ struct AnalyzeRequest {
     attributes: Vec<String>,
 }
 
-/// Steps of an analyzer with as many tokens as there may be that `explain` shows; of more steps, fewer tokens each.
+/// Number of analyzer steps for which `explain` shows as many tokens as the limit allows; with more steps, it shows
+/// fewer tokens of each.
 const MOST_STEPS_SHOWN: usize = 20;
 
 /// `GET|POST /_analyze`, `GET|POST /{index}/_analyze`
@@ -132,7 +133,7 @@ impl AnalyzeRequest {
         if problems.is_empty() { Ok(()) } else { Err(EngineError::Validation { problems }) }
     }
 
-    /// The analyzer, and the distance between texts.
+    /// The analyzer of the request, and the number of positions between texts.
     fn analyzer(&self, handle: Option<&IndexHandle>) -> Result<(Arc<Analyzer>, usize), EngineError> {
         let snapshot = handle.map(IndexHandle::snapshot);
         let analysis =
@@ -282,12 +283,12 @@ impl AnalyzeRequest {
     }
 }
 
-/// Where a text begins behind the texts before it.
+/// Position and offset at which a text of the request begins, counted over all texts before it.
 #[derive(Debug, Default)]
 struct Place {
     position: usize,
     offset: usize,
-    /// The last position that a token had.
+    /// The highest position of a token so far; `None` if there was none.
     last: Option<usize>,
 }
 
@@ -313,9 +314,9 @@ impl Place {
     }
 }
 
-/// Offsets of bytes as offsets of UTF-16 code units, which is what Elasticsearch counts.
+/// Maps byte offsets to offsets in UTF-16 code units, which Elasticsearch uses.
 struct Utf16 {
-    /// By byte; empty for ASCII.
+    /// The UTF-16 offset for each byte offset; empty if the text is ASCII.
     units: Vec<u32>,
     length: usize,
 }
@@ -355,7 +356,8 @@ fn unfinished(why: Unfinished, limit: usize) -> EngineError {
     }
 }
 
-/// Elasticsearch answers with its sentence and 500; it is the request that is wrong.
+/// The error for too many tokens. Elasticsearch returns the same message with status 500, but it is the request that is
+/// wrong.
 fn too_many(limit: usize) -> EngineError {
     EngineError::illegal_argument(format!(
         "The number of tokens produced by calling _analyze has exceeded the allowed maximum of [{limit}]. This limit can be \

@@ -49,7 +49,8 @@ fn fields(handle: &IndexHandle, wanted: &str) -> Map<String, Value> {
     out
 }
 
-/// Last name and definition of a field: of an object's properties, or of a field's own `fields`.
+/// Finds a field in a mapping by its path, through an object's `properties` or a field's `fields`; its last name and
+/// its definition.
 fn find<'a>(definition: &'a Value, path: &'a str) -> Option<(&'a str, &'a Value)> {
     for section in ["properties", "fields"] {
         let Some(map) = definition.get(section).and_then(Value::as_object) else { continue };

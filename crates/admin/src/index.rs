@@ -1,4 +1,4 @@
-//! Creating, showing, changing and deleting indices.
+//! Requests that create, show, change and delete indices.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use sparrow_indices::templates::Body;
 use sparrow_indices::{IndexHandle, ResolveOptions, Settings};
 use sparrow_wire::glob;
 
-/// The version that `GET /{index}` reports as the creator's.
+/// Value of `version.created` in the settings that are shown of an index.
 const CREATED_VERSION: &str = "8537000";
 
 /// `PUT /{index}`
@@ -48,10 +48,10 @@ pub fn create_index(
     Ok(Reply::ok(&json!({"acknowledged": true, "shards_acknowledged": true, "index": handle.name})))
 }
 
-/// Checks that the caller may give aliases to an index that is made: it is needed on the index and on the aliases.
+/// Checks that the caller may give aliases to an index that is being created, for which it needs the right to the index and to the aliases.
 ///
 /// # Errors
-/// 403; 400 for a name that cannot be read.
+/// 403 without the right; 400 for an invalid name.
 pub(super) fn check_aliases(
     request: &Request,
     index: &str,
@@ -106,7 +106,7 @@ pub fn get_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
     })
 }
 
-/// The parts of an index that `features` asks for, in their order.
+/// The parts of an index that the parameter `features` requests, in their fixed order.
 fn features(params: &Params<'_>) -> Result<Vec<&'static str>, EngineError> {
     const ALL: [&str; 3] = ["aliases", "mappings", "settings"];
     let Some(list) = params.get("features") else { return Ok(ALL.to_vec()) };
@@ -307,7 +307,7 @@ fn on_each(
     Ok(Reply::ok(&json!({"_shards": ShardCounts::all(handles.len())})))
 }
 
-/// The indices that a request names, its parameters counting more than `options`.
+/// The indices that a request names; its parameters take precedence over `options`.
 pub(super) fn targets(
     node: &Node,
     request: &Request,
@@ -332,7 +332,7 @@ fn for_each(
     Ok(Reply::ok(&Value::Object(shown)))
 }
 
-/// What the API shows of an index's settings.
+/// The settings of an index in the form of the API; with dotted names if `flat`.
 pub fn settings_json(handle: &IndexHandle, flat: bool) -> Value {
     shown(dotted_settings(handle), flat)
 }
@@ -355,8 +355,11 @@ fn dotted_settings(handle: &IndexHandle) -> BTreeMap<String, Value> {
     dotted
 }
 
+/// Checks that the indices of a destructive request are named without patterns, if the setting `action.destructive_requires_name` of the
+/// cluster demands it.
+///
 /// # Errors
-/// Illegal argument, unless a setting of the cluster allows it, for an expression that could stand for more than whoever wrote it thought of.
+/// Illegal argument for a pattern, `_all` or an empty expression.
 pub(crate) fn refuse_patterns(node: &Node, expression: &str) -> Result<(), EngineError> {
     if !node.cluster.destructive_requires_name() {
         return Ok(());

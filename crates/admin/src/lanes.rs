@@ -1,4 +1,4 @@
-//! The lanes of workers, as statistics show them.
+//! Statistics of the lanes of workers that operations run in.
 
 /// A lane as it is now.
 #[derive(Debug, Clone, Copy, serde::Serialize)]

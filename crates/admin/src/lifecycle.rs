@@ -1,4 +1,4 @@
-//! Opening, closing, blocking and merging indices.
+//! Requests that open, close, block and force-merge indices.
 
 use std::sync::Arc;
 
@@ -74,10 +74,10 @@ pub fn add_block(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
     Ok(Reply::ok(&json!({"acknowledged": any, "shards_acknowledged": any, "indices": blocked})))
 }
 
-/// What a force merge shall do.
+/// The options of a force merge.
 #[derive(Debug, Clone, Copy)]
 struct ForceMerge {
-    /// −1: what merging comes to by itself.
+    /// Most segments that remain of an index; −1 for what the merge policy decides.
     max_num_segments: i64,
     only_expunge_deletes: bool,
     flush: bool,
@@ -152,8 +152,8 @@ pub fn force_merge(
     Ok(Reply::ok(&json!({"task": task.id()})))
 }
 
-/// `POST /{index}/_cache/clear`: what is kept of filters goes by itself when memory is short, and is never wrong, so
-/// there is nothing that would have to be forgotten.
+/// `POST /{index}/_cache/clear`: does nothing but check the request. Cached filters are never wrong and are dropped
+/// when memory is short, so nothing needs to be cleared.
 pub fn clear_cache(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     for part in ["fielddata", "query", "request"] {
@@ -163,7 +163,7 @@ pub fn clear_cache(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
     Ok(Reply::ok(&json!({"_shards": ShardCounts::all(handles.len())})))
 }
 
-/// An index that a name stands for.
+/// An index that an expression resolves to, as the response shows it.
 #[derive(Serialize)]
 struct ResolvedIndex<'a> {
     name: &'a str,
@@ -214,7 +214,8 @@ pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
     Ok(Reply::ok(&json!({"indices": indices, "aliases": aliases, "data_streams": []})))
 }
 
-/// `GET /_data_stream[/{name}]`: there are none.
+/// `GET /_data_stream[/{name}]`: an empty list, or 404 for a name that is not a pattern, as data streams are not
+/// supported.
 pub fn get_data_stream(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let names: Vec<&str> =
         request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -225,7 +226,7 @@ pub fn get_data_stream(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
     }
 }
 
-/// `PUT /_data_stream/{name}`: known by name and not there.
+/// `PUT /_data_stream/{name}`: always refused, as data streams are not supported.
 pub fn refuse(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     request.right().check([request.part("name")])?;
     Err(EngineError::illegal_argument(

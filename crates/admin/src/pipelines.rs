@@ -1,4 +1,4 @@
-//! The operations on pipelines.
+//! Requests that store, show, delete and simulate ingest pipelines.
 
 use serde_json::{Map, Value};
 use sparrow_types::work;

@@ -1,6 +1,7 @@
-//! `_clone`, `_shrink` and `_split`: a new index with the documents of another, as a copy of its files.
+//! `_clone`, `_shrink` and `_split`: create an index with the documents of another by copying its files.
 //!
-//! An index is one piece, whatever number of shards it was given, so the three differ in which numbers they allow.
+//! An index is never really divided, whatever its number of shards, so the three differ only in the numbers of shards
+//! that they allow.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `_rollover`: when an index is full enough, the alias goes on with a new one.
+//! `_rollover`: points an alias to a new index when the current one meets given conditions.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use sparrow_wire::size::parse_size;
 /// Digits that the number at the end of a name has at least.
 const DIGITS: usize = 6;
 
-/// One condition, as it is shown, and whether it holds.
+/// A condition in the form that the response shows, and whether it is met.
 struct Condition {
     text: String,
-    /// A least that must hold besides any `max_`.
+    /// Whether it is a minimum (`min_…`), which must be met in addition to any `max_…`.
     least: bool,
     holds: bool,
 }
@@ -134,7 +134,8 @@ pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
     })))
 }
 
-/// The name with its number one higher. Date math stays what it is, so that the new name has the date of now.
+/// The name of the next index, with its number increased by one. Date math is kept as it is, so that the new name has
+/// the current date.
 fn next_name(old: &str, provided: &str) -> Result<String, EngineError> {
     let inner = provided.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
     let text = inner.unwrap_or(provided);
@@ -151,7 +152,7 @@ fn next_name(old: &str, provided: &str) -> Result<String, EngineError> {
     Ok(if inner.is_some() { format!("<{next}>") } else { next })
 }
 
-/// Reads the conditions and looks which of them hold.
+/// Parses the conditions and evaluates them for an index.
 fn judged(handle: &IndexHandle, conditions: &Map<String, Value>) -> Result<Vec<Condition>, EngineError> {
     if conditions.is_empty() {
         return Ok(Vec::new());
@@ -199,7 +200,7 @@ fn judged(handle: &IndexHandle, conditions: &Map<String, Value>) -> Result<Vec<C
     Ok(judged)
 }
 
-/// A size such as `5gb`.
+/// Parses a size such as `5gb`; in bytes.
 fn parse_bytes(name: &str, text: &str) -> Result<u64, EngineError> {
     parse_size(text).ok_or_else(|| {
         EngineError::parse(format!(

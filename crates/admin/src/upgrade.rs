@@ -1,4 +1,4 @@
-//! `POST /_ext/migration/upgrade/{index}` and its companion that says what needs it.
+//! `POST /_ext/migration/upgrade/{index}`, and the request that lists the indices that need an upgrade.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use sparrow_tasks::{TaskContext, TaskSpec};
 
 const ACTION: &str = "cluster:admin/xpack/upgrade";
 
-/// Upgrades one index, as a task; waits for its end unless told otherwise.
+/// Upgrades one index in a task; the request waits for its end unless it says otherwise.
 pub fn upgrade_index(
     node: &Arc<Node>,
     request: &Request,
@@ -57,14 +57,14 @@ fn run(node: &Node, handle: &IndexHandle, context: &TaskContext) -> Result<Value
     Ok(json!(Upgraded { took, timed_out: false, statistics, failures: [] }))
 }
 
-/// The documented counters, which are also the status of the task.
+/// The counters of the response, in the form of a reindex; also the status of the task.
 #[derive(Default, Serialize)]
 struct Statistics {
     total: u64,
     updated: u64,
     created: u64,
     deleted: u64,
-    /// How many segments were written anew.
+    /// Number of segments that were rewritten.
     batches: usize,
     version_conflicts: u64,
     noops: u64,

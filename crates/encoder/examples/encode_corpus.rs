@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Rows of floats, one after another.
+/// Writes the dense vectors of all texts as f32, one after another.
 fn dense(
     deployment: &Deployment,
     lines: &mut impl Iterator<Item = std::io::Result<String>>,
@@ -118,7 +118,7 @@ fn text(line: &str) -> Result<String, Box<dyn Error>> {
     Ok(line["text"].as_str().ok_or("a line without text")?.to_owned())
 }
 
-/// The tokenizer's vocabulary, spelled as in vectors.
+/// Maps each token of the tokenizer's vocabulary, spelled as in sparse vectors, to its id.
 fn vocabulary(dir: &std::path::Path) -> Result<HashMap<String, u32>, Box<dyn Error>> {
     let tokenizer: serde_json::Value =
         serde_json::from_reader(std::io::BufReader::new(File::open(dir.join("tokenizer.json"))?))?;

@@ -1,5 +1,5 @@
-//! What a deployment does with a CPU: passages per CPU-second, the time of a question, two allocations against one, the cache,
-//! a question beside long documents, and memory.
+//! Measures a deployment: passages per CPU-second, the time to encode a question, two allocations against one, the cache, questions while
+//! long documents are encoded, and memory.
 //!
 //! `throughput MODEL_DIR [ROUNDS [PACKED]] < JOB`, with a file for the packed weights of a large model, where the job is `{"passages": [texts], "questions": [texts], "top": n}` as JSON; the
 //! library comes from SPARROW_ONNXRUNTIME, the instruction set from SPARROW_SIMD. Prints one line of JSON, with the `n` tokens of
@@ -23,7 +23,7 @@ struct Job {
     passages: Vec<String>,
     questions: Vec<String>,
     top: usize,
-    /// One allocation and its passages only: what is measured of large models.
+    /// Whether only passages with one allocation are measured, as for large models.
     #[serde(default)]
     alone: bool,
 }
@@ -128,7 +128,7 @@ fn start(model: &Arc<Model>, allocations: usize, cache_bytes: usize) -> Result<D
     Deployment::start(Arc::clone(model), options)
 }
 
-/// Quantiles of the time of one question, one after the other; the best round counts.
+/// Quantiles of the time to encode one question after another; the best of several rounds.
 fn ask(deployment: &Deployment, questions: &[&str], rounds: usize) -> Result<Value, EncoderError> {
     let mut best = (f64::INFINITY, f64::INFINITY);
     for _ in 0..rounds {
@@ -146,8 +146,8 @@ fn ask(deployment: &Deployment, questions: &[&str], rounds: usize) -> Result<Val
     Ok(json!({ "p50_ms": best.0, "p95_ms": best.1 }))
 }
 
-/// Questions while documents of 512 tokens are written as fast as the queue takes them; the longest a question may wait is
-/// one such document.
+/// Quantiles of the time to encode a question while documents of 512 tokens are queued as fast as possible; a question should wait for at
+/// most one such document.
 fn beside_ingest(one: &Deployment, passages: &[&str], questions: &[&str]) -> Result<Value, Box<dyn Error>> {
     let long: Vec<String> = passages.chunks(8).map(|some| some.join(" ").repeat(4)).collect();
     let long = strs(&long);
@@ -178,7 +178,7 @@ fn beside_ingest(one: &Deployment, passages: &[&str], questions: &[&str]) -> Res
     Ok(json!({ "question": found.0, "long_text_p50_ms": quantile(&times, 0.5), "texts_meanwhile": found.1 }))
 }
 
-/// What the cache brings when texts come again.
+/// Times of encoding texts with and without cached vectors.
 fn cache(model: &Arc<Model>, passages: &[&str], questions: &[&str]) -> Result<Value, Box<dyn Error>> {
     let cached = start(model, 1, 64 << 20)?;
     let timed = |texts: &[&str]| -> Result<(f64, Vec<Encoded>), EncoderError> {
@@ -223,14 +223,14 @@ fn quantile(times: &[f64], share: f64) -> f64 {
     times.get((times.len() as f64 * share) as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// A figure of the process in kB, where the system tells.
+/// A figure of the process from `/proc/self/status`, in kB; `None` where the system has no such file.
 fn status(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// User and system time of the process in seconds, where the system tells.
+/// CPU time of all threads of the process, in seconds; NaN where the system does not tell.
 fn cpu_seconds() -> f64 {
     // The scheduler's own count, in nanoseconds, of every thread; `stat` counts in hundredths of a second.
     let of = |path: PathBuf| {

@@ -2,18 +2,19 @@
 
 use sparrow_types::TokenWeights;
 
-/// The vocabulary of a sparse model as users read it.
+/// The vocabulary of a sparse model: the string of each token id.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     tokens: Vec<Option<Box<str>>>,
-    /// Place of each token in alphabetical order; equal tokens have equal places.
+    /// Rank of each token id in alphabetical order of the tokens; ids with the same string have successive ranks.
+    /// `u32::MAX` for an id without a token.
     ranks: Vec<u32>,
-    /// Whether two ids have one spelling.
+    /// Whether two token ids have the same string.
     ambiguous: bool,
 }
 
 impl Vocabulary {
-    /// A vocabulary; an id without token is `None`.
+    /// Builds the vocabulary from the token string of each id; `None` for an id without a token.
     pub(crate) fn new(tokens: Vec<Option<Box<str>>>) -> Self {
         let mut order: Vec<u32> =
             (0..tokens.len() as u32).filter(|id| tokens[*id as usize].is_some()).collect();
@@ -26,12 +27,12 @@ impl Vocabulary {
         Self { tokens, ranks, ambiguous }
     }
 
-    /// The readable token of an id.
+    /// The token string of an id; `None` if the id has none.
     pub(crate) fn token(&self, id: u32) -> Option<&str> {
         self.tokens.get(id as usize)?.as_deref()
     }
 
-    /// Pairs of id and weight as users see them.
+    /// Turns pairs of token id and weight into a map from token string to weight. Ids without a token are left out.
     pub(crate) fn readable(&self, pairs: &[(u32, f32)]) -> TokenWeights {
         let spelled = |&(id, weight): &(u32, f32)| Some((self.token(id)?.into(), weight));
         if self.ambiguous {

@@ -1,17 +1,17 @@
 //! BERT's WordPiece for plain text, an order of magnitude faster than the general tokenizer.
 //!
-//! Words never reach across whitespace, so a text falls into stretches between spaces; those of printable ASCII are split
-//! here, the others by the general tokenizer, one by one. A text with an added token (`[MASK]`) in it goes there whole.
+//! No token spans whitespace, so a text is split at it. Stretches of printable ASCII are tokenized here, the others one by one by the
+//! general tokenizer. A text that contains an added token (`[MASK]`) is left to the general tokenizer as a whole.
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
-/// The tables of one tokenizer.
+/// The vocabulary and options of one WordPiece tokenizer.
 #[derive(Debug)]
 pub(crate) struct WordPiece {
-    /// Ids of tokens that begin a word.
+    /// Token ids by the bytes of tokens that can begin a word.
     starts: FxHashMap<Box<[u8]>, u32>,
-    /// Ids of tokens that go on with one, without their `##`.
+    /// Token ids by the bytes of tokens that continue a word, without their `##`.
     continuations: FxHashMap<Box<[u8]>, u32>,
     longest: usize,
     unknown: u32,
@@ -96,7 +96,8 @@ impl WordPiece {
         })
     }
 
-    /// The ids of a text, without special tokens; `general` does the same for what is not plain.
+    /// Token ids of a text, without special tokens. `general` tokenizes the stretches that are not printable ASCII, or the whole text if it
+    /// contains an added token.
     ///
     /// # Errors
     /// When `general` fails.
@@ -131,7 +132,8 @@ impl WordPiece {
         Ok(ids)
     }
 
-    /// The longest token first, then the longest that goes on; one unknown token if that leads nowhere.
+    /// Appends the ids of a word's tokens: greedily the longest token that matches at each place, or one unknown token if some place has no
+    /// match.
     fn pieces(&self, word: &[u8], ids: &mut Vec<u32>) {
         if word.len() > self.max_word {
             ids.push(self.unknown);

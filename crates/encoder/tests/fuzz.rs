@@ -40,7 +40,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Loads a model directory with another file in it, and puts back the one that was there.
+/// Loads a model directory with one file replaced, and then restores the original file.
 fn load_with(folder: &Path, file: &str, bytes: &[u8]) {
     let path = folder.join(file);
     let before = fs::read(&path).ok();
@@ -121,7 +121,7 @@ fn damaged_weights() {
     );
 }
 
-/// Checkpoints without a graph, and what their `config.json` says of their shape.
+/// Loads checkpoints, without a graph, whose weights or `config.json` are damaged.
 #[test]
 fn damaged_checkpoints() {
     const WEIGHTS: &str = "model.safetensors";

@@ -1,6 +1,6 @@
-//! Running processors over a batch of documents: one processor at a time over all documents that are still under way,
-//! so that an inference sees the texts of the whole batch at once. Beside it the processors that need the run itself: those that
-//! see the whole batch, and those that run other processors or pipelines.
+//! Runs a chain of processors over a batch of documents: one processor at a time over all documents that are still live, so that an
+//! inference gets the texts of the whole batch at once. Also the processors that need the run itself: those that take the whole batch, and
+//! those that run other processors or pipelines.
 
 mod call;
 mod foreach;
@@ -24,12 +24,12 @@ use super::effort::{MOST_PIPELINES, Steps, Together, weight};
 use super::error::ProcessorError;
 use sparrow_inference::{ModelError, Purpose, TextEncoder};
 
-/// A processor that looks at one document at a time.
+/// A processor that works on one document at a time.
 pub(crate) trait Processor: Send + Sync + std::fmt::Debug {
-    /// Changes the document.
+    /// Processes the document.
     ///
     /// # Errors
-    /// What keeps the processor from its work; the document may then be changed in part.
+    /// The reason why the processor failed; the document may have been partly changed.
     fn run(&self, document: &mut Document) -> Result<(), ProcessorError>;
 }
 
@@ -46,11 +46,11 @@ pub(crate) enum Action {
     ForEach(ForEach),
     /// Ends the pipeline, but not the one that called it.
     Terminate,
-    /// Ends the document without an error: it is not written.
+    /// Drops the document: it is not written, and there is no error.
     Drop,
 }
 
-/// A processor in its place: what it does, and what happens when it fails.
+/// A processor in a chain: its action, its options, and the handlers for its failures.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub kind: String,
@@ -87,7 +87,7 @@ impl Pipeline {
         }
     }
 
-    /// The number that its author gave it.
+    /// The `version` in the definition, which its author sets.
     pub fn version(&self) -> Option<i64> {
         self.definition.get("version").and_then(Value::as_i64)
     }
@@ -99,11 +99,11 @@ pub(crate) struct Runtime<'a> {
     pub encoder: &'a dyn TextEncoder,
     pub purpose: Purpose,
     pub cancel: Option<&'a AtomicBool>,
-    /// What has been done to all documents of the run.
+    /// The work done on all documents of the run together.
     pub together: Together,
 }
 
-/// A failure with the place where it happened.
+/// The error of a processor, with its type, tag and pipeline.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub error: ProcessorError,
@@ -112,16 +112,16 @@ pub(crate) struct Failure {
     pub pipeline: String,
 }
 
-/// How far a document has come.
+/// The state of a document in a run.
 #[derive(Debug, Clone)]
 pub(crate) enum State {
-    /// Under way.
+    /// The document is processed further.
     Live,
-    /// Through with the pipeline that is running, because of `terminate`.
+    /// The current pipeline has ended, because of `terminate`.
     Terminated,
-    /// Ended by `drop`.
+    /// The document was dropped, because of `drop`.
     Dropped,
-    /// Ended by an error.
+    /// The document failed.
     Failed(Failure),
 }
 
@@ -130,9 +130,9 @@ pub(crate) enum State {
 pub(crate) struct Item {
     pub document: Document,
     pub state: State,
-    /// Results of each processor, if they are asked for.
+    /// The result of each processor, if the request is verbose.
     pub trace: Option<Vec<Value>>,
-    /// Ids of the pipelines that ran, if they are asked for.
+    /// Ids of the pipelines that ran, if they are to be recorded.
     pub executed: Option<Vec<String>>,
     /// Pipelines that are running on the document, outermost first.
     stack: Vec<String>,
@@ -157,8 +157,7 @@ impl Item {
     }
 }
 
-/// Runs a pipeline on those documents of a batch that are named and still under way. What models did is
-/// added to `summary`.
+/// Runs a pipeline on those documents of the batch that `who` lists and that are live. Results of models are added to `summary`.
 pub(crate) fn run_pipeline(
     runtime: &Runtime<'_>,
     pipeline: &Pipeline,
@@ -210,7 +209,7 @@ fn failed(items: &[Item], who: &[usize]) -> Vec<usize> {
     who.iter().copied().filter(|&at| matches!(items[at].state, State::Failed(_))).collect()
 }
 
-/// Places of those failed documents that an error handler may continue with.
+/// Indexes of the failed documents that an error handler may process further.
 fn recoverable(items: &[Item], failed: &[usize]) -> Vec<usize> {
     let is_final = |at: usize| matches!(&items[at].state, State::Failed(failure) if failure.error.is_final());
     failed.iter().copied().filter(|&at| !is_final(at)).collect()
@@ -361,8 +360,8 @@ fn run_call(
     }
 }
 
-/// A pipeline that calls itself is shown as the error of the outermost call that leads to it, as if none of its
-/// processors had run.
+/// Replaces the trace of a pipeline that calls itself: it is shown as the error of the outermost call that leads to the cycle, as if none
+/// of its processors had run.
 fn show_cycle(runtime: &Runtime<'_>, node: &Node, item: &mut Item, length: Option<usize>) {
     let State::Failed(Failure { error: error @ ProcessorError::Cycle { .. }, .. }) = &item.state else {
         return;
@@ -373,7 +372,7 @@ fn show_cycle(runtime: &Runtime<'_>, node: &Node, item: &mut Item, length: Optio
     push_trace(runtime, node, item, result, false);
 }
 
-/// Runs handlers on failed documents; those that come through are under way again.
+/// Runs error handlers on failed documents; those for which they succeed are live again.
 fn handle_failures(
     runtime: &Runtime<'_>,
     handlers: &[Node],
@@ -409,7 +408,7 @@ fn handle_failures(
     }
 }
 
-/// Ends a document with an error of a processor.
+/// Marks a document as failed with the error of a processor.
 fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
     item.state = State::Failed(Failure {
         error,
@@ -419,8 +418,8 @@ fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
     });
 }
 
-/// Notes the result of a processor for `_simulate?verbose`. A `pipeline` processor is shown before its inner ones, by
-/// [`run_call`], unless it failed by itself.
+/// Records the result of a processor for `_simulate?verbose`. A `pipeline` processor is recorded before its inner ones, by [`run_call`],
+/// unless it fails itself.
 fn record(runtime: &Runtime<'_>, node: &Node, item: &mut Item) {
     if item.trace.is_none() {
         return;

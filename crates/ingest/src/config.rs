@@ -1,4 +1,4 @@
-//! Reading the parameters of a processor: each one is taken once, and what is left over is an error.
+//! Parsing the parameters of a processor: each is removed when it is read, and what remains is an error.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::document::java_type;
 use super::error::{ConfigError, PropertyProblem};
 use super::template::{Escape, Template, ValueTemplate};
 
-/// The parameters of one processor (or of a pipeline, which has no type).
+/// The parameters of one processor, or of a pipeline, that have not been read yet.
 #[derive(Debug)]
 pub(crate) struct Config {
     kind: Option<String>,
@@ -15,7 +15,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// The parameters of a processor; takes the `tag`.
+    /// The parameters of a processor of type `kind`; reads its `tag`.
     ///
     /// # Errors
     /// If the tag is not a string.
@@ -35,7 +35,7 @@ impl Config {
         self.tag.as_deref()
     }
 
-    /// Whether a parameter is given and not yet taken.
+    /// Whether a parameter is present and has not been read.
     pub fn has(&self, name: &str) -> bool {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
@@ -45,7 +45,7 @@ impl Config {
         self.map.shift_remove(name).filter(|value| !value.is_null())
     }
 
-    /// Takes a string, or nothing.
+    /// Reads an optional string.
     ///
     /// # Errors
     /// If it is not a string.
@@ -57,7 +57,7 @@ impl Config {
         }
     }
 
-    /// Takes a string that must be there.
+    /// Reads a required string.
     ///
     /// # Errors
     /// If it is absent or not a string.
@@ -65,7 +65,7 @@ impl Config {
         self.optional_text(name)?.ok_or_else(|| self.missing(name))
     }
 
-    /// Takes a string that is a template, and must be there.
+    /// Reads a required string that is a template.
     ///
     /// # Errors
     /// If it is absent, not a string or not a template.
@@ -74,7 +74,7 @@ impl Config {
         Template::parse(&text).map_err(|reason| self.unusable(name, reason))
     }
 
-    /// Takes the name of a field, which may not be empty.
+    /// Reads the name of a field, which must not be empty.
     ///
     /// # Errors
     /// If it is absent, not a string or empty.
@@ -83,7 +83,7 @@ impl Config {
         if path.is_empty() { Err(self.unusable(name, "path cannot be null nor empty")) } else { Ok(path) }
     }
 
-    /// Takes `target_field`, by default another field.
+    /// Reads `target_field`; `default` if it is absent.
     ///
     /// # Errors
     /// If it is not a string.
@@ -91,7 +91,7 @@ impl Config {
         Ok(self.optional_text("target_field")?.unwrap_or_else(|| default.to_owned()))
     }
 
-    /// Takes a boolean; strings `true` and `false` are accepted.
+    /// Reads a boolean, which may also be the string `true` or `false`.
     ///
     /// # Errors
     /// If it is something else.
@@ -105,7 +105,7 @@ impl Config {
         }
     }
 
-    /// Takes an object, or nothing.
+    /// Reads an optional object.
     ///
     /// # Errors
     /// If it is not an object.
@@ -117,7 +117,7 @@ impl Config {
         }
     }
 
-    /// Takes a list, or nothing.
+    /// Reads an optional list.
     ///
     /// # Errors
     /// If it is not a list.
@@ -129,7 +129,7 @@ impl Config {
         }
     }
 
-    /// Takes one string or a list of strings, or nothing.
+    /// Reads an optional string or list of strings.
     ///
     /// # Errors
     /// If it is something else.
@@ -161,7 +161,7 @@ impl Config {
     /// Takes `media_type`.
     ///
     /// # Errors
-    /// If it is none that templates know.
+    /// If it is not a media type that templates support.
     pub fn escape(&mut self) -> Result<Escape, ConfigError> {
         match self.optional_text("media_type")? {
             None => Ok(Escape::default()),
@@ -180,7 +180,7 @@ impl Config {
     /// Ends the reading.
     ///
     /// # Errors
-    /// If parameters are left over.
+    /// If there are parameters that have not been read.
     pub fn finish(self) -> Result<(), ConfigError> {
         if self.map.is_empty() {
             return Ok(());
@@ -189,7 +189,7 @@ impl Config {
         Err(ConfigError::UnknownParameters { kind: self.kind.unwrap_or_default(), tag: self.tag, parameters })
     }
 
-    /// Names of the parameters that were not taken.
+    /// Names of the parameters that have not been read.
     pub fn left_over(&self) -> Vec<String> {
         self.map.keys().cloned().collect()
     }

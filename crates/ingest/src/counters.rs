@@ -1,11 +1,11 @@
-//! Counting the documents that go through pipelines and processors, and the time that they take.
+//! Counters of documents that pass through pipelines and processors, and of the time that it takes.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-/// Documents that went through a pipeline or a processor.
+/// Counters of one pipeline or processor.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     count: AtomicU64,
@@ -14,7 +14,7 @@ pub(crate) struct Counters {
     nanos: AtomicU64,
 }
 
-/// Some documents on their way.
+/// A run of documents that has begun and is not counted yet.
 pub(super) struct Running<'c> {
     counters: &'c Counters,
     documents: u64,
@@ -22,14 +22,14 @@ pub(super) struct Running<'c> {
 }
 
 impl Counters {
-    /// Some documents enter.
+    /// Begins a run with `documents` documents.
     pub(super) fn enter(&self, documents: usize) -> Running<'_> {
         let documents = documents as u64;
         self.current.fetch_add(documents, Relaxed);
         Running { counters: self, documents, started: Instant::now() }
     }
 
-    /// Adds documents, failures, documents on their way and nanoseconds to those of others.
+    /// Adds the counters to `sum`: documents, failures, documents in progress, and time in nanoseconds.
     pub(super) fn add_to(&self, sum: &mut [u64; 4]) {
         let counters = [&self.count, &self.failed, &self.current, &self.nanos];
         for (sum, counter) in sum.iter_mut().zip(counters) {
@@ -37,7 +37,7 @@ impl Counters {
         }
     }
 
-    /// As statistics show them.
+    /// The counters in the form of node statistics.
     pub(super) fn shown(&self) -> Value {
         let mut sum = [0; 4];
         self.add_to(&mut sum);
@@ -46,7 +46,7 @@ impl Counters {
 }
 
 impl Running<'_> {
-    /// They leave, some of them failed.
+    /// Ends the run and counts its documents, of which `failed` failed.
     pub(super) fn leave(self, failed: usize) {
         let Counters { count, failed: failures, current, nanos } = self.counters;
         count.fetch_add(self.documents, Relaxed);

@@ -8,7 +8,7 @@ use super::effort::{MOST_ADDED, Matching, weight};
 use super::error::ProcessorError;
 use sparrow_wire::strict_json::{MOST_LEVELS, levels};
 
-/// Fields beside the source that a path can name at its first step.
+/// Names of metadata fields, which a path may have as its first step.
 const METADATA: [&str; 8] = [
     "_index",
     "_id",
@@ -23,15 +23,15 @@ const METADATA: [&str; 8] = [
 /// Source, metadata and ingest metadata of one document.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
-    /// The fields of the user.
+    /// The fields of the document as the user sent them.
     pub source: Map<String, Value>,
-    /// `_index`, `_id`, `_version`, `_routing`.
+    /// The metadata fields: `_index`, `_id`, `_version` and `_routing`.
     pub metadata: Map<String, Value>,
     /// What `_ingest.` addresses: timestamp, pipeline, reasons of a failure.
     pub ingest: Map<String, Value>,
-    /// Bytes that processors have added, less those that they took away.
+    /// Bytes that processors have added, minus those that they have removed.
     pub added: isize,
-    /// How long regular expressions have looked at it.
+    /// Time that regular expressions have spent on the document.
     pub matching: Matching,
 }
 
@@ -39,7 +39,7 @@ impl Document {
     /// The value at a path.
     ///
     /// # Errors
-    /// The step of the path that leads nowhere.
+    /// If a step of the path does not exist.
     pub fn get(&self, path: &str) -> Result<&Value, ProcessorError> {
         let (root, keys) = self.locate(path)?;
         let mut value = match root.get(keys[0]) {
@@ -87,7 +87,7 @@ impl Document {
         self.get(path).is_ok()
     }
 
-    /// Writes a value; objects on the way are made where nothing is.
+    /// Sets the value at a path; missing objects on the way are created.
     ///
     /// # Errors
     /// The step of the path that cannot hold a field.
@@ -135,10 +135,10 @@ impl Document {
         Ok(())
     }
 
-    /// Counts bytes that are about to be added, or taken away if there are less than none.
+    /// Counts bytes that will be added to the document, or removed from it if the number is negative.
     ///
     /// # Errors
-    /// If there are too many.
+    /// If more than [`MOST_ADDED`] bytes have been added.
     pub fn grow(&mut self, path: &str, bytes: isize) -> Result<(), ProcessorError> {
         if bytes > 0 && self.added.saturating_add(bytes) > MOST_ADDED as isize {
             return Err(ProcessorError::TooMuch { path: path.to_owned(), limit: MOST_ADDED });
@@ -147,16 +147,16 @@ impl Document {
         Ok(())
     }
 
-    /// About how many bytes it takes in memory.
+    /// Approximate size of the document in memory, in bytes.
     pub fn weight(&self) -> usize {
         let all = self.source.values().chain(self.ingest.values());
         all.map(weight).sum()
     }
 
-    /// Takes a value out of the document.
+    /// Removes the value at a path and returns it.
     ///
     /// # Errors
-    /// The step of the path that leads nowhere.
+    /// If a step of the path does not exist.
     pub fn remove(&mut self, path: &str) -> Result<Value, ProcessorError> {
         let removed = self.take(path)?;
         self.grow(path, -(weight(&removed) as isize))?;
@@ -191,7 +191,8 @@ impl Document {
         }
     }
 
-    /// Appends values to a list; a single value becomes a list, nothing becomes one too.
+    /// Appends values to the list at a path; a single value is turned into a list, and an absent one is created as a
+    /// list.
     ///
     /// # Errors
     /// As [`Document::set`].
@@ -315,7 +316,7 @@ pub(crate) fn java_type(value: &Value) -> &'static str {
     }
 }
 
-/// A value as text: strings without their quotes.
+/// A value as a string: strings without quotes, others as JSON.
 pub(crate) fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

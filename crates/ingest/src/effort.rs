@@ -1,5 +1,5 @@
-//! What processors may make of documents: bounds of what they add, of how often they run, and of the time that regular expressions
-//! take. A pipeline of ten processors can ask for ten gigabytes, and ten pipelines that call each other for years.
+//! Limits for the work of processors on documents: the bytes that they add, how often they run, and the time that regular expressions take.
+//! Without them, a pipeline of ten processors could produce ten gigabytes, and ten pipelines that call one another could run for years.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -10,33 +10,33 @@ use sparrow_types::work;
 
 use super::error::ProcessorError;
 
-/// Bytes that processors may add to one document; what they replace or remove counts against it.
+/// Most bytes that processors may add to one document; bytes that they replace or remove are subtracted.
 pub(crate) const MOST_ADDED: usize = 64 << 20;
-/// Bytes that processors may add to all documents of one run, and to what `_simulate?verbose` shows of them.
+/// Most bytes that processors may add to all documents of one run, and to the response of `_simulate?verbose`.
 pub(crate) const MOST_ADDED_TOGETHER: usize = 512 << 20;
-/// Bytes of one text that a processor makes.
+/// Most bytes of a text that a processor builds.
 pub(crate) const MOST_TEXT: usize = 128 << 20;
 /// Times that a processor may run on one document, in all pipelines together and for every element of a `foreach`. Running on a large
 /// document counts more than once: see [`STEP_BYTES`].
 const MOST_STEPS: u64 = 1_000_000;
-/// Steps that all documents of one run may take beyond [`STEPS_EACH`].
+/// Most runs of processors on all documents of a batch together, in addition to [`STEPS_EACH`] for each document.
 const MOST_STEPS_TOGETHER: u64 = 10_000_000;
 /// Steps of each document that do not count towards [`MOST_STEPS_TOGETHER`].
 const STEPS_EACH: u64 = 100;
-/// After how many steps the size of the document is looked at, and again.
+/// Number of runs after which the size of the document is measured again.
 const WEIGHED_AFTER: u64 = 1000;
-/// Bytes of a document that make a step count once more.
+/// Size in bytes: for each time that a document is as large, a run on it counts once more.
 const STEP_BYTES: usize = 64 << 10;
-/// Pipelines within pipelines, as in Elasticsearch.
+/// Most pipelines that may be nested, as in Elasticsearch.
 pub(crate) const MOST_PIPELINES: usize = 100;
-/// How long regular expressions may look at one document.
+/// Longest time that regular expressions may take for one document.
 const MATCHING: Duration = Duration::from_secs(10);
-/// How long they may look at all documents of one request. A task is nobody's request.
+/// Longest time that regular expressions may take for all documents of one request; it does not apply to background tasks.
 const MATCHING_TOGETHER: Duration = Duration::from_secs(30);
-/// Matches after which the clock is looked at.
+/// Number of matches after which the time is checked.
 const MATCHES_BETWEEN: usize = 16;
 
-/// About how many bytes a value takes in memory.
+/// Approximate size of a value in memory, in bytes.
 pub(crate) fn weight(value: &Value) -> usize {
     size_of::<Value>()
         + match value {
@@ -47,14 +47,14 @@ pub(crate) fn weight(value: &Value) -> usize {
         }
 }
 
-/// How often processors ran on one document.
+/// The runs of processors on one document, and how much the next one counts.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     taken: u64,
     cost: u64,
 }
 
-/// What one run has done to all its documents.
+/// The work done on all documents of one run: bytes added, and runs of processors that are left.
 #[derive(Debug)]
 pub(crate) struct Together {
     added: Cell<usize>,
@@ -62,7 +62,7 @@ pub(crate) struct Together {
 }
 
 impl Together {
-    /// Before a run of this many documents.
+    /// The limits for a run with this number of documents.
     pub fn new(documents: usize) -> Self {
         let each = STEPS_EACH.saturating_mul(documents as u64);
         Self { added: Cell::new(0), steps_left: Cell::new(MOST_STEPS_TOGETHER.saturating_add(each)) }
@@ -71,7 +71,7 @@ impl Together {
     /// Counts one run of a processor on a document that takes `size` bytes.
     ///
     /// # Errors
-    /// If the document, or all of them, have had enough.
+    /// If the limit of the document, or of all documents, is exceeded.
     pub fn step(&self, steps: &mut Steps, size: impl FnOnce() -> usize) -> Result<(), ProcessorError> {
         if steps.taken.is_multiple_of(WEIGHED_AFTER) {
             steps.cost = match steps.taken {
@@ -93,10 +93,10 @@ impl Together {
         Ok(())
     }
 
-    /// Counts bytes that a document has got or lost.
+    /// Counts the bytes added to a document, `after − before`.
     ///
     /// # Errors
-    /// If all documents have got too much.
+    /// If more than [`MOST_ADDED_TOGETHER`] bytes have been added to all documents.
     pub fn grow(&self, before: isize, after: isize) -> Result<(), ProcessorError> {
         let added = self.added.get().saturating_add_signed(after - before);
         self.added.set(added);
@@ -107,7 +107,7 @@ impl Together {
     }
 }
 
-/// When matching has to end, and the limit that this is because of.
+/// The moment when matching must end, and the limit of time from which it follows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     at: Instant,
@@ -121,10 +121,10 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
-    /// Runs `matching` with the moment when it has to end.
+    /// Runs `matching` with the moment when it must end, and adds the time that it takes.
     ///
     /// # Errors
-    /// When `matching` fails.
+    /// The error of `matching`.
     pub fn until<T>(
         &mut self,
         matching: impl FnOnce(End) -> Result<T, ProcessorError>,
@@ -144,7 +144,7 @@ impl Matching {
     }
 }
 
-/// Looks at the clock, and whether anybody still waits, at every [`MATCHES_BETWEEN`]th match.
+/// Checks the time, and whether the request was cancelled, at every [`MATCHES_BETWEEN`]th match.
 fn check_time(matches: usize, end: End) -> Result<(), ProcessorError> {
     if !matches.is_multiple_of(MATCHES_BETWEEN) {
         return Ok(());
@@ -156,7 +156,7 @@ fn check_time(matches: usize, end: End) -> Result<(), ProcessorError> {
     }
 }
 
-/// The text with what the expression matches replaced.
+/// Replaces all matches of a regular expression in a text.
 ///
 /// # Errors
 /// If it would be too long, or it takes too long.
@@ -183,7 +183,7 @@ pub(crate) fn replace_all(
     Ok(out)
 }
 
-/// The parts of a text between what the expression matches.
+/// Splits a text at the matches of a regular expression.
 ///
 /// # Errors
 /// If there are too many, or it takes too long.
@@ -200,7 +200,7 @@ pub(crate) fn split<'t>(regex: &Regex, text: &'t str, end: End) -> Result<Vec<&'
 /// Whether a text of `length` bytes may have `more`.
 ///
 /// # Errors
-/// If it may not.
+/// If it would be longer than [`MOST_TEXT`].
 pub(crate) fn room(length: usize, more: usize) -> Result<(), ProcessorError> {
     match length.saturating_add(more) > MOST_TEXT {
         true => Err(ProcessorError::TooLong { limit: MOST_TEXT }),

@@ -1,4 +1,4 @@
-//! What can go wrong when a pipeline is defined and when it runs.
+//! Errors in the definition of a pipeline, and errors while it runs.
 
 use serde_json::{Value, json};
 use sparrow_inference::ModelError;
@@ -13,15 +13,15 @@ pub enum ConfigError {
     /// A processor of an unknown type.
     #[error("No processor type exists with name [{kind}]")]
     UnknownProcessor {
-        /// The name given.
+        /// The type in the definition.
         kind: String,
     },
-    /// A processor of Elasticsearch that is not here.
+    /// The processor exists in Elasticsearch and is not supported by this server.
     #[error("No processor type exists with name [{kind}]: {reason}")]
     AbsentProcessor {
-        /// The name given.
+        /// The type in the definition.
         kind: String,
-        /// Why it is not here.
+        /// Why the processor is not supported.
         reason: &'static str,
     },
     /// A property of a processor is missing or has a wrong value.
@@ -31,9 +31,9 @@ pub enum ConfigError {
         kind: Option<String>,
         /// Tag of the processor.
         tag: Option<String>,
-        /// The property at fault.
+        /// Name of the property.
         property: String,
-        /// What is wrong with it.
+        /// What is wrong with the property.
         problem: PropertyProblem,
     },
     /// A processor was given parameters that it does not have.
@@ -54,7 +54,7 @@ pub enum ConfigError {
         /// The unknown parameters.
         parameters: Vec<String>,
     },
-    /// `on_failure: []` of a pipeline.
+    /// The pipeline has an empty list of handlers (`on_failure: []`).
     #[error("pipeline [{id}] cannot have an empty on_failure option defined")]
     EmptyPipelineOnFailure {
         /// Id of the pipeline.
@@ -63,13 +63,13 @@ pub enum ConfigError {
     /// Something else than one object with one key in a list of processors.
     #[error("a processor must be an object with exactly one key, its type, but was [{found}]")]
     MalformedProcessor {
-        /// What was found, shortened.
+        /// The element as JSON, truncated.
         found: String,
     },
-    /// Processors with handlers with handlers, deeper than anyone writes by hand.
+    /// Handlers are nested too deeply.
     #[error("processors are nested deeper than [{limit}] levels of on_failure")]
     TooDeep {
-        /// The deepest nesting that is accepted.
+        /// Most levels of nested handlers.
         limit: usize,
     },
 }
@@ -77,7 +77,7 @@ pub enum ConfigError {
 /// What is wrong with a property.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PropertyProblem {
-    /// Not given.
+    /// The property is required and missing.
     #[error("required property is missing")]
     Missing,
     /// The property has the wrong JSON type.
@@ -94,7 +94,7 @@ pub enum PropertyProblem {
 }
 
 impl ConfigError {
-    /// Type of the processor at fault.
+    /// Type of the processor that the error is about.
     pub fn processor_type(&self) -> Option<&str> {
         match self {
             Self::UnknownProcessor { kind }
@@ -108,7 +108,7 @@ impl ConfigError {
         }
     }
 
-    /// Tag of the processor at fault.
+    /// Tag of the processor that the error is about.
     pub fn processor_tag(&self) -> Option<&str> {
         match self {
             Self::UnknownParameters { tag, .. } | Self::Property { tag, .. } => tag.as_deref(),
@@ -121,7 +121,7 @@ impl ConfigError {
         }
     }
 
-    /// The property at fault.
+    /// Name of the property that the error is about.
     pub fn property_name(&self) -> Option<&str> {
         match self {
             Self::Property { property, .. } => Some(property),
@@ -136,7 +136,7 @@ impl ConfigError {
     }
 }
 
-/// Why a processor could not do its work on a document.
+/// Why a processor failed on a document.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProcessorError {
     /// A path without characters.
@@ -148,10 +148,10 @@ pub enum ProcessorError {
         /// The path.
         path: String,
     },
-    /// A step of a path leads nowhere.
+    /// A step of a path names a field that does not exist.
     #[error("field [{key}] not present as part of path [{path}]")]
     NotPresent {
-        /// The step.
+        /// The step that does not exist.
         key: String,
         /// The whole path.
         path: String,
@@ -159,7 +159,7 @@ pub enum ProcessorError {
     /// A step of a path starts at null.
     #[error("cannot resolve [{key}] from null as part of path [{path}]")]
     ResolveFromNull {
-        /// The step.
+        /// The step that follows it.
         key: String,
         /// The whole path.
         path: String,
@@ -167,7 +167,7 @@ pub enum ProcessorError {
     /// A step of a path starts at a value without fields.
     #[error("cannot resolve [{key}] from object of type [{found}] as part of path [{path}]")]
     ResolveFromValue {
-        /// The step.
+        /// The step that follows it.
         key: String,
         /// Type of the value.
         found: &'static str,
@@ -177,7 +177,7 @@ pub enum ProcessorError {
     /// The parent of a field to be written is null.
     #[error("cannot set [{key}] with null parent as part of path [{path}]")]
     SetOnNull {
-        /// The last step.
+        /// Name of the field: the last step of the path.
         key: String,
         /// The whole path.
         path: String,
@@ -185,7 +185,7 @@ pub enum ProcessorError {
     /// The parent of a field to be written has no fields.
     #[error("cannot set [{key}] with parent object of type [{found}] as part of path [{path}]")]
     SetOnValue {
-        /// The last step.
+        /// Name of the field: the last step of the path.
         key: String,
         /// Type of the parent.
         found: &'static str,
@@ -195,17 +195,17 @@ pub enum ProcessorError {
     /// The parent of a field to be removed has no fields.
     #[error("cannot remove [{key}] from object of type [{found}] as part of path [{path}]")]
     RemoveFromValue {
-        /// The last step.
+        /// Name of the field: the last step of the path.
         key: String,
         /// Type of the parent.
         found: &'static str,
         /// The whole path.
         path: String,
     },
-    /// A list was addressed by name.
+    /// A step of a path into a list is not a number.
     #[error("[{key}] is not an integer, cannot be used as an index as part of path [{path}]")]
     NotAnIndex {
-        /// The step.
+        /// The step that is not a number.
         key: String,
         /// The whole path.
         path: String,
@@ -213,7 +213,7 @@ pub enum ProcessorError {
     /// A list was addressed beyond its end.
     #[error("[{index}] is out of bounds for array with length [{length}] as part of path [{path}]")]
     OutOfBounds {
-        /// The index.
+        /// The index that the step names.
         index: i64,
         /// Length of the list.
         length: usize,
@@ -241,7 +241,7 @@ pub enum ProcessorError {
     /// A text that does not have the form that the processor reads.
     #[error("{reason}")]
     Form {
-        /// What is wrong with it.
+        /// The whole error message.
         reason: String,
     },
     /// A value of a wrong type.
@@ -251,57 +251,57 @@ pub enum ProcessorError {
         path: String,
         /// Type of its value.
         found: &'static str,
-        /// The type that the processor works on.
+        /// The type that the processor expects, as a Java class.
         expected: &'static str,
     },
     /// An element of a list has a wrong type.
     #[error("value [{value}] of type [{found}] in list field [{path}] cannot be cast to [{expected}]")]
     CastElement {
-        /// The element.
+        /// The element as text.
         value: String,
-        /// JSON type of the value that was found.
+        /// Type of the element, as a Java class.
         found: &'static str,
         /// Path of the list.
         path: String,
         /// The type that the processor works on.
         expected: &'static str,
     },
-    /// A field without a value.
+    /// A field is null, and the processor cannot handle that.
     #[error("field [{path}] is null, {refusal}")]
     Null {
         /// Path of the field.
         path: String,
-        /// What the processor cannot do with it.
+        /// What the processor cannot do, the end of the error message.
         refusal: String,
     },
-    /// A field that has to be there.
+    /// A required field does not exist.
     #[error("field [{path}] doesn't exist")]
     Missing {
         /// Path of the field.
         path: String,
     },
-    /// A field that must not be there.
+    /// A field exists that the processor would overwrite.
     #[error("field [{path}] already exists")]
     Exists {
         /// Path of the field.
         path: String,
     },
-    /// The input of an inference is not text.
+    /// The input field of an inference is not a string.
     #[error("input field [{path}] cannot be processed because it is not a text field")]
     NotText {
         /// Path of the field.
         path: String,
     },
-    /// The legacy form of an inference found no text.
+    /// The input field of an inference in the legacy form does not exist.
     #[error("Input field [{field}] does not exist in the source document")]
     NoInput {
         /// The model's input field.
         field: String,
     },
-    /// The legacy form of an inference found something else than text.
+    /// The input field of an inference in the legacy form is not a string.
     #[error("Input value [{value}] for field [{field}] must be a string")]
     InputNotString {
-        /// The value.
+        /// The value as text.
         value: String,
         /// The model's input field.
         field: String,
@@ -312,33 +312,33 @@ pub enum ProcessorError {
     /// A value that cannot be converted.
     #[error("unable to convert [{value}] to {target}")]
     Convert {
-        /// The value.
+        /// The value as text.
         value: String,
-        /// The type wanted.
+        /// Name of the other type.
         target: &'static str,
     },
     /// A value that is neither true nor false.
     #[error("[{value}] is not a boolean value, cannot convert to boolean")]
     NotBoolean {
-        /// The value.
+        /// The string.
         value: String,
     },
     /// A value that is no IP address.
     #[error("'{value}' is not an IP string literal.")]
     NotIp {
-        /// The value.
+        /// The string.
         value: String,
     },
     /// A date that no format fits.
     #[error("unable to parse date [{value}]")]
     Date {
-        /// The value.
+        /// The date as text.
         value: String,
     },
     /// Text that is not JSON.
     #[error("unable to parse JSON: {reason}")]
     Json {
-        /// What the parser said.
+        /// The message of the JSON parser.
         reason: String,
     },
     /// A value that would make the document deeper than one that can be read.
@@ -347,33 +347,33 @@ pub enum ProcessorError {
         path.chars().take(100).collect::<String>()
     )]
     TooDeep {
-        /// Path of the value.
+        /// Path of the field that was to be set.
         path: String,
     },
-    /// Processors made too much of a document.
+    /// Processors have added too many bytes to a document.
     #[error("cannot set [{}]: processors may add [{limit}] bytes to a document at most", path.chars().take(100).collect::<String>())]
     TooMuch {
-        /// Path of the value.
+        /// Path of the field that was to be set.
         path: String,
-        /// Bytes.
+        /// Most bytes that may be added to a document.
         limit: usize,
     },
-    /// Processors made too much of all documents together.
+    /// Processors have added too many bytes to all documents together.
     #[error("processors may add [{limit}] bytes to the documents of a request at most")]
     TooMuchTogether {
-        /// Bytes.
+        /// Most bytes that may be added to all documents of a request.
         limit: usize,
     },
     /// A text that a processor would have made too long.
     #[error("the text would be longer than [{limit}] bytes")]
     TooLong {
-        /// Bytes.
+        /// Most bytes of a text.
         limit: usize,
     },
     /// Regular expressions took too long.
     #[error("pattern matching was interrupted after [{milliseconds}] ms")]
     Matching {
-        /// How long they may take.
+        /// The limit of time, in milliseconds.
         milliseconds: u64,
     },
     /// Processors ran too often.
@@ -381,22 +381,22 @@ pub enum ProcessorError {
         "processors may run [{limit}] times on a document at most, and less often on a large one or on many"
     )]
     TooManySteps {
-        /// How often.
+        /// Most runs of processors on a document.
         limit: u64,
     },
     /// Pipelines that call each other, deeper than allowed.
     #[error("Too many nested pipelines. Cannot have more than {limit} nested pipelines")]
     TooManyPipelines {
-        /// How deep.
+        /// Most nested pipelines.
         limit: usize,
     },
     /// Only an object can be merged into the root of a document.
     #[error("cannot add non-map fields to root of document")]
     NotMapForRoot,
-    /// The `fail` processor did what it is for.
+    /// A `fail` processor has run.
     #[error("{message}")]
     Fail {
-        /// The user's message.
+        /// The message of the processor's definition.
         message: String,
     },
     /// A `pipeline` processor names a pipeline that is not there.
@@ -410,7 +410,7 @@ pub enum ProcessorError {
     NotLoaded {
         /// Id of the pipeline.
         id: String,
-        /// What is wrong with its definition.
+        /// The reason why its definition cannot be used.
         cause: String,
     },
     /// A pipeline that calls itself.
@@ -419,10 +419,10 @@ pub enum ProcessorError {
         /// Id of the pipeline.
         id: String,
     },
-    /// A metadata field was given something that it cannot hold, or was taken away.
+    /// A metadata field was removed, or was set to a value that it cannot have.
     #[error("{reason}")]
     Metadata {
-        /// What is wrong.
+        /// The whole error message.
         reason: String,
     },
 }
@@ -479,7 +479,7 @@ impl ProcessorError {
         }
     }
 
-    /// Whether no handler may go on with the document: what ended it would end the handler too, after doing it all again.
+    /// Whether error handlers are skipped: after some errors, such as an exceeded limit, a handler would fail in the same way.
     pub fn is_final(&self) -> bool {
         matches!(
             self,
@@ -539,7 +539,7 @@ pub enum IngestError {
     /// A request that cannot be carried out.
     #[error("{reason}")]
     IllegalArgument {
-        /// What is wrong with it.
+        /// The whole error message.
         reason: String,
     },
     /// A definition from a snapshot that is no object.
@@ -556,7 +556,7 @@ impl IngestError {
         Self::IllegalArgument { reason: reason.into() }
     }
 
-    /// The HTTP status.
+    /// The HTTP status of this error.
     pub fn status(&self) -> u16 {
         match self {
             Self::Config(_) | Self::IllegalArgument { .. } => 400,

@@ -36,7 +36,7 @@ pub use self::error::{ConfigError, IngestError, ProcessorError, PropertyProblem}
 /// Name of the store in the data directory.
 const STORE: &str = "pipelines";
 
-/// A document before and after its pipelines.
+/// A document that is to pass through pipelines, or has done so.
 #[derive(Debug)]
 pub struct IngestDoc {
     /// Index that the document goes to; a pipeline may change it.
@@ -45,16 +45,16 @@ pub struct IngestDoc {
     pub id: Option<String>,
     /// Fields of the document.
     pub source: Value,
-    /// What pipelines have set of `_routing`, `_version`, `_version_type`, `_if_seq_no` and `_if_primary_term`.
+    /// Values that pipelines have set for `_routing`, `_version`, `_version_type`, `_if_seq_no` and `_if_primary_term`.
     pub metadata: Map<String, Value>,
-    /// What became of it.
+    /// The result of the pipelines for the document.
     pub outcome: IngestOutcome,
-    /// Ids of the pipelines that ran on it, in order, if somebody wants to know.
+    /// Ids of the pipelines that ran on the document, in order; `None` if they are not to be recorded.
     pub executed: Option<Vec<String>>,
 }
 
 impl IngestDoc {
-    /// A document before its first pipeline.
+    /// A document to which no pipeline has been applied yet.
     pub fn new(index: impl Into<String>, id: Option<String>, source: Value) -> Self {
         Self {
             index: index.into(),
@@ -67,27 +67,27 @@ impl IngestDoc {
     }
 }
 
-/// What became of a document.
+/// The result of pipelines for a document.
 #[derive(Debug)]
 pub enum IngestOutcome {
-    /// It can be written.
+    /// The document can be written.
     Ok,
-    /// A pipeline dropped it: it is not written, and that is no error.
+    /// A pipeline dropped the document: it is not written, and there is no error.
     Dropped,
-    /// A processor failed, and no handler helped.
+    /// A processor failed on the document, and no error handler succeeded.
     Failed(IngestError),
 }
 
-/// How a batch runs.
+/// Options for running a batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IngestMode<'a> {
     /// Inferences wait for room in the queue of the model instead of failing.
     pub paced: bool,
-    /// Set when the caller went away.
+    /// Flag that is set when the caller has gone.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What a batch did beside changing documents.
+/// Information about a batch beside the changed documents.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct IngestSummary {
     /// Fields that models filled, as paths, with the fingerprints of the models.
@@ -96,14 +96,14 @@ pub struct IngestSummary {
     pub truncated: u64,
 }
 
-/// All pipelines of the server.
+/// The pipelines of a node.
 #[derive(Debug)]
 pub struct Pipelines {
     data: Arc<DataDir>,
     current: RwLock<Arc<BTreeMap<String, Arc<Pipeline>>>>,
-    /// Held while the store changes; running documents never wait for it.
+    /// Lock that is held while pipelines are stored or deleted; running them does not need it.
     changes: Mutex<()>,
-    /// What all pipelines have done together.
+    /// Counters of all pipelines together.
     total: Counters,
 }
 
@@ -133,10 +133,11 @@ impl Pipelines {
         })
     }
 
-    /// Runs documents through a pipeline. Documents that an earlier pipeline dropped or failed are left alone.
+    /// Runs documents through a pipeline. Documents that an earlier pipeline has dropped or that have failed are
+    /// skipped.
     ///
     /// # Errors
-    /// If there is no pipeline of this id; what goes wrong with a document stands in its outcome.
+    /// If there is no pipeline with this id; an error of a single document is in its outcome.
     pub fn run(
         &self,
         encoder: &dyn TextEncoder,
@@ -194,7 +195,8 @@ impl Pipelines {
             .collect()
     }
 
-    /// Models and the fields that they read to fill a field, of all pipelines; those of `usual` first.
+    /// Pairs of a model and an input field with which pipelines fill `field`; those of the pipelines `usual` come
+    /// first.
     pub fn inputs_of(&self, usual: &[&str], field: &str) -> Vec<(String, String)> {
         let pipelines = Arc::clone(&self.current.read());
         let first = usual.iter().filter_map(|id| pipelines.get(*id));
@@ -222,7 +224,8 @@ impl Pipelines {
     /// Stores a pipeline.
     ///
     /// # Errors
-    /// What is wrong with the definition, a version that does not fit, or the store.
+    /// If the definition is not accepted, the version of the existing pipeline is not the required one, or the store
+    /// cannot be written.
     pub fn put(
         &self,
         id: &str,
@@ -244,20 +247,20 @@ impl Pipelines {
         Ok(())
     }
 
-    /// Puts these in the place of all that are there; definitions by id.
+    /// Replaces all pipelines with the given definitions by id.
     ///
     /// # Errors
-    /// When one of them cannot be run here, or they cannot be written; nothing has changed then.
+    /// If one of them cannot be run by this version, or the store cannot be written; then nothing has changed.
     pub fn replace_all(&self, definitions: &Map<String, Value>) -> Result<(), IngestError> {
         let pipelines = Self::built(definitions)?;
         let _changes = self.changes.lock();
         Ok(self.replace(pipelines)?)
     }
 
-    /// Whether all of these definitions can be run here.
+    /// Checks that this version can run all of the given definitions.
     ///
     /// # Errors
-    /// What is wrong with one of them.
+    /// The first problem in one of them.
     pub fn check_all(definitions: &Map<String, Value>) -> Result<(), IngestError> {
         Self::built(definitions).map(|_| ())
     }
@@ -272,7 +275,7 @@ impl Pipelines {
         definitions.iter().map(build).collect()
     }
 
-    /// Removes pipelines; says whether there were any.
+    /// Deletes the pipelines that an expression matches; whether there were any.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -309,7 +312,7 @@ impl Pipelines {
     }
 }
 
-/// Checks a change that only a certain version of the pipeline may undergo.
+/// Checks that the existing pipeline has the version that the request requires, and that the new version is another.
 fn check_version(
     id: &str,
     current: Option<&Arc<Pipeline>>,
@@ -370,7 +373,7 @@ fn finish(document: &mut IngestDoc, item: Item) {
     }
 }
 
-/// The time now as `_ingest.timestamp` writes it.
+/// The current time in the format of `_ingest.timestamp`.
 fn timestamp() -> String {
     OffsetDateTime::now_utc()
         .format(format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:9]Z"))

@@ -1,4 +1,4 @@
-//! `_simulate`: what a pipeline would do to documents, step by step if asked.
+//! `_simulate`: shows what a pipeline would do to documents, for each processor if requested.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ impl Pipelines {
     /// processor if `verbose`.
     ///
     /// # Errors
-    /// What is wrong with the body or the definition in it, or that there is no such pipeline; what goes wrong with a document is shown.
+    /// If the body or the definition in it is malformed, or there is no such pipeline; an error of a single document is part of the
+    /// response.
     pub fn simulate(
         &self,
         encoder: &dyn TextEncoder,
@@ -74,7 +75,7 @@ impl Pipelines {
     }
 }
 
-/// What a hit of a search has beside what a simulation reads: a hit can be simulated as it is.
+/// Members of a search hit that are ignored, so that hits can be simulated as they are.
 const OF_HITS: [&str; 8] =
     ["_score", "_seq_no", "_primary_term", "_ignored", "found", "sort", "fields", "highlight"];
 
@@ -125,7 +126,7 @@ fn property(name: &str, problem: PropertyProblem) -> IngestError {
     ConfigError::Property { kind: None, tag: None, property: name.to_owned(), problem }.into()
 }
 
-/// Runs documents (objects with `_source` and perhaps `_index` and `_id`) and shows what became of them.
+/// Runs documents (objects with `_source` and possibly `_index` and `_id`) and returns the response with their results.
 pub(super) fn run(
     pipelines: &Pipelines,
     encoder: &dyn TextEncoder,

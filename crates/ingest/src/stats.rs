@@ -1,4 +1,4 @@
-//! What pipelines and their processors have done since they were stored, or since the start.
+//! Statistics of pipelines and processors: counters since the pipeline was stored, or since the server started.
 
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ impl Pipelines {
         json!({"total": self.total.shown(), "pipelines": pipelines})
     }
 
-    /// What all processors of a type have done together, by type.
+    /// Counters of all processors together, by the type of processor.
     pub fn processor_stats(&self) -> Value {
         let mut sums: std::collections::BTreeMap<&str, [u64; 4]> = std::collections::BTreeMap::new();
         let pipelines = self.all();

@@ -6,15 +6,15 @@ use super::document::Document;
 use super::effort::room;
 use super::error::ProcessorError;
 
-/// How `{{field}}` writes a value; `{{{field}}}` always writes it as it is.
+/// How `{{field}}` escapes a value; `{{{field}}}` never escapes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Escape {
-    /// For a JSON string, the default.
+    /// As inside a JSON string; the default.
     #[default]
     Json,
-    /// As it is.
+    /// No escaping.
     Plain,
-    /// For a form or a URL.
+    /// Percent-encoded, as in a form or a URL.
     Url,
 }
 
@@ -30,7 +30,7 @@ impl Escape {
     }
 }
 
-/// Text with places that a document fills.
+/// A text with placeholders for fields of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Template {
     parts: Vec<Part>,
@@ -77,10 +77,10 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// The text for a document; a field that is not there leaves nothing.
+    /// Fills in the fields of a document; a missing field becomes an empty string.
     ///
     /// # Errors
-    /// If it would be too long.
+    /// If the text would be too long.
     pub fn render(&self, document: &Document, escape: Escape) -> Result<String, ProcessorError> {
         let mut out = String::new();
         self.render_after(&mut 0, &mut out, document, escape)?;
@@ -120,7 +120,7 @@ impl Template {
 pub(crate) enum ValueTemplate {
     /// A value without templates.
     Fixed(Value),
-    /// A template.
+    /// A string that is a template.
     Text(Template),
     /// A list with templates.
     List(Vec<ValueTemplate>),
@@ -129,7 +129,7 @@ pub(crate) enum ValueTemplate {
 }
 
 impl ValueTemplate {
-    /// Reads a value.
+    /// Parses the templates of a value.
     ///
     /// # Errors
     /// As [`Template::parse`].

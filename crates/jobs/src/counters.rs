@@ -1,4 +1,4 @@
-//! Counters of a job: what the status shows, what the response says, and where it can go on.
+//! The counters of a job: those of its status, those of its response, and the position from which it can be resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use super::spec::Kind;
 use sparrow_tasks::Progress;
 use sparrow_tasks::throttle::Throttle;
 
-/// How far a job, or one slice of it, has come.
+/// The progress of a job, or of one slice of it, as a checkpoint stores it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Progressed {
     /// Documents that it will handle, as far as is known.
     pub total: Option<u64>,
-    /// Documents that there were when it began, beyond `max_docs` too.
+    /// Number of documents that matched at the start, including those beyond `max_docs`.
     pub found: Option<u64>,
     pub updated: u64,
     pub created: u64,
@@ -31,16 +31,16 @@ pub(super) struct Progressed {
     pub after: Option<(String, u64)>,
     /// Documents up to that one.
     pub done: u64,
-    /// Sequence number that the next write into the destination had at this checkpoint: a document of the next
-    /// chunk that has this or a later one was written just before a crash.
+    /// Sequence number of the next write into the destination at the time of this checkpoint: after a crash, a document of the next chunk
+    /// with this number or a higher one has already been copied.
     pub destination_seq_no: Option<u64>,
     /// Documents of the unfinished batch that are done.
     pub in_batch: u64,
-    /// What went wrong so far.
+    /// The failures so far, as the response shows them.
     pub failures: Vec<Value>,
-    /// Nothing is left to be done.
+    /// Whether all documents are done.
     pub ended: bool,
-    /// Time spent before a restart.
+    /// Time that earlier runs took before a restart, in milliseconds.
     pub took_millis: u64,
 }
 
@@ -51,16 +51,17 @@ impl Progressed {
     }
 }
 
-/// Where counters are shown.
+/// Which counters are shown, and how.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     pub kind: Kind,
-    /// In a stored task: with all counters, and times in words too, as Elasticsearch does.
+    /// Whether the counters are part of a stored task's response, which shows all of them and gives times also in words, as Elasticsearch
+    /// does.
     pub stored: bool,
     pub cancelled: bool,
 }
 
-/// Counters at one moment.
+/// The counters and the throttle of a job or slice at one moment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Figures {
     progressed: Progressed,
@@ -71,7 +72,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Adds those of several slices up.
+    /// Adds up the counters of several slices.
     pub fn sum(slices: &[Figures]) -> Self {
         let mut sum = Self::default();
         for slice in slices {
@@ -142,7 +143,7 @@ struct ShownCounters {
     batches: u64,
     version_conflicts: u64,
     noops: u64,
-    /// Not a counter of Elasticsearch: there only when there is something to say.
+    /// Number of texts that were truncated; not a counter of Elasticsearch, and shown only if it is not 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated_texts: Option<u64>,
     retries: Retries,
@@ -155,12 +156,12 @@ struct ShownCounters {
     #[serde(skip_serializing_if = "Option::is_none")]
     throttled_until: Option<String>,
     throttled_until_millis: u64,
-    /// Those of each slice, in a job that is divided.
+    /// The counters of each slice, in a job that is divided into slices.
     #[serde(skip_serializing_if = "Option::is_none")]
     slices: Option<Vec<Self>>,
 }
 
-/// Nothing is retried: encoding waits for its turn, and reading and writing happen in this process.
+/// The numbers of retries, which are always 0: encoding waits for its turn, and reading and writing happen in this process.
 #[derive(Serialize, Default)]
 struct Retries {
     bulk: u64,
@@ -193,24 +194,24 @@ impl JobCounters {
         Self { progressed: Mutex::new(progressed), throttle, slice, began: Instant::now(), earlier }
     }
 
-    /// Changes the counters.
+    /// Changes the counters under their lock.
     pub fn update<T>(&self, change: impl FnOnce(&mut Progressed) -> T) -> T {
         change(&mut self.progressed.lock())
     }
 
-    /// Whether nothing is left to be done.
+    /// Whether all documents are done.
     pub fn has_ended(&self) -> bool {
         self.progressed.lock().ended
     }
 
-    /// The counters, with the time spent.
+    /// The counters, including the time taken so far.
     pub fn progressed(&self) -> Progressed {
         let mut progressed = self.progressed.lock().clone();
         progressed.took_millis = millis(self.took());
         progressed
     }
 
-    /// The counters as they are shown.
+    /// The counters and the throttle at this moment.
     pub fn figures(&self) -> Figures {
         Figures {
             progressed: self.progressed.lock().clone(),
@@ -238,24 +239,24 @@ impl Progress for JobCounters {
     }
 }
 
-/// All slices of a job; one that is not divided has one.
+/// The counters of a job's slices; a job that is not divided has a single one.
 #[derive(Debug)]
 pub(super) struct Slices {
     counters_of_slices: Mutex<Vec<Arc<JobCounters>>>,
     /// Whether the job is divided, which shows in its status.
     divided: AtomicBool,
-    /// Documents per second of the whole, for slices that are not there yet.
+    /// Throttle of the whole job in documents per second, of which new slices get a share; infinite for none.
     pace: Mutex<f64>,
 }
 
 impl Slices {
-    /// A job with this pace that is not divided yet: `first` counts until it is.
+    /// A job that is not divided, with the counters `first` and their throttle.
     pub fn new(first: Arc<JobCounters>) -> Self {
         let pace = Mutex::new(first.throttle.requests_per_second());
         Self { counters_of_slices: Mutex::new(vec![first]), divided: false.into(), pace }
     }
 
-    /// Divides the job: one counters for each element of `progressed`, each with its part of the pace.
+    /// Divides the job into slices: creates the counters of each, starting from `progressed` and with an equal share of the throttle.
     pub fn divide(&self, progressed: Vec<Progressed>) -> Vec<Arc<JobCounters>> {
         let pace = self.pace.lock();
         let mut counters_of_slices = self.counters_of_slices.lock();
@@ -277,7 +278,7 @@ impl Slices {
         *self.pace.lock()
     }
 
-    /// The counters_of_slices of all slices.
+    /// The counters of each slice.
     pub fn counters_of_slices(&self) -> Vec<Arc<JobCounters>> {
         self.counters_of_slices.lock().clone()
     }
@@ -313,7 +314,7 @@ impl Progress for Slices {
             .map_or_else(|| json!({}), |shown| json!(shown))
     }
 
-    /// Each slice that still runs gets its part of the pace.
+    /// Shares a new throttle equally between the slices that still run.
     fn rethrottle(&self, requests_per_second: f64) -> bool {
         *self.pace.lock() = requests_per_second;
         let mut running = self.counters_of_slices();
@@ -340,7 +341,7 @@ fn whole(millis: f64) -> u64 {
     millis as u64
 }
 
-/// `0s`, `799.9ms`, `1.5s`, `2.1m`: one digit after the point, cut and not rounded.
+/// A time in Elasticsearch's words: `0s`, `799.9ms`, `1.5s`, `2.1m`, with one decimal that is truncated and not rounded.
 pub(super) fn time_in_words(millis: f64) -> String {
     if millis <= 0.0 {
         return "0s".into();

@@ -32,19 +32,19 @@ use sparrow_wire::size::human_bytes;
 const SAMPLE: usize = 256;
 /// Documents that go through the pipelines together.
 const CHUNK: usize = 32;
-/// When no further chunk is begun.
+/// Time after which no further chunk of the sample is begun.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most failures that are shown.
 const SHOWN_FAILURES: usize = 10;
-/// Bytes that a token of a sparse vector takes in the postings, about.
+/// Approximate bytes that a token of a sparse vector takes in the postings.
 const BYTES_PER_TOKEN: f64 = 4.0;
-/// Bytes that a dense vector takes beside its numbers, about: its edges in the graph.
+/// Approximate bytes that a dense vector takes in addition to its numbers: its edges in the graph.
 const BYTES_PER_VECTOR: f64 = 160.0;
 
 /// Carries out a dry run.
 ///
 /// # Errors
-/// What keeps the reindex itself from starting.
+/// The same that would prevent the reindex from starting.
 pub(super) fn run(
     service: &Arc<SearchService>,
     mut spec: Spec,
@@ -74,7 +74,7 @@ pub(super) fn run(
     Ok(Reply::ok(&sample.shown(&spec, &sources, positions.len(), began)))
 }
 
-/// At most so many elements, at even distances.
+/// At most `most` of the elements, evenly spaced.
 fn spread(positions: &[Position], most: usize) -> Vec<Position> {
     let number = positions.len().min(most);
     (0..number).map(|at| positions[at * positions.len() / number]).collect()
@@ -106,7 +106,7 @@ impl Target {
         Ok(Self { name, mapping, limits, pipelines })
     }
 
-    /// Reads a document as it would be read when it is written.
+    /// Parses a document against the destination's mapping, as writing it would.
     fn read(&self, op: &WriteOp) -> Result<ParsedDocument, EngineError> {
         let (id, value) = (op.id.as_deref().unwrap_or_default(), op.source.value.as_ref());
         let read = self.mapping.parse_document(id, value.unwrap_or(&Value::Null), &self.limits);
@@ -137,7 +137,7 @@ struct Sample {
     sparse_tokens: u64,
     dense_numbers: u64,
     dense_vectors: u64,
-    /// Bytes of the passages that are stored behind the documents.
+    /// Bytes of the passages that would be stored with the documents.
     passage_bytes: u64,
 }
 
@@ -203,7 +203,7 @@ impl Sample {
         }
     }
 
-    /// Encodes the texts of `semantic_text` fields; gives each write with the reason why it would be refused, if so.
+    /// Encodes the texts of `semantic_text` fields; returns each write with the error that would refuse it, if any.
     fn embed(
         &mut self,
         service: &SearchService,
@@ -297,7 +297,8 @@ impl Sample {
         })
     }
 
-    /// The time of the sample if no vector had been remembered from before: texts of a whole index are new ones.
+    /// Estimated time for the sample in milliseconds if none of its vectors had been cached, as the texts of a whole index are new to the
+    /// cache.
     fn millis_uncached(&self) -> f64 {
         let Encoding { encoded: texts, remembered, busy, worker_millis, waking, .. } = self.encoding;
         let took = self.took.saturating_sub(waking).as_secs_f64() * 1000.0;
@@ -313,8 +314,7 @@ impl Sample {
     }
 }
 
-/// Bytes of the source indices without their vectors for each byte of their documents: what storing and searching text
-/// takes there.
+/// Ratio of the size of the source indices without their vectors to the bytes of their documents: the cost of storing and searching text.
 fn bytes_on_disk_per_byte(sources: &[Source], bytes: f64) -> f64 {
     let mut on_disk = 0.0;
     for source in sources {
@@ -326,21 +326,21 @@ fn bytes_on_disk_per_byte(sources: &[Source], bytes: f64) -> f64 {
     if bytes > 0.0 && on_disk > 0.0 { (on_disk / bytes).clamp(0.4, 2.0) } else { 1.0 }
 }
 
-/// What encoding took.
+/// Counts and times of encoding the sample.
 #[derive(Debug, Default, Clone, Copy)]
 struct Encoding {
     texts: u64,
     truncated: u64,
     tokens: u64,
     truncated_tokens: u64,
-    /// Texts that the models were given, also those that were cut and given again in parts.
+    /// Number of texts that were given to the models, including chunks of texts that were split.
     encoded: u64,
-    /// Texts whose vectors were already cached.
+    /// Number of texts whose vectors were in the cache.
     remembered: u64,
     busy: Duration,
-    /// What bringing deployments up took, which the whole job does once.
+    /// Time for starting workers of sleeping deployments, which a job spends only once.
     waking: Duration,
-    /// Mean time of a text in the whole deployment, from all that it did.
+    /// Mean time to encode a text in the deployment, in milliseconds, over its whole life.
     worker_millis: f64,
 }
 
@@ -358,7 +358,7 @@ impl Encoding {
     }
 }
 
-/// The models, with a count of what they are asked for.
+/// A text encoder that passes all texts to the models and counts them.
 struct Meter<'a> {
     models: &'a Models,
     counted: Mutex<Encoding>,

@@ -1,10 +1,10 @@
 //! Jobs over the documents of a query: `_reindex` copies them to another index, `_update_by_query` writes them again
 //! where they are, both through a pipeline if asked, and `_delete_by_query` deletes them.
 //!
-//! Documents are read in the order of their sequence numbers, so that a position is enough to go on after a crash.
-//! Several chunks are under way at once: while one is being written, the next ones are read, parsed and encoded on
-//! threads of their own; a job that is divided into slices has a thread for each instead. Encoding waits for room in
-//! the queue of the model, so it never fails for being too fast.
+//! Documents are read in the order of their sequence numbers, so that a job can be resumed after a crash from a
+//! position. Several chunks are processed at once: while one is being written, the next ones are read, parsed and
+//! encoded on threads of their own; a job that is divided into slices has one thread for each slice instead. Encoding
+//! waits for room in the model's queue, so it never fails because the queue is full.
 
 mod counters;
 mod dry_run;
@@ -107,7 +107,8 @@ fn undivided(spec: &Spec, progressed: Progressed) -> Arc<Slices> {
     ))))
 }
 
-/// Goes on with what ran when the server ended; jobs that cannot go on are recorded as interrupted.
+/// Resumes the jobs that were running when the server stopped; those that cannot be resumed are recorded as
+/// interrupted.
 pub fn resume(service: &Arc<SearchService>) {
     for (number, record) in service.tasks.unfinished() {
         let resumed = record
@@ -151,7 +152,7 @@ fn restart(
     Ok(())
 }
 
-/// HTTP status of a job that was waited for: the worst of its failures.
+/// HTTP status of the response of a job that the request waited for: the highest status of its failures.
 fn status(body: &Value) -> u16 {
     body["failures"]
         .as_array()

@@ -1,4 +1,4 @@
-//! Which documents a reindex reads, and in which portions.
+//! The documents that a job reads, and their division into batches and chunks.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use sparrow_indices::{IndexHandle, WriteOp};
 /// Most documents of a chunk: the unit that is encoded, written and counted in a checkpoint.
 const MOST_PER_CHUNK: usize = 250;
 
-/// An index that is read, as it was when the reindex began.
+/// An index that is read, with a snapshot from the start of the job.
 pub(super) struct Source {
     pub handle: Arc<IndexHandle>,
     pub snapshot: Arc<Snapshot>,
 }
 
-/// A document to be read: position of its source, sequence number, address.
+/// A document to be read: index of its source in the list of sources, sequence number, and address in the snapshot.
 pub(super) type Position = (u32, u64, DocAddress);
 
 /// A portion of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// Positions in the plan.
+    /// The range of documents, as indexes into the list of positions.
     pub range: std::ops::Range<usize>,
-    /// Whether the batch ends with it.
+    /// Whether it is the last chunk of its batch.
     pub ends_batch: bool,
 }
 
-/// Cuts a number of documents into batches, and those into chunks.
+/// Divides `documents` documents into batches of `batch`, and those into chunks.
 ///
 /// `in_batch` documents of the first batch are already done.
 pub(super) fn chunks(documents: usize, batch: usize, in_batch: usize) -> impl Iterator<Item = Chunk> {
@@ -50,7 +50,7 @@ pub(super) fn chunks(documents: usize, batch: usize, in_batch: usize) -> impl It
     })
 }
 
-/// A document that was read and went through its pipelines.
+/// A document that was read and has gone through its pipelines, and what is to be done with it.
 pub(super) struct Prepared {
     pub id: Option<String>,
     pub index: String,
@@ -59,7 +59,7 @@ pub(super) struct Prepared {
 
 pub(super) enum Action {
     Write(Box<WriteOp>),
-    /// A pipeline dropped it.
+    /// Nothing is written: a pipeline dropped the document.
     Nothing,
     Fail(EngineError),
 }

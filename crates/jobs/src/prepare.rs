@@ -1,4 +1,4 @@
-//! Documents on their way to be written: read, sent through their pipelines, encoded.
+//! Prepares documents for writing: reads them, runs their pipelines and encodes their texts.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
 use sparrow_models::Purpose;
 use sparrow_types::work::{self, Work};
 
-/// The name that keeps the pipeline of an index from running.
+/// Name of a pipeline with which a request disables the default pipeline of an index.
 pub(super) const NO_PIPELINE: &str = "_none";
 
-/// Documents that were read, and of how many texts only the first tokens were.
+/// The prepared documents of a chunk, and the number of their texts that were truncated.
 pub(super) struct Batch {
     pub documents: Vec<Prepared>,
     pub truncated: u64,
 }
 
 impl Slice<'_> {
-    /// Reads documents and sends them through their pipelines; runs on a thread of its own. Each chunk has the limits of a request, so
-    /// that pipelines which make much of little, or take long, are stopped as in a bulk.
+    /// Reads documents and runs their pipelines, on a thread of its own. Each chunk has the limits of a request, so that pipelines that
+    /// generate too much or take too long are stopped, as in a bulk request.
     pub(super) fn prepare(&self, positions: &[Position]) -> Result<Batch, EngineError> {
         let cancel = Arc::clone(self.context.cancel_flag());
         let _limits = work::enter(Some(Work::new(cancel, Arc::clone(&self.service.memory))));
@@ -37,8 +37,8 @@ impl Slice<'_> {
         Ok(batch)
     }
 
-    /// Encodes the texts of `semantic_text` fields here, where the model's queue is waited for, and not while the log of
-    /// a target waits; also those of documents that a pipeline sends elsewhere.
+    /// Encodes the texts of `semantic_text` fields, including those of documents that a pipeline sends to another index. It is done here,
+    /// where waiting for the model's queue does not hold up writes to a target.
     fn embed(&self, batch: &mut Batch) {
         let mut seen: Vec<String> = Vec::new();
         for document in &batch.documents {
@@ -76,7 +76,7 @@ impl Slice<'_> {
         }
     }
 
-    /// An index that documents are written to, if it is there.
+    /// The open index of a name that documents are written to; `None` if it does not exist.
     fn target(&self, name: &str) -> Option<Arc<IndexHandle>> {
         let open = self.targets.iter().find(|target| target.name == name).cloned();
         open.or_else(|| self.service.indices.write_target(name, self.spec.right_to_write()).ok())
@@ -176,8 +176,8 @@ impl Slice<'_> {
         Ok(batch)
     }
 
-    /// Sends documents through the pipeline that was asked for, or that of the index, and the final one; gives the number
-    /// of texts that were cut, or why a pipeline cannot run at all.
+    /// Runs the requested pipeline, or the default one of the index, and then the final pipeline. The inner result is the number of texts
+    /// that were truncated, or the reason why a pipeline cannot run at all.
     fn ingest(
         &self,
         target: &IndexHandle,
@@ -200,7 +200,7 @@ impl Slice<'_> {
         Ok(Ok(truncated))
     }
 
-    /// What became of a document of `target` in its pipelines.
+    /// Turns a document that has been through the pipelines of `target` into what is to be done with it.
     fn prepared(
         &self,
         target: &IndexHandle,
@@ -230,7 +230,7 @@ impl Slice<'_> {
     }
 }
 
-/// A stored document, read.
+/// Parses the stored source of a document.
 ///
 /// # Errors
 /// Illegal argument if its index keeps no sources.

@@ -1,4 +1,4 @@
-//! Running a job: which documents it is about, who handles them, and what its checkpoints hold for a restart.
+//! Runs a job: selects its documents, divides them into slices, and writes the checkpoints from which it is resumed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -28,29 +28,29 @@ const MOST_AUTOMATIC: usize = 20;
 /// Most documents of a job with a `sort`: their sort values are held in memory.
 const MOST_ORDERED: usize = 100_000;
 
-/// Highest sequence numbers of the documents of a job, by index: what was written later is not part of it.
+/// For each index, the highest sequence number of the job's documents; documents that were written later are not part of the job.
 pub(super) type Until = BTreeMap<String, u64>;
 
-/// The checkpoint of a job: how far it is, and what it needs to go on from there after a crash.
+/// The checkpoint of a job: its progress, and everything needed to resume it.
 #[derive(Serialize, Deserialize)]
 struct Checkpoint {
     request: Value,
-    /// One element for a job that is not divided; none before its documents are known.
+    /// The progress of each slice, a single element if the job is not divided; empty before its documents have been selected.
     slices: Vec<Progressed>,
     until: Option<Until>,
-    /// Documents per second as it was changed to; none for no throttle.
+    /// The current throttle in documents per second; `None` for no throttle.
     pace: Option<f64>,
 }
 
-/// What an interrupted run left.
+/// The progress of an earlier run that was interrupted.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
-    /// One element for each slice; none if it had not come to its documents.
+    /// The progress of each slice; empty if documents had not been selected yet.
     pub slices: Vec<Progressed>,
     pub until: Option<Until>,
 }
 
-/// What is needed to go on after a crash.
+/// The checkpoint of a job as JSON; `pace` is its throttle in documents per second.
 pub(super) fn checkpoint(spec: &Spec, slices: &[Progressed], until: Option<&Until>, pace: f64) -> Value {
     let checkpoint = Checkpoint {
         request: spec.to_saved(),
@@ -62,10 +62,10 @@ pub(super) fn checkpoint(spec: &Spec, slices: &[Progressed], until: Option<&Unti
     serde_json::to_value(checkpoint).unwrap_or_default()
 }
 
-/// Reads what [`checkpoint`] wrote.
+/// Parses a checkpoint that [`checkpoint`] built.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the checkpoint is malformed.
 pub(super) fn from_checkpoint(saved: &Value) -> Result<(Spec, Earlier), EngineError> {
     let Checkpoint { request, slices, until, pace } = serde_json::from_value(saved.clone())
         .map_err(|error| EngineError::internal(format!("checkpoint of a job: {error}")))?;
@@ -74,13 +74,13 @@ pub(super) fn from_checkpoint(saved: &Value) -> Result<(Spec, Earlier), EngineEr
     Ok((spec, Earlier { slices, until }))
 }
 
-/// A job at work.
+/// A running job.
 pub(super) struct Run<'a> {
     service: &'a Arc<SearchService>,
     context: &'a TaskContext,
     spec: Spec,
     slices: Arc<Slices>,
-    /// One checkpoint is written at a time.
+    /// Lock that is held while a checkpoint is written.
     writing: Mutex<()>,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
         Self { service, context, spec, slices, writing: Mutex::new(()) }
     }
 
-    /// Handles all documents; the answer is the response, failures of documents included.
+    /// Processes all documents; the result is the response, which includes failures of single documents.
     ///
     /// # Errors
     /// What keeps the job from starting; [`EngineError::Cancelled`] if the server stops.
@@ -138,7 +138,7 @@ impl<'a> Run<'a> {
         Ok(self.response(cancelled))
     }
 
-    /// The response of a job that is cancelled before it does more than `earlier` runs did.
+    /// The response of a job that is cancelled before this run has done anything, with the counters of earlier runs.
     fn response_of(&self, earlier: Vec<Progressed>) -> Value {
         if earlier.len() > 1 {
             self.slices.divide(earlier);
@@ -151,9 +151,9 @@ impl<'a> Run<'a> {
         self.slices.response(Form { kind: self.spec.kind(), stored, cancelled })
     }
 
-    /// What is written by a job that writes where it reads must not be taken for a document that is still to be
-    /// handled, so a checkpoint has the highest numbers. A copy reads what it can: a document that was changed since is
-    /// rather copied as it is now than left out.
+    /// The bound of a job that writes into the indices that it reads: a document that it has written must not be taken for one that is
+    /// still to be processed. `None` for a copy, which reads all it can: a document that has changed since is copied as it is now rather
+    /// than left out.
     fn until(&self, sources: &[Source], positions: &[Position], resumed: Option<Until>) -> Option<Until> {
         if self.spec.destination().is_some() {
             return None;
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
         slice.run(positions)
     }
 
-    /// Runs each slice as a task of its own, on a thread of its own.
+    /// Runs each slice as a task and a thread of its own.
     fn divided(
         &self,
         sources: &[Source],
@@ -273,7 +273,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Where documents are written: the destination of copies, or where they are.
+    /// The indices that are written: the destination of a copy, or the sources themselves.
     fn targets(&self, sources: &[Source]) -> Result<Vec<Arc<IndexHandle>>, EngineError> {
         match self.spec.destination() {
             Some(destination) => {
@@ -307,13 +307,13 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Refreshes an index; one that was deleted meanwhile has nothing more to show.
+/// Refreshes an index; success if it has been deleted meanwhile.
 fn gone_is_refreshed(handle: &IndexHandle) -> Result<(), EngineError> {
     handle.refresh().or_else(|error| if handle.is_gone() { Ok(()) } else { Err(error) })
 }
 
-/// The indices to read. A copy reads everything written before it began, also what no search shows yet; the others see
-/// what a search sees, so that what was written since is a conflict.
+/// The indices to read. A copy refreshes them first, so that it reads everything that was written before it began. The other jobs see only
+/// what a search would see; documents written later are version conflicts.
 pub(super) fn sources(service: &SearchService, spec: &Spec) -> Result<Vec<Source>, EngineError> {
     let mut sources: Vec<Source> = Vec::new();
     let mut seen = HashSet::new();
@@ -334,8 +334,8 @@ pub(super) fn sources(service: &SearchService, spec: &Spec) -> Result<Vec<Source
     Ok(sources)
 }
 
-/// The documents of a job in the order of their indices and sequence numbers. Texts of the query are encoded. Its query has the limits of
-/// a search's: a job is nobody's request, and its writes have none.
+/// The documents of a job, ordered by index and sequence number. The texts of its query are encoded first. The query has the limits of a
+/// search request, which the job's writes do not have.
 pub(super) fn positions(
     service: &SearchService,
     spec: &mut Spec,
@@ -388,7 +388,7 @@ pub(super) fn positions(
     }
 }
 
-/// Puts positions into the order that was asked for.
+/// Sorts positions as the request specifies.
 fn in_order(
     service: &SearchService,
     spec: &Spec,

@@ -1,4 +1,4 @@
-//! Handling documents in their order: a whole job, or one slice of it.
+//! Processes the documents of a whole job, or of one slice of it, in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use sparrow_tasks::TaskContext;
 /// would only hold more documents in memory.
 const AHEAD: usize = 3;
 
-/// Which slices may work: as many at once as there are cores, since each holds a chunk of documents in memory. A slice
-/// that sleeps to keep its pace needs no turn.
+/// Limits the number of slices that work at the same time to the number of cores, since each holds a chunk of documents
+/// in memory. A slice that sleeps because of its throttle does not count.
 pub(super) struct Semaphore {
     free: Mutex<usize>,
     freed: Condvar,
@@ -51,27 +51,27 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// A job, or one slice of it, at work.
+/// A running job, or one running slice of it.
 pub(super) struct Slice<'a> {
     pub service: &'a Arc<SearchService>,
     pub context: &'a TaskContext,
     pub spec: &'a Spec,
     pub sources: &'a [Source],
-    /// Where documents are written: the destination of copies, or the sources themselves.
+    /// The indices that are written: the destination of a copy, or the sources themselves.
     pub targets: Vec<Arc<IndexHandle>>,
     pub counters: &'a JobCounters,
     pub max_docs: Option<u64>,
-    /// Given to one of several slices, which reads and writes in turn on its own thread.
+    /// The semaphore that slices of the same job share; with it, the slice reads and writes in turn on a single thread.
     pub semaphore: Option<&'a Semaphore>,
     /// Writes a checkpoint of the whole job.
     pub checkpoint: &'a (dyn Fn() -> Result<(), EngineError> + Sync),
 }
 
 impl Slice<'_> {
-    /// Handles its documents; what goes wrong with one is counted and recorded.
+    /// Processes the given documents; failures of single documents are counted and recorded.
     ///
     /// # Errors
-    /// What keeps it from going on.
+    /// The error that prevents the job from continuing.
     pub fn run(&self, mut positions: Vec<Position>) -> Result<(), EngineError> {
         self.skip_done(&mut positions);
         let result = self.handle(&positions);
@@ -82,7 +82,7 @@ impl Slice<'_> {
         result
     }
 
-    /// Leaves out what an interrupted run has done, and counts what is there for the first time.
+    /// Removes documents that an earlier run has done; on the first run, counts all documents.
     fn skip_done(&self, positions: &mut Vec<Position>) {
         let progressed = self.counters.progressed();
         if let Some((name, seq_no)) = &progressed.after
@@ -258,8 +258,9 @@ impl Slice<'_> {
         Ok(())
     }
 
-    /// After a crash the next chunk may have been copied and not be in the checkpoint. Such a document is counted and
-    /// not written again: with `op_type: create` it would be a conflict.
+    /// Whether a document of the chunk after a checkpoint was already copied before a crash (`floor` is the sequence
+    /// number of the destination at the checkpoint). If so, it is counted and not written again, which would be a
+    /// conflict with `op_type: create`.
     fn was_written(&self, index: &str, id: Option<&str>, floor: Option<u64>) -> Result<bool, EngineError> {
         let (Some(floor), Some(id), Some(target)) = (floor, id, self.targets.first()) else {
             return Ok(false);

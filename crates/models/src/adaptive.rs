@@ -1,10 +1,10 @@
 //! Adaptive allocations: how many workers a deployment has follows its load.
 //!
-//! The load is what one worker could not do alone: the time that workers were busy in an interval, and the time that
-//! the texts still waiting will take, both divided by the length of the interval. A deployment grows at once when its
-//! load is above 0.9 of its allocations; it shrinks when the load, smoothed over a few intervals, would leave one of
-//! them idle, but not sooner than the cooldown after it grew last; and it goes to no worker at all, if its minimum
-//! is 0, when it had no text for a while. The first text after that brings a worker back.
+//! The load of an interval is the time that workers were busy in it plus the time that the waiting texts will take,
+//! divided by the length of the interval: the number of workers that it keeps busy. A deployment grows at once when its
+//! load is above 0.9 of its allocations. It shrinks when the load, smoothed over a few intervals, would leave one of
+//! them idle, but not sooner than the cooldown after it last grew. If its minimum is 0, it goes to no workers when it
+//! has had no text for a while; the first text after that starts a worker again.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use sparrow_call::error::{EngineError, Exception};
 
 /// Load per allocation above which a deployment grows.
 const GROW_ABOVE: f64 = 0.9;
-/// Load per allocation that a smaller deployment may have at most.
+/// Highest load per allocation that a deployment may have after it shrinks.
 const SHRINK_TO: f64 = 0.85;
-/// Share of the newest interval in the smoothed load.
+/// Weight of the newest interval in the smoothed load, between 0 and 1.
 const NEWEST: f64 = 0.5;
 
 /// The setting, as a request gives it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdaptiveAllocations {
-    /// Without it the bounds are kept and change nothing.
+    /// Whether the number of allocations follows the load; if not, the bounds are stored and have no effect.
     pub enabled: bool,
     /// Fewest allocations; 0 lets the deployment sleep. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ impl AdaptiveAllocations {
     /// Reads the setting; `null` and absent members have their defaults.
     ///
     /// # Errors
-    /// The sentence of what is wrong: another type than an object, an unknown member, bounds that cannot be.
+    /// A sentence that says what is wrong: not an object, an unknown member, or impossible bounds.
     pub fn parse(value: &Value) -> Result<Self, String> {
         const PARSER: &str = "adaptive_allocations_settings";
         let Value::Object(members) = value else {
@@ -96,26 +96,26 @@ impl AdaptiveAllocations {
         }
     }
 
-    /// Fewest and most allocations on a machine of so many cores.
+    /// Fewest and most allocations on a machine with `cores` cores.
     pub fn bounds(&self, cores: usize) -> (usize, usize) {
         let max = self.max_number_of_allocations.unwrap_or(32).min(cores).max(1);
         (self.min_number_of_allocations.unwrap_or(0).min(max), max)
     }
 
-    /// Allocations to start with: the first text is likely near.
+    /// Number of allocations to start with, at least 1, as the first text will probably come soon.
     pub fn initial(&self, cores: usize) -> usize {
         self.bounds(cores).0.max(1)
     }
 }
 
-/// How often deployments are looked at, and how patient the policy is.
+/// Times of the policy: how often it runs, and how long it waits before it removes workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdaptiveTiming {
-    /// Between two looks.
+    /// Interval between two decisions.
     pub interval: Duration,
-    /// After growing, before shrinking.
+    /// Time after growing in which a deployment does not shrink.
     pub cooldown: Duration,
-    /// Without any text, before sleeping.
+    /// Time without any text after which a deployment sleeps.
     pub idle: Duration,
 }
 
@@ -129,22 +129,22 @@ impl Default for AdaptiveTiming {
     }
 }
 
-/// What a deployment looks like at a moment; `busy` and `texts` count from its start.
+/// The state of a deployment at one moment; `busy` and `texts` count from its start.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Observation {
-    /// Since any fixed moment.
+    /// Time of the observation, since an arbitrary fixed moment.
     pub now: Duration,
-    /// Time that workers have worked.
+    /// Sum of the times that workers were busy.
     pub busy: Duration,
-    /// Texts answered, also those from the cache.
+    /// Number of texts answered, including those from the cache.
     pub texts: u64,
-    /// Texts that wait.
+    /// Number of texts that wait for a worker.
     pub pending: u64,
-    /// Workers.
+    /// Number of workers.
     pub allocations: usize,
 }
 
-/// The policy's memory of one deployment.
+/// The state that the policy keeps of one deployment.
 #[derive(Debug, Default)]
 pub(super) struct Scaler {
     last: Option<Observation>,
@@ -242,7 +242,8 @@ mod tests {
             simulation
         }
 
-        /// `load` workers' worth of texts of 10 ms each, for so many intervals.
+        /// Simulates intervals in which texts of 10 ms arrive that would keep `load` workers busy; returns the final
+        /// number of allocations.
         fn run(&mut self, load: f64, intervals: usize) -> usize {
             for _ in 0..intervals {
                 let length = self.timing.interval;

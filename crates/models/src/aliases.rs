@@ -1,4 +1,4 @@
-//! Aliases of models: names that requests give and take, and that can move from one model to the next.
+//! Requests that set and delete aliases of models; an alias can be moved from one model to another.
 
 use super::ModelError;
 use super::api::status;

@@ -1,4 +1,4 @@
-//! The operations on models and deployments.
+//! Requests that show models and deployments, stop deployments, and encode with `_infer`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use sparrow_inference::vector_to_json;
 /// Most texts of one `_infer`.
 pub const MOST_TEXTS: usize = 1024;
 
-/// What `include` may ask for; only the status of the definition is something here, and it is always shown.
+/// Values that the parameter `include` may have; only `definition_status` has a meaning here, and it is always shown.
 const INCLUDES: [&str; 5] = [
     "definition",
     "definition_status",
@@ -26,7 +26,7 @@ const INCLUDES: [&str; 5] = [
     "hyperparameters",
     "total_feature_importance",
 ];
-/// What `exclude_generated` leaves out: a configuration that can be put again.
+/// Members of a configuration that `exclude_generated` leaves out, so that the rest can be sent in a `PUT`.
 const GENERATED: [&str; 8] = [
     "model_id",
     "created_by",
@@ -288,9 +288,9 @@ fn text_of<'a>(document: &'a Value, field: &str) -> Result<&'a str, EngineError>
     }
 }
 
-/// Name of the field that the vectors are answered in: by the request, by the model, or the default; with the question that a
-/// cross-encoder is asked. What else `inference_config` says is checked: it must fit the model, and the way texts are read cannot
-/// be changed.
+/// The options of an `_infer` request: the name of the field that vectors are returned in, from the request, the model's configuration or
+/// the default, and the question that a cross-encoder is asked. Checks everything else in `inference_config`: it must fit the model, and
+/// tokenization cannot be changed.
 fn results_field(
     model: &RegisteredModel,
     asked: Option<Value>,
@@ -378,7 +378,7 @@ pub(super) fn existing(service: &ModelService, id: &str) -> Result<Arc<Registere
     service.models.resolve(id).ok_or_else(|| ModelError::NotFound { id: id.to_owned() })
 }
 
-/// An alias of a model as a deployment id means the model's own id.
+/// The id of the model that `id` is an alias of, or `id` itself.
 pub(super) fn resolve_alias(service: &ModelService, id: &str) -> String {
     service.models.registry.find(id).map_or_else(|| id.to_owned(), |model| model.id.clone())
 }

@@ -1,5 +1,4 @@
-//! The configuration of a model as `PUT _ml/trained_models` gives it: what is read, and what a model directory is made
-//! of it.
+//! The configuration of a model that `PUT _ml/trained_models` sets: parsing and checking it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -7,7 +6,7 @@ use sparrow_encoder::ModelKind;
 
 use sparrow_call::error::{EngineError, Exception};
 
-/// Most tokens that the encoder reads of a text.
+/// Highest number of tokens to which a text may be truncated.
 const MOST_TOKENS: u64 = 512;
 /// Tasks of Elasticsearch that no model here does.
 const FOREIGN_TASKS: [&str; 9] = [
@@ -36,7 +35,7 @@ const FIELDS: [&str; 9] = [
     "inference_config",
 ];
 
-/// Texts that are put before those of documents and of searches.
+/// Prefixes that are put before documents (`ingest`) and before queries (`search`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prefixes {
     #[serde(default, rename = "ingest", skip_serializing_if = "Option::is_none")]
@@ -45,7 +44,7 @@ pub struct Prefixes {
     pub search: Option<String>,
 }
 
-/// What somebody said about a model.
+/// The configuration of a model, as a request set it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ModelConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,12 +59,13 @@ pub struct ModelConfig {
     pub platform_architecture: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix_strings: Option<Prefixes>,
-    /// With the defaults filled in; none for a directory, which says itself what it is.
+    /// The task with its options, defaults filled in; `None` for a model directory, which is described by its own
+    /// files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inference_config: Option<Map<String, Value>>,
 }
 
-/// A body, and what only the request needs of it.
+/// The parsed body of a `PUT` request: the configuration, and what is not part of it.
 #[derive(Debug)]
 pub(super) struct ParsedConfig {
     pub config: ModelConfig,
@@ -74,12 +74,13 @@ pub(super) struct ParsedConfig {
 }
 
 impl ModelConfig {
-    /// The configuration of a model that nobody described.
+    /// The configuration of a model that no request has configured.
     pub fn plain() -> Self {
         Self { input: "text_field".into(), ..Self::default() }
     }
 
-    /// The options of the bert tokenizer: lower case, special tokens, most tokens.
+    /// Options of the BERT tokenizer: whether text is lowercased, whether special tokens are added, and the most tokens
+    /// of a text.
     pub fn tokenization(&self) -> (bool, bool, u64) {
         let bert = self
             .inference_config
@@ -94,7 +95,7 @@ impl ModelConfig {
         )
     }
 
-    /// Whether its vectors are sparse, if it says so; with the length of dense ones.
+    /// The task of the configuration, and the length of its vectors if they are dense; `None` if it has no task.
     pub fn task(&self) -> Option<(&str, Option<u64>)> {
         let (name, options) = self.inference_config.as_ref()?.iter().next()?;
         Some((name, options["embedding_size"].as_u64()))
@@ -118,7 +119,7 @@ pub(super) fn is_built_in_form(body: &Map<String, Value>) -> bool {
 /// Reads the body of a `PUT`.
 ///
 /// # Errors
-/// Status 400 that names what is wrong, missing, or not done here.
+/// Status 400 that names what is wrong, missing, or not supported.
 pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<ParsedConfig, EngineError> {
     let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
     for name in ["definition", "compressed_definition"] {
@@ -179,7 +180,7 @@ pub(super) fn parse(model_id: &str, body: &Map<String, Value>) -> Result<ParsedC
     Ok(ParsedConfig { config, directory })
 }
 
-/// `{"text_expansion": {…}}`, or one of another task, with the defaults filled in.
+/// Parses `inference_config`, such as `{"text_expansion": {…}}`, and fills in the defaults.
 fn inference_config(given: &Map<String, Value>) -> Result<Map<String, Value>, EngineError> {
     let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
     let mut entries = given.iter();
@@ -277,7 +278,7 @@ fn tokenization(option: &str, value: &Value) -> Result<(), EngineError> {
     }
 }
 
-/// `{"directory": "name"}`: Sparrow's own way to name a model directory.
+/// Parses `{"directory": "name"}`, a location that only Sparrow has: the name of a model directory.
 fn location(body: &Map<String, Value>) -> Result<Option<String>, EngineError> {
     let Some(location) = object(body, "location")? else { return Ok(None) };
     if let Some(unknown) = location.keys().find(|name| *name != "directory") {
@@ -361,7 +362,7 @@ fn object(body: &Map<String, Value>, name: &str) -> Result<Option<Map<String, Va
     }
 }
 
-/// Status 400, as a parser of Elasticsearch says it.
+/// Status 400 in the form of a parsing error of Elasticsearch.
 pub(super) fn parser_error(reason: String) -> EngineError {
     EngineError::api(400, Exception::new("x_content_parse_exception", reason))
 }

@@ -1,4 +1,4 @@
-//! Which models run, remembered across restarts.
+//! The deployments of a node: starting, changing and stopping them, and remembering them across restarts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use sparrow_storage::stores;
 
 /// Name of the store in the data directory.
 const STORE: &str = "deployments";
-/// Texts that may wait unless a request says otherwise.
+/// Most texts that may wait for a deployment, unless a request sets another number.
 pub(super) const DEFAULT_QUEUE_CAPACITY: usize = 1024;
-/// Budget of the encoding cache of a deployment that nobody asked for.
+/// Bytes of the vector cache of a deployment that was started without a request.
 pub(super) const DEFAULT_CACHE_BYTES: usize = 16 << 20;
-/// Most allocations that a deployment gets by itself.
+/// Most allocations of a deployment that was started without a request.
 const MOST_AUTOMATIC_ALLOCATIONS: usize = 8;
 
-/// What a deployment was asked to be.
+/// The settings that a deployment was started with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeploymentSettings {
@@ -37,10 +37,10 @@ pub struct DeploymentSettings {
     pub queue_capacity: usize,
     pub cache_bytes: usize,
     pub priority: String,
-    /// Started without being asked for: the first explicit start takes it over.
+    /// Whether it was started without a request; the first explicit start then takes it over.
     #[serde(default)]
     pub automatic: bool,
-    /// The number of allocations follows the load.
+    /// The bounds within which the number of allocations follows the load; `None` for a fixed number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptive_allocations: Option<AdaptiveAllocations>,
 }
@@ -67,7 +67,7 @@ impl DeploymentSettings {
     }
 }
 
-/// A deployment at work.
+/// A running deployment.
 #[derive(Debug)]
 pub struct Running {
     pub model: Arc<RegisteredModel>,
@@ -79,12 +79,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// What it was asked to be.
+    /// The settings of the deployment, as they are now.
     pub fn settings(&self) -> DeploymentSettings {
         self.settings.lock().clone()
     }
 
-    /// What the policy of adaptive allocations looks at.
+    /// The state of the deployment that the policy of adaptive allocations takes.
     fn observe(&self) -> Observation {
         let figures = self.deployment.stats();
         Observation {
@@ -99,25 +99,25 @@ impl Running {
     }
 }
 
-/// What the store holds.
+/// The contents of the store.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Remembered {
-    /// [`DeploymentSettings`], as far as this version can read them.
+    /// The deployments as JSON of [`DeploymentSettings`], including those that this version cannot read.
     deployments: Vec<Value>,
     /// Models that were stopped by request: they do not start by themselves.
     #[serde(default)]
     stopped: BTreeSet<String>,
 }
 
-/// All deployments.
+/// All deployments of the node.
 #[derive(Debug)]
 pub(super) struct Deployments {
     data: Arc<DataDir>,
     running: RwLock<BTreeMap<String, Arc<Running>>>,
     stopped: RwLock<BTreeSet<String>>,
-    /// Those that were remembered and did not start again: the model is gone for now, there is too little memory, or a later
-    /// version wrote them. They stay remembered until one of the same id starts or is stopped, or their model is deleted.
+    /// Deployments that were remembered and did not start again: their model is missing, memory is short, or a later version wrote them.
+    /// They stay remembered until one of the same id starts or is stopped, or their model is deleted.
     waiting: RwLock<BTreeMap<String, Value>>,
     /// Held while deployments start, change or stop, which takes time; encoding never waits for it.
     changes: Mutex<()>,
@@ -134,10 +134,10 @@ impl Deployments {
         }
     }
 
-    /// Starts what ran before, or the default deployment if there was no before.
+    /// Starts the remembered deployments, or the default deployment on the very first start.
     ///
     /// # Errors
-    /// When what is remembered is damaged or cannot be read; a deployment that does not start is none.
+    /// If the store is damaged or cannot be read; a deployment that does not start is no error.
     pub fn restart(&self, registry: &Registry, options: &ModelOptions) -> Result<(), EngineError> {
         let Some(stored) = self.data.read_json(STORE)? else {
             if options.deploy_at_start
@@ -219,7 +219,7 @@ impl Deployments {
         self.stopped.read().contains(model_id)
     }
 
-    /// Starts a deployment on request. One that was started without being asked for is changed to what is asked now.
+    /// Starts a deployment on request. One that was started without a request is changed to the new settings.
     pub fn start(
         &self,
         model: &Arc<RegisteredModel>,
@@ -252,7 +252,7 @@ impl Deployments {
         Ok(running)
     }
 
-    /// Starts a deployment that nobody asked for, sized for the machine; gives the running one if there is one.
+    /// Starts a deployment without a request, sized for the machine; returns the running one if there is one.
     pub fn start_automatically(
         &self,
         model: &Arc<RegisteredModel>,
@@ -273,7 +273,7 @@ impl Deployments {
         Ok(running)
     }
 
-    /// Changes the number of allocations, or what it follows. The number is that at the start where it is adaptive.
+    /// Sets the number of allocations and whether they follow the load. If they do, `allocations` is only the number to begin with.
     pub fn update(
         &self,
         deployment_id: &str,
@@ -297,7 +297,7 @@ impl Deployments {
         Ok(Some(running))
     }
 
-    /// Brings a worker back to a deployment that sleeps.
+    /// Starts a worker of a deployment that sleeps.
     pub fn wake(&self, running: &Running) -> Result<(), ModelError> {
         let _changes = self.changes.lock();
         // It may have been stopped meanwhile, or someone else woke it.
@@ -309,8 +309,8 @@ impl Deployments {
         Ok(())
     }
 
-    /// Gives every adaptive deployment the allocations that its load asks for. Those that sleep while texts wait for
-    /// them are woken in any case.
+    /// Gives adaptive deployments the number of allocations that their load requires. Unless `full`, only sleeping deployments with waiting
+    /// texts are changed.
     pub fn adapt(&self, options: &ModelOptions, full: bool) {
         let adaptive: Vec<Arc<Running>> = self.running.read().values().cloned().collect();
         for running in adaptive {
@@ -339,7 +339,7 @@ impl Deployments {
         self.running.read().values().any(|running| running.settings.lock().adaptive().is_some())
     }
 
-    /// Changes the workers of an adaptive deployment. Not remembered: a restart begins anew.
+    /// Changes the number of workers of an adaptive deployment. The number is not stored: a restart begins anew.
     fn resize(&self, running: &Running, allocations: usize) -> Result<(), ModelError> {
         let before = running.deployment.allocations();
         let changed = if allocations == 0 {
@@ -359,7 +359,7 @@ impl Deployments {
         Ok(())
     }
 
-    /// All that run.
+    /// All running deployments.
     pub fn all(&self) -> Vec<Arc<Running>> {
         self.running.read().values().cloned().collect()
     }
@@ -383,7 +383,7 @@ impl Deployments {
         running.deployment.stop();
     }
 
-    /// Stops all deployments without forgetting them.
+    /// Stops all deployments; they stay remembered.
     pub fn close(&self) {
         let _changes = self.changes.lock();
         let running = std::mem::take(&mut *self.running.write());
@@ -429,7 +429,7 @@ impl Deployments {
         Ok(running)
     }
 
-    /// Writes down what runs. A failure is logged: the deployments run all the same.
+    /// Writes the running deployments to the store. A failure is only logged, as the deployments run all the same.
     fn remember(&self) {
         let running = self.running.read();
         self.waiting.write().retain(|id, _| !running.contains_key(id));

@@ -57,20 +57,21 @@ use crate::endpoints::{Endpoint, Endpoints, not_one_vector};
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::waits::waiting;
 
-/// What the models need from the options of the engine.
+/// The options of the engine that concern models.
 #[derive(Debug, Clone)]
 pub struct ModelOptions {
     /// The ONNX Runtime library, which is loaded when a model needs it.
     pub library: Option<PathBuf>,
-    /// Model directories.
+    /// Model directories that are registered at the start.
     pub directories: Vec<PathBuf>,
     /// The folder under which requests may name model directories; without one they may not.
     pub folder: Option<PathBuf>,
-    /// Whether the embedded models are deployed without being asked for.
+    /// Whether the embedded models are deployed automatically: the sparse one on the first start, the dense one with the first text that
+    /// needs it.
     pub deploy_at_start: bool,
     /// Cores that encoding may use; 0 for all of the machine.
     pub threads: usize,
-    /// How often adaptive deployments are looked at.
+    /// Times of the policy that adapts allocations.
     pub adaptive: AdaptiveTiming,
 }
 
@@ -81,7 +82,7 @@ pub struct DeploymentTotals {
     pub stats: DeploymentStats,
 }
 
-/// How large a deployment is.
+/// The size of a deployment: its allocations, threads per allocation, and adaptive setting.
 #[derive(Debug, Clone, Copy)]
 pub struct DeploymentSize {
     pub allocations: usize,
@@ -89,10 +90,10 @@ pub struct DeploymentSize {
     pub adaptive: Option<AdaptiveAllocations>,
 }
 
-/// What stands between the fingerprints of the models of a hybrid endpoint.
+/// Separator of the fingerprints in the fingerprint of a hybrid endpoint.
 const PARTS: &str = "+";
 
-/// All models of the server.
+/// The models of a node, with their endpoints and deployments.
 #[derive(Debug)]
 pub struct Models {
     pub endpoints: Endpoints,
@@ -104,7 +105,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Looks into the model directories and starts what ran before, or the default deployment on the first start.
+    /// Registers the model directories and starts the remembered deployments, or the default one on the first start.
     ///
     /// A deployment that cannot start is logged and stays remembered: documents can be searched by words without it.
     ///
@@ -144,7 +145,8 @@ impl Models {
         Ok(models)
     }
 
-    /// Hex digest that tells models with different vectors apart; none for a model that does not exist.
+    /// The fingerprint of a model, endpoint or deployment, a hex digest: models whose vectors differ have different ones. A hybrid endpoint
+    /// has those of both models, joined by `+`. `None` if the model does not exist or its files are unusable.
     pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
         if self.hybrid_parts(model_id).is_some() {
             let of_parts: Option<Vec<String>> =
@@ -159,8 +161,9 @@ impl Models {
         self.behind(model_id)?.info().ok().map(|info| info.fingerprint.clone())
     }
 
-    /// Whether a model's vectors may be compared with those of a fingerprint; none for a model that does not exist. A hybrid endpoint's
-    /// may if those of each of its models may, and those of one model with a hybrid endpoint's if they may with one of its models'.
+    /// Whether a model's vectors can be compared with those of a fingerprint; `None` if the model does not exist. For a hybrid endpoint,
+    /// each of its models must be comparable with its part of the fingerprint; a single model is comparable with a hybrid fingerprint if it
+    /// is with any part of it.
     pub fn compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
         if self.hybrid_parts(model_id).is_none() {
             let with_part = |part| self.one_compares_with(model_id, part);
@@ -188,14 +191,14 @@ impl Models {
         })
     }
 
-    /// What the scores of a kind of vectors by an id say about relevance, if that was fitted for its model.
+    /// The map from the scores of a kind of vectors to a probability of relevance; `None` if none was fitted for the model of the id.
     pub fn calibration(&self, model_id: &str, kind: VectorKind) -> Option<Calibration> {
         let parts = self.hybrid_parts(model_id);
         let id = parts.as_ref().map_or(model_id, |parts| parts.of(kind));
         self.behind(id)?.info().ok()?.calibration
     }
 
-    /// The id of a model whose vectors have a fingerprint, for people to read.
+    /// The id of a registered model with a fingerprint, to show to people.
     pub fn name_of(&self, fingerprint: &str) -> Option<String> {
         self.registry.of_fingerprint(fingerprint)
     }
@@ -209,7 +212,7 @@ impl Models {
     /// Starts the deployment of an endpoint, under its id.
     ///
     /// # Errors
-    /// 404 for a model that is not there, 429 for more than the machine can run, or what loading gives.
+    /// Status 404 if the model does not exist, 429 if it needs more threads than the machine can run, or an error of loading the model.
     pub fn start_endpoint(&self, endpoint: &Endpoint) -> Result<Arc<Running>, EngineError> {
         let model = self
             .registry
@@ -228,7 +231,7 @@ impl Models {
         Ok(running)
     }
 
-    /// Gives the deployment of an endpoint the size that its settings say.
+    /// Resizes the deployment of an endpoint to the endpoint's settings.
     ///
     /// # Errors
     /// 404 when it does not run, 429 for more than the machine can run.
@@ -281,7 +284,7 @@ impl Models {
         })
     }
 
-    /// Refuses what the machine cannot run: four threads for each core leave room for trying things out.
+    /// Refuses to run more than four threads for each core (at least 16 threads), which leaves room for experiments.
     fn check_capacity(&self, threads: usize) -> Result<(), EngineError> {
         let room = self.cores().max(4) * 4;
         if threads <= room {
@@ -300,14 +303,14 @@ impl Models {
         ))
     }
 
-    /// Looks after adaptive deployments from now on, if there are any.
+    /// Starts the thread that adapts allocations, if any deployment is adaptive.
     fn watch(&self) {
         if self.deployments.any_adaptive() {
             self.monitor.start(&self.deployments, &self.options);
         }
     }
 
-    /// Encodes with a time limit.
+    /// Encodes texts, with the model's prefixes, within a time limit.
     pub fn encode_within(
         &self,
         model_id: &str,
@@ -336,7 +339,7 @@ impl Models {
         Some(self.deployments.find(model_id, &self.registry)?.deployment.stats())
     }
 
-    /// The figures of all deployments.
+    /// Counters of all running deployments.
     pub fn totals(&self) -> Vec<DeploymentTotals> {
         self.deployments
             .all()
@@ -348,7 +351,7 @@ impl Models {
             .collect()
     }
 
-    /// Bytes of the models that run, each counted once.
+    /// Size of all running models in bytes, each counted once.
     pub fn loaded_bytes(&self) -> u64 {
         let running = self.deployments.all();
         let sizes: BTreeMap<&str, u64> = running
@@ -358,8 +361,7 @@ impl Models {
         sizes.into_values().sum()
     }
 
-    /// The words of a text that the tokens of its sparse vector come from; `None` if the model does not run, cannot say
-    /// it, or fails.
+    /// The words of a text from which the tokens of its sparse vector come; `None` if the model does not run, is not sparse, or fails.
     pub fn attribute(&self, model_id: &str, text: &str) -> Option<Vec<Attribution>> {
         let running = self.running(model_id).ok()?;
         running.deployment.attribute(text).ok().flatten()
@@ -383,7 +385,7 @@ impl Models {
         self.registry.find(id)
     }
 
-    /// The running deployment for an id, which sleeps no longer; starts what may start by itself.
+    /// The running deployment of an id, woken if it slept; started if it may start without a request.
     fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         let running = match self.deployments.find(id, &self.registry) {
             Some(running) => running,
@@ -404,7 +406,7 @@ impl Models {
         }
     }
 
-    /// What answers for an id that has no deployment: that of an endpoint, or the embedded dense model.
+    /// Finds or starts the deployment for an id that has none: that of an endpoint, or that of the embedded dense model.
     fn start_on_demand(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         if let Some(endpoint) = self.endpoints.get(id) {
             if let Some(parts) = &endpoint.hybrid {

@@ -1,4 +1,4 @@
-//! Making, uploading and deleting models.
+//! Requests that create, upload and delete models.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -94,8 +94,8 @@ pub fn put_trained_model(
     Ok(Reply::ok(&view::config(&model, &[])))
 }
 
-/// The short form `PUT {id} {"input": …}` by which clients install a model that comes with the server: it is there
-/// already, so the first request succeeds, and so does one after a deletion.
+/// Handles the short form `PUT {id} {"input": …}`, by which clients install a model that comes with the server. As the
+/// model is already there, the first such request only records it as installed, and so does one after a deletion.
 fn install(
     models: &Models,
     held: &mut parking_lot::MutexGuard<'_, Contents>,
@@ -245,7 +245,8 @@ pub fn put_vocabulary(
     Ok(Reply::acknowledged())
 }
 
-/// Makes the model, if all of it is there. Of what no model can be made, the last piece is taken back.
+/// Creates the model if all parts of its upload have arrived. If no model can be made of them, the last part is removed
+/// again.
 fn complete(
     models: &Models,
     held: &mut parking_lot::MutexGuard<'_, Contents>,
@@ -353,7 +354,10 @@ fn refuse_used(
     Ok(())
 }
 
-/// A model that is made by an upload.
+/// The stored form of a model whose files are uploaded.
+///
+/// # Errors
+/// If there is no such model, or it is a model directory.
 fn uploaded(models: &Models, held: &Contents, id: &str) -> Result<StoredModel, EngineError> {
     match held.models.get(id) {
         Some(stored) if stored.directory.is_none() => Ok(stored.clone()),
@@ -364,7 +368,7 @@ fn uploaded(models: &Models, held: &Contents, id: &str) -> Result<StoredModel, E
     }
 }
 
-/// A model directory that a request may name: an entry of the configured folder, and nothing that leads out of it.
+/// The path of a model directory that a request names: an entry of the configured folder that does not lead out of it.
 fn under_folder(folder: Option<&Path>, name: &str) -> Result<PathBuf, EngineError> {
     let refuse = |reason: String| EngineError::illegal_argument(reason);
     let Some(folder) = folder else {

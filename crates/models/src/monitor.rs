@@ -1,4 +1,4 @@
-//! The thread that looks after adaptive deployments. It runs only where there are any.
+//! The thread that adapts the allocations of deployments; it runs only if any deployment is adaptive.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -9,11 +9,11 @@ use parking_lot::{Condvar, Mutex};
 use super::ModelOptions;
 use super::deployments::Deployments;
 
-/// How often it is asked whether texts wait for a deployment that sleeps: a request wakes it by itself, so this is for
-/// the one that comes in the moment of falling asleep.
+/// Interval at which the thread checks whether texts wait for a sleeping deployment. A request wakes the deployment
+/// itself, so this is only for one that arrives at the moment when the deployment falls asleep.
 const GLANCE: Duration = Duration::from_millis(500);
 
-/// The thread, once it was started.
+/// Handle of the thread; `None` until it is started.
 #[derive(Debug, Default)]
 pub(super) struct Monitor {
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -55,7 +55,7 @@ impl Monitor {
         }
     }
 
-    /// Ends the thread.
+    /// Stops the thread and waits for its end.
     pub fn stop(&self) {
         *self.stopped.0.lock() = true;
         self.stopped.1.notify_all();

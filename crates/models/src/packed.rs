@@ -1,7 +1,7 @@
 //! Files of packed weights: one for each large model that was loaded, `packed/<id>.weights` in the data directory.
 //!
-//! They lie there and not beside the model, whose folder may belong to somebody else or be read-only. They are never needed:
-//! the encoder makes them anew where one is missing or of other files.
+//! They are kept there and not beside the model, whose folder may belong to someone else or be read-only. They are only a cache: the
+//! encoder makes a file anew if it is missing or was made of other model files.
 
 use std::path::{Path, PathBuf};
 
@@ -15,22 +15,22 @@ const EXTENSION: &str = ".weights";
 pub struct PackedFolder(PathBuf);
 
 impl PackedFolder {
-    /// That of a data directory.
+    /// The folder of packed weights in a data directory; it is not created.
     pub fn new(data: &Path) -> Self {
         Self(data.join(FOLDER))
     }
 
-    /// The file of a model. Its id is the name of a file: of a directory, or a valid id.
+    /// The path of a model's packed weights. The id, a valid id or the name of a model directory, must be a file name.
     pub fn file(&self, id: &str) -> PathBuf {
         self.0.join(format!("{id}{EXTENSION}"))
     }
 
-    /// Removes the file of a model that was deleted. Where it is still mapped, its space is free when the last deployment ends.
+    /// Removes the packed weights of a deleted model. If they are still mapped, the space is freed when the last deployment ends.
     pub fn remove(&self, id: &str) {
         remove(&self.file(id));
     }
 
-    /// Removes what belongs to no model: half-written files of a crash, and files whose model was deleted meanwhile.
+    /// Removes files that belong to no model: half-written ones left by a crash, and those of deleted models.
     pub fn tidy(&self, is_model: impl Fn(&str) -> bool) {
         for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
             let name = entry.file_name();

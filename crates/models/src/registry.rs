@@ -1,8 +1,8 @@
-//! Which models there are: one for each model directory, under an id and perhaps further names.
+//! The registry of models: one for each model directory, with an id and possibly aliases.
 //!
-//! Directories that are there at the start are models by themselves. Others are made by requests: uploaded ones, and
-//! names for directories of the configured folder. Requests also give aliases, and hide what they delete: the files of
-//! a directory that came from elsewhere are never removed.
+//! The model directories that exist at the start are registered as models. Requests add others by uploading them or by naming directories
+//! of the configured folder. Requests also set aliases and hide the models that they delete: the files of a directory that was not uploaded
+//! are never removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::config::ModelConfig;
 use super::packed::PackedFolder;
 use sparrow_storage::stores::Unusable;
 
-/// Directories of the embedded models, the ids under which they are served, and further names for them.
+/// The embedded models: name of the directory, id, and built-in aliases.
 const EMBEDDED: [(&str, &str, &[&str]); 2] = [
     (
         "model-splade-tiny",
@@ -36,42 +36,42 @@ pub const DENSE_MODEL: &str = ".all-minilm-l6-v2";
 /// Where a model comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// With the server.
+    /// Shipped with the server.
     Embedded,
     /// A directory that was there at the start.
     Directory,
     /// A directory that a request named.
     Linked,
-    /// From a client, in parts.
+    /// Uploaded by a client, in parts.
     Uploaded,
 }
 
-/// A model directory.
+/// A registered model: its directory, its configuration, and facts about its files.
 #[derive(Debug)]
 pub struct RegisteredModel {
     pub id: String,
-    /// Further names that it always has.
+    /// Built-in aliases, which cannot be removed.
     pub aliases: &'static [&'static str],
     pub origin: Origin,
-    /// When it was made: the change time of a directory that nobody described, milliseconds since the epoch.
+    /// Time of creation in milliseconds since the epoch; for a directory without a configuration, its time of modification.
     pub created_ms: u64,
-    /// What somebody said about it.
+    /// The configuration that a request set.
     pub config: ModelConfig,
-    /// All of it is there. An upload may be under way.
+    /// Whether all files are there; false while an upload is under way.
     pub complete: bool,
     directory: PathBuf,
     /// The file for its packed weights.
     packed: PathBuf,
-    /// What the directory holds, or why it cannot be used.
+    /// Facts about the model, or the reason why its directory cannot be used.
     info: Result<ModelInfo, String>,
     /// Stored form of the model, if this version cannot read it.
     pub kept: Option<Value>,
-    /// The loaded model, while a deployment keeps it.
+    /// The loaded model; it is dropped when no deployment uses it any more.
     loaded: Mutex<Weak<Model>>,
 }
 
 impl RegisteredModel {
-    /// The model of a directory that is there at the start.
+    /// Registers a model directory that was configured at the start.
     fn new(directory: &Path, packed: &PackedFolder) -> Self {
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("model").to_owned();
         let embedded = EMBEDDED.iter().find(|(folder, _, _)| *folder == name);
@@ -93,7 +93,7 @@ impl RegisteredModel {
         Self { aliases: embedded.map_or(&[], |(_, _, aliases)| aliases), ..model }
     }
 
-    /// The model of a directory, whatever is in it.
+    /// Registers a model directory; if it cannot be used, the model has the reason in place of its facts.
     pub fn of(
         id: String,
         origin: Origin,
@@ -132,7 +132,7 @@ impl RegisteredModel {
         }
     }
 
-    /// A model whose upload is under way.
+    /// A model of which not all parts have been uploaded.
     pub fn incomplete(id: String, directory: PathBuf, config: ModelConfig, created_ms: u64) -> Self {
         Self {
             id,
@@ -149,7 +149,7 @@ impl RegisteredModel {
         }
     }
 
-    /// A model of whose files one is damaged.
+    /// A model with a damaged file; `reason` says which and how.
     pub fn damaged(
         id: String,
         directory: PathBuf,
@@ -175,8 +175,8 @@ impl RegisteredModel {
         })
     }
 
-    /// Texts with the prefix of the model for documents or searches; none where it has no prefix. What its configuration says comes
-    /// before what its files say.
+    /// The texts with the model's prefix for documents, or for queries if `search`; `None` if it has no such prefix. A prefix in its
+    /// configuration overrides that of its files.
     pub fn prefixed(&self, texts: &[&str], search: bool) -> Option<Vec<String>> {
         let prefix = match (&self.config.prefix_strings, &self.info) {
             (Some(said), _) => if search { said.search.as_ref() } else { said.ingest.as_ref() }?,
@@ -209,25 +209,25 @@ impl RegisteredModel {
     }
 }
 
-/// What there is.
+/// The registered models and their names.
 #[derive(Debug, Default, Clone)]
 struct RegisteredModels {
-    /// In the order of their ids.
+    /// Models in ascending order of their ids.
     models: Vec<Arc<RegisteredModel>>,
-    /// Names that requests gave, with the ids that they stand for.
+    /// Model ids by the aliases that requests set.
     aliases: BTreeMap<String, String>,
     /// Models that requests deleted, whose files stay.
     hidden: BTreeSet<String>,
 }
 
-/// All models.
+/// The registered models of a node.
 #[derive(Debug, Default)]
 pub struct Registry {
     registered: RwLock<RegisteredModels>,
 }
 
 impl Registry {
-    /// Looks into model directories. Of two directories with one id the first stays.
+    /// Registers model directories. If two have the same id, the first one counts.
     pub fn open(directories: &[PathBuf], packed: &PackedFolder) -> Self {
         let mut models: Vec<Arc<RegisteredModel>> = Vec::with_capacity(directories.len());
         for directory in directories {
@@ -263,12 +263,12 @@ impl Registry {
         registered.models.sort_by(|a, b| a.id.cmp(&b.id));
     }
 
-    /// Forgets a model that a request had made.
+    /// Removes a model that a request created.
     pub fn remove(&self, id: &str) {
         self.registered.write().models.retain(|model| model.id != id);
     }
 
-    /// Says which models are hidden, and which aliases there are.
+    /// Replaces the sets of hidden models and of aliases.
     pub fn name(&self, hidden: BTreeSet<String>, aliases: BTreeMap<String, String>) {
         let mut registered = self.registered.write();
         registered.hidden = hidden;
@@ -281,8 +281,8 @@ impl Registry {
         registered.aliases.iter().filter(|(_, model)| *model == id).map(|(alias, _)| alias.clone()).collect()
     }
 
-    /// The models that an expression names: ids, aliases and patterns with `*`, separated by commas; `_all` or
-    /// nothing for all. A pattern may match none; a plain name that is not there comes back as the error.
+    /// The models that an expression matches: ids, aliases and patterns with `*`, separated by commas; all for `_all` or an empty
+    /// expression. A pattern may match none; the error is the first name without a model.
     pub fn matching(&self, expression: &str) -> Result<Vec<Arc<RegisteredModel>>, String> {
         let registered = self.registered.read();
         let visible = || registered.models.iter().filter(|model| !registered.hidden.contains(&model.id));

@@ -8,14 +8,15 @@ use sparrow_encoder::{ModelKind, Scored};
 
 use crate::{ModelError, Models};
 
-/// Texts that are queued at once: enough for all workers, and so few that questions of other callers come in between.
+/// Number of texts that are queued at once: enough for all workers, and few enough for the questions of other callers to be answered in
+/// between.
 const PORTION: usize = 64;
 
 impl Models {
-    /// The score of each text, in their order: the number that the model's head gives, the higher the better. A question and a
-    /// text are read together, with the prefixes of the model for searches and documents.
+    /// Scores of texts, in the order of the texts: the output of the model's head, higher for better answers. The question and a text are
+    /// read as one sequence, with the model's prefixes for queries and documents.
     ///
-    /// However many texts there are, few of them wait at once.
+    /// At most 64 of the texts wait in the model's queue at once.
     ///
     /// # Errors
     /// If the model does not exist, is not deployed, or makes vectors; if the queue is full, the time is over, the caller went

@@ -1,4 +1,4 @@
-//! What the operations on models and inference endpoints work on.
+//! The state that requests about models and inference endpoints work on.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::Models;
 pub struct ModelService {
     /// All models and endpoints.
     pub models: Arc<Models>,
-    /// All pipelines: what one of them uses is not deleted.
+    /// The ingest pipelines: a model that one of them uses is not deleted.
     pub pipelines: Arc<Pipelines>,
     /// The data directory, whose identity is that of the node.
     pub data: Arc<DataDir>,

@@ -1,4 +1,4 @@
-//! Starting and changing deployments: parameters and body say the same things.
+//! Requests that start and update deployments; each setting can be a parameter or a member of the body.
 
 use serde_json::{Map, Value};
 
@@ -12,9 +12,9 @@ use sparrow_call::params::{Params, parse_duration};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_wire::size::split_size;
 
-/// Largest queue that can be asked for.
+/// Highest value of `queue_capacity`.
 const MOST_QUEUE_CAPACITY: usize = 100_000;
-/// What may be said in the body of a start, beside the setting of adaptive allocations.
+/// Members of the body of a start request, beside the setting of adaptive allocations.
 const START_FIELDS: [&str; 8] = [
     "number_of_allocations",
     "threads_per_allocation",
@@ -27,14 +27,14 @@ const START_FIELDS: [&str; 8] = [
 ];
 const ADAPTIVE: &str = "adaptive_allocations";
 
-/// The body of a request before its parameters: the body wins.
+/// A start request: a member of the body overrides the parameter of the same name.
 struct StartRequest<'a> {
     body: Map<String, Value>,
     params: Params<'a>,
 }
 
 impl StartRequest<'_> {
-    /// A text, or a number as text.
+    /// A setting that is a string; a number is converted to one.
     fn text(&self, name: &str) -> Result<Option<String>, EngineError> {
         match self.body.get(name) {
             None | Some(Value::Null) => Ok(self.params.get(name).map(str::to_owned)),
@@ -44,7 +44,7 @@ impl StartRequest<'_> {
         }
     }
 
-    /// A whole number.
+    /// A setting that is an integer, also as a string.
     fn integer(&self, name: &str) -> Result<Option<i64>, EngineError> {
         match self.body.get(name) {
             None | Some(Value::Null) => self.params.integer(name),
@@ -56,7 +56,7 @@ impl StartRequest<'_> {
         }
     }
 
-    /// A number that has to be positive; a problem is noted.
+    /// A setting that must be a positive integer; if it is not, the message is added to `problems`.
     fn positive(&self, name: &str, problems: &mut Vec<String>) -> Result<Option<usize>, EngineError> {
         Ok(self.integer(name)?.map(|number| {
             usize::try_from(number).ok().filter(|number| *number > 0).unwrap_or_else(|| {
@@ -263,7 +263,7 @@ fn adaptive_changes(next: Option<AdaptiveAllocations>, before: Option<AdaptiveAl
     next != before
 }
 
-/// `100b`, `16mb`, `1gb`; a bare `0` is fine too.
+/// Parses a size in bytes such as `100b`, `16mb` or `1gb`, or `0` without a unit.
 fn parse_bytes(text: &str) -> Result<usize, EngineError> {
     let lower = text.trim().to_ascii_lowercase();
     if lower == "0" {

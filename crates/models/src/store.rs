@@ -1,4 +1,4 @@
-//! What requests said about models, kept across restarts: models that they made, aliases, and what they deleted.
+//! The store of what requests did to models, kept across restarts: created models, aliases and deletions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -23,27 +23,27 @@ const STORE: &str = "trained_models";
 /// Folder of uploaded models in the data directory.
 const UPLOADS: &str = "models";
 
-/// A model that a request made.
+/// The stored form of a model that a request created.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredModel {
     pub create_time: u64,
     pub config: ModelConfig,
-    /// A directory under the configured folder; none for an uploaded model.
+    /// Name of a model directory in the configured folder; `None` for an uploaded model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Bytes and parts of the graph, once a part came.
+    /// Length of the graph in bytes and its number of parts; `None` before the first part is uploaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<(u64, u64)>,
-    /// All of it is there.
+    /// Whether all parts of the upload have arrived.
     #[serde(default)]
     pub complete: bool,
-    /// Length and CRC-32 of each file of the complete model; none of one that an older version completed.
+    /// Length and CRC-32 of each file of a complete model; empty for a model that an older version completed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, (u64, u32)>,
 }
 
-/// Everything that is kept.
+/// The contents of the store.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Contents {
@@ -52,13 +52,13 @@ pub(super) struct Contents {
     #[serde(skip)]
     pub unusable: BTreeMap<String, Unusable>,
     pub aliases: BTreeMap<String, String>,
-    /// Models that come from elsewhere and were deleted.
+    /// Ids of models that were deleted and whose files were kept, as they were not uploaded.
     pub hidden: BTreeSet<String>,
     /// Models that come with the server and were installed by request, as clients do.
     pub installed: BTreeSet<String>,
 }
 
-/// The store, whose lock is held while models are made, changed or removed.
+/// The store, which is locked while a model is created, changed or deleted.
 #[derive(Debug)]
 pub(super) struct Store {
     data: Arc<DataDir>,
@@ -66,7 +66,8 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Reads the store and tells the registry. A model that this version cannot read is kept, and says why.
+    /// Reads the store and registers its models. A model that this version cannot read is registered as unusable, with
+    /// the reason.
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.
@@ -93,12 +94,12 @@ impl Store {
         Ok(store)
     }
 
-    /// What is kept; nobody else changes it meanwhile.
+    /// Locks the contents, so that no one else changes them.
     pub fn lock(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock()
     }
 
-    /// Replaces what is kept, durably.
+    /// Replaces the contents and writes them durably.
     ///
     /// # Errors
     /// When it cannot be written; nothing has changed then.
@@ -122,12 +123,12 @@ impl Store {
         Folder(self.data.path().join(UPLOADS).join(id))
     }
 
-    /// Where packed weights lie.
+    /// The folder of packed weights.
     pub fn packed(&self) -> PackedFolder {
         PackedFolder::new(self.data.path())
     }
 
-    /// The model as the registry knows it.
+    /// Builds the registry's form of a stored model.
     pub fn register(&self, id: &str, model: &StoredModel, folder: Option<&Path>) -> RegisteredModel {
         let (id_text, config) = (id.to_owned(), model.config.clone());
         let packed = self.packed();
@@ -151,7 +152,7 @@ impl Store {
         }
     }
 
-    /// Makes the model of which all came before a crash.
+    /// Builds the model directory of an upload of which all parts had arrived before a crash.
     fn complete_after_crash(&self, id: &str, model: &mut StoredModel) {
         let Some((length, parts)) = model.definition.filter(|_| model.directory.is_none()) else { return };
         let folder = self.folder(id);
@@ -171,7 +172,7 @@ impl Store {
     }
 }
 
-/// Files of uploaded models that are not as they were written.
+/// Files of uploaded models whose length or CRC-32 is not the stored one.
 pub fn damages(data: &DataDir) -> Vec<DamagedFile> {
     let contents: Contents = match data.read_json(STORE) {
         Ok(Some(value)) => serde_json::from_value(value).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Taking uploaded models along in a snapshot, and bringing them back.
+//! Including uploaded models in a snapshot, and restoring them from one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use super::Models;
 use super::store::StoredModel;
 use sparrow_call::error::EngineError;
 
-/// An uploaded model whose files are linked.
+/// An uploaded model whose files have been linked (or copied) for a snapshot.
 pub struct LinkedUpload {
     pub id: String,
-    /// What is kept of it beside its files.
+    /// The stored form of the model: its configuration, and length and CRC-32 of its files.
     pub config: Value,
     /// Names of its files.
     pub files: Vec<String>,
 }
 
 impl Models {
-    /// Links the files of all complete uploads into folders of `target`: `0`, `1`, … in the order of what is returned.
+    /// Links (or copies) the files of all complete uploads into subfolders of `target`, named `0`, `1`, … in the order of the result.
     ///
     /// # Errors
     /// When they cannot be listed or linked.
@@ -52,10 +52,10 @@ impl Models {
         Ok(linked)
     }
 
-    /// Whether a model could be made of what a snapshot says of it.
+    /// Checks the id and the stored form of a model in a snapshot.
     ///
     /// # Errors
-    /// An id that no model may have; what nobody could have written of a model.
+    /// If the id is not valid, or no version of this server writes such a form.
     pub fn check_upload(id: &str, config: &Value) -> Result<(), EngineError> {
         if !super::id::is_valid_id(id) {
             return Err(EngineError::internal(format!(
@@ -70,11 +70,10 @@ impl Models {
             .map_err(|error| EngineError::internal(format!("model [{id}] of the snapshot: {error}")))
     }
 
-    /// Makes an uploaded model of the files in `folder`, which are durable; where there is a model of this id already, that
-    /// stays as it is.
+    /// Creates an uploaded model from the files in `folder`, which must be durable; an existing model of this id is left unchanged.
     ///
     /// # Errors
-    /// When the files cannot be moved or the model not be written down.
+    /// If the files cannot be moved, or the store cannot be written.
     pub fn adopt_upload(&self, id: &str, config: &Value, folder: &Path) -> Result<(), EngineError> {
         let model = Self::stored(id, config)?;
         let mut held = self.store.lock();

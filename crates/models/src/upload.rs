@@ -20,13 +20,13 @@ use sparrow_storage::{StorageError, durable};
 use super::config::ModelConfig;
 use sparrow_call::error::EngineError;
 
-/// Largest graph: protobuf ends here.
+/// Largest graph in bytes: the limit of protobuf.
 pub(super) const MOST_BYTES: u64 = (1 << 31) - 1;
 /// Most parts of a graph.
 pub(super) const MOST_PARTS: u64 = 10_000;
 /// Largest vocabulary, in entries.
 const MOST_ENTRIES: usize = 1_000_000;
-/// How a PyTorch archive starts: it is a ZIP file.
+/// The first bytes of a PyTorch archive, which is a ZIP file.
 const ZIP: &[u8] = b"PK\x03\x04";
 
 /// The folder of one uploaded model.
@@ -46,10 +46,10 @@ impl Folder {
         self.0.join("vocabulary.json")
     }
 
-    /// Stores a part durably. The same bytes once more are no mistake: a client may repeat what it got no answer to.
+    /// Stores a part of the graph durably. Sending the same part again is no error, as a client may repeat a request that was not answered.
     ///
     /// # Errors
-    /// Status 400 for another part of this number, one too large for the announced length, or no ONNX.
+    /// Status 400 if another part has this number, the part exceeds the announced length, or it is not ONNX.
     pub fn put_part(&self, id: &str, number: u64, total: u64, bytes: &[u8]) -> Result<(), EngineError> {
         if number == 0 && bytes.starts_with(ZIP) {
             return Err(EngineError::illegal_argument(format!(
@@ -91,7 +91,7 @@ impl Folder {
         self.vocabulary().is_file()
     }
 
-    /// Takes back the part or the vocabulary that a request brought, after it turned out that nothing can be made of it.
+    /// Removes the part of the graph, or the vocabulary, that the last request stored, as no model can be built with it.
     pub fn take_back(&self, part: Option<u64>) {
         let path = part.map_or_else(|| self.vocabulary(), |number| self.part(number));
         for file in [path, self.0.join("model.onnx")] {
@@ -101,7 +101,7 @@ impl Folder {
         }
     }
 
-    /// Numbers and lengths of the parts that are there.
+    /// Numbers of the stored parts, with their lengths in bytes.
     fn stored_parts(&self) -> Result<Vec<(u64, u64)>, StorageError> {
         let names = durable::list_dir(&self.parts())?;
         Ok(names
@@ -121,7 +121,7 @@ impl Folder {
     /// Makes the model directory, and the packed weights of a large model.
     ///
     /// # Errors
-    /// Status 400 that says why no model can be made of what was uploaded.
+    /// Status 400 with the reason why no model can be built from the upload.
     pub fn assemble(
         &self,
         id: &str,
@@ -176,7 +176,7 @@ impl Folder {
         }
     }
 
-    /// Writes all parts into one file, durably; returns its length.
+    /// Joins all parts into one file, durably; returns its length in bytes.
     fn join_parts(&self, target: &Path, total_parts: u64) -> Result<u64, StorageError> {
         let written: std::io::Result<u64> = (|| {
             let mut file = File::create(target)?;
@@ -199,7 +199,7 @@ impl Folder {
         names.iter().filter_map(|name| Some(((*name).to_owned(), sum(&self.0.join(name)).ok()?))).collect()
     }
 
-    /// Which of these files are not as they were, and why.
+    /// Names of the files whose length or CRC-32 differs from the given one, with a description of the difference.
     pub fn damages(&self, files: &BTreeMap<String, (u64, u32)>) -> Vec<(String, String)> {
         files
             .iter()
@@ -215,23 +215,23 @@ impl Folder {
             .collect()
     }
 
-    /// Forgets the parts of a model that is complete.
+    /// Removes the parts of a complete model; a failure is only logged.
     pub fn drop_parts(&self) {
         if let Err(error) = durable::remove_dir_all(&self.parts()) {
             tracing::error!(%error, "the parts of an uploaded model stay");
         }
     }
 
-    /// Removes everything.
+    /// Removes the folder of the upload.
     ///
     /// # Errors
-    /// When the file system refuses.
+    /// If the folder cannot be removed.
     pub fn remove(&self) -> Result<(), StorageError> {
         durable::remove_dir_all(&self.0)
     }
 }
 
-/// Length and CRC-32 of a file.
+/// Length in bytes and CRC-32 of a file.
 fn sum(path: &Path) -> std::io::Result<(u64, u32)> {
     let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 20];
@@ -249,7 +249,7 @@ fn sum(path: &Path) -> std::io::Result<(u64, u32)> {
     }
 }
 
-/// The error for a part that was stored before.
+/// The error for a part whose number is already taken by a different one.
 pub(super) fn already_stored(id: &str, number: u64) -> EngineError {
     EngineError::api(
         400,
@@ -260,7 +260,7 @@ pub(super) fn already_stored(id: &str, number: u64) -> EngineError {
     )
 }
 
-/// What the encoder says, without the place of files on this machine.
+/// The message of an encoder's error, without paths of this machine.
 fn without_path(error: &sparrow_encoder::EncoderError) -> String {
     use sparrow_encoder::EncoderError as E;
     match error {
@@ -272,7 +272,7 @@ fn without_path(error: &sparrow_encoder::EncoderError) -> String {
     }
 }
 
-/// Reads the body of a vocabulary.
+/// Parses the body of a vocabulary request.
 ///
 /// # Errors
 /// Status 400 that names what is wrong.

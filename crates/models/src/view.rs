@@ -1,4 +1,4 @@
-//! Models and deployments as the API shows them.
+//! The JSON form of models and deployments in responses.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -135,7 +135,7 @@ impl<'m> RecognisedView<'m> {
     }
 }
 
-/// What was said about the task, or what the model directory says.
+/// The member `inference_config` of a model: as a request configured it, or as detected in the model directory.
 fn inference_config(model: &RegisteredModel, info: &ModelInfo) -> Value {
     if let Some(said) = &model.config.inference_config {
         let mut said = said.clone();
@@ -197,7 +197,7 @@ pub(super) fn assignment(running: &Running, node: &str) -> Value {
     shown
 }
 
-/// A model and one of its deployments as `_stats` shows them.
+/// The entry of a model and one of its deployments in the response of `_stats`.
 pub(super) fn stats(
     model: &RegisteredModel,
     running: Option<&Running>,
@@ -283,7 +283,7 @@ fn deployment_stats(running: &Running, figures: &DeploymentStats, node: &str) ->
     shown
 }
 
-/// `16mb`, `1.5gb`, `100b`.
+/// A number of bytes in the largest fitting unit: `16mb`, `1.5gb`, `100b`.
 pub(super) fn bytes_text(bytes: usize) -> String {
     for (unit, size) in [("gb", 1_usize << 30), ("mb", 1 << 20), ("kb", 1 << 10)] {
         if bytes >= size {

@@ -8,7 +8,8 @@ use sparrow_encoder::Encoded;
 use sparrow_models::{DENSE_MODEL, ModelError, ModelOptions, Models, TextEncoder};
 use sparrow_storage::DataDir;
 
-/// The embedded dense model runs; of the endpoint over the sparse one a deployment starts when it is asked for.
+/// A built-in endpoint, for which the deployment of the embedded sparse model answers; the embedded dense model is
+/// deployed with its first text.
 const SPARSE_ENDPOINT: &str = ".elser-2-elasticsearch";
 
 fn models(folder: &Path) -> Models {

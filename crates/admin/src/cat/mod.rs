@@ -1,4 +1,4 @@
-//! Overviews for people: `_cat`.
+//! The `_cat` requests: tables for people to read.
 
 pub mod node;
 pub mod overview;
@@ -16,7 +16,7 @@ use sparrow_indices::ResolveOptions;
 /// The version of Elasticsearch whose interface this is.
 const VERSION: &str = "8.19.21";
 
-/// The time of day of a moment in seconds since the epoch.
+/// The time of day, such as `12:34:56` in UTC, of a moment in seconds since the epoch.
 fn time_of_day(seconds: u64) -> String {
     let day = seconds % 86_400;
     format!("{:02}:{:02}:{:02}", day / 3600, day / 60 % 60, day % 60)

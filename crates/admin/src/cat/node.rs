@@ -1,4 +1,4 @@
-//! Tables of the one node: what it is, what it uses, what it does.
+//! Tables about the only node: its properties, resources, threads and tasks.
 
 use serde::Deserialize;
 use serde_json::Map;
@@ -13,8 +13,8 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
 
-/// What the HTTP layer measures of the process and its machine. It comes as the body of requests that need it; what a
-/// system does not tell is absent.
+/// Measurements of the process and the machine by the HTTP layer, which passes them as the body of requests that need
+/// them. Those that the operating system does not provide are absent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Machine {
@@ -349,7 +349,7 @@ const PLUGINS: &[Column] = &[
     text("description", &["d"], "plugin details").on_request(),
 ];
 
-/// Tables of what there is none of: attributes of nodes, field data, pending tasks, plugins.
+/// Tables that are always empty: attributes of nodes, field data, pending tasks, plugins.
 pub fn cat_nothing(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let columns = match request.op.as_str() {
         "cat_nodeattrs" => NODE_ATTRS,

@@ -1,4 +1,4 @@
-//! The small tables of `_cat`: what the one node and its indices come to.
+//! The small tables of `_cat`: health, counts, the master and templates.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
 use sparrow_search::SearchService;
 
-/// What `GET /_cat` lists.
+/// The paths that `GET /_cat` lists.
 const TABLES: &[&str] = &[
     "/_cat/allocation",
     "/_cat/shards",
@@ -51,7 +51,7 @@ pub fn cat_help(_: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply
     Ok(Reply::text(format!("=^.^=\n{}\n", TABLES.join("\n"))))
 }
 
-/// Seconds since the epoch, and the time of day.
+/// The current time in seconds since the epoch, and its time of day.
 fn now() -> (u64, String) {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     (seconds, crate::cat::time_of_day(seconds))

@@ -83,7 +83,7 @@ const SHARDS: &[Column] = &[
     text("path.state", &["ps", "statsPath"], "shard state path").on_request(),
 ];
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy)]
 enum Unit {
     Count,
@@ -91,7 +91,7 @@ enum Unit {
     Millis,
 }
 
-/// Where the figures of the columns from `completion.size` on are, in their order.
+/// Section, name and unit of the statistics in the columns from `completion.size` on, in the order of the columns.
 const FIGURES: &[(&str, &str, Unit)] = &[
     ("completion", "size_in_bytes", Unit::Bytes),
     ("fielddata", "memory_size_in_bytes", Unit::Bytes),

@@ -1,4 +1,4 @@
-//! Tables for people, and for programs that read them: columns chosen, sorted and laid out as requests ask.
+//! Tables in text or JSON: columns are selected, sorted and formatted as requests ask.
 
 use sparrow_wire::size::{human_bytes, tenths};
 use std::cmp::Ordering;
@@ -15,15 +15,15 @@ pub(super) struct Column {
     name: &'static str,
     aliases: &'static [&'static str],
     about: &'static str,
-    /// Numbers stand at the right.
+    /// Whether values are aligned to the right, as numbers are.
     right: bool,
-    /// Shown when the request names no columns.
+    /// Whether the column is shown if the request selects no columns.
     shown: bool,
-    /// Shown when the request asks for details, too.
+    /// Whether the column is also shown if the request asks for details.
     detail: bool,
 }
 
-/// A column of texts.
+/// A column of text, aligned to the left and shown by default.
 pub(super) const fn text(
     name: &'static str,
     aliases: &'static [&'static str],
@@ -32,7 +32,7 @@ pub(super) const fn text(
     Column { name, aliases, about, right: false, shown: true, detail: false }
 }
 
-/// A column of numbers.
+/// A column of numbers, aligned to the right and shown by default.
 pub(super) const fn number(
     name: &'static str,
     aliases: &'static [&'static str],
@@ -42,13 +42,13 @@ pub(super) const fn number(
 }
 
 impl Column {
-    /// It is there for those who ask for it.
+    /// The same column, shown only if the request selects it.
     pub(super) const fn on_request(mut self) -> Self {
         self.shown = false;
         self
     }
 
-    /// It is there for those who ask for it, or for details.
+    /// The same column, shown only if the request selects it or asks for details.
     pub(super) const fn when_detailed(mut self) -> Self {
         self.shown = false;
         self.detail = true;
@@ -62,9 +62,9 @@ pub(super) enum Cell {
     Nothing,
     Text(String),
     Number(f64),
-    /// Shown in the unit that the request asks for, or the one that suits.
+    /// A number of bytes, shown in the unit that the request asks for, or else in a suitable one.
     Bytes(u64),
-    /// A time, likewise.
+    /// A time in milliseconds, shown in the unit that the request asks for, or else in a suitable one.
     Millis(u64),
     Nanos(u64),
 }
@@ -138,14 +138,15 @@ impl Cell {
     }
 }
 
-/// What sizes and times are shown in; what suits where the request says nothing.
+/// The units in which a request wants sizes and times, as their sizes in bytes and nanoseconds; `None` for suitable
+/// ones.
 #[derive(Clone, Copy)]
 struct Units {
     bytes: Option<u64>,
     nanos: Option<u64>,
 }
 
-/// A table: as many cells in each row as there are columns.
+/// A table, whose rows have a cell for each column.
 pub(super) struct Table {
     columns: &'static [Column],
     detailed: bool,
@@ -162,16 +163,16 @@ impl Table {
         self.detailed = detailed;
     }
 
-    /// Adds a row; what it lacks is empty.
+    /// Adds a row; missing cells are empty.
     pub(super) fn row(&mut self, mut cells: Vec<Cell>) {
         cells.resize(self.columns.len(), Cell::Nothing);
         self.rows.push(cells);
     }
 
-    /// The table as the request wants it.
+    /// Formats the table as the parameters of the request specify.
     ///
     /// # Errors
-    /// Illegal argument for a unit, a format or a column to sort by that there is none of.
+    /// Illegal argument for an unknown unit, format or sort column.
     pub(super) fn reply(mut self, params: &Params<'_>) -> Result<Reply, EngineError> {
         if params.bool("help", false)? {
             return Ok(Reply::text(self.help()));
@@ -205,7 +206,7 @@ impl Table {
         }
     }
 
-    /// The columns to show, each with the name that it is asked for by.
+    /// The indexes of the columns to show, each with the name by which the request selected it.
     fn choose<'a>(&self, wanted: Option<&'a str>) -> Vec<(usize, &'a str)>
     where
         'static: 'a,
@@ -323,7 +324,7 @@ fn byte_unit(params: &Params<'_>) -> Result<Option<u64>, EngineError> {
     }))
 }
 
-/// Nanoseconds of the unit that times are asked for in.
+/// The unit of the parameter `time`, in nanoseconds; `None` if it is absent.
 fn time_unit(params: &Params<'_>) -> Result<Option<u64>, EngineError> {
     Ok(Some(match params.get("time") {
         None | Some("") => return Ok(None),
@@ -340,7 +341,7 @@ fn time_unit(params: &Params<'_>) -> Result<Option<u64>, EngineError> {
     }))
 }
 
-/// `1.2s`, as Elasticsearch writes times.
+/// A time as Elasticsearch formats it, such as `1.2s`.
 fn human_time(nanos: u64) -> String {
     if nanos == 0 {
         return "0s".to_owned();

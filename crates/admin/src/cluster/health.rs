@@ -14,9 +14,9 @@ use sparrow_call::waits::waiting;
 use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
 
-/// How often a waiting request looks again.
+/// Interval at which the condition of a waiting request is checked.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
-/// How long it waits unless it says otherwise.
+/// Longest time that a request waits, by default.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 const COLOURS: [&str; 3] = ["green", "yellow", "red"];
 
@@ -25,20 +25,21 @@ const COLOURS: [&str; 3] = ["green", "yellow", "red"];
 struct Shards {
     #[serde(rename = "active_shards")]
     active: usize,
-    /// Always 0: shards of a single node never move. The same goes for those that are initializing.
+    /// Always 0, as shards of a single node never move; so is `initializing_shards`.
     relocating_shards: usize,
     initializing_shards: usize,
     #[serde(rename = "unassigned_shards")]
     unassigned: usize,
     #[serde(rename = "unassigned_primary_shards")]
     unassigned_primaries: usize,
-    /// Those that take no writes until the disk works again, or whose refreshes, flushes or merges fail; reads go on.
+    /// Shards that accept no writes because of disk errors, or whose refreshes, flushes or merges fail; they can still
+    /// be read.
     #[serde(skip)]
     troubled: usize,
 }
 
 impl Shards {
-    /// Position in [`COLOURS`].
+    /// Index in [`COLOURS`] of the health of these shards.
     fn colour(self) -> usize {
         match self {
             Self { unassigned_primaries: 0, unassigned: 0, troubled: 0, .. } => 0,
@@ -48,7 +49,7 @@ impl Shards {
     }
 }
 
-/// The answer, as far as `level` goes.
+/// The response, with indices and shards if `level` asks for them.
 #[derive(Serialize)]
 struct ClusterHealth<'a> {
     cluster_name: &'static str,
@@ -76,7 +77,7 @@ struct IndexHealth {
     active_primary_shards: usize,
     #[serde(flatten)]
     all: Shards,
-    /// By the number of the shard, which is always 0.
+    /// Health by the number of the shard, which is always 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     shards: Option<BTreeMap<&'static str, ShardHealth>>,
 }
@@ -94,7 +95,7 @@ struct ShardHealth {
 struct Health {
     all: Shards,
     indices: Vec<(String, usize, Shards)>,
-    /// The expression names an index that is not there.
+    /// Whether the request names an index that does not exist.
     missing: bool,
 }
 
@@ -224,7 +225,7 @@ impl Wait {
     }
 }
 
-/// Whether one node is as many as `wanted` says: `1`, `>=1`, `ge(1)`, …
+/// Whether a single node satisfies the condition `wanted`: `1`, `>=1`, `ge(1)`, …
 fn nodes_fit(wanted: &str) -> Result<bool, EngineError> {
     type Fits = fn(i64) -> bool;
     const FORMS: [(&str, &str, Fits); 8] = [
@@ -272,10 +273,11 @@ pub fn cluster_health(
     }
 }
 
-/// The answer, if the request need not wait any longer; it waits since a moment.
+/// The response, if the conditions of the request are met or its time is up; `since` is the moment when it began to
+/// wait.
 ///
 /// # Errors
-/// When it is not a request for the health of a cluster.
+/// If the request is malformed.
 pub fn look(node: &Node, request: &Request, since: Instant) -> Result<Option<Reply>, EngineError> {
     let params = request.params();
     let options = ResolveOptions::everything().with(&params)?;

@@ -1,4 +1,4 @@
-//! Small answers about the cluster: pending tasks, remote clusters, figures that the HTTP layer puts into its own.
+//! Small requests about the cluster: pending tasks, remote clusters, and a part of `_cluster/stats` for the HTTP layer.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use sparrow_indices::Node;
 
 pub use sparrow_indices::cluster_settings::CLUSTER_NAME;
 
-/// `GET /_cluster/pending_tasks`: changes are carried out at once, so none waits.
+/// `GET /_cluster/pending_tasks`: always empty, as changes are carried out at once.
 pub fn pending_tasks(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     request.params().bool("local", false)?;
     Ok(Reply::ok(&json!({"tasks": []})))
 }
 
-/// `GET /_remote/info`: there are no remote clusters.
+/// `GET /_remote/info`: always empty, as there are no remote clusters.
 pub fn remote_info(_: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     Ok(Reply::ok(&json!({})))
 }
 
-/// How often a field type is used, in how many indices. There are no scripts.
+/// Number of fields of a type, and of indices that have any. The number of scripts is always 0.
 #[derive(Default, Serialize)]
 struct FieldTypeFigures {
     name: String,
@@ -31,7 +31,7 @@ struct FieldTypeFigures {
     script_count: usize,
 }
 
-/// Part of `_cluster/stats`, not a route: what the node knows of mappings, analyzers and shards.
+/// A part of `_cluster/stats`, not a route of its own: figures about mappings, analyzers and shards.
 pub fn cluster_figures(node: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let names = node.indices.names();
     let mut types: BTreeMap<String, FieldTypeFigures> = BTreeMap::new();

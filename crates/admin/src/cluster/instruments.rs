@@ -1,7 +1,7 @@
-//! Figures of the whole process for `GET /metrics`: the engine's own operation, not a route.
+//! Figures of the whole process for `GET /metrics`; called by the HTTP layer, not a route of its own.
 //!
-//! Nothing is counted for this alone, but what the statistics of indices, lanes and deployments count anyway is added up when
-//! somebody asks.
+//! Nothing is counted only for this: the figures that the statistics of indices, lanes and deployments keep are added up when they are
+//! requested.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{BackgroundTask, Node};
 use sparrow_models::DeploymentTotals;
 
-/// Counts of what indices did, by the section and the name that `_stats` has for them. They only grow.
+/// Counters of indices, by their section and name in `_stats`; they never decrease.
 const COUNTED: &str = "indexing.index_total indexing.index_time_in_millis indexing.index_failed indexing.delete_total \
                        get.total get.time_in_millis search.query_total search.query_time_in_millis search.query_failure \
                        search.fetch_total search.fetch_time_in_millis search.scroll_total merges.total \
@@ -23,20 +23,20 @@ const COUNTED: &str = "indexing.index_total indexing.index_time_in_millis indexi
                        refresh.total_time_in_millis flush.total flush.total_time_in_millis bulk.total_operations \
                        bulk.total_time_in_millis bulk.total_size_in_bytes";
 
-/// Figures that go up and down.
+/// Gauges of indices, by their section and name in `_stats`; they may increase and decrease.
 const MEASURED: &str = "docs.count docs.deleted store.size_in_bytes segments.count segments.version_map_memory_in_bytes \
                         translog.operations translog.size_in_bytes search.open_contexts search.query_current \
                         merges.current merges.current_size_in_bytes dense_vector.value_count sparse_vector.value_count";
 
-/// Counts of what is gone, so that sums over what is there never fall: an index that is deleted or reopened, a deployment that is
-/// stopped, takes its counters with it. What happened to it since it was last asked is lost.
+/// The counters of deleted or reopened indices and of stopped deployments, which are added to those that exist so that sums never decrease.
+/// What was counted between the last request and the deletion is lost.
 #[derive(Debug, Default)]
 pub struct Ledger {
     indices: Mutex<Sums>,
     deployments: Mutex<Sums>,
 }
 
-/// Counters by what they belong to.
+/// The last known counters by name of their owner, and the sums of the owners that are gone.
 #[derive(Debug, Default)]
 struct Sums {
     seen: HashMap<String, Vec<u64>>,
@@ -44,7 +44,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// The sums over what is there and what is gone, as of now.
+    /// Takes the current counters of all owners; the sums over existing and former ones.
     fn add_up(&mut self, now: HashMap<String, Vec<u64>>, width: usize) -> Vec<u64> {
         self.gone.resize(width, 0);
         for (name, before) in &self.seen {
@@ -64,7 +64,7 @@ impl Sums {
     }
 }
 
-/// Everything that the node knows about itself, as one JSON object; `snapshots` is what became of its snapshots.
+/// All figures of the node, as one JSON object; `snapshots` is the section about snapshots.
 pub fn instruments(
     node: &Node,
     lanes: &[LaneStats],
@@ -91,7 +91,7 @@ pub fn instruments(
     })))
 }
 
-/// Each task that runs in the background: how often it failed, and for how many indices it fails now.
+/// For each kind of background task: how often it failed, and for how many indices it fails at present.
 fn background(node: &Node) -> Value {
     let names = node.indices.names();
     let failing: Vec<BackgroundTask> = names.indices.values().flat_map(|handle| handle.failing()).collect();
@@ -102,8 +102,8 @@ fn background(node: &Node) -> Value {
     json!(tasks)
 }
 
-/// Two objects over all open indices: what they hold now (documents, bytes, segments, refresh lag), and how often each kind of
-/// operation ran since the start.
+/// Two JSON objects over all open indices: their present contents (documents, bytes, segments, refresh lag), and the counters of each kind
+/// of operation since the start.
 fn indices(node: &Node, ledger: &Ledger, request: &Request) -> Result<(Value, Value), EngineError> {
     let names = node.indices.names();
     let mut measured: Map<String, Value> =
@@ -141,7 +141,7 @@ fn indices(node: &Node, ledger: &Ledger, request: &Request) -> Result<(Value, Va
     Ok((measured.into(), counts.into()))
 }
 
-/// The deployments taken together: their ids are their makers' own, of any number.
+/// Figures of all deployments together, as users choose the ids of deployments and may create any number.
 fn encoder(node: &Node, ledger: &Ledger) -> Value {
     let all = node.models.totals();
     let counted = |one: &DeploymentTotals| {

@@ -1,4 +1,4 @@
-//! The operations on settings of the cluster.
+//! Requests that show and change the settings of the cluster.
 
 use serde_json::{Map, Value, json};
 

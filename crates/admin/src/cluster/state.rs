@@ -1,4 +1,4 @@
-//! `_cluster/state`: what there is, as clients and tools read it.
+//! `_cluster/state`: nodes, indices and their routing in the form that clients and tools expect.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
     Ok(Reply::ok(&body))
 }
 
-/// The cluster's identity, as `GET /` shows it. The HTTP layer keeps it beside the data.
+/// The UUID of the cluster that `GET /` shows. The HTTP layer stores it in the data directory.
 pub fn cluster_uuid(node: &Node) -> String {
     let identity = sparrow_files::read(node.data.path().join("identity.json")).ok();
     let identity = identity.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
@@ -165,7 +165,7 @@ fn routing_nodes(node: &Node, handles: &[Arc<IndexHandle>]) -> Value {
     json!({"unassigned": unassigned, "nodes": {node.id(): assigned}})
 }
 
-/// The shards of an index: its one primary, and the replicas that there is no other node for.
+/// The shards of an index: its single primary, and the unassigned replicas, for which there is no other node.
 fn shards(node: &Node, handle: &IndexHandle) -> Vec<Value> {
     let primary = handle.primary_shard(node.id());
     let replica = json!({

@@ -17,7 +17,7 @@ const CAPACITY: usize = 1000;
 
 type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
 
-/// A request that waits.
+/// A waiting request, with the moment when it began to wait and the callback for its response.
 struct Waiting {
     request: Request,
     cancel: CancelFlag,
@@ -25,7 +25,7 @@ struct Waiting {
     done: Done,
 }
 
-/// The requests that wait. One thread looks after all of them, and ends with the last.
+/// The waiting requests. One thread checks all of them, and ends when none is left.
 #[derive(Default)]
 pub struct Waits {
     state: Arc<Mutex<State>>,
@@ -38,7 +38,7 @@ struct State {
 }
 
 impl Waits {
-    /// Answers a request for the health of the cluster as soon as it need not wait any longer, or its caller goes away.
+    /// Answers a health request as soon as its conditions are met or its time is up; an error if it is cancelled.
     pub fn answer(&self, node: &Arc<Node>, request: Request, cancel: CancelFlag, done: Done) {
         let since = Instant::now();
         match looked(node, &request, since).transpose() {
@@ -72,7 +72,7 @@ impl Waits {
     }
 }
 
-/// Looks again and again, until nobody waits.
+/// The loop of the thread: checks all requests at intervals, until none is waiting.
 fn watch(node: &Weak<Node>, state: &Mutex<State>) {
     let mut pause = PATIENCE;
     loop {
@@ -105,7 +105,7 @@ fn watch(node: &Weak<Node>, state: &Mutex<State>) {
     }
 }
 
-/// A panic is a bug of ours: the request gets a 500, and the others wait on.
+/// Checks a request; a panic, which would be a bug, becomes status 500 for it and does not affect the others.
 fn looked(node: &Node, request: &Request, since: Instant) -> Result<Option<Reply>, EngineError> {
     caught(|| look(node, request, since)).unwrap_or_else(|message| {
         tracing::error!(message, "a look at the cluster panicked");

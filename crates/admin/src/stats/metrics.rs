@@ -89,10 +89,10 @@ impl Sections {
     }
 }
 
-/// The sections of a node without an index that could be asked.
+/// The sections of a node that has no indices to show: all figures are 0.
 ///
 /// # Errors
-/// When they cannot be written as JSON.
+/// If they cannot be serialised as JSON.
 pub(crate) fn no_figures() -> Result<Map<String, Value>, EngineError> {
     let mut sections = Sections::default().by_name()?;
     // No index, no load: a whole number, unlike the loads that are measured.
@@ -226,7 +226,8 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
     sections.by_name()
 }
 
-/// Adds the figures of another index: counts add up, ages and time stamps take the largest, averages are made anew.
+/// Adds the statistics of another index: counts are added up, ages and timestamps become the maximum, averages are
+/// computed anew.
 pub fn add(total: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, value) in more {
         let Some(sum) = total.get_mut(key) else {

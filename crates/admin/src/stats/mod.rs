@@ -26,7 +26,7 @@ impl RequestedSections {
     /// Reads a list of metrics; an empty one means all.
     ///
     /// # Errors
-    /// Illegal argument for one that there is none of, or all beside single ones.
+    /// Illegal argument for an unknown metric, or for `_all` together with other metrics.
     pub fn parse(list: &str, path: &str) -> Result<Self, EngineError> {
         let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         let metrics: Vec<&'static str> = metrics::METRICS.split(' ').collect();
@@ -37,7 +37,7 @@ impl RequestedSections {
         Ok(Self(Some(names.into_iter().map(section).collect())))
     }
 
-    /// The sections asked for, of all.
+    /// Keeps only the requested sections of `all`.
     pub fn of(&self, all: Map<String, Value>) -> Map<String, Value> {
         match &self.0 {
             None => all,
@@ -46,10 +46,10 @@ impl RequestedSections {
     }
 }
 
-/// Checks names of metrics; says whether single ones are asked for.
+/// Checks the names of metrics; whether only some are requested, and not all.
 ///
 /// # Errors
-/// Illegal argument that names the one that is unknown, and the one that it looks like.
+/// Illegal argument that names the unknown metric and similar ones.
 pub fn check_metrics(names: &[&str], metrics: &[&'static str], path: &str) -> Result<bool, EngineError> {
     if names.is_empty() || names == ["_all"] {
         return Ok(false);
@@ -79,7 +79,7 @@ pub fn check_metrics(names: &[&str], metrics: &[&'static str], path: &str) -> Re
     )))
 }
 
-/// How finely figures are shown.
+/// The granularity of statistics.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub enum Level {
     Cluster,
@@ -88,8 +88,10 @@ pub enum Level {
 }
 
 impl Level {
+    /// Parses the parameter `level`; `lowest` is the name of the coarsest level that the request allows.
+    ///
     /// # Errors
-    /// Illegal argument for a level that there is none of.
+    /// Illegal argument for an unknown level.
     pub fn parse(params: &Params<'_>, default: Self, lowest: &str) -> Result<Self, EngineError> {
         match params.get("level").map(str::to_ascii_lowercase).as_deref() {
             None | Some("") => Ok(default),
@@ -111,7 +113,7 @@ struct IndexStats<'a> {
     health: &'static str,
     status: &'static str,
     primaries: &'a Map<String, Value>,
-    /// The figures of primaries and replicas, which are those of `primaries`: there are no replicas.
+    /// The sum over primaries and replicas, which equals `primaries`, as there are no replicas.
     total: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shards: Option<Value>,
@@ -166,7 +168,8 @@ pub fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
     Ok(Reply::ok(&body))
 }
 
-/// Fields that field data or completions are asked for: none has any.
+/// Adds the member `fields` to field data and completions if the request asks for it; always empty, as no field has
+/// either.
 fn with_fields(mut figures: Map<String, Value>, params: &Params<'_>) -> Map<String, Value> {
     for (section, parameter) in [("fielddata", "fielddata_fields"), ("completion", "completion_fields")] {
         if (params.get("fields").is_some() || params.get(parameter).is_some())
@@ -178,7 +181,7 @@ fn with_fields(mut figures: Map<String, Value>, params: &Params<'_>) -> Map<Stri
     figures
 }
 
-/// The one shard of an index: its figures, and before and behind them where and how it is.
+/// The single shard of an index: its routing, its statistics and its state.
 #[derive(Serialize)]
 struct Shard<'a> {
     routing: Value,
@@ -206,9 +209,9 @@ fn shard(node: &Node, handle: &IndexHandle, figures: &Map<String, Value>) -> Val
     json!(Shard { routing, figures, state })
 }
 
-/// The part of `_nodes/stats` and `_cluster/stats` about indices; [`Node`]'s own operation, not a route.
+/// The section `indices` of `_nodes/stats` and `_cluster/stats`; called by the HTTP layer, not a route of its own.
 ///
-/// `metric` and `level` in the path say what of it.
+/// The path parameters `metric` and `level` choose parts of it.
 pub fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let wanted = RequestedSections::parse(request.part("metric"), "/_nodes/stats/indices")?;
     let level = Level::parse(&request.params(), Level::Cluster, "node")?;
@@ -245,7 +248,8 @@ pub fn open_indices(node: &Node) -> Vec<Arc<IndexHandle>> {
     node.indices.names().indices.values().filter(|handle| !handle.is_closed()).cloned().collect()
 }
 
-/// One node holds no replicas: an index that asks for some is yellow.
+/// The health of an index, `green` or `yellow`: a single node holds no replicas, so an index configured with some is
+/// yellow.
 pub fn health(replicas: usize) -> &'static str {
     if replicas == 0 { "green" } else { "yellow" }
 }

@@ -1,4 +1,4 @@
-//! The segments of indices, and how each index came to be open.
+//! Requests that show the segments of indices, and how each index was recovered.
 
 use serde_json::{Map, Value, json};
 
@@ -66,7 +66,7 @@ pub fn index_segments(
 /// The version that segments are shown with: that of the Lucene whose behaviour they have.
 pub const LUCENE: &str = "9.12.2";
 
-/// A share of a whole in per cent, as `_recovery` writes it.
+/// A share as a percentage in the form of `_recovery`, such as `12.5%`; 100% of nothing.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "100.0%".to_owned() } else { format!("{:.1}%", part as f64 * 100.0 / whole as f64) }
 }

@@ -47,7 +47,7 @@ pub(super) fn bounded(count: usize) -> Result<(), EngineError> {
     }
 }
 
-/// Checks a template among the others.
+/// Checks an index template against the stored templates.
 fn check(set: &TemplateSet, name: &str, template: &IndexTemplate) -> Result<(), EngineError> {
     let missing: Vec<&str> = template
         .composed_of
@@ -93,7 +93,7 @@ fn check(set: &TemplateSet, name: &str, template: &IndexTemplate) -> Result<(), 
     })
 }
 
-/// What a template comes to, checked.
+/// Merges a template with its components, and checks the result.
 fn compose(set: &TemplateSet, template: &IndexTemplate) -> Result<Body, EngineError> {
     let body = set.composed(template);
     body.mapping()?.check_limits(&body.settings.limits())?;
@@ -105,7 +105,7 @@ fn overlap(a: &[String], b: &[String]) -> bool {
     a.iter().any(|a| b.iter().any(|b| patterns_overlap(a.as_bytes(), b.as_bytes())))
 }
 
-/// Whether some text matches both patterns: places reachable in both at once, row by row.
+/// Whether a text can match both patterns: computes which pairs of places in the patterns the same text can reach.
 fn patterns_overlap(a: &[u8], b: &[u8]) -> bool {
     let mut reachable = vec![vec![false; b.len() + 1]; a.len() + 1];
     reachable[0][0] = true;
@@ -170,7 +170,7 @@ pub fn delete_index_template(
     Ok(Reply::acknowledged())
 }
 
-/// `index_template_missing_exception`
+/// The error `index_template_missing_exception` for templates that do not exist.
 pub(super) fn missing_template(names: &[String]) -> EngineError {
     let reason = format!("index_template [{}] missing", names.join(","));
     EngineError::api(404, Exception::new("index_template_missing_exception", reason))
@@ -303,7 +303,7 @@ pub fn simulate(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
 
 type Named<T> = std::collections::BTreeMap<String, Arc<T>>;
 
-/// Those that a list of names and patterns chooses; all for an empty one.
+/// The templates that a list of names and patterns matches; all if the list is empty.
 fn wanted<'a, T>(
     names: &str,
     all: &'a Named<T>,
@@ -319,7 +319,8 @@ fn wanted<'a, T>(
     Ok(selected.iter().filter_map(|name| all.get_key_value(name)).collect())
 }
 
-/// Names of those that a list of names and patterns chooses, or the names that are missing.
+/// The names of the templates that a list of names and patterns matches; the error is the list of names that do not
+/// exist.
 pub(super) fn chosen<T>(names: &str, all: &Named<T>) -> Result<Vec<String>, Vec<String>> {
     let (mut selected, mut missing) = (BTreeSet::new(), Vec::new());
     for one in names.split(',').map(str::trim) {

@@ -1,4 +1,4 @@
-//! `_template`, the old kind.
+//! Requests of `_template`, the legacy kind of index templates.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The operations on templates.
+//! Requests that store, show, delete and simulate index templates and component templates.
 
 pub mod api;
 pub mod legacy;

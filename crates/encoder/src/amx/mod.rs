@@ -1,9 +1,9 @@
 //! AMX: `tdpbusd` multiplies 16 rows × 64 dimensions by 64 dimensions × 16 columns of weights; 32 rows × 32 columns accumulate in four
 //! tiles.
 //!
-//! What the SPLADE head and the forward pass have in common: the products alone. The panels of their kernels for AVX-512 are tiles
-//! already: four bytes of each column for one instruction are a tile's row. The instructions are in assembly, as Rust's intrinsics for them
-//! are not stable.
+//! Only the matrix products are here, which the SPLADE head and the forward pass share. The weight panels of their AVX-512 kernels already
+//! have the layout of tiles: the four bytes of each column that one instruction takes are a row of a tile. The instructions are written in
+//! assembly because Rust's intrinsics for them are not stable.
 #![expect(unsafe_code, reason = "instructions in assembly; each function states what its callers owe")]
 
 use std::arch::asm;
@@ -24,16 +24,16 @@ pub(crate) use {emulator::with_error, tests::configured};
 
 /// Columns of a panel.
 const PANEL: usize = 32;
-/// Bytes of a column that lie together.
+/// Consecutive bytes (dimensions) of one column that lie next to each other in a panel.
 const DIM_STEP: usize = 4;
 
-/// For the tests: whether products can be made, by emulation where there is nothing but AVX-512 with VNNI.
+/// For the tests: whether AMX products can be computed, emulated on a processor that has only AVX-512 with VNNI.
 #[cfg(test)]
 pub(crate) fn runs() -> bool {
     is_x86_feature_detected!("avx512vnni") && (allows_tiles() || !has_tiles() && emulator::install())
 }
 
-/// Rows of a tile: of bytes, or steps of four dimensions.
+/// Rows of a tile: tokens, or groups of four dimensions of the weights.
 const ROWS: usize = 16;
 
 /// Bytes from one row to the next: of a panel's weights, and of the integer dot products of a token.
@@ -43,8 +43,9 @@ const STRIDE: usize = PANEL * DIM_STEP;
 #[repr(align(64))]
 struct Dots(MaybeUninit<[[i32; PANEL]; 2 * ROWS]>);
 
-/// Multiplies rows of bytes with a panel of weights, `[dims / 4][PANEL][4]`, and hands them on tile by tile: the first row of a tile,
-/// how many there are, and `[rows][PANEL]` sums. The last tile may overlap the one before. [`release`] when all is done.
+/// Multiplies rows of bytes with a panel of weights, `[dims / 4][PANEL][4]`, tile by tile. `hand_on` is called with the first row of a
+/// tile, its number of rows, and a pointer to their sums, `[rows][PANEL]`. The last tile may overlap the one before. The caller must call
+/// [`release`] after its last product.
 ///
 /// # Safety
 /// The processor has the instructions and the system lets this process use them; `values` holds `rows × dims` bytes, and `weights` a
@@ -87,23 +88,25 @@ pub(crate) unsafe fn products(
     }
 }
 
-/// Bytes of a token that one instruction takes: the most that divide all dimensions, so that no step is shorter than the others.
+/// Bytes of a token that one instruction takes, a multiple of 4 and at most 64: the largest that divides `dims`.
 fn step(dims: usize) -> usize {
     let fours = dims / DIM_STEP;
     let most = (1..=ROWS).rev().find(|most| fours.is_multiple_of(*most));
     most.unwrap_or(1) * DIM_STEP
 }
 
-/// What the products of a panel have in common.
+/// The arguments that all products with one panel share.
 struct Job {
-    /// `[dims / 4][PANEL][4]`.
+    /// Pointer to the panel's weights, `[dims / 4][PANEL][4]`.
     weights: *const i8,
     dims: usize,
     step: usize,
-    /// `[2 × ROWS][PANEL]`.
+    /// Pointer to the sums that are written, `[2 × ROWS][PANEL]`.
     dots: *mut i32,
 }
 
+/// Multiplies two tiles of tokens with a panel and stores their dot products.
+///
 /// # Safety
 /// The processor has the features; the pointers are to as much as [`Job`] says, `one` and `two` to as many tokens of `dims` values
 /// as tiles are configured for, with `step` bytes, a divisor of `dims`.
@@ -151,6 +154,8 @@ unsafe fn multiply_two(job: &Job, one: *const u8, two: *const u8) {
     }
 }
 
+/// Multiplies one tile of tokens with a panel and stores the dot products.
+///
 /// # Safety
 /// As [`multiply_two`].
 #[inline]
@@ -186,13 +191,14 @@ unsafe fn multiply_one(job: &Job, one: *const u8) {
     }
 }
 
-/// What `ldtilecfg` takes: the palette, bytes of a row from byte 16 on, two for each tile, and rows from byte 48 on.
+/// The 64 bytes that `ldtilecfg` loads: the palette in byte 0, the bytes of a row from byte 16 on (two for each tile), and the rows of each
+/// tile from byte 48 on.
 #[derive(PartialEq)]
 #[repr(align(64))]
 struct Config([u8; 64]);
 
 impl Config {
-    /// For `rows` tokens and `step` of their bytes at once.
+    /// The configuration for tiles of `rows` tokens, of which one instruction takes `step` bytes.
     fn new(rows: usize, step: usize) -> Self {
         let mut bytes = [0; 64];
         bytes[0] = 1;
@@ -206,7 +212,8 @@ impl Config {
     }
 }
 
-/// Configures the tiles, unless they are: one panel after the other wants the same, and configuring clears all tiles.
+/// Configures the tiles, unless they have this configuration already: successive panels need the same one, and configuring clears all
+/// tiles.
 ///
 /// # Safety
 /// The processor has the features and the system lets this process use them; the configuration is one of palette 1.
@@ -229,7 +236,7 @@ unsafe fn configure(wanted: &Config) {
     }
 }
 
-/// Forgets tiles and configuration, so that the system saves 8 KiB less when it lets another thread run.
+/// Releases tiles and configuration (`tilerelease`), so that the system saves 8 KiB less when it switches threads.
 ///
 /// # Safety
 /// As [`configure`].

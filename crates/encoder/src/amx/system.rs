@@ -3,18 +3,20 @@
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
-/// Asks once: Linux gives the tiles' registers only to processes that ask for them.
+/// Whether this process can use AMX tiles. The first call requests the permission that Linux demands; the answer is
+/// kept.
 pub(crate) fn allows_tiles() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     *ALLOWED.get_or_init(|| has_tiles() && permitted())
 }
 
-/// Whether the instructions run, at least in a process that was permitted to use tiles.
+/// Whether the processor has AMX-INT8 and the system saves tiles, whether or not this process has asked for permission
+/// to use them.
 pub(crate) fn has_tiles() -> bool {
     has_instructions() && saves_tiles()
 }
 
-/// AMX-TILE and AMX-INT8, with tiles of the only palette that there is so far.
+/// Whether the processor has AMX-TILE and AMX-INT8 with palette 1: eight tiles of 16 rows × 64 bytes.
 #[allow(unused_unsafe, reason = "safe since Rust 1.94")]
 fn has_instructions() -> bool {
     // SAFETY: every x86-64 processor has the instruction.
@@ -38,7 +40,7 @@ fn saves_tiles() -> bool {
         && unsafe { _xgetbv(0) } & TILES == TILES
 }
 
-/// Asks the system to let all threads of this process use tiles.
+/// Requests permission for all threads of this process to use tiles; whether Linux granted it.
 fn permitted() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_int = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_ulong = 18;

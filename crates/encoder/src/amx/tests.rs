@@ -1,5 +1,5 @@
-//! The emulator against the manual, products under several threads and stacks, and what happens to other instructions. The
-//! numbers of kernels that use them are held against the others' in their own tests.
+//! Tests of the AMX emulator against Intel's manual, of products on several threads and signal stacks, and of refused instructions that are
+//! not AMX. The kernels that use AMX compare their results with the other kernels' in their own tests.
 
 use std::arch::asm;
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use std::process::Command;
 use super::emulator::{self, tiles::Tiles};
 use super::{Config, PANEL, configure, products, release, runs, step, system};
 
-/// Whether there is anything to test; says why not.
+/// Whether AMX products can be computed here, really or emulated; prints the reason if not.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 fn can_run() -> bool {
     let can = runs();
@@ -19,7 +19,7 @@ fn can_run() -> bool {
     can
 }
 
-/// Whether products of some bytes are what they should be.
+/// Whether AMX products of sample bytes equal those of a plain loop.
 fn agrees() -> bool {
     let all = [(4, 1), (68, 5), (128, 37), (768, 33)].iter().all(|&(dims, rows)| {
         let values: Vec<u8> = (0..rows * dims).map(|at| (at * 37 % 256) as u8).collect();
@@ -63,7 +63,7 @@ fn steps_divide_all_dimensions() {
     assert_eq!([64, 128, 768, 312, 68].map(step), [64, 64, 64, 52, 4]);
 }
 
-/// What a thread's tiles are configured for.
+/// This thread's current tile configuration, as `sttilecfg` stores it.
 pub(crate) fn configured() -> [u8; 64] {
     let mut now = Config([0; 64]);
     // SAFETY: writes 64 bytes.
@@ -99,7 +99,7 @@ fn a_thread_starts_with_its_starters_configuration_and_then_has_its_own() {
     assert_eq!(emulator::spawn(configured).join().unwrap(), [0; 64], "nothing is handed on after a release");
 }
 
-/// Rows and columns beyond the configured ones become zero, whatever was there.
+/// Rows and columns of a tile beyond the configured ones become zero, whatever they held before.
 #[test]
 fn what_is_beyond_a_tile_is_zero() {
     let mut tiles = Tiles::INIT;
@@ -168,7 +168,7 @@ fn what_a_processor_refuses_is_refused() {
     assert!(tiles.multiply(0, 4, 6).is_err(), "no palette, no tiles");
 }
 
-/// The handler runs on whichever stack there is: with the one that Rust's threads have for signals, another one, and none.
+/// The signal handler works on any stack: on Rust's alternate signal stack, on another alternate stack, and without one.
 #[test]
 fn stacks_for_signals_make_no_difference() {
     if !can_run() {
@@ -196,7 +196,7 @@ fn stacks_for_signals_make_no_difference() {
     std::thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(on_all_stacks)));
 }
 
-/// Registers and the bytes below the stack pointer are as they were, whatever the handler did.
+/// After an emulated instruction, all registers and the red zone below the stack pointer are unchanged.
 #[test]
 fn the_interrupted_function_notices_nothing() {
     if !can_run() {
@@ -237,7 +237,7 @@ extern "C" fn ended(_: libc::c_int) {
     unsafe { libc::_exit(42) };
 }
 
-/// Not a test: what [`other_refused_instructions_go_to_the_handler_before`] runs in processes of their own.
+/// Not a test by itself: the code that [`other_refused_instructions_go_to_the_handler_before`] runs in child processes.
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };

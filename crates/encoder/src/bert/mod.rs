@@ -25,11 +25,11 @@ use words::Words;
 /// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
 const ROWS_AT_ONCE: usize = 120;
 
-/// The same where the weights of the feed-forward part are in no cache, but come from memory for each pass: rows of a whole batch of
-/// ingest.
+/// As `ROWS_AT_ONCE`, for a model whose feed-forward weights fit no cache and are read from memory in each pass: the rows of a whole batch
+/// of ingest.
 const ROWS_OF_LARGE: usize = 528;
 
-/// Weights of a linear map above which it is such a one: the other one's size is the same.
+/// Number of weights of a linear map above which the feed-forward part counts as large; its two maps are of the same size.
 const LARGE: usize = 1 << 19;
 
 /// A layer normalisation's parameters.
@@ -62,7 +62,7 @@ pub(crate) struct LayerWeights {
     pub(crate) attended: LinearWeights,
     pub(crate) attention_norm: NormWeights,
     pub(crate) inner: LinearWeights,
-    /// What the activated inner numbers are multiplied with; none in BERT.
+    /// The gate, whose output the activated inner numbers are multiplied with; `None` in BERT.
     pub(crate) gate: Option<LinearWeights>,
     pub(crate) outer: LinearWeights,
     pub(crate) output_norm: NormWeights,
@@ -72,7 +72,7 @@ pub(crate) struct LayerWeights {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sequence<'a> {
     pub(crate) ids: &'a [u32],
-    /// Where the tokens of the second type begin; the number of all where there are none.
+    /// Index of the first token of the second type; the number of tokens if there is none.
     pub(crate) second: usize,
 }
 
@@ -87,23 +87,23 @@ impl<'a> From<&'a [u32]> for Sequence<'a> {
 pub(crate) struct Weights {
     pub(crate) width: usize,
     pub(crate) heads: usize,
-    /// `[vocabulary][width]`.
+    /// Word embeddings, `[vocabulary][width]`.
     pub(crate) words: Stored,
     /// `[positions][width]`, with the first token type added.
     pub(crate) positions: Vec<f32>,
-    /// What the second token type has more than the first; empty where types do not matter.
+    /// The embedding of the second token type minus that of the first, `width` numbers; empty if types make no difference.
     pub(crate) second_type: Vec<f32>,
     pub(crate) embedding_norm: NormWeights,
     pub(crate) layers: Vec<LayerWeights>,
     /// The transform of a masked language model, after the last layer.
     pub(crate) transform: Option<(LinearWeights, NormWeights)>,
-    /// What ModernBERT computes otherwise; there are no positions then.
+    /// What only ModernBERT has, which has no position embeddings.
     pub(crate) modern: Option<ModernWeights>,
 }
 
 #[derive(Debug)]
 struct Layer {
-    /// Queries, keys and values in one product; the queries come scaled.
+    /// Queries, keys and values as one linear map; the weights of the queries are scaled by `1/√depth` beforehand.
     qkv: Linear,
     attended: Linear,
     attention_norm: NormWeights,
@@ -136,7 +136,7 @@ impl std::fmt::Debug for Bert {
     }
 }
 
-/// Memory of one worker that batches share.
+/// Scratch memory of one worker, reused between batches.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     rows: Vec<f32>,
@@ -144,7 +144,7 @@ pub(crate) struct Scratch {
     context: Vec<f32>,
     inner: Vec<f32>,
     gate: Vec<f32>,
-    /// What kernels need while they work.
+    /// Scratch memory of the kernels.
     kernels: Vec<f32>,
 }
 
@@ -154,7 +154,7 @@ impl Bert {
         self.kernels.name
     }
 
-    /// Width of a hidden state.
+    /// Width of a hidden state, in numbers.
     pub(crate) fn width(&self) -> usize {
         self.width
     }

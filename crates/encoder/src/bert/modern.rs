@@ -1,5 +1,5 @@
-//! What ModernBERT computes otherwise than BERT: normalisations before each half of a layer, rotary positions, layers whose tokens
-//! look at their neighbours only, and gated feed-forward parts.
+//! Where ModernBERT differs from BERT: normalisations before each half of a layer, rotary positions, local layers whose tokens attend only
+//! to their neighbours, and gated feed-forward parts.
 
 use std::ops::Range;
 
@@ -8,24 +8,24 @@ use super::{Bert, Layer, NormWeights, ROWS_AT_ONCE};
 use crate::numbers::room;
 use crate::packed::ModernShape;
 
-/// Parameters of an encoder that BERT has not.
+/// Parameters of an encoder that only ModernBERT has.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ModernWeights {
-    /// After the last layer.
+    /// The normalisation after the last layer.
     pub(crate) final_norm: NormWeights,
     pub(crate) shape: ModernShape,
 }
 
-/// The packed form.
+/// The packed form of [`ModernWeights`].
 #[derive(Debug)]
 pub(super) struct Modern {
     pub(super) final_norm: NormWeights,
     pub(super) shape: ModernShape,
-    /// Of global layers, and of local ones.
+    /// The rotations of global layers and of local layers.
     rotations: [Rotation; 2],
 }
 
-/// Cosines and sines, `[positions][half of a head]`.
+/// Tables of rotary positions: cosines and sines, `[positions][half]`, where `half` is half of a head's width.
 #[derive(Debug)]
 struct Rotation {
     half: usize,
@@ -34,7 +34,7 @@ struct Rotation {
 }
 
 impl Rotation {
-    /// As PyTorch computes them, in single precision.
+    /// Computes the tables in single precision, as PyTorch does; `depth` is the width of a head.
     fn new(base: f32, depth: usize, positions: usize) -> Self {
         let half = depth / 2;
         let frequencies: Vec<f32> =
@@ -67,7 +67,7 @@ impl Rotation {
     }
 }
 
-/// Memory of a forward pass.
+/// The buffers that a forward pass works in.
 pub(super) struct Memory<'m> {
     pub(super) rows: &'m mut Vec<f32>,
     pub(super) qkv: &'m mut [f32],
@@ -89,7 +89,7 @@ impl Modern {
         self.shape.positions
     }
 
-    /// All layers, from embeddings to hidden states, both in `rows`.
+    /// Computes all layers; `rows` holds the embeddings before and the hidden states after.
     pub(super) fn forward(&self, bert: &Bert, ranges: &[Range<usize>], memory: Memory<'_>) {
         let Memory { rows, qkv, context, inner, gate, scratch } = memory;
         for (number, layer) in bert.layers.iter().enumerate() {

@@ -1,5 +1,4 @@
-//! From weights as files hold them to an encoder: packed in memory, or into a file that is then mapped. Either way they are
-//! read one by one.
+//! Packs the weights of an encoder in memory, or into a file that is then mapped. Either way, the weights are read one by one.
 
 use std::sync::Arc;
 
@@ -15,10 +14,10 @@ use super::{Bert, Layer, LayerWeights, LinearWeights, Modern, ModernWeights, Nor
 /// Why an encoder cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
-    /// Its shape is not one that the kernels take (all widths multiples of 32, a head's too), or a weight is not finite.
+    /// The kernels cannot compute it: a width is not a multiple of 32 (that of a head included), or a weight is not finite.
     #[error("its shape is not one that the kernels take, or a weight is not finite")]
     Unfit,
-    /// It cannot be read, or what is made of it cannot be written.
+    /// A weight cannot be read, or the packed weights cannot be written.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
@@ -37,7 +36,7 @@ impl Weights {
         self.positions.len() + self.layers.iter().map(layer).sum::<usize>()
     }
 
-    /// What is told of it, if the kernels take it.
+    /// The shape of the encoder, if the kernels can compute it.
     fn shape(&self, tied: bool) -> Result<BertShape, Refused> {
         let Weights { width, heads, .. } = *self;
         let norm_fits = |norm: &NormWeights| {
@@ -91,7 +90,7 @@ impl Weights {
     }
 }
 
-/// Whether a normalisation is left out.
+/// Whether a normalisation has no parameters, so that it is skipped.
 fn is_none(norm: &NormWeights) -> bool {
     norm.scale.is_empty() && norm.shift.is_empty()
 }
@@ -112,14 +111,14 @@ fn tables_fit(width: usize, heads: usize, words: usize, positions: usize) -> boo
         && [words, positions].iter().all(|length| *length > 0 && length.is_multiple_of(width))
 }
 
-/// The numbers, if they are finite.
+/// Reads the numbers of a weight, all of which must be finite.
 fn read(stored: &Stored) -> Result<Vec<f32>, Refused> {
     let values = stored.read()?;
     if finite(&values) { Ok(values) } else { Err(Refused::Unfit) }
 }
 
 impl Bert {
-    /// Packs an encoder in memory. `words` are the word embeddings, if somebody has them already.
+    /// Packs an encoder in memory. `words` are the word embeddings, if they are in memory already.
     ///
     /// # Errors
     /// [`Refused`].
@@ -207,7 +206,7 @@ impl Bert {
         Ok(shape)
     }
 
-    /// What [`Bert::store`] packed for the same kernels. `rows` are the decoder's.
+    /// Opens the encoder that [`Bert::store`] packed for the same kernels. `rows` are the decoder's rows, for tied word embeddings.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing or of another shape.
@@ -335,7 +334,8 @@ fn plain(
     joined(&[(linear, 1.0)], inputs, kernels, precision)
 }
 
-/// Several maps of the same inputs, each times a factor and with as many outputs as the others, as one.
+/// Packs several linear maps of the same inputs as one, with their outputs side by side. Each has a factor for its weights and bias, and as
+/// many outputs as the others.
 fn joined(
     parts: &[(LinearWeights, f32)],
     inputs: usize,
@@ -372,7 +372,7 @@ fn joined(
     }))
 }
 
-/// The parts, if the files have a byte for each of their weights and a scale for each output.
+/// The weights as bytes, if each linear map is stored as one byte for each weight and a scale for each output.
 fn bytes(parts: &[(LinearWeights, f32)], width: usize) -> Option<Vec<(&StoredBytes, f32)>> {
     let mut pieces = Vec::with_capacity(parts.len());
     for (part, factor) in parts {

@@ -55,7 +55,7 @@ fn eight_bits_give_nearly_the_vectors_of_f32_on_every_instruction_set() {
     }
 }
 
-/// Rows have their own scales: what else is in a batch changes nothing.
+/// As each row is quantised with a scale of its own, the other texts of a batch do not change a text's vector.
 #[test]
 fn a_text_has_the_same_vector_alone_and_in_a_batch() {
     let texts = texts();

@@ -8,12 +8,12 @@ use crate::packed::{Packed, Packer, Unusable};
 use crate::stored::{Axis, Stored};
 use crate::table::Table;
 
-/// Rows that are looked up by token.
+/// The word embeddings, a row of numbers for each token id.
 #[derive(Debug)]
 pub(super) enum Words {
-    /// A decoder's rows, or a table of the same kinds.
+    /// The decoder's rows, if embeddings are tied, or a table of its own with numbers of the same types.
     Table(Arc<Table>),
-    /// Bytes, with a scale for each row.
+    /// Weights of 8 bits with a scale for each row; `numbers` is `[vocabulary][width]`.
     Bytes { width: usize, numbers: AlignedSlice<i8>, scales: AlignedSlice<f32> },
 }
 
@@ -21,7 +21,7 @@ impl Words {
     /// Packs `[rows][width]` embeddings; `None` if a number is not finite.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of reading the embeddings.
     pub(super) fn new(words: &Stored, width: usize, precision: Precision) -> std::io::Result<Option<Self>> {
         if precision == Precision::Int8
             && let Stored::Bytes(bytes) = words
@@ -70,7 +70,7 @@ impl Words {
     /// Writes them as sections of a file.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of writing the file.
     pub(super) fn store(&self, file: &mut Packer) -> std::io::Result<()> {
         match self {
             Words::Table(table) => table.store("words", file),
@@ -81,7 +81,7 @@ impl Words {
         }
     }
 
-    /// What [`Words::store`] wrote of words of 20 bits or bytes.
+    /// Opens the embeddings that [`Words::store`] wrote in 20 bits or 8 bits.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing or of another length.

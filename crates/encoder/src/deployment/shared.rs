@@ -1,4 +1,4 @@
-//! What callers and workers of a deployment share, and what each side does with it.
+//! The state that callers and workers of a deployment share, and the code of both sides.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use crate::tokenizer::{Question, Tokens};
 /// gave 1,629, 1,684, 1,684 and 1,656 texts per CPU-second (`examples/throughput.rs`); the smallest halves the time that a
 /// search waits for the batch that runs when it comes.
 const BATCH_TOKENS: usize = 256;
-/// The same while no searches come: weights and panels of the embedded sparse model do not stay in the second-level cache from
-/// one batch to the next, and 384 or 512 tokens take 0.965 and 0.952 of the time of 256 (passages of 116 tokens). The search that
-/// comes first waits no longer than for a text of 512 tokens, which is a batch by itself.
+/// As `BATCH_TOKENS`, while there are no searches: weights and panels of the embedded sparse model do not stay in the second-level cache
+/// from one batch to the next, and 384 or 512 tokens take 0.965 and 0.952 of the time of 256 (passages of 116 tokens). The first search
+/// waits no longer than for a text of 512 tokens, which is a batch by itself.
 const CALM_BATCH_TOKENS: usize = 512;
 /// Searches are few and wait for nothing else: they may fill a larger batch.
 const SEARCH_BATCH_TOKENS: usize = 1024;
 /// Texts that are tokenized before they are queued: the workers start while the rest is tokenized.
 const TOKENIZE_CHUNK: usize = 32;
-/// How often a cancel flag is looked at.
+/// Interval at which a waiting call checks its cancel flag.
 const POLL: Duration = Duration::from_millis(10);
-/// A wait without cancel flag and timeout; it only bounds the damage of a lost wake-up.
+/// Interval at which a wait without cancel flag and timeout checks its state, which bounds the delay after a lost wake-up.
 const LONG: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -42,11 +42,11 @@ pub(super) struct Shared {
     pub queue: Queue,
     pub cache: Mutex<Cache>,
     pub recorder: Recorder,
-    /// What callers encode with who stand in for a worker.
+    /// The encoders of callers that stand in for a worker, kept between calls.
     pub spare: Mutex<Vec<Forward>>,
 }
 
-/// Says why a call should not go on, if it should not.
+/// Returns the error with which a call must end, if it was cancelled or is out of time.
 type GoesOn<'a> = &'a dyn Fn() -> Result<(), EncoderError>;
 
 /// Which thread encodes the only text of a call, if a worker is idle.
@@ -68,18 +68,19 @@ pub(super) struct CallOptions<'a> {
     pub timeout: Option<Duration>,
     pub timed: bool,
     pub lone_text: LoneText,
-    /// What a cross-encoder reads together with each text.
+    /// The question that a cross-encoder reads together with each text.
     pub question: Option<&'a str>,
 }
 
-/// What all texts of a call have in common.
+/// What all texts of a call share: its results, its cache keys and its question.
 struct Common {
     call: Arc<Call>,
     keys: Option<Vec<Key>>,
     question: Option<Question>,
 }
 
-/// A call whose texts are known, encoded, or wait for a worker. Dropped unfinished, it takes those that wait out of the queue.
+/// A call whose texts are encoded or wait for a worker. If it is dropped before [`PendingCall::finish`], its waiting texts are removed from
+/// the queue.
 #[derive(Debug)]
 pub(super) struct PendingCall<'a> {
     shared: &'a Shared,
@@ -113,7 +114,8 @@ impl Drop for PendingCall<'_> {
 }
 
 impl Shared {
-    /// The caller's side until it has to wait: cache, places, tokens.
+    /// Begins a call, up to the point where it has to wait for workers: looks its texts up in the cache, and tokenizes and queues the
+    /// others; encodes a lone search text on this thread if that is possible.
     pub fn begin<'a>(
         &'a self,
         texts: &[&str],
@@ -239,7 +241,7 @@ impl Shared {
         Ok(Item { call: Arc::clone(call), slot, ids, second, truncated, key })
     }
 
-    /// The worker's side: batches until there is no more to do.
+    /// The loop of a worker: takes and encodes batches until the queue tells it to end.
     pub fn work(&self, worker: usize, mut forward: Forward) {
         while let Some(mut batch) = self.queue.take(worker, |context| self.limits(context)) {
             batch.retain(|item| !item.call.is_abandoned());
@@ -250,7 +252,8 @@ impl Shared {
         }
     }
 
-    /// Encodes a lone search text on this thread, if a worker is idle and the model needs no session of its own for that.
+    /// Encodes the only text of a search on this thread, if a worker is idle and the model needs no ONNX Runtime session; whether it was
+    /// encoded.
     fn run_here(&self, text: &str, common: &Common, goes_on: GoesOn<'_>) -> Result<bool, EncoderError> {
         if !self.model.is_native() {
             return Ok(false);
@@ -329,7 +332,7 @@ impl Shared {
         }
     }
 
-    /// A query's own tokens with their weights from the model's table.
+    /// The tokens of a query with their weights from the model's table, without running the model.
     pub fn weigh_tokens(
         &self,
         text: &str,
@@ -361,7 +364,10 @@ impl Shared {
     }
 }
 
-/// Why a call should not go on, if it should not.
+/// Checks whether a call may go on.
+///
+/// # Errors
+/// [`EncoderError::Cancelled`] or [`EncoderError::Timeout`].
 fn check(
     call: &Call,
     cancel: Option<&AtomicBool>,
@@ -401,7 +407,7 @@ fn wait(
     }
 }
 
-/// A panic of one batch is an error of its texts, not the end of the worker.
+/// Encodes a batch; a panic becomes an error of its texts and does not end the worker.
 fn guarded(forward: &mut Forward, texts: &[Sequence<'_>]) -> Result<Vec<Vector>, EncoderError> {
     catch_unwind(AssertUnwindSafe(|| forward.run(texts))).unwrap_or_else(|_| {
         Err(EncoderError::Runtime { phase: "infer", reason: "the worker panicked".into() })

@@ -1,4 +1,4 @@
-//! Another basis for terms and tokens, in which a few dimensions say nearly all: what a model directory brings along.
+//! Another basis for terms and tokens, which a model directory may bring along: in it, a few leading dimensions hold nearly all of a logit.
 
 use super::kernels::MAX_DIMS;
 
@@ -6,16 +6,16 @@ use super::kernels::MAX_DIMS;
 /// AVX2 takes at once.
 pub(crate) const TURNED_STEP: usize = 8;
 
-/// Two square matrices with `termsᵀ · tokens ≈ 1`, so that `w·h ≈ (terms·w)·(tokens·h)`, the dimensions that tell most
-/// first. Nothing needs to be true of them: how far the product is from 1 is part of the margin, and a bad basis is slow.
+/// Two square matrices with `termsᵀ · tokens ≈ 1`, so that `w·h ≈ (terms·w)·(tokens·h)`, with the most significant dimensions first.
+/// Results are right with any two matrices: the distance of the product from 1 is part of the margin, and a bad basis is only slow.
 pub(crate) struct Basis {
     dims: usize,
-    /// `[dims][dims]`, a row for each new dimension.
+    /// The matrix for terms, `[dims][dims]`, with a row for each new dimension; `tokens` likewise.
     pub(super) terms: Vec<f32>,
     pub(super) tokens: Vec<f32>,
-    /// Added to a turned token: makes it zero on average.
+    /// Added to each token in the new basis, which makes its average zero; `dims` numbers.
     pub(super) offset: Vec<f32>,
-    /// For each term, how many of the new dimensions are looked at first; the last of them is the norm of the rest.
+    /// For each term, how many of the new dimensions the first look takes, the last of which is the norm of the remaining ones.
     pub(super) looks: Vec<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Basis {
     /// A basis over its parts; `looks` are rounded up to whole steps and cut to `dims`.
     ///
     /// # Errors
-    /// What does not fit, in words.
+    /// A message that says which part is of the wrong length or not finite.
     pub(crate) fn new(
         terms: Vec<f32>,
         tokens: Vec<f32>,
@@ -84,7 +84,7 @@ impl Basis {
     }
 }
 
-/// How far a basis may change lengths, and how far its two sides are from each other's inverse.
+/// Norms of a basis: the Frobenius norms of both matrices, the norm of the offset, and `gap`, the Frobenius norm of `1 − termsᵀ · tokens`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Norms {
     pub(super) terms: f64,

@@ -11,7 +11,7 @@ use super::kernels::{Bound, Bounds, DIM_STEP, Kernels, PANEL, Pair, Panel, ROW_S
 use super::quantize::{Turned, norms, quantise, round_up, scale};
 use super::{Looks, NotFinite};
 
-/// Pairs of the second look whose rows are in the first-level cache together with those of the next ones.
+/// Pairs that the second look takes at once: their rows fit the first-level cache together with the prefetched rows of the next ones.
 const NEAR_PAIRS: usize = 32;
 
 /// The quantised weights of a vocabulary.
@@ -27,27 +27,27 @@ pub(super) struct Decoder {
     second: Option<Second>,
 }
 
-/// Where a panel is, and which of the looks it takes.
+/// Where a panel's weights start, in bytes, and the index in `looks` of its number of dimensions.
 #[derive(Debug, Clone, Copy)]
 struct PanelAt {
     start: usize,
     look: usize,
 }
 
-/// What a basis adds.
+/// What a decoder with a basis needs for the second look.
 struct Second {
-    /// Tokens to the basis.
+    /// The linear map that takes tokens to the basis.
     turn: Linear,
     /// The offset's norm by that of the tokens' matrix; see [`super`].
     offset: f32,
-    /// `[terms][dims, padded]`.
+    /// The quantised weights for the second look, `[terms][dims, padded]`.
     rows: AlignedSlice<i8>,
     padded: usize,
     bounds: Vec<Bound>,
 }
 
 impl Decoder {
-    /// Panels of all dimensions; nothing is left for a second look. `rows` is `[terms][dims]`.
+    /// A decoder without a basis, whose panels have all dimensions, so that no second look is needed. `rows` is `[terms][dims]`.
     pub(super) fn plain(kernels: &Kernels, rows: &[f32], bias: &[f32], dims: usize) -> Self {
         let padded = dims.next_multiple_of(DIM_STEP);
         let count = bias.len().div_ceil(PANEL);
@@ -63,7 +63,7 @@ impl Decoder {
         Self::of_panels(dims, bias.len(), weights, bounds)
     }
 
-    /// The panels of [`Decoder::plain`].
+    /// A decoder without a basis, of panels that [`Decoder::plain`] has quantised.
     pub(super) fn of_panels(
         dims: usize,
         terms: usize,
@@ -83,7 +83,7 @@ impl Decoder {
         }
     }
 
-    /// Panels of a few dimensions of a basis, terms that need as many together; rows for the second look.
+    /// A decoder with a basis: panels with the leading dimensions, grouping terms that need equally many, and rows for the second look.
     pub(super) fn turned(kernels: &Kernels, rows: &[f32], bias: &[f32], basis: &Basis) -> Self {
         let (levels, dims) = (kernels.levels, basis.dims());
         let products = f32_kernels::named(kernels.name);
@@ -149,7 +149,7 @@ impl Decoder {
         Self { dims, order, looks, panels, weights, bounds, second: Some(second) }
     }
 
-    /// Whether terms come in another order than that of the vocabulary.
+    /// Whether the decoder has a basis, so that its terms are in another order than the vocabulary's.
     pub(super) fn is_turned(&self) -> bool {
         self.second.is_some()
     }
@@ -189,7 +189,7 @@ impl Decoder {
         Ok(Looks { first, second: Some(all) })
     }
 
-    /// The terms by their places, those of the first panel first.
+    /// Term ids in the order of the panels.
     pub(super) fn order(&self) -> &[u32] {
         &self.order
     }
@@ -217,8 +217,8 @@ impl Decoder {
         }
     }
 
-    /// Keeps the pairs that may have a positive logit, by the second look, if there is one. `kept` is told of some of them as
-    /// soon as they are known.
+    /// Keeps only the pairs that the second look admits, all of them if there is no second look. `kept` is called with parts of them early,
+    /// so that their rows can be prefetched.
     pub(super) fn second_look(
         &self,
         kernels: &Kernels,
@@ -248,7 +248,7 @@ impl Second {
     }
 }
 
-/// Puts a term's bound at its place in a panel.
+/// Stores a term's bound in its lane of a panel's bounds.
 fn set(bounds: &mut Bounds, lane: usize, bound: &Bound, slack: f32) {
     bounds.scale[lane] = bound.scale;
     bounds.spread[lane] = bound.spread;
@@ -272,8 +272,8 @@ fn whole_row(numbers: &[f32], bias: f32, levels: i8, out: &mut [i8]) -> (Bound, 
     (bound, norm)
 }
 
-/// Quantises the first dimensions of a turned term, and the norm of its rest for the last; the bound and the norm of the
-/// turned term.
+/// Quantises the leading dimensions of a term in the new basis into `out`, whose last element becomes the norm of the remaining dimensions;
+/// returns the bound and the norm of the whole term.
 fn turned_row(numbers: &[f32], bias: f32, levels: i8, out: &mut [i8]) -> (Bound, f64) {
     let (leading, tail) = numbers.split_at(out.len() - 1);
     let tail_norm = norms(tail.iter().map(|value| value * value).sum(), 0.0, numbers.len()).0;
@@ -291,14 +291,14 @@ fn turned_row(numbers: &[f32], bias: f32, levels: i8, out: &mut [i8]) -> (Bound,
     (bound, norm.hypot(f64::from(tail_norm)))
 }
 
-/// Puts a row at its place in a panel.
+/// Copies a term's quantised weights into its lane of a panel.
 fn interleave(row: &[i8], lane: usize, panel: &mut [i8]) {
     for (four, column) in row.chunks_exact(DIM_STEP).zip(panel.chunks_exact_mut(PANEL * DIM_STEP)) {
         column[lane * DIM_STEP..][..DIM_STEP].copy_from_slice(four);
     }
 }
 
-/// A bias, enlarged by more than the roundings of its own and of the threshold.
+/// An upper bound of a bias: enlarged by more than its own rounding and that of the threshold.
 fn above(bias: f32) -> f32 {
     bias + bias.abs() * 2f32.powi(-19)
 }

@@ -54,13 +54,13 @@ mod tiles;
 
 /// A decoder: one row of weights and a bias for each vocabulary term. Shared by all allocations of a model.
 pub(crate) struct Head {
-    /// Those that the decoder was quantised for, or others for the same numbers.
+    /// The inner loops that are used: those that the decoder was quantised for, or others that take the same numbers.
     kernels: &'static Kernels,
     terms: usize,
     dims: usize,
     /// `[terms][dims]`, for the exact step.
     rows: Arc<Table>,
-    /// One per term.
+    /// The bias of each term.
     bias: Vec<f32>,
     decoder: Decoder,
 }
@@ -69,18 +69,18 @@ pub(crate) struct Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotFinite;
 
-/// Less work than this is not spread over threads: starting them costs more.
+/// Tokens of a batch below which the work is not spread over threads, as starting them would take longer.
 const MIN_TOKENS_FOR_THREADS: usize = 32;
 
-/// Terms of one matrix product when positions are looked for: few enough that it stays in the second-level cache.
+/// Terms of one matrix product of [`Head::positions`]: few enough that their rows stay in the second-level cache.
 const TERMS_AT_ONCE: usize = 256;
 
-/// Pairs of a document that are looked at again together: enough that what is asked for ahead comes in time, few enough that the
-/// rows of all documents of a batch stay in the second-level cache, and a bound of the memory when hardly anything is ruled
-/// out (one panel's pairs come on top).
+/// Pairs of a document that the second look and the exact step take at once: enough for prefetching to be in time, few enough that the rows
+/// of all documents of a batch stay in the second-level cache. It also bounds memory when hardly anything is ruled out (the pairs of one
+/// panel come on top).
 const PAIRS_AT_ONCE: usize = 512;
 
-/// Rows that the exact step asks for ahead.
+/// Rows that the exact step prefetches ahead of the one that it multiplies.
 const EXACT_AHEAD: usize = 8;
 
 impl std::fmt::Debug for Head {
@@ -90,10 +90,11 @@ impl std::fmt::Debug for Head {
 }
 
 impl Head {
-    /// Quantises a decoder for one implementation. `rows` is `[terms][dims]`, `bias` is `[terms]`; a basis saves work.
+    /// Quantises a decoder for one implementation of the inner loops. `rows` is `[terms][dims]`, `bias` is `[terms]`; with a basis, most
+    /// pairs are ruled out by a few dimensions.
     ///
     /// # Errors
-    /// What does not fit, in words.
+    /// A message that says which lengths do not fit or which numbers are not finite.
     pub(crate) fn new(
         kernels: &'static Kernels,
         rows: Vec<f32>,
@@ -129,12 +130,12 @@ impl Head {
         Ok(Self { kernels, terms, dims, rows: Arc::new(table), bias, decoder })
     }
 
-    /// Name of the instruction set that it is looked at with.
+    /// Name of the instruction set that the inner loops use.
     pub(crate) fn instructions(&self) -> &'static str {
         self.kernels.name
     }
 
-    /// Vocabulary terms.
+    /// Number of terms of the vocabulary.
     pub(crate) fn terms(&self) -> usize {
         self.terms
     }
@@ -144,7 +145,7 @@ impl Head {
         &self.rows
     }
 
-    /// Width of a hidden state.
+    /// Width of a hidden state, in numbers.
     pub(crate) fn dims(&self) -> usize {
         self.dims
     }
@@ -153,7 +154,7 @@ impl Head {
     /// of its rows. `threads` above 1 share the vocabulary.
     ///
     /// # Errors
-    /// [`NotFinite`] if a hidden state is not a number.
+    /// [`NotFinite`] if a hidden state contains a NaN or an infinity.
     pub(crate) fn project(
         &self,
         hidden: &[f32],
@@ -199,7 +200,8 @@ impl Head {
         Ok(merged)
     }
 
-    /// Panels outside, documents inside: a panel stays in the first-level cache while the batch passes by.
+    /// The positive maximal logits of some panels' terms, for each document. The loop over panels is outside, so that a panel stays in the
+    /// first-level cache while all documents of the batch use it.
     fn project_panels(&self, documents: &[Looked<'_>], panels: Range<usize>) -> Vec<Vec<(u32, f32)>> {
         let kernels = self.kernels;
         let mut masks = Vec::new();
@@ -225,14 +227,14 @@ impl Head {
     /// The row of a pair's term.
     ///
     /// # Panics
-    /// If the pair is of no term.
+    /// If the term is not in the vocabulary.
     fn row(&self, pair: &Pair) -> Row<'_> {
         let row = self.rows.get(self.decoder.order()[pair.term as usize] as usize);
         row.expect("a pair is of a term")
     }
 
-    /// Adds the positive maximal logits of the pairs' terms, in f32: the maximum of a term is among its pairs, if it is
-    /// positive. Pairs come panel by panel.
+    /// Computes the logits of pairs in f32 and appends each term's largest, if it is positive. The pairs must come panel by panel and
+    /// include, for each term with a positive logit, the pair of its maximum.
     fn exact(&self, hidden: &[f32], pairs: &[Pair], logits: &mut Vec<(u32, f32)>) {
         let products = f32_kernels::named(self.kernels.name);
         let order = self.decoder.order();
@@ -262,7 +264,7 @@ impl Head {
     }
 }
 
-/// Asks for a row, as [`prefetch`] does.
+/// Prefetches the memory of a row, as [`prefetch`] does.
 #[inline(always)]
 fn fetch<const NEAR: bool>(row: Row<'_>) {
     match row {
@@ -274,9 +276,9 @@ fn fetch<const NEAR: bool>(row: Row<'_>) {
     }
 }
 
-/// A document, ready to be looked at.
+/// A document's hidden states and their quantised forms.
 struct Looked<'a> {
-    /// `[tokens][dims]`.
+    /// Hidden states, `[tokens][dims]`.
     hidden: &'a [f32],
     looks: Looks,
 }
@@ -284,9 +286,9 @@ struct Looked<'a> {
 /// A document's tokens, quantised for each look.
 #[derive(Debug)]
 struct Looks {
-    /// For each number of dimensions that panels have.
+    /// The tokens for the first look, once for each number of dimensions that panels have.
     first: Vec<Quantized>,
-    /// All dimensions, if there is a second look.
+    /// The tokens in all dimensions for the second look; `None` without a basis.
     second: Option<Quantized>,
 }
 

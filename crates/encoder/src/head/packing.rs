@@ -14,7 +14,7 @@ impl Head {
     /// Writes a decoder that has no basis.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of writing the file.
     pub(crate) fn store(&self, file: &mut Packer) -> std::io::Result<HeadShape> {
         debug_assert!(!self.decoder.is_turned());
         self.rows.store("head.rows", file)?;
@@ -27,7 +27,7 @@ impl Head {
         Ok(HeadShape { terms: self.terms, dims: self.dims })
     }
 
-    /// What [`Head::store`] wrote for the same kernels.
+    /// Opens the decoder that [`Head::store`] wrote for the same kernels.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing or of another length.
@@ -69,10 +69,11 @@ impl Head {
     }
 }
 
-/// What a panel holds of each of its terms.
+/// Selects one number of each term from a panel's bounds.
 type PerTerm = fn(&Bounds) -> [f32; PANEL];
 
-/// Sections of numbers for each term, whole panels of them. Sums of at most [`MAX_DIMS`] bytes are whole numbers that an f32 holds.
+/// The sections with one f32 for each term, padded to whole panels: name, and the member of [`Bounds`]. A sum of at most [`MAX_DIMS`] bytes
+/// is an integer that an f32 represents exactly.
 const PER_TERM: [(&str, PerTerm); 5] = [
     ("head.scale", |bounds| bounds.scale),
     ("head.spread", |bounds| bounds.spread),

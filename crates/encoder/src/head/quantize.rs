@@ -1,4 +1,4 @@
-//! Rows of numbers as bytes, with the norms that bound what was lost.
+//! Quantises rows of f32 to integers of a byte, with the norms that bound the quantisation error.
 
 use super::NotFinite;
 use super::basis::TURNED_STEP;
@@ -9,7 +9,7 @@ use super::kernels::{Document, Kernels, Limits};
 pub(super) struct Quantized {
     dims: usize,
     tokens: usize,
-    /// Each [`Kernels::shift`] too large.
+    /// The quantised values, with [`Kernels::shift`] added to each.
     values: Vec<u8>,
     pub(super) limits: Limits,
 }
@@ -29,8 +29,8 @@ pub(super) struct Sums {
     pub(super) square: f32,
 }
 
-/// The scale at which the largest number becomes `levels`; a little more, so that a number times its inverse is not above
-/// `levels`. Below 10⁻³⁰ the inverse would overflow: all numbers become 0 and the error carries them.
+/// The scale that takes the largest absolute value to `levels`, enlarged a little so that no number times its inverse exceeds `levels`.
+/// Below 10⁻³⁰ the inverse would overflow: all numbers then become 0 and the quantisation error accounts for them.
 pub(super) fn scale(largest: f32, levels: i8) -> f32 {
     if largest > 1e-30 { largest * (1.0 + 2f32.powi(-20)) / f32::from(levels) } else { 1.0 }
 }
@@ -62,17 +62,17 @@ pub(super) fn quantise(numbers: &[f32], scale: f32, out: &mut [i8]) -> Sums {
     Sums { values: values.iter().sum(), lost: sum(&lost), square: sum(&square) }
 }
 
-/// Sums side by side, as many as a vector has on most processors.
+/// Number of partial sums that are added up side by side, as many as most processors have in a vector.
 const LANES: usize = 8;
 
-/// Halves added to halves: fewer additions wait for each other than one by one.
+/// Adds up the partial sums pairwise, so that fewer additions depend on one another.
 #[inline(always)]
 fn sum(of: &[f32; LANES]) -> f32 {
     let four: [f32; 4] = std::array::from_fn(|lane| of[lane] + of[lane + 4]);
     (four[0] + four[2]) + (four[1] + four[3])
 }
 
-/// The largest absolute value; numbers that are none are passed over.
+/// The largest absolute value; NaNs are ignored.
 #[inline(always)]
 fn largest(numbers: &[f32]) -> f32 {
     let larger = |a: f32, b: f32| if b.abs() > a { b.abs() } else { a };
@@ -86,26 +86,26 @@ fn largest(numbers: &[f32]) -> f32 {
     most.iter().chain(last).fold(0.0, |most, &number| larger(most, number))
 }
 
-/// Whole numbers as the kernels take them.
+/// Adds the shift of the kernels to quantised values.
 #[inline(always)]
 fn shifted(values: Vec<i8>, shift: u8) -> Vec<u8> {
     values.into_iter().map(|value| (value as u8).wrapping_add(shift)).collect()
 }
 
-/// Upper bounds of the norms of a row and of what was lost of it, from their squares. The sums of [`quantise`] are off by at
-/// most (dims / 8 + 8) roundings; a rest by two roundings of its value.
+/// Upper bounds of the norms of a row and of its quantisation error, given their squares. The sums of [`quantise`] are off by at most (dims
+/// / 8 + 8) roundings; an error by two roundings of its value.
 pub(super) fn norms(square: f32, lost: f32, dims: usize) -> (f32, f32) {
     let inflation = inflation(dims);
     let norm = square.sqrt() * inflation;
     (norm, lost.sqrt() * inflation + norm * 2f32.powi(-22))
 }
 
-/// Makes up for the roundings of a norm of `dims` numbers, and for a few more.
+/// Factor that makes up for the rounding errors in a norm of `dims` numbers, and for a few more.
 fn inflation(dims: usize) -> f32 {
     1.0 + 2f32.powi(-10) + dims as f32 * 2f32.powi(-23)
 }
 
-/// The whole number of a norm, rounded up. At most as many levels as its [`scale`] was made for.
+/// A norm as a multiple of `scale`, rounded up; at most `levels` if the [`scale`] was made for a number as large.
 pub(super) fn round_up(norm: f32, scale: f32) -> u8 {
     // A norm was enlarged by more than this multiplication is off.
     (norm * (1.0 / scale)) as u8 + u8::from(norm > 0.0)
@@ -114,18 +114,18 @@ pub(super) fn round_up(norm: f32, scale: f32) -> u8 {
 /// Tokens in another basis, to be quantised.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turned<'a> {
-    /// `[tokens][dims]`.
+    /// Tokens in the new basis, `[tokens][dims]`.
     pub(super) tokens: &'a [f32],
     pub(super) dims: usize,
     /// Numbers of dimensions, ascending, multiples of [`TURNED_STEP`], at most `dims`.
     pub(super) looks: &'a [usize],
-    /// [`Limits::reach`].
+    /// The document's [`Limits::reach`].
     pub(super) reach: f32,
 }
 
 impl Quantized {
-    /// Quantises `[tokens][dims]` to the whole numbers of an implementation, in rows of `padded`. Inlined into each
-    /// implementation, as is the other one, so that it is compiled with its instruction set: [`Kernels::quantise`].
+    /// Quantises hidden states, `[tokens][dims]`, into rows of `padded` bytes for one implementation. Inlined into each implementation
+    /// ([`Kernels::quantise`]) so that it is compiled with its instruction set, as is [`Quantized::turned`].
     #[inline(always)]
     pub(super) fn whole(
         hidden: &[f32],
@@ -154,9 +154,9 @@ impl Quantized {
         Ok(Self { dims: padded, tokens, values, limits: Limits { scale, error, norm, reach: 0.0 } })
     }
 
-    /// Quantises turned tokens once for each of some numbers of dimensions: all but the last are the token's own, the last is the
-    /// norm of its rest, rounded up. A norm is not negative, so it needs no shift, and where there is one it has as many levels
-    /// more: the norm of a rest is often the largest number of all, and the scale of all.
+    /// Quantises tokens in the new basis once for each number of dimensions in `looks`: all values but the last are leading dimensions of a
+    /// token, the last is the norm of its remaining ones, rounded up. As a norm is not negative, it needs no shift and has, where there is
+    /// one, as many levels more: that norm is often the largest number, which determines the scale.
     #[inline(always)]
     pub(super) fn turned(job: &Turned<'_>, kernels: &Kernels) -> Result<Vec<Self>, NotFinite> {
         let Turned { tokens, dims, looks, reach } = *job;

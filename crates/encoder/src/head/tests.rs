@@ -9,7 +9,7 @@ use crate::testing::numbers;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// At the position found, a term has the logit that the head gives it.
+    /// At the position that the head reports for a term, the term's logit is the one that the head computed.
     #[test]
     fn positions_are_those_of_the_maxima(
         dims in 1usize..40, terms in 1usize..300, tokens in 1usize..20, seed in any::<u64>(),
@@ -50,7 +50,8 @@ fn reference(rows: &[f32], bias: &[f32], dims: usize, hidden: &[f32]) -> Vec<f64
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Biases sit just below the typical maximum, so that many logits are close to 0 on either side.
+    /// Finds every term with a positive logit when biases are just below the typical maximum, so that many logits are
+    /// close to 0 on either side.
     #[test]
     fn no_positive_term_is_missed(
         dims in 1usize..70, terms in 1usize..100, lengths in prop::collection::vec(1usize..15, 1..4),
@@ -111,7 +112,7 @@ fn margin_depends_on_the_error_and_lets_few_terms_through() {
     }
 }
 
-/// A rotation and its opposite, each dimension longer on one side and shorter on the other.
+/// A basis of a rotation and its inverse, with each dimension scaled up on one side and down on the other.
 fn basis(dims: usize, terms: usize, next: &mut impl FnMut() -> f32) -> Basis {
     let mut one = vec![0f64; dims * dims];
     (0..dims).for_each(|at| one[at * dims + at] = 1.0);
@@ -138,8 +139,9 @@ fn basis(dims: usize, terms: usize, next: &mut impl FnMut() -> f32) -> Basis {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the basis, the result is that of the plain head, bit by bit: random numbers, rows and tokens of one
-    /// number, zeros, outliers, very large and very small ones; a basis that is one, and two matrices that are none.
+    /// With any basis, the result equals that of the plain head bit by bit: random numbers, rows and tokens of equal
+    /// numbers, zeros, outliers, very large and very small ones; an exact basis, and two matrices that are not inverse
+    /// to each other.
     #[test]
     fn a_basis_changes_nothing(
         dims in prop::sample::select(vec![32usize, 64, 96]), terms in 1usize..200,
@@ -181,7 +183,7 @@ proptest! {
     }
 }
 
-/// Most pairs are ruled out by few dimensions, if these tell all: otherwise a basis would be of no use.
+/// If a few dimensions hold the whole logit, they rule out most pairs: otherwise a basis would be useless.
 #[test]
 fn a_basis_that_tells_all_leaves_few_pairs_for_the_second_look() {
     let (dims, terms, tokens) = (32, 4 * PANEL, 10);
@@ -206,7 +208,8 @@ fn a_basis_that_tells_all_leaves_few_pairs_for_the_second_look() {
     }
 }
 
-/// The rest beyond the first dimensions lies in the same direction on both sides: its norms are the whole logit.
+/// The norms of the remaining dimensions are part of the bound: here the remainder points the same way on both sides,
+/// and its norms are the whole logit.
 #[test]
 fn the_rest_counts() {
     let dims = 32;
@@ -221,8 +224,9 @@ fn the_rest_counts() {
     }
 }
 
-/// One large number sets the scale, so that all others are rounded away, and the other side lies in their direction:
-/// Cauchy-Schwarz is an equality, and the whole positive logit is quantisation error.
+/// Both parts of the margin are needed: one large number sets the scale, so that all others are rounded away, and the
+/// other side lies in their direction. Cauchy-Schwarz is then an equality, and the whole positive logit is quantisation
+/// error.
 #[test]
 fn both_parts_of_the_margin_are_needed() {
     let dims = 64;

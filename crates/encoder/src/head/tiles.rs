@@ -1,4 +1,4 @@
-//! AMX or not, for one decoder: by result and by time.
+//! Decides whether a decoder uses AMX, by comparing results and times on a sample.
 
 use std::time::{Duration, Instant};
 
@@ -11,20 +11,20 @@ use super::{Head, NotFinite};
 /// Tokens that both are timed with: few enough that a model is not loaded noticeably later.
 const TOKENS: usize = 64;
 
-/// Of these as many are different ones: the transformer of a large model takes longer than what is timed.
+/// Distinct tokens in the sample, the rest being repetitions: the transformer of a large model takes longer on them than what is timed.
 const DIFFERENT: usize = 16;
 
-/// The best round of each counts: a machine that does something else hurts both.
+/// Rounds that are timed, of which the fastest counts, as other work of the machine may slow down some.
 const ROUNDS: usize = 3;
 
-/// Logits of the sample, and the time that they took.
+/// Logits of the sample's tokens by term, and the time of the fastest round.
 type Timed = (Vec<Vec<(u32, f32)>>, Duration);
 
 impl Head {
-    /// This head, or one that is looked at with AMX. With AMX all pairs are looked at in all dimensions, which may take less than
-    /// a basis and its second look; results are the same. Unless `SPARROW_SIMD` asks for AMX, it is taken if a sample of hidden
-    /// states is done sooner: those of `bert`, as how many pairs a basis leaves depends on them, so a model that ONNX Runtime
-    /// runs stays as it is.
+    /// This head, with AMX if that is faster. With AMX all pairs are looked at in all dimensions, which may take less time than a basis and
+    /// its second look; results are the same. Unless `SPARROW_SIMD` demands AMX, it is used only if it processes a sample of hidden states
+    /// faster. These are computed by `bert`, because they determine how many pairs a basis leaves; a model that ONNX Runtime computes keeps
+    /// its kernels.
     pub(crate) fn fastest(self, bert: Option<&Bert>) -> Self {
         let Some((kernels, tiles)) = kernels::tiles() else { return self };
         if tiles == Tiles::Always {
@@ -36,7 +36,8 @@ impl Head {
         }
     }
 
-    /// With all dimensions at once and other kernels for the same numbers; and what was there before.
+    /// This head with other kernels that take the same numbers, and with panels of all dimensions; also the kernels and the decoder that it
+    /// had before.
     pub(super) fn with(mut self, kernels: &'static Kernels) -> (Self, Before) {
         debug_assert_eq!(self.kernels.levels, kernels.levels, "kernels for other numbers");
         let plain = || Decoder::plain(kernels, &self.rows.values(), &self.bias, self.dims);
@@ -46,7 +47,7 @@ impl Head {
         (self, Before { kernels, decoder })
     }
 
-    /// As it is or with other kernels, whichever is done sooner with a sample.
+    /// This head with its own kernels or with others, whichever processes the sample faster.
     pub(super) fn faster(self, kernels: &'static Kernels, sample: &[f32]) -> Self {
         let Ok(usual) = self.time(sample) else { return self };
         let (mut head, before) = self.with(kernels);
@@ -67,7 +68,7 @@ impl Head {
         head
     }
 
-    /// Hidden states, `[TOKENS][dims]`, of words from all over the vocabulary.
+    /// Hidden states, `[TOKENS][dims]`, of tokens from all over the vocabulary; `None` if `bert` cannot compute them.
     fn sample(&self, bert: &Bert) -> Option<Vec<f32>> {
         let ids: Vec<u32> = (0..DIFFERENT).map(|at| (at * self.terms / DIFFERENT) as u32).collect();
         let mut scratch = Scratch::default();
@@ -86,9 +87,9 @@ impl Head {
     }
 }
 
-/// What [`Head::with`] took out.
+/// The kernels and the decoder that [`Head::with`] replaced.
 pub(super) struct Before {
     kernels: &'static Kernels,
-    /// If it is another one.
+    /// The former decoder; `None` if it was not replaced.
     decoder: Option<Decoder>,
 }

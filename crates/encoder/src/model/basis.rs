@@ -1,6 +1,6 @@
 //! `head-basis.safetensors`: the basis in which the head looks at few dimensions first. `tools/models/head_basis.py` makes it.
 //!
-//! It changes no result, only how fast the result is there, and is no part of the model's fingerprint.
+//! A basis does not change results, only how fast they are computed, and is not part of the model's fingerprint.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(super) fn load(dir: &Path) -> Result<Option<Basis>, EncoderError> {
 mod tests {
     use super::{FILE, load};
 
-    /// Four tensors of ones, `sizes` long.
+    /// The bytes of a basis file whose four tensors hold `sizes` ones each.
     fn file(sizes: [(&str, usize); 4]) -> Vec<u8> {
         let mut end = 0;
         let entries = sizes.map(|(name, size)| {

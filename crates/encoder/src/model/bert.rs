@@ -13,7 +13,7 @@ use crate::stored::{Axis, Stored, StoredBytes};
 use super::graph::{Graph, Node, Weight, graph_bytes};
 use super::skeleton;
 
-/// Layers of the deepest model that is looked at: a damaged graph may have a loop.
+/// Most layers of a graph that is recognised: a damaged graph may contain a loop.
 const MAX_LAYERS: usize = 100;
 
 /// The parameters of the encoder that computes `output`, the large ones still in the file; `None` if the graph is not of the
@@ -32,7 +32,7 @@ struct Reader<'g, 'a> {
     path: &'g Path,
 }
 
-/// What a layer's attention was read from.
+/// The parameters of a layer's attention that were found in the graph, and the name of its input.
 struct AttentionParts<'a> {
     input: &'a [u8],
     heads: usize,
@@ -82,7 +82,7 @@ impl<'a> Reader<'_, 'a> {
         None
     }
 
-    /// Word and position embeddings, which a normalisation takes the sum of.
+    /// Finds the word and position embeddings, the summands of the first normalisation's input, and puts them into `weights`.
     fn embeddings(&self, words: &[u8], positions: &[u8], weights: &mut Weights) -> Option<()> {
         let gather = self.node(words, b"Gather")?;
         let [table, b"input_ids"] = gather.inputs[..] else { return None };
@@ -102,7 +102,7 @@ impl<'a> Reader<'_, 'a> {
         Some(())
     }
 
-    /// The table of which a text's positions are the first rows: a slice of the table, or the rows of a slice of 0, 1, 2, ...
+    /// The name of the position table. A text takes its first rows, either by a slice of the table or by looking up a slice of 0, 1, 2, ...
     fn positions(&self, name: &[u8]) -> Option<&'a [u8]> {
         let Some(gather) = self.node(name, b"Gather") else { return self.beginning(name, 0) };
         let [table, places] = gather.inputs[..] else { return None };
@@ -114,8 +114,8 @@ impl<'a> Reader<'_, 'a> {
         fits.then_some(table)
     }
 
-    /// What the first elements of are taken, as many as a text has tokens:
-    /// `Slice(this, [0], Slice(Shape(ids), [1], [2]), [axis])`.
+    /// The name of the value of which the graph takes the first elements, as many as a text has tokens: `Slice(this, [0], Slice(Shape(ids),
+    /// [1], [2]), [axis])`.
     fn beginning(&self, name: &[u8], on: i64) -> Option<&'a [u8]> {
         let [whole, from, to, axis] = self.node(name, b"Slice")?.inputs[..] else { return None };
         let [shape, first, last] = self.node(to, b"Slice")?.inputs[..] else { return None };
@@ -129,7 +129,7 @@ impl<'a> Reader<'_, 'a> {
         fits.then_some(whole)
     }
 
-    /// Token types are always 0 here: the first row of their table goes into the positions.
+    /// Adds the first row of the token type table to the position embeddings: all tokens are of type 0.
     fn add_first_type(&self, types: &[u8], weights: &mut Weights) -> Option<()> {
         let gather = self.node(types, b"Gather")?;
         let [table, b"token_type_ids"] = gather.inputs[..] else { return None };
@@ -143,7 +143,7 @@ impl<'a> Reader<'_, 'a> {
         Some(())
     }
 
-    /// A layer, given its last normalisation and the two summands before it; also the name of its input.
+    /// Recognises a layer, given its last normalisation and the two summands of that one's input; also the name of the layer's input.
     fn layer(
         &self,
         output_norm: NormWeights,
@@ -225,7 +225,8 @@ impl<'a> Reader<'_, 'a> {
         Some(fits)
     }
 
-    /// Whether a value is the mask as floats, `[texts, 1, 1, tokens]`: cast, then both axes, or one axis, the other, then cast.
+    /// Whether a value is the attention mask as floats, `[texts, 1, 1, tokens]`: cast to floats and then widened by both axes at once, or
+    /// widened one axis at a time and then cast.
     fn is_wide_mask(&self, name: &[u8]) -> Option<bool> {
         let one_input = |name: &[u8], operator: &[u8]| match self.node(name, operator)?.inputs[..] {
             [input] => Some(input),
@@ -285,7 +286,7 @@ impl<'a> Reader<'_, 'a> {
         (node.operator == operator && node.outputs.len() == 1).then_some(node)
     }
 
-    /// The shape and the numbers of a weight that is not large.
+    /// The shape and the numbers of a small weight, read at once.
     fn values(&self, name: &[u8]) -> Option<(Vec<usize>, Vec<f32>)> {
         let (dims, stored) = self.stored(name)?;
         Some((dims, stored.read().ok()?))
@@ -372,7 +373,8 @@ mod tests {
         assert!(recognise(Path::new("/nowhere"), "hidden").is_none());
     }
 
-    /// Written by benches/peers/random-splade.mjs: `{ layers: 1, width: 32, heads: 1, inner: 32, terms: 13, positions: 16 }`.
+    /// A graph of the form that exporters write is recognised: that of `benches/peers/random-splade.mjs` with `{ layers: 1, width: 32,
+    /// heads: 1, inner: 32, terms: 13, positions: 16 }`.
     #[test]
     fn the_form_of_exporters_is_recognised() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/exported-mlm/model.onnx");
@@ -397,7 +399,7 @@ mod tests {
         }
     }
 
-    /// Weights of bytes, with a scale for each output and each word.
+    /// Weights of 8 bits, with a scale for each output and each word, are recognised and stay of 8 bits.
     #[test]
     fn weights_of_bytes_stay_bytes() {
         let found = recognise(&package("model-minilm-l6"), "last_hidden_state").unwrap();
@@ -419,7 +421,7 @@ mod tests {
         }
     }
 
-    /// A changed constant, operator or attribute is another model.
+    /// A graph with a changed constant, operator or attribute is not recognised.
     #[test]
     fn a_changed_graph_is_left_to_the_runtime() {
         let bytes = std::fs::read(package("model-splade-tiny")).unwrap();

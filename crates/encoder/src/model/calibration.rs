@@ -1,4 +1,4 @@
-//! `calibration.json`: what the scores of a model's vectors say about relevance. `benches/calibration/` fits it.
+//! `calibration.json`: the map from a model's scores to a probability of relevance, fitted by `benches/calibration/`.
 //!
 //! It changes no vector, and is no part of the model's fingerprint: a model that gets such a file, or another one, still
 //! searches the fields that it has filled.
@@ -13,7 +13,7 @@ use crate::small_file;
 
 const FILE: &str = "calibration.json";
 
-/// What a calibration reads: a number that means the same for every question.
+/// The score that a calibration maps to a probability; it is scaled so that it means the same for every question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Feature {
@@ -34,7 +34,7 @@ pub struct Calibration {
     pub intercept: f32,
 }
 
-/// The contents of the file. Other members are notes for people.
+/// The contents of `calibration.json`. Members that are not listed here are notes for people.
 #[derive(Deserialize)]
 struct Stored {
     feature: Feature,

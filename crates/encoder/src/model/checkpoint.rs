@@ -21,10 +21,10 @@ use super::safetensors::{Tensor, Tensors};
 const WHOLE: &str = "model.safetensors";
 /// The list of the files of a checkpoint in several: `{"weight_map": {tensor: file}}`.
 const INDEX: &str = "model.safetensors.index.json";
-/// The table that every encoder has; what stands before it in its name stands before all others. ModernBERT calls it otherwise.
+/// Name of the word embeddings, which every encoder but ModernBERT has; what precedes it in a file is the prefix of all encoder tensors.
 const WORDS: &str = "embeddings.word_embeddings.weight";
 const MODERN_WORDS: &str = "embeddings.tok_embeddings.weight";
-/// Layers of the deepest encoder that is taken.
+/// Most layers of an encoder that is accepted.
 pub(super) const MAX_LAYERS: usize = 100;
 
 /// The keys of `config.json` that say how an encoder computes, as BERT and as DistilBERT write them.
@@ -52,7 +52,7 @@ pub(super) struct Architecture {
     pub(super) classifier_activation: Option<String>,
 }
 
-/// Names of the parts of a layer.
+/// Names of the tensors of a layer, without the encoder's prefix.
 #[derive(Debug)]
 struct LayerNames {
     layers: &'static str,
@@ -95,7 +95,7 @@ struct HeadNames {
     dense: &'static str,
     norm: &'static str,
     decoder: &'static str,
-    /// One parameter under either name; where a file has both, the decoder's own counts.
+    /// The two names under which files keep the decoder's bias; where a file has both, the first counts.
     bias: [&'static str; 2],
 }
 
@@ -133,7 +133,7 @@ pub(super) struct Checkpoint {
     pub(super) architecture: Architecture,
     names: &'static LayerNames,
     files: Vec<Tensors>,
-    /// What stands before the names of the encoder's own parameters.
+    /// Prefix of the encoder's tensor names, such as `bert.`; may be empty.
     prefix: String,
 }
 
@@ -141,10 +141,10 @@ fn words_of(architecture: &Architecture) -> &'static str {
     if architecture.model_type == "modernbert" { MODERN_WORDS } else { WORDS }
 }
 
-/// The files of a directory's checkpoint, the list of them first; `None` if it has none.
+/// The files of a directory's checkpoint, with the index of a checkpoint in several files first; `None` if there is no checkpoint.
 ///
 /// # Errors
-/// [`EncoderError::ModelNotReadable`] if that list cannot be read or leads out of the directory.
+/// [`EncoderError::ModelNotReadable`] if the index cannot be read or names a file outside the directory.
 pub(super) fn files(dir: &Path) -> Result<Option<Vec<PathBuf>>, EncoderError> {
     #[derive(Deserialize)]
     struct Index {
@@ -173,7 +173,7 @@ pub(super) fn files(dir: &Path) -> Result<Option<Vec<PathBuf>>, EncoderError> {
 }
 
 impl Checkpoint {
-    /// Looks at the files that [`files`] named.
+    /// Reads `config.json` and the headers of the files that [`files`] returned.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if one is damaged, [`EncoderError::Unsupported`] for an architecture that our own code does
@@ -292,7 +292,7 @@ impl Checkpoint {
         })
     }
 
-    /// The word embeddings.
+    /// Locates the word embeddings, `[vocabulary][width]`.
     pub(super) fn words(&self) -> Result<Tensor, EncoderError> {
         self.matrix(&self.own(words_of(&self.architecture)), None, self.width())
     }
@@ -333,7 +333,7 @@ impl Checkpoint {
         Ok(Source { rows: rows.values, transposed: false, bias, terms, dims })
     }
 
-    /// The error of parameters that the kernels do not take.
+    /// The error for parameters that the kernels do not accept: a width that is not a multiple of 32, or a number that is not finite.
     pub(super) fn unfit(&self) -> EncoderError {
         self.unsupported(
             "its widths, and that of each head, have to be multiples of 32, and all of its numbers finite"
@@ -376,7 +376,7 @@ impl Checkpoint {
         Ok(LinearWeights { weights: weights.values.transposed(inputs), bias })
     }
 
-    /// The summands of a linear map or a normalisation; ModernBERT has none by default.
+    /// The bias of a linear map or a normalisation, `length` numbers; zeros for a ModernBERT model without one, as is its default.
     pub(super) fn bias(&self, name: &str, length: usize) -> Result<Vec<f32>, EncoderError> {
         match self.find(&format!("{name}.bias"))? {
             Some(tensor) => self.values(&tensor),
@@ -400,7 +400,7 @@ impl Checkpoint {
         Ok(NormWeights { scale: either("weight", "gamma")?, shift: either("bias", "beta")?, epsilon })
     }
 
-    /// A matrix of so many rows, if that is known, and columns.
+    /// Locates a tensor that must be a matrix of `columns` columns, and of `rows` rows if that is given.
     pub(super) fn matrix(
         &self,
         name: &str,

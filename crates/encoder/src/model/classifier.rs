@@ -1,11 +1,11 @@
-//! The head of a cross-encoder in a checkpoint: what `...ForSequenceClassification` of one label has after the encoder.
+//! The head of a cross-encoder in a checkpoint: the layers of a `...ForSequenceClassification` model with one label after its encoder.
 
 use crate::error::EncoderError;
 use crate::scorer::{Activation, Scale, Scorer, States};
 
 use super::checkpoint::Checkpoint;
 
-/// Names of the parts of a head.
+/// Names of the tensors of a classifier head, and its activation.
 struct HeadLayers {
     /// A layer before the last, as a name and whether it is one of the encoder's own.
     dense: &'static str,
@@ -29,12 +29,12 @@ const DISTILBERT: HeadLayers = HeadLayers {
     activation: Activation::Relu,
 };
 
-/// Names of a ModernBERT classifier, whose first layer has no summands and is followed by a normalisation.
+/// Names of a ModernBERT classifier head, whose first layer has no bias and is followed by a normalisation.
 const MODERN_BERT: HeadLayers =
     HeadLayers { dense: "head.dense", of_encoder: false, last: "classifier", activation: Activation::Gelu };
 
 impl Checkpoint {
-    /// The head that makes a score of the hidden states.
+    /// The head that computes a score from the hidden states.
     ///
     /// # Errors
     /// [`EncoderError::Unsupported`] with the tensor that is missing or of another shape, a head of several labels among them.
@@ -60,7 +60,7 @@ impl Checkpoint {
         Ok(Scorer { states, dense: weights, bias, activation: names.activation, norm, last, offset })
     }
 
-    /// Which states ModernBERT's head looks at, and its normalisation.
+    /// Which hidden states ModernBERT's head reads, and the scale of its normalisation.
     fn modern_states(&self) -> Result<(States, Option<Scale>), EncoderError> {
         let said = |name: &Option<String>| name.clone().unwrap_or_default();
         let states = match said(&self.architecture.classifier_pooling).as_str() {

@@ -1,13 +1,13 @@
-//! A decoder as files hold it.
+//! Where the files of a model keep the decoder of its masked language model, and reading it.
 
 use crate::fixed::Precision;
 use crate::head::{Basis, Head, kernels};
 use crate::stored::{Stored, transpose};
 
-/// Where the weights of a decoder are.
+/// The shape of a decoder and the places of its weights in files.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// `[terms][dims]`, or `[dims][terms]` if it is transposed.
+    /// The weights, `[terms][dims]`, or `[dims][terms]` if `transposed`.
     pub(super) rows: Stored,
     pub(super) transposed: bool,
     /// One for each term.
@@ -17,10 +17,10 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads and quantises the decoder; a basis saves work.
+    /// Reads the decoder and quantises it; with a basis, the head rules out most terms by a few dimensions.
     ///
     /// # Errors
-    /// What does not fit or cannot be read, in words.
+    /// A message that says what cannot be read or does not fit.
     pub(super) fn load(&self, basis: Option<&Basis>, precision: Precision) -> Result<Head, String> {
         let read = |stored: &Stored| stored.read().map_err(|error| error.to_string());
         let mut rows = read(&self.rows)?;

@@ -22,7 +22,7 @@ const INT64: u64 = 7;
 const FLOAT16: u64 = 10;
 const INT8: u64 = 3;
 
-/// An operation.
+/// A node of the graph: one operation, the names of its inputs and outputs, and its attributes.
 #[derive(Debug, Default)]
 pub(super) struct Node<'a> {
     pub(super) inputs: Vec<&'a [u8]>,
@@ -40,17 +40,17 @@ struct Attribute<'a> {
 }
 
 impl Node<'_> {
-    /// A number, if the node has it.
+    /// The value of a float attribute; `None` if the node has no such attribute.
     pub(super) fn float(&self, name: &str) -> Option<f32> {
         self.attribute(name)?.float
     }
 
-    /// A whole number, if the node has it.
+    /// The value of an integer attribute; `None` if the node has no such attribute.
     pub(super) fn int(&self, name: &str) -> Option<i64> {
         self.attribute(name)?.int
     }
 
-    /// A list of whole numbers, if the node has it.
+    /// The values of an attribute that is a list of integers; `None` if the node has no such attribute.
     pub(super) fn ints(&self, name: &str) -> Option<&[i64]> {
         Some(&self.attribute(name)?.ints)
     }
@@ -72,7 +72,7 @@ pub(super) struct Weight<'a> {
     external: Option<External<'a>>,
 }
 
-/// Where a field of a weight lies that a skeleton leaves in the file.
+/// Offset and length, in bytes, of a weight's field that a skeleton leaves in the file.
 #[derive(Debug)]
 struct Place {
     field: u64,
@@ -80,7 +80,7 @@ struct Place {
     length: u64,
 }
 
-/// Where the numbers of a weight lie beside the graph.
+/// A file beside the graph that holds the numbers of a weight, with their offset and length in bytes.
 #[derive(Debug, Default)]
 struct External<'a> {
     location: &'a [u8],
@@ -95,7 +95,7 @@ pub(super) struct Graph<'a> {
     pub(super) weights: Vec<Weight<'a>>,
 }
 
-/// The graph inside a model.
+/// The bytes of the graph inside a model (`ModelProto`).
 ///
 /// # Errors
 /// `InvalidData` if it is not protobuf.
@@ -111,7 +111,7 @@ pub(super) fn graph_bytes(model: &[u8]) -> std::io::Result<&[u8]> {
 }
 
 impl<'a> Graph<'a> {
-    /// Reads a graph.
+    /// Parses the nodes and weights of a graph.
     ///
     /// # Errors
     /// `InvalidData` if it is not protobuf.
@@ -128,7 +128,7 @@ impl<'a> Graph<'a> {
         Ok(graph)
     }
 
-    /// The node that computes a value.
+    /// The index of the node that computes a value; `None` for an input or a weight.
     pub(super) fn producer(&self, name: &[u8]) -> Option<usize> {
         self.nodes.iter().position(|node| node.outputs.contains(&name))
     }
@@ -232,7 +232,7 @@ fn parse_external<'a>(entry: &'a [u8], external: &mut External<'a>) -> std::io::
     Ok(())
 }
 
-/// Repeated numbers as most writers pack them.
+/// Decodes integers of a repeated field in the packed form, which most writers use.
 fn unpack(packed: &[u8]) -> std::io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     let (mut number, mut shift) = (0u64, 0);
@@ -248,7 +248,8 @@ fn unpack(packed: &[u8]) -> std::io::Result<Vec<u64>> {
 }
 
 impl Weight<'_> {
-    /// Where the numbers are, if they are floats as many as the shape says; `onnx` is the graph's file.
+    /// Where the numbers of a weight are, if it is of f32 or f16 and has as many numbers as its shape says; `onnx` is
+    /// the path of the graph.
     pub(super) fn stored(&self, onnx: &Path) -> Option<Stored> {
         match self.kind {
             FLOAT => self.stored_as(Kind::F32, onnx),
@@ -257,7 +258,7 @@ impl Weight<'_> {
         }
     }
 
-    /// As [`Weight::stored`] for signed bytes.
+    /// As [`Weight::stored`], for a weight of signed bytes.
     pub(super) fn stored_bytes(&self, onnx: &Path) -> Option<Stored> {
         (self.kind == INT8).then(|| self.stored_as(Kind::I8, onnx))?
     }
@@ -289,7 +290,7 @@ impl Weight<'_> {
         (values.len() == count).then_some(Stored::Here(values))
     }
 
-    /// The numbers, wherever they are.
+    /// Reads the numbers of a weight of f32 or f16, from memory or from a file.
     pub(super) fn values(&self, onnx: &Path) -> Option<Vec<f32>> {
         self.stored(onnx)?.read().ok()
     }
@@ -299,7 +300,7 @@ impl Weight<'_> {
         self.external.is_none()
     }
 
-    /// The numbers of a list of whole numbers in the graph.
+    /// The integers of a weight of 64-bit integers that is stored in the graph; `None` for any other weight.
     pub(super) fn integers(&self) -> Option<Vec<i64>> {
         (self.kind == INT64 && self.external.is_none() && self.place.is_none()).then(|| {
             let eight = |b: &[u8]| i64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
@@ -312,7 +313,7 @@ impl Weight<'_> {
     }
 }
 
-/// Four bytes, little-endian.
+/// Decodes an f32 of four bytes, little-endian.
 fn float(bytes: &[u8]) -> f32 {
     f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }

@@ -1,4 +1,4 @@
-//! What kind of model a directory holds, from the files that the ecosystem puts there.
+//! Detects what kind of model a directory holds, by the file names and contents that the Hugging Face ecosystem uses.
 
 mod detect;
 
@@ -20,7 +20,7 @@ use super::{Calibration, ModelInfo, ModelKind, Prefixes, fingerprint, safetensor
 /// Most tokens of a text that are encoded, whatever a model could take.
 pub(super) const MAX_TOKENS: usize = 512;
 
-/// Where the vectors of a text's tokens become one.
+/// How the hidden states or logits of a text's tokens are combined into one vector or score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Pooling {
@@ -28,14 +28,14 @@ pub(super) enum Pooling {
     Splade,
     /// Mean over tokens.
     Mean,
-    /// The first token.
+    /// The hidden state of the first token.
     Cls,
-    /// The last token.
+    /// The hidden state of the last token.
     Last,
-    /// The head of a cross-encoder makes one number of them.
+    /// The head of a cross-encoder computes one score from the hidden states.
     #[serde(skip)]
     Classifier,
-    /// The graph does it.
+    /// The graph itself combines them.
     #[serde(rename = "none")]
     Done,
 }
@@ -68,7 +68,7 @@ struct Description {
     same_space_as: Vec<String>,
 }
 
-/// What a model's linear maps are computed in, where our own code computes them.
+/// The number format in which our own code computes a model's linear maps.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Arithmetic {
@@ -78,7 +78,7 @@ pub(super) enum Arithmetic {
     Int8,
 }
 
-/// The keys of `config.json` that matter here.
+/// The keys of `config.json` that decide which kind of model it is.
 #[derive(Debug, Default, Deserialize)]
 struct Config {
     #[serde(default)]
@@ -99,7 +99,7 @@ impl Config {
     }
 }
 
-/// A decoder beside the graph.
+/// The file beside the graph that holds the decoder, and the names of its tensors.
 #[derive(Debug)]
 pub(super) struct HeadFile {
     path: PathBuf,
@@ -108,7 +108,7 @@ pub(super) struct HeadFile {
 }
 
 impl HeadFile {
-    /// Finds the decoder.
+    /// Locates the decoder's weights and its bias, which is zero if the file names none.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if a tensor is missing or of another shape.
@@ -133,7 +133,7 @@ impl HeadFile {
     }
 }
 
-/// Where a model's forward pass comes from.
+/// How a model's hidden states are computed: by an ONNX graph or from a checkpoint.
 #[derive(Debug)]
 pub(super) enum ForwardPass {
     /// An ONNX graph, and the name of the output that the rest of the model takes.
@@ -142,7 +142,7 @@ pub(super) enum ForwardPass {
     Checkpoint(Box<Checkpoint>),
 }
 
-/// A model directory, understood but not loaded.
+/// What the files of a model directory are and how they fit together; no weights are loaded.
 #[derive(Debug)]
 pub(super) struct Layout {
     dir: PathBuf,
@@ -164,17 +164,18 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The fingerprint of all files and the sum of their lengths.
+    /// The fingerprint of all files of the model, and the sum of their lengths in bytes.
     pub(super) fn fingerprint(&self) -> Result<(String, u64), EncoderError> {
         fingerprint::fingerprint(&self.dir, &self.files)
     }
 
-    /// What weights that are packed of the files as they are now must say; `None` if a file is not there.
+    /// The identity that packed weights must have to be used for the files as they are now; `None` if a file is
+    /// missing.
     pub(super) fn identity(&self, kernels: String) -> Option<Identity> {
         Identity::of(kernels, &self.dir, &self.files)
     }
 
-    /// The facts, with what [`Layout::fingerprint`] gives.
+    /// Facts about the model, given its fingerprint and the length of its files in bytes.
     pub(super) fn info(&self, (fingerprint, size_bytes): (String, u64)) -> ModelInfo {
         ModelInfo {
             kind: self.kind,
@@ -190,7 +191,7 @@ impl Layout {
         }
     }
 
-    /// The name of the output that the rest of the model takes.
+    /// The name of the output that is read of the graph, or `last_hidden_state` for a checkpoint.
     pub(super) fn output(&self) -> &str {
         match &self.forward {
             ForwardPass::Graph { output, .. } => output,
@@ -198,7 +199,7 @@ impl Layout {
         }
     }
 
-    /// Length of the vectors, if it makes such.
+    /// Length of the model's vectors; `None` if it makes no dense vectors.
     pub(super) fn dims(&self) -> Option<usize> {
         match self.kind {
             ModelKind::Dense { dims } => Some(dims),
@@ -229,7 +230,7 @@ impl Layout {
     }
 }
 
-/// Reads a JSON file, if there is one, and notes it as part of the model.
+/// Reads a JSON file of the model and adds its path to `files`; `None` if it does not exist.
 pub(super) fn read_json<T: serde::de::DeserializeOwned>(
     path: &Path,
     files: &mut Vec<PathBuf>,
@@ -245,7 +246,7 @@ pub(super) fn read_json<T: serde::de::DeserializeOwned>(
     }
 }
 
-/// Names as sentence-transformers writes them: its `relu` stands for the plain `log1p(relu(x))`.
+/// The activation of a name that sentence-transformers uses: its `relu` stands for `log1p(relu(x))`.
 pub(super) fn activation(name: &str) -> Option<Activation> {
     match name {
         "relu" | "log1p" => Some(Activation::Log1p),

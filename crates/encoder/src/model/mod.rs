@@ -1,4 +1,4 @@
-//! Model directories: what is in one, and the parts that all deployments of it share.
+//! Model directories: detecting their layout, and loading the parts that all deployments of a model share.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,16 +38,16 @@ pub use recognised::Recognised;
 use split::CutGraph;
 use weights::{Keep, Loaded};
 
-/// Where a session reads its graph.
+/// What an ONNX Runtime session loads its graph from.
 #[derive(Debug)]
 pub(crate) enum GraphSource {
     /// A file; external data is found beside it.
     File(PathBuf),
-    /// A file without its last projection.
+    /// A graph in memory that ends before its last projection.
     Cut(Box<CutGraph>),
 }
 
-/// What a model makes of a text.
+/// The kind of output that a model computes for a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelKind {
     /// Token weights for documents and for queries (SPLADE).
@@ -73,23 +73,23 @@ impl ModelKind {
     }
 }
 
-/// Texts that a model wants before those that it encodes: `query: `, say.
+/// Prefixes that a model expects before the texts that it encodes, such as `query: `.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prefixes {
-    /// Before questions.
+    /// Prefix of search queries.
     pub search: Option<String>,
-    /// Before documents.
+    /// Prefix of documents.
     pub ingest: Option<String>,
 }
 
 /// Facts about a model directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {
-    /// What it makes of a text.
+    /// The kind of output that the model computes.
     pub kind: ModelKind,
     /// Hex SHA-256 over the model's files: equal fingerprints give equal vectors.
     pub fingerprint: String,
-    /// Bytes of the model's files.
+    /// Sum of the lengths of the model's files, in bytes.
     pub size_bytes: u64,
     /// Entries of the vocabulary.
     pub vocabulary_size: usize,
@@ -97,11 +97,11 @@ pub struct ModelInfo {
     pub max_tokens: usize,
     /// Length of the vector of a dense model.
     pub dims: Option<usize>,
-    /// What the model's own files say is put before texts.
+    /// The prefixes that the model's own files specify.
     pub prefixes: Prefixes,
     /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
     pub same_space_as: Vec<String>,
-    /// What the scores of its vectors say about relevance, if that was fitted.
+    /// The map from the model's scores to a probability of relevance; `None` if none was fitted.
     pub calibration: Option<Calibration>,
     /// Weights, architecture and pooling that the files of the model's directory were found to describe.
     pub recognised: Recognised,
@@ -114,30 +114,31 @@ impl ModelInfo {
     }
 }
 
-/// What happens to the output of the graph.
+/// What is done with the output of the forward pass.
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// `[texts, tokens, dims]` hidden states go through our own head.
     FusedSparse { head: Arc<Head>, activation: Activation },
-    /// `[texts, tokens, terms]` logits: the graph runs whole.
+    /// Logits, `[texts, tokens, terms]`, which the graph computes; the largest logit of each term is taken here.
     SparseLogits { activation: Activation },
-    /// `[texts, terms]`: the graph takes the maximum itself.
+    /// Logits, `[texts, terms]`, whose maximum over tokens the graph has taken.
     SparsePooled { activation: Activation },
-    /// `[texts, tokens, width]` to one vector for each text, or `[texts, width]` as they are; the first `dims` numbers are left of it.
+    /// Hidden states, `[texts, tokens, width]`, are pooled to one vector for each text, or vectors, `[texts, width]`, are taken as they
+    /// are; only the first `dims` numbers of a vector are kept.
     Dense { pooling: DensePooling, dims: usize, normalize: bool },
     /// The hidden states of a question and a text to one number.
     Score { scorer: Box<Scorer> },
-    /// `[texts, 1]`: the graph makes the number itself.
+    /// Scores, `[texts, 1]`, which the graph computes.
     Scored,
 }
 
-/// How the vectors of a text's tokens become one.
+/// How the hidden states of a text's tokens are combined into one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DensePooling {
     Mean,
     First,
     Last,
-    /// There is one for each text.
+    /// The graph has done it: there is one vector for each text.
     Done,
 }
 
@@ -147,7 +148,7 @@ pub struct Model {
     info: ModelInfo,
     dir: PathBuf,
     mapped: bool,
-    /// What ONNX Runtime computes where our own code does not; a checkpoint has none.
+    /// The graph that ONNX Runtime runs, if the forward pass is not computed by our own code; a checkpoint has none.
     pub(crate) graph: Option<GraphSource>,
     pub(crate) output: String,
     /// The forward pass up to `output` in our own code, if it is of a known form.
@@ -160,13 +161,13 @@ pub struct Model {
     pub(crate) query_weights: Option<Vec<f32>>,
 }
 
-/// Terms of a vocabulary at most: 64 times those of the largest multilingual ones. Tables of this length are made before anything
-/// is encoded.
+/// Most terms of a vocabulary: 64 times those of the largest multilingual vocabularies. Tables of this length are allocated when a model is
+/// loaded.
 const LARGEST_VOCABULARY: usize = 1 << 24;
 
 impl Model {
-    /// Reads a model directory in Hugging Face layout: `model.safetensors` or `model.onnx`, `tokenizer.json`, `config.json`, and what
-    /// else says of which kind it is; `sparrow.json` says it outright.
+    /// Reads a model directory in Hugging Face layout: `model.safetensors` or `model.onnx`, `tokenizer.json`, `config.json`, and the files
+    /// from which the kind of model is detected; `sparrow.json` overrides what is detected.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] or [`EncoderError::Unsupported`].
@@ -174,9 +175,9 @@ impl Model {
         Self::read(dir, None)
     }
 
-    /// As [`Model::load`], with a file for the packed weights of a large model: they are made once and mapped from there. A file
-    /// that is not of these files, or not whole, is made anew; where it cannot be written, the weights are in memory, and the
-    /// log says so.
+    /// As [`Model::load`], with a file for the packed weights of a large model, which is written once and then mapped. A file that is
+    /// damaged or was made of other model files is written anew; if it cannot be written, the weights are kept in memory and a warning is
+    /// logged.
     ///
     /// # Errors
     /// As [`Model::load`].
@@ -273,7 +274,8 @@ impl Model {
         Ok(layout.info(layout.fingerprint()?))
     }
 
-    /// As [`Model::inspect`]; where the weights are packed in a file, that has the fingerprint, and nothing else is read.
+    /// As [`Model::inspect`]; if there is a valid file of packed weights, the fingerprint is taken from it instead of computing it from all
+    /// files.
     ///
     /// # Errors
     /// As [`Model::load`].
@@ -282,7 +284,7 @@ impl Model {
         Ok(layout.info(weights::fingerprint(&layout, Some(packed))?))
     }
 
-    /// Whether an ONNX file takes weights from other files, which a model that someone uploaded must not.
+    /// Whether an ONNX file refers to weights in other files, which is forbidden in an uploaded model.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if it is not ONNX.
@@ -308,7 +310,7 @@ impl Model {
         self.mapped
     }
 
-    /// Whether each token of a batch makes a row of logits in memory.
+    /// Whether a batch needs memory for the logits of every token.
     pub(crate) fn materialises_logits(&self) -> bool {
         matches!(self.plan, Plan::SparseLogits { .. })
     }

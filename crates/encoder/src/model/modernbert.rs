@@ -9,7 +9,7 @@ use crate::packed::ModernShape;
 use super::checkpoint::{Checkpoint, MAX_LAYERS};
 use super::layout::MAX_TOKENS;
 
-/// What `config.json` says of it alone.
+/// The keys of `config.json` that only ModernBERT has.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Keys {
@@ -18,7 +18,8 @@ pub(super) struct Keys {
     layer_types: Option<Vec<String>>,
     global_rope_theta: Option<f32>,
     local_rope_theta: Option<f32>,
-    /// By type of layer, as newer files have it; other models have something else there.
+    /// The parameters of rotary positions by type of layer, in newer files; other architectures use this key for other
+    /// things.
     rope_parameters: serde_json::Value,
     max_position_embeddings: Option<usize>,
 }
@@ -117,7 +118,7 @@ impl Checkpoint {
         })
     }
 
-    /// Linear maps that one tensor holds, one behind the other, each with so many outputs.
+    /// Splits one tensor into `N` linear maps, which it holds one after another, each with `outputs` outputs.
     fn parts<const N: usize>(
         &self,
         name: &str,

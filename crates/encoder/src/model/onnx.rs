@@ -1,4 +1,4 @@
-//! The little that is read of an ONNX file without ONNX Runtime: its outputs.
+//! A minimal reader of ONNX files, which needs no ONNX Runtime: the outputs of a graph, and fields of protobuf messages.
 //!
 //! ONNX is protobuf: `ModelProto.graph` is field 7, `GraphProto.output` field 12, a `ValueInfoProto` has its name in
 //! field 1 and its type in field 2 (`tensor_type` 1, `shape` 2, `dim` 1, `dim_value` 1).
@@ -31,7 +31,7 @@ pub(super) fn outputs(path: &Path) -> Result<Vec<Output>, EncoderError> {
     Ok(outputs)
 }
 
-/// Whether weights of a graph lie in other files, wherever in it they are.
+/// Whether any weight of a model, in whichever of its graphs, is stored in another file.
 ///
 /// # Errors
 /// [`EncoderError::ModelNotReadable`] if the file is not ONNX.
@@ -54,7 +54,7 @@ enum Message {
     Tensor,
 }
 
-/// Graphs in attributes of nodes of graphs: no exporter goes this deep.
+/// Most levels of nested messages in a graph, whose nodes may contain graphs; no exporter comes near this.
 const DEEPEST: usize = 64;
 
 fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<bool> {
@@ -204,16 +204,16 @@ pub(super) fn damaged() -> std::io::Error {
     std::io::Error::from(std::io::ErrorKind::InvalidData)
 }
 
-/// Walks the fields of a message; lengths are checked against what is left of it.
+/// Reads the fields of a protobuf message one after another; lengths are checked against the bytes that remain of it.
 #[derive(Debug)]
 pub(super) struct Fields<R> {
     reader: R,
     left: u64,
-    /// Bytes that were read or skipped: the place in the file.
+    /// Offset in the file: the bytes that were read or skipped so far.
     at: u64,
 }
 
-/// What follows a field's number in a file: a number, or bytes that are still unread.
+/// The value of a field in a file: a number, or the length of bytes that have not been read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WireValue {
     Number(u64),
@@ -242,14 +242,14 @@ impl<R: Read> Fields<R> {
 }
 
 impl Fields<BufReader<File>> {
-    /// The fields of a file.
+    /// Opens a file as one message.
     pub(super) fn open(path: &Path) -> std::io::Result<Self> {
         let file = File::open(path)?;
         let left = file.metadata()?.len();
         Ok(Self { reader: BufReader::new(file), left, at: 0 })
     }
 
-    /// The next field: its number and what comes with it.
+    /// Reads the next field: its number and its value, or the length of it; `None` at the end of the message.
     pub(super) fn next(&mut self) -> std::io::Result<Option<(u64, WireValue)>> {
         if self.left == 0 {
             return Ok(None);
@@ -265,7 +265,7 @@ impl Fields<BufReader<File>> {
         Ok(Some((key >> 3, value)))
     }
 
-    /// The place in the file.
+    /// The current offset in the file, in bytes.
     pub(super) fn place(&self) -> u64 {
         self.at
     }
@@ -281,7 +281,7 @@ impl Fields<BufReader<File>> {
         Ok(bytes)
     }
 
-    /// Passes over the bytes of a field.
+    /// Skips the bytes of a field.
     pub(super) fn skip(&mut self, value: WireValue) -> std::io::Result<()> {
         let WireValue::Bytes(length) = value else { return Ok(()) };
         self.left = self.left.checked_sub(length).ok_or_else(damaged)?;
@@ -290,21 +290,21 @@ impl Fields<BufReader<File>> {
         self.reader.seek_relative(i64::try_from(length).map_err(|_| damaged())?)
     }
 
-    /// Narrows to an embedded message; returns what is left after it.
+    /// Enters an embedded message of `length` bytes; returns the number of bytes that remain after it.
     pub(super) fn enter(&mut self, length: u64) -> std::io::Result<u64> {
         let after = self.left.checked_sub(length).ok_or_else(damaged)?;
         self.left = length;
         Ok(after)
     }
 
-    /// Widens again to what [`Fields::enter`] gave.
+    /// Leaves an embedded message; `after` is the number that [`Fields::enter`] returned.
     pub(super) fn leave(&mut self, after: u64) {
         self.left = after;
     }
 }
 
-/// Writes a field. Fixed-width numbers do not occur in the messages copied here: `each` gives bytes for length-delimited
-/// fields and for those alike, so a graph with one would be damaged, and the runtime would say so.
+/// Appends a field to a message. Fixed-width numbers do not occur in the messages copied here: `each` gives bytes for length-delimited
+/// fields and for fixed-width ones alike, so a graph with one would come out damaged, and ONNX Runtime would refuse it.
 pub(super) fn emit(out: &mut Vec<u8>, field: u64, value: Value<'_>) {
     match value {
         Value::Number(number) => {

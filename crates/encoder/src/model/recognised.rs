@@ -1,16 +1,17 @@
-//! What a model directory says of itself, for people to read.
+//! What was detected in a model directory, in a form for people to read.
 
 use super::checkpoint::Checkpoint;
 use super::layout::{Arithmetic, ForwardPass, Layout, Pooling};
 
-/// Facts about a model that the files of its directory were found to describe.
+/// What the files of a model's directory were found to describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recognised {
     /// Name of the file whose parameters are computed with: `model.safetensors` or `model.onnx`.
     pub weights: &'static str,
-    /// Type of the architecture, layers, width of a hidden state and heads; of a checkpoint, which names them.
+    /// The architecture of a checkpoint: its type, and the numbers of layers, of numbers in a hidden state, and of
+    /// attention heads. `None` for an ONNX graph.
     pub architecture: Option<(String, [usize; 3])>,
-    /// How the states of tokens become what the model makes.
+    /// How the hidden states of a text's tokens are combined, as a phrase.
     pub pooling: &'static str,
     /// Whether vectors are scaled to length 1.
     pub normalized: bool,
@@ -19,7 +20,7 @@ pub struct Recognised {
 }
 
 impl Layout {
-    /// The facts that a directory read so is shown with.
+    /// What was detected in this directory, in a form for people to read.
     pub(super) fn recognised(&self) -> Recognised {
         let (weights, architecture) = match &self.forward {
             ForwardPass::Graph { .. } => ("model.onnx", None),
@@ -44,7 +45,7 @@ impl Layout {
 }
 
 impl Checkpoint {
-    /// Its type, layers, width and heads.
+    /// The type of the architecture, and the numbers of layers, of numbers in a hidden state, and of attention heads.
     fn shape(&self) -> (String, [usize; 3]) {
         let of = &self.architecture;
         (self.model_type().to_owned(), [of.num_hidden_layers, self.width(), of.num_attention_heads])

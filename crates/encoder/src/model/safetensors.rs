@@ -12,10 +12,10 @@ use serde::Deserialize;
 use crate::error::EncoderError;
 use crate::stored::{Kind, Stored};
 
-/// Longest header that is read; the format's own limit.
+/// Most bytes of a header that is read: the limit of the safetensors format.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// A tensor in row-major order.
+/// The shape of a tensor, and where its numbers are, in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tensor {
     pub(super) shape: Vec<usize>,
@@ -33,9 +33,9 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Tensors {
     path: PathBuf,
-    /// Bytes before the first tensor's.
+    /// Offset in the file of the tensors' data, in bytes.
     start: u64,
-    /// Bytes of all tensors.
+    /// Length of the tensors' data, in bytes.
     length: u64,
     entries: BTreeMap<String, serde_json::Value>,
 }
@@ -44,7 +44,7 @@ impl Tensors {
     /// Reads the header; no tensor is read.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if it is not there or damaged.
+    /// [`EncoderError::ModelNotReadable`] if the file is missing or damaged.
     pub(super) fn open(path: &Path) -> Result<Self, EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
         let io = |error: std::io::Error| unreadable(error.to_string());
@@ -70,7 +70,7 @@ impl Tensors {
     /// Finds one tensor; its numbers are not read. `None` if there is none of that name.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if it is of a type that is no number of a model, or beyond the end of the file.
+    /// [`EncoderError::ModelNotReadable`] if it is of a type that weights cannot have, or extends beyond the end of the file.
     pub(super) fn find(&self, name: &str) -> Result<Option<Tensor>, EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
         let Some(entry) = self.entries.get(name) else { return Ok(None) };

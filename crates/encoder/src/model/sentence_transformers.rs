@@ -11,12 +11,12 @@ use crate::pooling::Activation;
 use super::Prefixes;
 use super::layout::{Pooling, activation, read_json};
 
-/// `modules.json`: the steps from a text to its vector, by the last part of their types' names.
+/// `modules.json`: the steps from a text to its vector; the last parts of their type names, such as `Pooling`.
 #[derive(Debug)]
 pub(super) struct Modules(Vec<String>);
 
 impl Modules {
-    /// Reads the list, if there is one.
+    /// Reads `modules.json` and adds its path to `files`; `None` if it does not exist.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if it is damaged.
@@ -31,7 +31,7 @@ impl Modules {
         Ok(steps.map(|steps| Self(steps.into_iter().map(last).collect())))
     }
 
-    /// Whether the steps end with token weights; `None` where the list does not tell.
+    /// Whether the result is a sparse vector; `None` if no pooling step is listed.
     pub(super) fn is_sparse(&self) -> Option<bool> {
         if self.has("SpladePooling") || self.has("MLMTransformer") {
             return Some(true);
@@ -44,7 +44,7 @@ impl Modules {
         self.has("Normalize")
     }
 
-    /// A step of a dense model that only a graph can have.
+    /// The first step that our own code does not compute, which only an ONNX graph may include.
     pub(super) fn foreign(&self) -> Option<&str> {
         let is_supported = |kind: &str| ["Transformer", "Pooling", "Normalize"].contains(&kind);
         self.0.iter().map(String::as_str).find(|kind| !is_supported(kind))
@@ -55,17 +55,17 @@ impl Modules {
     }
 }
 
-/// `config_sentence_transformers.json`: what is put before texts, and how vectors are cut.
+/// `config_sentence_transformers.json`: the prefixes of texts, and the length that vectors are truncated to.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Prompts {
     prompts: BTreeMap<String, String>,
-    /// Numbers that are left of a vector (Matryoshka).
+    /// Number of leading components of a vector that are kept (Matryoshka embeddings); `None` for all.
     pub(super) truncate_dim: Option<usize>,
 }
 
 impl Prompts {
-    /// Reads the file, if there is one.
+    /// Reads `config_sentence_transformers.json` and adds its path to `files`; all members are empty if it does not exist.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if it is damaged.
@@ -73,7 +73,7 @@ impl Prompts {
         Ok(read_json(&dir.join("config_sentence_transformers.json"), files)?.unwrap_or_default())
     }
 
-    /// The prompts by what they are for, under the names that models give them.
+    /// The prefixes of queries and of documents, under any of the names that models use for them.
     pub(super) fn prefixes(&self) -> Prefixes {
         let first = |names: &[&str]| {
             let mut prompts = names.iter().filter_map(|name| self.prompts.get(*name));
@@ -86,8 +86,8 @@ impl Prompts {
     }
 }
 
-/// How many tokens of a text `sentence_bert_config.json` lets a model read, if it says it. The file is no part of a model's identity:
-/// vectors of long texts become others by it, and stay comparable.
+/// Most tokens of a text that `sentence_bert_config.json` specifies; `None` if it does not. The file is not part of a model's identity: it
+/// changes the vectors of long texts, but they remain comparable.
 ///
 /// # Errors
 /// [`EncoderError::ModelNotReadable`] if it is damaged, or leaves no room for a word between the two special tokens.
@@ -107,7 +107,7 @@ pub(super) fn max_tokens(dir: &Path) -> Result<Option<usize>, EncoderError> {
     }
 }
 
-/// The pooling module of a dense model; mean, if there is none.
+/// How a dense model's tokens are pooled, from the configuration of its pooling module; the mean if there is none.
 ///
 /// # Errors
 /// [`EncoderError::Unsupported`] for one that is not known.

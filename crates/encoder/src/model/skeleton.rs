@@ -1,7 +1,7 @@
 //! An ONNX file without its large weights: in place of their numbers it says where in the file they are.
 //!
-//! The same protobuf otherwise, so that everything that reads a graph in memory reads a skeleton, and a file of any size takes
-//! little memory until its weights are read one by one ([`crate::stored`]).
+//! Everything else is the same protobuf, so that all code that reads a graph in memory can read a skeleton. A file of any size takes little
+//! memory until its weights are read one by one ([`crate::stored`]).
 
 use std::fs::File;
 use std::io::BufReader;
@@ -10,11 +10,11 @@ use std::path::Path;
 use super::graph::{GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_FLOATS, TENSOR_RAW};
 use super::onnx::{Fields, Value, WireValue, emit};
 
-/// Field of ours in a tensor: the number of the field that it stands for, the offset and the length of its bytes in the file,
-/// as three 64-bit numbers.
+/// Number of a field that only Sparrow uses: in place of the numbers of a tensor, the number of the replaced field, and the offset and
+/// length of its bytes in the file, as three 64-bit integers.
 pub(super) const TENSOR_PLACE: u64 = 0x5350_4C43;
 
-/// Shorter weights are kept: biases, normalisations, lists of positions.
+/// Most bytes of a weight that is kept in a skeleton: biases, normalisations, lists of positions.
 const LONGEST_KEPT: u64 = 256 << 10;
 
 /// Reads a file without its large weights.
@@ -65,7 +65,8 @@ mod tests {
     use crate::model::onnx::{Value, emit};
     use crate::stored::Stored;
 
-    /// A model of one weight `w` of `count` floats, whose numbers are in `field`, after `before`.
+    /// A model with one weight `w` of `count` floats in field number `field`, after a field [`TENSOR_PLACE`] with the bytes `before`; also
+    /// the floats.
     fn model(count: u64, field: u64, before: &[u8]) -> (tempfile::NamedTempFile, Vec<f32>) {
         let numbers: Vec<f32> = (0..count).map(|number| number as f32).collect();
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();

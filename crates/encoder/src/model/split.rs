@@ -18,10 +18,10 @@ use super::layout::{ForwardPass, Layout};
 use super::onnx::{Value, each, emit};
 use super::skeleton;
 
-/// What was cut from a graph.
+/// The last projection of a graph, and the output before it.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    /// Where the graph was cut: its output `[texts, tokens, dims]`.
+    /// Name of the hidden states, `[texts, tokens, dims]`, which the projection takes and the shortened graph outputs.
     pub(super) hidden: String,
     pub(super) head: Source,
 }
@@ -34,12 +34,12 @@ pub(super) fn decoder(path: &Path, logits: &str) -> Option<Decoder> {
     decoder
 }
 
-/// A graph without its last projection, for the runtime. Made for each session and then dropped: it holds all other weights once
-/// more.
+/// A graph without its last projection, for ONNX Runtime. The bytes are made for each session and then dropped, as they contain a copy of
+/// all other weights.
 #[derive(Debug)]
 pub(crate) struct CutGraph {
     layout: Layout,
-    /// The model's files when they were loaded.
+    /// Identity of the model's files when they were loaded; `None` if one was missing.
     files: Option<Identity>,
 }
 
@@ -48,10 +48,10 @@ impl CutGraph {
         Self { layout, files }
     }
 
-    /// Reads the file and cuts the graph.
+    /// Reads the file and returns the bytes of the shortened graph.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if the model's files are others by now.
+    /// [`EncoderError::ModelNotReadable`] if the model's files have changed since it was loaded.
     pub(crate) fn read(&self) -> Result<Vec<u8>, EncoderError> {
         let changed = |path: &Path| EncoderError::ModelNotReadable {
             path: path.to_path_buf(),
@@ -127,7 +127,7 @@ fn cut_off(bytes: &[u8], path: &Path, logits: &str) -> std::io::Result<Option<Ve
     Ok(Some(model))
 }
 
-/// What is cut off.
+/// The nodes and weights that are removed from a graph, and the output that remains.
 struct Cut<'a> {
     hidden: Vec<u8>,
     nodes: Vec<usize>,
@@ -220,7 +220,7 @@ mod tests {
     }
 
     proptest! {
-        /// Damaged files are errors, or other models, and never a panic.
+        /// A damaged file gives an error or another model, and never a panic.
         #[test]
         fn damaged_files_do_not_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), keep in any::<prop::sample::Index>()) {
             let mut bytes = std::fs::read(plain_model()).unwrap();

@@ -1,4 +1,4 @@
-//! The life of a file of packed weights, and that it changes no answer.
+//! Tests of packed weights: when the file is written, mapped and replaced, and that answers are the same with it.
 
 mod fuzz;
 
@@ -61,7 +61,7 @@ impl Files {
         Model::read(&self.model(), Some(Keep::any(&self.packed()))).unwrap()
     }
 
-    /// Loads the model, and says whether its packed weights were made anew.
+    /// Loads the model; whether its packed weights were written anew.
     #[track_caller]
     fn made_anew(&self) -> bool {
         let before = written(&self.packed());
@@ -71,7 +71,7 @@ impl Files {
     }
 }
 
-/// When a file was written, by the system's clock.
+/// Time of modification and inode number of a file; `None` if it does not exist.
 fn written(path: &Path) -> Option<(SystemTime, u64)> {
     #[cfg(unix)]
     let number = |metadata: &fs::Metadata| std::os::unix::fs::MetadataExt::ino(metadata);
@@ -91,7 +91,8 @@ fn encode(model: Arc<Model>) -> Vec<Encoded> {
     deployment.encode(&texts, Priority::Ingest, None, None).unwrap()
 }
 
-/// Weights of 20 bits change little: as much as f32 is off by anyway, about.
+/// Asserts that vectors agree but for the effect of 20-bit weights, which is about as large as the rounding errors of
+/// f32.
 #[track_caller]
 fn assert_close(found: &[Encoded], expected: &[Encoded]) {
     const SLACK: f32 = 5e-5;
@@ -137,7 +138,7 @@ fn a_mapped_model_answers_as_one_in_memory() {
     }
 }
 
-/// Dense models have no decoder.
+/// A dense model, which has no decoder, gives the same vectors from a mapped file as from memory.
 #[test]
 fn a_mapped_dense_model_answers_as_one_in_memory() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-minilm-l6");
@@ -242,7 +243,7 @@ fn without_a_place_for_the_file_the_weights_are_in_memory() {
     assert_eq!(fs::read_dir(files.packed().parent().unwrap()).unwrap().count(), 1, "no half-written file");
 }
 
-/// What other architectures have in their files is packed and found again: gates, windows, a second token type.
+/// Packed weights hold what other architectures add: gates, attention windows and a second token type.
 #[test]
 fn all_architectures_are_packed() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -280,7 +281,7 @@ fn all_architectures_are_packed() {
     }
 }
 
-/// `/dev/full` takes no byte: what a full disk is like.
+/// Packed weights that are written to `/dev/full`, as to a full disk, leave no file behind.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_leaves_nothing_behind() {
@@ -310,7 +311,7 @@ fn many_may_make_it_at_once() {
     }
 }
 
-/// Whoever has mapped a file goes on with it when it is replaced or removed.
+/// A model that has mapped its file works on when the file is replaced or removed.
 #[cfg(unix)]
 #[test]
 fn a_mapped_file_may_be_removed() {

@@ -15,11 +15,11 @@ use super::decoder::Source;
 use super::layout::{Arithmetic, ForwardPass, Layout, Pooling};
 use super::{bert, split};
 
-/// Smaller models stay in memory: what a file saves them is less than a deployment's scratch memory and cache, and making it costs
-/// a first start a write and a sync.
+/// Bytes of weights, counted as f32, below which a model is not packed into a file: mapping would save less than a deployment's scratch
+/// memory and cache take, and writing the file delays the first start.
 const SMALLEST_FILE: usize = 64 << 20;
 
-/// Where a model's packed weights may be kept.
+/// The path for a model's packed weights, and from which size on they are written there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Keep<'a> {
     path: &'a Path,
@@ -28,25 +28,25 @@ pub(super) struct Keep<'a> {
 }
 
 impl<'a> Keep<'a> {
-    /// A file for a large model.
+    /// Packs only a model of at least [`SMALLEST_FILE`] bytes into the file.
     pub(super) fn large(path: &'a Path) -> Self {
         Self { path, smallest: SMALLEST_FILE }
     }
 
-    /// For the tests: a file for a model of any size.
+    /// For the tests: packs a model of any size into the file.
     #[cfg(test)]
     pub(super) fn any(path: &'a Path) -> Self {
         Self { path, smallest: 0 }
     }
 }
 
-/// What a model computes with.
+/// The weights of a loaded model, and facts that were found while loading.
 #[derive(Debug)]
 pub(super) struct Loaded {
     /// Fingerprint of the model's files, and the sum of their lengths in bytes.
     pub(super) fingerprint: (String, u64),
     pub(super) head: Option<Arc<Head>>,
-    /// The output of the graph that the rest of the model takes.
+    /// Name of the graph's output that is read.
     pub(super) output: String,
     pub(super) bert: Option<Bert>,
     /// The weights are in a mapped file.
@@ -59,7 +59,7 @@ fn kernel_names() -> String {
     format!("{head} {}", f32_kernels::named(head).name)
 }
 
-/// The fingerprint of a model's files and the sum of their lengths; read from its packed weights, if there are any.
+/// The fingerprint of a model's files and the sum of their lengths in bytes; taken from its packed weights, if they are valid.
 ///
 /// # Errors
 /// [`EncoderError::ModelNotReadable`].
@@ -125,13 +125,13 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     })
 }
 
-/// For the tests: whether a file is used.
+/// For the tests: whether a file of packed weights is accepted for a model.
 #[cfg(test)]
 pub(super) fn can_open(dir: &Path, path: &Path) -> bool {
     Layout::detect(dir).is_ok_and(|layout| open(&layout, path).is_ok())
 }
 
-/// Reads the graph, and packs what is recognised: into a file, if it is large.
+/// Reads the weights from the model's files and packs those that our own code computes with; a large model is packed into a file.
 fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Result<Loaded, EncoderError> {
     // Of the files as they were before they are read.
     let identity = keep.and_then(|_| layout.identity(kernel_names()));
@@ -202,7 +202,7 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
     Ok(Loaded { fingerprint, head, output, bert, mapped: false })
 }
 
-/// Bytes of the weights as f32, about.
+/// Approximate size of the weights as f32, in bytes.
 fn size(weights: &crate::bert::Weights, source: Option<&Source>) -> usize {
     4 * (weights.size() + weights.words.len()) + source.map_or(0, |source| source.rows.len())
 }

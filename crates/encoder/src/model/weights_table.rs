@@ -8,7 +8,8 @@ use crate::error::EncoderError;
 use crate::small_file;
 use crate::tokenizer::TextTokenizer;
 
-/// Reads a table of token weights (`idf.json`, `query_token_weights.txt`) by term id; absent tokens weigh nothing.
+/// Reads a table of token weights (`idf.json`, `query_token_weights.txt`); the result is indexed by token id, with 0
+/// for absent tokens.
 ///
 /// JSON maps tokens to numbers; the text form has a token, a tab and a number in each line.
 ///

@@ -1,22 +1,22 @@
-//! What packed weights were made of, and for which kernels.
+//! The identity of packed weights: the files that they were made of, and the kernels that they were packed for.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// All that must agree before packed weights are used.
+/// What must be equal for packed weights to be used: kernels, byte order, and the model's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
-    /// Names of the kernels whose order of numbers it is.
+    /// Names of the kernels whose memory layout the weights have.
     kernels: String,
-    /// The order of bytes.
+    /// Whether numbers are stored in little-endian byte order.
     little_endian: bool,
     files: Vec<Stamp>,
 }
 
-/// A file of a model. Whoever changes it changes one of these: its time of change is set by the system alone (where there is
-/// one), its time of modification by everybody, which archives use to give all files the same.
+/// Name, length and times of a file of a model. A change of the file shows in one of them: everyone can set the time of modification, and
+/// archives set it to the same value for all files, but only the system sets the time of the last change (where there is one).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     name: String,
@@ -26,7 +26,7 @@ struct Stamp {
 }
 
 impl Identity {
-    /// Of the files as they are now; without their contents. `None` if one of them is not there.
+    /// The identity for the files as they are now, without reading their contents. `None` if one of them is missing.
     pub(crate) fn of(kernels: String, dir: &Path, files: &[PathBuf]) -> Option<Self> {
         let mut files = files.to_vec();
         files.sort();

@@ -35,12 +35,12 @@ const HEADER: usize = 40;
 /// Longest index: one takes about 100 bytes for each section.
 const LONGEST_INDEX: u64 = 1 << 24;
 
-/// What is known of a model without its weights.
+/// Facts about a model that the index keeps, so that they can be read without the weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Facts {
     /// Fingerprint of the model's files; see [`crate::ModelInfo`].
     pub(crate) fingerprint: String,
-    /// Bytes of the model's files.
+    /// Sum of the lengths of the model's files, in bytes.
     pub(crate) size_bytes: u64,
     pub(crate) bert: BertShape,
     pub(crate) head: Option<HeadShape>,
@@ -54,29 +54,29 @@ pub(crate) struct BertShape {
     pub(crate) transform: bool,
     /// The word embeddings are the decoder's rows.
     pub(crate) tied: bool,
-    /// Its second token type is not as its first.
+    /// Whether the encoder has an embedding for tokens of the second type that differs from the first type's.
     pub(crate) types: bool,
-    /// Weights are bytes, not numbers of 20 bits.
+    /// Whether weights are of 8 bits; they are of 20 bits otherwise.
     pub(crate) int8: bool,
-    /// Of ModernBERT.
+    /// What only ModernBERT has; `None` for other architectures.
     pub(crate) modern: Option<ModernShape>,
 }
 
-/// How the layers of ModernBERT look at tokens.
+/// How far attention reaches in the layers of a ModernBERT encoder, and the bases of its rotary positions.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ModernShape {
-    /// How far a token of a local layer looks to each side.
+    /// Number of tokens to each side that a token of a local layer attends to.
     pub(crate) window: usize,
-    /// The layers that are local, a bit for each.
+    /// A bit for each layer, set if the layer is local; layers 0 to 63 are in the first number.
     pub(crate) local: [u64; 2],
-    /// The bases of the rotary positions, as bits: of layers whose tokens look at all others, and of local ones.
+    /// The bases of the rotary positions, as the bits of an f32: that of global layers and that of local layers.
     pub(crate) bases: [u32; 2],
     /// Tokens of the longest text.
     pub(crate) positions: usize,
 }
 
 impl ModernShape {
-    /// Whether the tokens of a layer look at their neighbours only.
+    /// Whether the tokens of a layer attend only to their neighbours.
     pub(crate) fn is_local(&self, layer: usize) -> bool {
         self.local.get(layer / 64).is_some_and(|bits| bits >> (layer % 64) & 1 == 1)
     }
@@ -102,7 +102,7 @@ struct Section {
     checksum: u32,
 }
 
-/// Why a file is not used.
+/// The reason why a file of packed weights is not used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unusable {
     #[error("it is not there")]
@@ -115,7 +115,7 @@ pub(crate) enum Unusable {
     Io(#[from] std::io::Error),
 }
 
-/// An open file.
+/// An open file of packed weights, whose sections are mapped.
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) facts: Facts,
@@ -124,7 +124,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Opens a file and reads it once, to see that it is whole.
+    /// Opens a file of packed weights and verifies the checksums of all its sections.
     ///
     /// # Errors
     /// Why it is not used.
@@ -135,7 +135,7 @@ impl Packed {
         Ok(Self { facts: index.facts, sections: index.sections, file: mapping })
     }
 
-    /// What a file says about its model; its sections are not read.
+    /// Reads the facts about the model from the index; the sections are not read.
     ///
     /// # Errors
     /// As [`Packed::open`].
@@ -146,7 +146,7 @@ impl Packed {
     /// The numbers of a section.
     ///
     /// # Errors
-    /// [`Unusable::Damaged`] if there is none of this name and type.
+    /// [`Unusable::Damaged`] if there is no section of this name with numbers of this type.
     pub(crate) fn get<T: Plain>(&self, name: &str) -> Result<AlignedSlice<T>, Unusable> {
         let section = self.sections.get(name).ok_or(Unusable::Damaged("a section is missing"))?;
         AlignedSlice::mapped(&self.file, section.start, section.length)
@@ -156,7 +156,7 @@ impl Packed {
     /// The numbers that [`Packer::put_fixed`] wrote.
     ///
     /// # Errors
-    /// [`Unusable::Damaged`] if they are not there, or not `length`.
+    /// [`Unusable::Damaged`] if they are missing, or if there are not `length` of them.
     pub(crate) fn get_fixed(&self, name: &str, length: usize) -> Result<Fixed, Unusable> {
         let (high, low) = (self.get(&format!("{name}.high"))?, self.get(&format!("{name}.low"))?);
         Fixed::of(high, low, length).ok_or(Unusable::Damaged("a section is of another length"))
@@ -197,7 +197,8 @@ fn read_index(path: &Path, identity: &Identity) -> Result<(File, Index), Unusabl
     Ok((file, index))
 }
 
-/// Reads all sections; not through the mapping, so that only what is used becomes memory of the process.
+/// Verifies the checksums of all sections. They are read from the file and not through the mapping, so that only those that are used count
+/// as memory of the process.
 fn verify(file: &mut File, sections: &BTreeMap<String, Section>) -> Result<(), Unusable> {
     let mut sections: Vec<&Section> = sections.values().collect();
     sections.sort_by_key(|section| section.start);

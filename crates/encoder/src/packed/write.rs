@@ -12,8 +12,8 @@ use crate::numbers::{LINE, Plain, bytes};
 
 use super::{FORMAT, Facts, HEADER, Identity, Index, MAGIC, Section};
 
-/// A file in the making, under a name of its own: two that are made at once do not meet. Dropped before
-/// [`Packer::finish`], it is gone.
+/// A file of packed weights that is being written, under a temporary name of its own, so that two writers do not
+/// conflict. If it is dropped before [`Packer::finish`], the file is removed.
 #[derive(Debug)]
 pub(crate) struct Packer {
     file: File,
@@ -24,10 +24,10 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// Begins a file; its folder is made if it is not there.
+    /// Creates the temporary file for `target`, and its folder if that does not exist.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of creating the folder or the file.
     pub(crate) fn new(target: &Path) -> std::io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         if let Some(folder) = target.parent() {
@@ -42,7 +42,7 @@ impl Packer {
         Ok(Self { file, temporary, target: target.to_path_buf(), sections: BTreeMap::new(), end: HEADER })
     }
 
-    /// For the tests: what follows is written elsewhere.
+    /// For the tests: redirects what follows to another file.
     #[cfg(test)]
     pub(crate) fn write_to(&mut self, file: File) {
         self.file = file;
@@ -51,7 +51,7 @@ impl Packer {
     /// Writes a section.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of writing the file.
     pub(crate) fn put<T: Plain>(&mut self, name: &str, values: &[T]) -> std::io::Result<()> {
         let bytes = bytes(values);
         let start = self.end.next_multiple_of(LINE);
@@ -64,19 +64,19 @@ impl Packer {
         Ok(())
     }
 
-    /// Writes numbers of 20 bits as two sections.
+    /// Writes numbers of 20 bits as two sections: the upper 16 bits and the lower 4.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of writing the file.
     pub(crate) fn put_fixed(&mut self, name: &str, numbers: &Fixed) -> std::io::Result<()> {
         self.put(&format!("{name}.high"), &numbers.high)?;
         self.put(&format!("{name}.low"), &numbers.low)
     }
 
-    /// Writes the index and gives the file its name, durably.
+    /// Writes the index, syncs the file and renames it to its final name.
     ///
     /// # Errors
-    /// What the system says; what was under that name before is still there.
+    /// The error of writing or renaming; a file that had the final name before is still there.
     pub(crate) fn finish(mut self, identity: Identity, facts: Facts) -> std::io::Result<()> {
         let sections = std::mem::take(&mut self.sections);
         let index = serde_json::to_vec(&Index { identity, facts, sections })?;

@@ -53,7 +53,8 @@ fn it_is_calm_until_a_search_comes() {
 }
 
 proptest! {
-    /// Every batch has the oldest text and fits the budget, nothing is lost, and the rest keeps its order.
+    /// Every batch contains the oldest text and fits the token budget, no text is lost, and the remaining ones keep
+    /// their order.
     #[test]
     fn batches_drain_the_queue(lengths in prop::collection::vec(1usize..512, 1..400), budget in 1usize..3000, workers in 1usize..5) {
         let mut queue: VecDeque<Item> = lengths.iter().enumerate().map(|(at, length)| Item { slot: at, ..item(*length) }).collect();

@@ -14,7 +14,7 @@ pub(super) struct Template {
     prefix: Vec<u32>,
     middle: Vec<u32>,
     suffix: Vec<u32>,
-    /// Special tokens of the middle that are still of the first type; none where all tokens are.
+    /// Number of special tokens between question and text that are still of the first token type; `None` if all tokens are of that type.
     first_type: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Question {
 }
 
 impl TextTokenizer {
-    /// Finds what stands around pairs; [`TextTokenizer::question`] and [`TextTokenizer::pair`] need it.
+    /// Finds the special tokens that the tokenizer puts around pairs; [`TextTokenizer::question`] and [`TextTokenizer::pair`] need it.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if the file's template is not a question and then a text, or leaves no room for them.
@@ -46,7 +46,7 @@ impl TextTokenizer {
         Ok(())
     }
 
-    /// The first tokens of a question.
+    /// Encodes a question, up to the most tokens that a sequence can take.
     ///
     /// # Errors
     /// As [`TextTokenizer::encode_while`].
@@ -62,9 +62,8 @@ impl TextTokenizer {
         Ok(Question { ids })
     }
 
-    /// A question and a text as one sequence, and where its tokens of the second type begin. Where both are too long
-    /// together, the longer one is cut until it is as long as the other, then both, as the `longest_first` of Hugging Face's
-    /// tokenizers does it.
+    /// Encodes a question and a text as one sequence; also where its tokens of the second type begin. If both together are too long, the
+    /// longer one is cut until it is as long as the other, and then both, like the strategy `longest_first` of Hugging Face's tokenizers.
     ///
     /// # Errors
     /// As [`TextTokenizer::encode_while`].
@@ -97,7 +96,7 @@ impl TextTokenizer {
     }
 }
 
-/// How many tokens stay of a question and a text that share so much room.
+/// The numbers of tokens that are kept of a question and of a text, so that their sum is at most `room`.
 fn lengths(question: usize, text: usize, room: usize) -> (usize, usize) {
     let (shorter, longer) = (question.min(text), question.max(text));
     if shorter + longer <= room {
@@ -109,7 +108,7 @@ fn lengths(question: usize, text: usize, room: usize) -> (usize, usize) {
     if question <= text { (shorter, longer) } else { (longer, shorter) }
 }
 
-/// Finds what the tokenizer puts around two texts, and which types it gives them.
+/// Finds the special tokens that the tokenizer puts around two texts, and the types of the tokens.
 fn template(tokenizer: &Tokenizer) -> Result<Template, String> {
     const FOREIGN: &str = "its template of pairs is not a question and then a text";
     let encoding = tokenizer.encode(("a", "a"), true).map_err(|error| error.to_string())?;
@@ -142,7 +141,8 @@ fn template(tokenizer: &Tokenizer) -> Result<Template, String> {
 mod tests {
     use super::lengths;
 
-    /// Removes the last token of the longer of both, of the text if they are equally long, until they fit.
+    /// Shortens the longer of question and text by one token, the text if they are equally long, until their sum is at most `room`; the
+    /// smaller of the two lengths that remain.
     fn one_by_one(mut question: usize, mut text: usize, room: usize) -> usize {
         while question + text > room {
             if question > text { question -= 1 } else { text -= 1 }

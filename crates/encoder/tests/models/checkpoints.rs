@@ -47,7 +47,7 @@ fn modernbert_with_the_head_of_a_masked_language_model() {
     check("checkpoint-modernbert-splade", ModelKind::SparseMlm, true);
 }
 
-/// As the files on the hub say it, which are older than the fixtures: thetas and one global layer of so many.
+/// ModernBERT is read from the older form of `config.json` that files on the hub have: two thetas, and the interval of global layers.
 #[test]
 fn modernbert_as_older_files_describe_it() {
     let older = |json: &mut Value| {
@@ -160,7 +160,7 @@ fn what_cannot_be_computed_is_refused_by_name() {
     refused(&missing, "pytorch_model.bin is not read");
 }
 
-/// What a configuration cannot be read for is said, and not that it lacks something.
+/// An unreadable configuration gives the reason, and not an error about missing keys.
 #[test]
 fn an_architecture_that_cannot_be_read_says_why() {
     let config = |change: &dyn Fn(&mut Value)| changed("checkpoint-bert", "config.json", change);
@@ -191,7 +191,7 @@ fn the_length_of_texts_is_the_one_of_the_directory() {
     assert_eq!(longest(&directory).unwrap().0, 7);
 }
 
-/// A graph that ends with the states of tokens lacks what the list has after pooling; one that gives vectors of texts may have it.
+/// A graph that outputs hidden states is refused if modules follow the pooling; one that outputs vectors of texts may include them.
 #[test]
 fn a_module_behind_a_graph_is_not_left_out() {
     let steps = |json: &mut Value| {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use sparrow_encoder::{Deployment, DeploymentOptions, Model, set_runtime};
 
-/// The workspace.
+/// The root directory of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -21,19 +21,19 @@ pub fn model_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// Says where the runtime is, once.
+/// Sets the path of the ONNX Runtime library, once per process.
 pub fn runtime() {
     static LOADED: Once = Once::new();
     LOADED.call_once(|| set_runtime(library()));
 }
 
-/// Starts a model of the workspace.
+/// Deploys a model of the workspace with the default options, changed by `change`.
 pub fn deploy(name: &str, change: impl FnOnce(&mut DeploymentOptions)) -> Deployment {
     runtime();
     start(Model::load(&model_dir(name)).expect("model loads"), change)
 }
 
-/// Starts a model.
+/// Deploys a loaded model with the default options, changed by `change`.
 pub fn start(model: Arc<Model>, change: impl FnOnce(&mut DeploymentOptions)) -> Deployment {
     let mut options =
         DeploymentOptions { allocations: 1, threads_per_allocation: 1, queue_capacity: 1024, cache_bytes: 0 };

@@ -23,7 +23,7 @@ fn pairs(encoded: &Encoded) -> Vec<(String, f32)> {
     weights.pairs().iter().map(|(token, weight)| (token.to_string(), *weight)).collect()
 }
 
-/// Texts that take long enough for something to happen meanwhile, none like another.
+/// Distinct texts that take so long to encode that other things can happen meanwhile.
 fn long_texts(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("{at} {}", "a collector of old postage stamps ".repeat(60))).collect()
 }

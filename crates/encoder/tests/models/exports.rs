@@ -1,5 +1,5 @@
-//! Models as exporters leave them, without a word from us: kinds, splits and the numbers of numpy
-//! (`tests/fixtures/make_models.py`).
+//! Tests of models as exporters write them, without a `sparrow.json`: the detected kinds, the cut graphs, and vectors
+//! that equal numpy's (`tests/fixtures/make_models.py`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ fn vector(encoded: &Encoded) -> Vec<f32> {
     vector.to_vec()
 }
 
-/// Checks the vectors, in one batch, and whether the decoder is our own head.
+/// Checks a model's kind, its vectors in one batch, and whether its decoder is computed by our own head (`split`).
 pub fn check(name: &str, kind: ModelKind, split: bool) {
     let model = load(name);
     assert_eq!(model.info().kind, kind, "{name}");

@@ -79,7 +79,8 @@ fn threads_inside_a_worker_change_nothing() {
     }
 }
 
-/// Weights and rows of 8 bits: each vector is near the reference, and nearer on average.
+/// With weights and activations of 8 bits, each vector is near the reference, and their average distance is smaller
+/// still.
 #[test]
 fn dense_vectors_are_near_the_reference() {
     let reference = reference().dense;

@@ -84,7 +84,7 @@ fn a_graph_without_types() {
     check("cross-graph-untyped", false);
 }
 
-/// The texts of one question are one batch, in which the short ones are padded.
+/// In a batch of one question's texts, in which short ones are padded, each has the same score as by itself.
 #[test]
 fn texts_of_all_lengths_score_in_a_batch_as_alone() {
     runtime();
@@ -102,7 +102,7 @@ fn texts_of_all_lengths_score_in_a_batch_as_alone() {
     }
 }
 
-/// Either text may be the question: that is what the types and the order say.
+/// Swapping question and text changes the score of a graph: token types and order tell them apart.
 #[test]
 fn a_graph_tells_the_question_from_the_text() {
     runtime();

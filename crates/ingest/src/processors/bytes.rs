@@ -11,7 +11,7 @@ pub(super) fn from_config(config: &mut Config) -> Result<ChangeText, ConfigError
     text::read(config, |text, _| parse(text).map(Value::from), "cannot process it.")
 }
 
-/// Bytes of a size with its unit, `b` to `pb` in either case; 0 and -1 may stand without.
+/// Parses a size with its unit, `b` to `pb` in either case, into bytes; `0` and `-1` need no unit.
 fn parse(text: &str) -> Result<i64, ProcessorError> {
     let lower = text.trim().to_lowercase();
     if matches!(lower.as_str(), "-1" | "0") {

@@ -1,4 +1,4 @@
-//! `convert`: another type for a value.
+//! The processor `convert`: changes the type of a value.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::document::{Document, as_text};
 use crate::error::{ConfigError, ProcessorError};
 
-/// Gives a value, or each element of a list, another type.
+/// Converts a value, or each element of a list, to another type.
 #[derive(Debug)]
 pub(crate) struct Convert {
     field: String,
@@ -120,7 +120,7 @@ fn convert(value: &Value, to: Type) -> Result<Value, ProcessorError> {
     })
 }
 
-/// A whole number, decimal or hexadecimal with `0x`.
+/// Parses an integer, decimal or hexadecimal with `0x`.
 fn integer(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -132,7 +132,7 @@ fn integer(text: &str) -> Option<i64> {
     }
 }
 
-/// A finite number of single precision, written with as few digits as tell it apart.
+/// Parses a finite number in single precision; the result has as few digits as identify it.
 fn float(text: &str) -> Option<Value> {
     let number: f32 = text.trim().parse().ok()?;
     number.is_finite().then(|| sparrow_inference::weight_to_json(number))

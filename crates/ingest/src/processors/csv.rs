@@ -1,4 +1,4 @@
-//! `csv`: one line of comma-separated values, each into a field of its own.
+//! The processor `csv`: splits a line of comma-separated values into fields.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(crate) struct Csv {
     quote: char,
     trim: bool,
     ignore_missing: bool,
-    /// What stands for an empty value; without it the field is left alone.
+    /// The value that is set for an empty one; `None` leaves the field unset.
     empty_value: Option<Value>,
 }
 
@@ -45,7 +45,7 @@ impl Csv {
         })
     }
 
-    /// The values of a line, at most as many as there are fields for.
+    /// The values of a line, at most as many as there are target fields.
     fn values(&self, line: &str) -> Result<Vec<String>, ProcessorError> {
         let mut values = Vec::new();
         let mut rest = Rest { chars: line.chars().peekable(), at: 0 };
@@ -121,7 +121,7 @@ impl Processor for Csv {
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// What is left of a line.
+/// The part of a line that has not been read.
 struct Rest<'l> {
     chars: std::iter::Peekable<std::str::Chars<'l>>,
     /// Characters that were read.

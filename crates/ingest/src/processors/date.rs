@@ -1,4 +1,5 @@
-//! `date`: text in one of several formats becomes a date in another. `date_index_name`: it names an index.
+//! The processors `date`, which converts text in one of several formats to a date in another, and `date_index_name`,
+//! which chooses an index by a date.
 
 mod index_name;
 
@@ -13,7 +14,7 @@ use crate::document::{Document, as_text, java_type};
 use crate::error::{ConfigError, ProcessorError};
 use crate::template::{Escape, Template};
 
-/// Parses a date.
+/// Parses a date and writes it in another format.
 #[derive(Debug)]
 pub(crate) struct Date {
     field: String,
@@ -32,11 +33,11 @@ enum Format {
     Pattern(DatePattern),
 }
 
-/// The zone of dates that name none, and of what is written.
+/// The time zone of dates that name none, which is also that of the output.
 #[derive(Debug)]
 enum TimeZone {
     Fixed(Zone),
-    /// Named by the document.
+    /// A template, whose text names the zone.
     Template(Template),
 }
 
@@ -76,7 +77,7 @@ fn text_of(document: &Document, field: &str) -> Result<String, ProcessorError> {
     }
 }
 
-/// What the first format that fits reads.
+/// Parses a text by the first format that matches it.
 fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> {
     formats.iter().find_map(|format| match format {
         Format::Iso8601 => parse_iso8601(text, zone),
@@ -91,7 +92,7 @@ fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> 
     })
 }
 
-/// A moment as the clocks of a zone show it.
+/// The same moment with the UTC offset of a zone.
 fn in_zone(date: OffsetDateTime, zone: &Zone) -> OffsetDateTime {
     date.to_offset(offset(zone.offset_at(date.unix_timestamp().saturating_mul(1000))))
 }
@@ -103,7 +104,7 @@ fn offset(millis: i64) -> UtcOffset {
         .unwrap_or(UtcOffset::UTC)
 }
 
-/// Takes a list of formats, or nothing.
+/// Reads an optional list of date formats.
 fn formats(config: &mut Config, property: &str) -> Result<Option<Vec<Format>>, ConfigError> {
     let Some(names) = config.optional_list(property)? else { return Ok(None) };
     let mut formats = Vec::with_capacity(names.len());
@@ -153,7 +154,7 @@ impl TimeZone {
             .ok_or_else(|| config.unusable("timezone", format!("Unknown time-zone ID: {name}")))
     }
 
-    /// The zone of a document; nothing if it names none that is known.
+    /// The zone for a document; `None` if the document names an unknown one.
     fn of(&self, document: &Document) -> Option<Zone> {
         match self {
             Self::Fixed(zone) => Some(zone.clone()),
@@ -165,7 +166,7 @@ impl TimeZone {
     }
 }
 
-/// Names of months and days are read and written in English.
+/// Checks that `locale` is English, the only language for names of months and days.
 fn english_only(config: &mut Config) -> Result<(), ConfigError> {
     let Some(locale) = config.optional_text("locale")? else { return Ok(()) };
     let language = locale.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
@@ -184,7 +185,8 @@ fn from_millis(millis: f64) -> Option<OffsetDateTime> {
     OffsetDateTime::UNIX_EPOCH.checked_add(Duration::milliseconds(millis as i64))
 }
 
-/// `@` and 24 hexadecimal digits: seconds since the epoch plus 2^62 (and ten leap seconds), then nanoseconds.
+/// Parses a TAI64N timestamp: `@` and 24 hexadecimal digits, of which the first 16 are the seconds since the epoch plus
+/// 2^62 (and ten leap seconds), the others nanoseconds.
 fn tai64n(text: &str) -> Option<OffsetDateTime> {
     let text = text.strip_prefix('@').unwrap_or(text);
     let seconds = i64::from_str_radix(text.get(1..16)?, 16).ok()?;

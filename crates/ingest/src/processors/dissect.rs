@@ -13,7 +13,7 @@ use crate::error::{ConfigError, ProcessorError};
 /// Most keys of a pattern.
 const MAX_KEYS: usize = 1000;
 
-/// Cuts a text by a pattern.
+/// Splits a text by a pattern and sets the fields of its keys.
 #[derive(Debug)]
 pub(crate) struct Dissect {
     field: String,
@@ -22,7 +22,7 @@ pub(crate) struct Dissect {
     ignore_missing: bool,
 }
 
-/// A pattern: what comes before the first key, then each key with what follows it.
+/// A parsed pattern: the text before the first key, and each key with the delimiter after it.
 #[derive(Debug)]
 struct Pattern {
     text: String,
@@ -34,7 +34,7 @@ struct Pattern {
 struct Key {
     name: String,
     role: Role,
-    /// `->`: the delimiter may be repeated.
+    /// Whether the delimiter after the key may be repeated (`->`).
     padded: bool,
 }
 
@@ -42,13 +42,13 @@ struct Key {
 enum Role {
     /// The value of a field.
     Field,
-    /// `+`: a part of a value, which stands at a place (`/2`), or where it was found.
+    /// The text is appended to the value of the field (`+`), in the order of the numbers (`/2`) or of the occurrences.
     Append(u32),
     /// `*`: the name of a field.
     Name,
     /// `&`: the value of the field that `*` names.
     Value,
-    /// `?`, or no name: left out.
+    /// The text is skipped (`?`, or no name).
     Skip,
 }
 
@@ -135,7 +135,7 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), start: start.to_owned(), keys })
     }
 
-    /// Paths and values; nothing if the text does not have the form of the pattern.
+    /// The paths and values that a text yields; `None` if it does not match the pattern.
     fn fields(&self, text: &str, separator: &str) -> Option<Vec<(String, String)>> {
         let mut rest = text.strip_prefix(self.start.as_str())?;
         let mut values: Vec<&str> = Vec::with_capacity(self.keys.len());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     proptest! {
-        /// What was put together from a pattern comes apart again.
+        /// A text that is built from a pattern and values is split into the same values.
         #[test]
         fn joined_values_come_apart(values in prop::collection::vec("[a-zé]{1,5}", 1..8)) {
             let pattern: Vec<String> = (0..values.len()).map(|at| format!("%{{k{at}}}")).collect();

@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
 use crate::template::{Escape, Template, ValueTemplate};
 
-/// Writes a value, a template or the copy of another field.
+/// Sets a field to a value, a template or the value of another field.
 #[derive(Debug)]
 pub(crate) struct Set {
     field: Template,
@@ -67,7 +67,7 @@ impl Processor for Set {
     }
 }
 
-/// Removes fields, or all fields but some.
+/// Removes the named fields, or all others.
 #[derive(Debug)]
 pub(crate) struct Remove {
     fields: Vec<Template>,
@@ -118,7 +118,7 @@ impl Processor for Remove {
     }
 }
 
-/// Gives a value another name.
+/// Moves a value to another field.
 #[derive(Debug)]
 pub(crate) struct Rename {
     field: Template,

@@ -1,6 +1,6 @@
 //! Text without its HTML: tags go, block tags leave a line break, entities become characters.
 
-/// Tags that separate text, as Lucene's filter for HTML sees them; all others join what stands around them.
+/// Tags that become line breaks, as in Lucene's HTML filter; all other tags leave nothing.
 const BLOCK_TAGS: [&str; 40] = [
     "address",
     "article",
@@ -79,7 +79,7 @@ const ENTITIES: [(&str, char); 32] = [
     ("shy", '\u{ad}'),
 ];
 
-/// Accented letters by base letter and accent: `eacute`, `Uuml` and so on.
+/// Accented letters by base letters and accent: names of entities such as `eacute` and `Uuml`.
 const ACCENTS: [(&str, &str, &str); 7] = [
     ("acute", "aeiouyAEIOUY", "áéíóúýÁÉÍÓÚÝ"),
     ("grave", "aeiouAEIOU", "àèìòùÀÈÌÒÙ"),
@@ -109,7 +109,7 @@ pub(crate) fn strip(html: &str) -> String {
     out
 }
 
-/// Takes a `<` that no `>` follows; gives what follows it.
+/// Handles a `<` without a closing `>`; returns the rest of the text.
 fn unclosed<'t>(text: &'t str, out: &mut String) -> &'t str {
     if text.starts_with("<!--") || text.starts_with("<![CDATA[") {
         return "";
@@ -118,7 +118,7 @@ fn unclosed<'t>(text: &'t str, out: &mut String) -> &'t str {
     &text[1..]
 }
 
-/// Takes what starts with `<`; gives what follows it.
+/// Handles a tag, comment or lone `<` at the start of a text; returns the rest of the text.
 fn tag<'t>(text: &'t str, out: &mut String) -> &'t str {
     for (open, close) in [("<!--", "-->"), ("<![CDATA[", "]]>")] {
         if let Some(inner) = text.strip_prefix(open) {
@@ -156,7 +156,7 @@ fn tag<'t>(text: &'t str, out: &mut String) -> &'t str {
     after
 }
 
-/// Where a tag ends; a `>` inside quotes does not end it.
+/// Byte offset of the end of a tag; a `>` inside quotes does not end it.
 fn tag_end(text: &str) -> Option<usize> {
     let mut quote = None;
     for (at, char) in text.char_indices() {
@@ -175,7 +175,7 @@ fn find_ignore_case(text: &str, needle: &str) -> Option<usize> {
     text.as_bytes().windows(needle.len()).position(|window| window.eq_ignore_ascii_case(needle.as_bytes()))
 }
 
-/// Takes what starts with `&`; gives what follows it.
+/// Handles an entity or lone `&` at the start of a text; returns the rest of the text.
 fn entity<'t>(text: &'t str, out: &mut String) -> &'t str {
     let name: &str = {
         let end = text[1..]

@@ -1,4 +1,4 @@
-//! `json`: text that is JSON becomes the value it describes.
+//! The processor `json`: parses a string as JSON.
 
 use serde_json::{Map, Value};
 

@@ -13,7 +13,7 @@ use crate::effort::split;
 use crate::error::{ConfigError, ProcessorError};
 use crate::template::{Escape, Template};
 
-/// Cuts a text into names and values.
+/// Splits a text into keys and values, and sets the fields.
 #[derive(Debug)]
 pub(crate) struct KeyValue {
     field: Template,
@@ -103,7 +103,8 @@ fn regex(config: &mut Config, name: &str) -> Result<Regex, ConfigError> {
     Regex::new(&text).map_err(|error| config.unusable(name, format!("Invalid regex pattern. {error}")))
 }
 
-/// Finds a run of some characters, given as inside the brackets of an expression, at the start or the end of a text.
+/// A regular expression that matches a run of certain characters at the start or end of a text; the parameter gives
+/// them in the syntax of a character class. `None` if the parameter is absent.
 fn trimmer(config: &mut Config, name: &str) -> Result<Option<Regex>, ConfigError> {
     let Some(characters) = config.optional_text(name)? else { return Ok(None) };
     Regex::new(&format!("^[{characters}]+|[{characters}]+$"))

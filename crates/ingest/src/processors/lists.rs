@@ -1,4 +1,4 @@
-//! `split`, `join`, `append` and `sort`: between texts and lists.
+//! The processors `split`, `join`, `append` and `sort`, which build and change lists.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::effort::{room, split};
 use crate::error::{ConfigError, ProcessorError};
 use crate::template::{Escape, Template, ValueTemplate};
 
-/// Cuts a text at a regular expression.
+/// Splits a string at the matches of a regular expression.
 #[derive(Debug)]
 pub(crate) struct Split {
     field: String,
@@ -56,7 +56,7 @@ impl Processor for Split {
     }
 }
 
-/// Puts the elements of a list into one text.
+/// Joins the elements of a list into one string.
 #[derive(Debug)]
 pub(crate) struct Join {
     field: String,
@@ -137,7 +137,7 @@ impl Processor for Append {
     }
 }
 
-/// Brings the elements of a list into order.
+/// Sorts the elements of a list.
 #[derive(Debug)]
 pub(crate) struct Sort {
     field: String,
@@ -189,7 +189,7 @@ impl Processor for Sort {
     }
 }
 
-/// Which of two values of one type comes first.
+/// Compares two values of the same type; `None` if they cannot be compared.
 fn order(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::String(a), Value::String(b)) => Some(a.cmp(b)),

@@ -21,13 +21,13 @@ use super::config::Config;
 use super::counters::Counters;
 use super::error::{ConfigError, ProcessorError};
 
-/// Deepest nesting of handlers within handlers.
+/// Most levels of error handlers within error handlers.
 const MAX_DEPTH: usize = 20;
 
 /// Builds a pipeline from its definition.
 ///
 /// # Errors
-/// The first part of the definition that cannot be accepted.
+/// The first problem in the definition.
 pub(crate) fn build_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
     let mut config = Config::pipeline(definition.clone());
     config.optional_text("description")?;
@@ -122,7 +122,7 @@ pub(crate) fn model_ids(nodes: &[Node]) -> Box<dyn Iterator<Item = &str> + '_> {
     }))
 }
 
-/// Models and the fields that they read to fill a field.
+/// Pairs of a model and the input field with which inference processors fill `field`.
 pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
     let inferences = nodes.iter().filter_map(|node| match &node.action {
         Action::Inference(inference) => Some(inference),
@@ -229,7 +229,7 @@ fn build_action(kind: &str, config: &mut Config, depth: usize) -> Result<Action,
     })
 }
 
-/// What comes of a field without a value.
+/// Handles a null field: no error with `ignore_missing`; otherwise the error ends with `refusal`.
 fn null(path: &str, ignore_missing: bool, refusal: &str) -> Result<(), ProcessorError> {
     if ignore_missing {
         Ok(())

@@ -1,4 +1,5 @@
-//! Comparing what the two models find: the same queries over both sets of vectors, as of one moment.
+//! Compares the search results of the two models of a change: the same queries over both sets of vectors, in one
+//! snapshot.
 
 use serde_json::{Value, json};
 use sparrow_call::error::EngineError;
@@ -17,18 +18,18 @@ use super::both_slots;
 
 /// Words of a query that is made of a document.
 const WORDS: usize = 12;
-/// Queries with the least in common that are told.
+/// Number of queries shown in the result: those whose results overlap least.
 const SHOWN: usize = 5;
 
-/// What the two models make of one query.
+/// One query, and how much the results of both models agree.
 struct Pair {
     query: String,
     overlap: f64,
-    /// None where the lists have fewer than two documents in common.
+    /// Kendall's τ of the documents in both results; `None` if there are fewer than two.
     correlation: Option<f64>,
 }
 
-/// Compares the answers of both models; nothing where there is no query.
+/// Compares the results of both models; `None` if there are no queries.
 ///
 /// # Errors
 /// When a model fails, the index is gone or the task is cancelled.
@@ -170,7 +171,7 @@ fn clause(
     })))
 }
 
-/// The share of the longer list that both have.
+/// The share of the longer list that is in both lists, 0 to 1.
 fn overlap(one: &[DocAddress], other: &[DocAddress]) -> f64 {
     let longer = one.len().max(other.len());
     if longer == 0 {

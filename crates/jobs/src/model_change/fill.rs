@@ -1,4 +1,4 @@
-//! The task of a change: gives documents vectors of the new model, compares, and lets searches go over.
+//! The task of a change: gives all documents vectors of the new model, compares the results of both models, and switches searches over.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,10 +21,10 @@ use super::{RESUME, both_slots, compare};
 
 /// Most documents that are read, encoded and written together.
 const CHUNK: usize = 128;
-/// Failures of documents that are told.
+/// Most failures of documents that are shown.
 const SHOWN_FAILURES: usize = 10;
 
-/// How far a task is.
+/// Counters and throttle of a running task.
 #[derive(Debug)]
 pub(super) struct FillProgress {
     pub filling: Arc<Filling>,
@@ -85,7 +85,7 @@ impl Progress for FillProgress {
     }
 }
 
-/// A task at work.
+/// A running task.
 pub(super) struct Fill {
     pub service: Arc<SearchService>,
     pub handle: Arc<IndexHandle>,
@@ -94,7 +94,7 @@ pub(super) struct Fill {
     pub _claimed: FillingGuard,
 }
 
-/// What became of a portion of the documents.
+/// The results of writing one portion of the documents.
 #[derive(Default)]
 struct Portion {
     written: u64,
@@ -103,16 +103,16 @@ struct Portion {
 }
 
 impl Fill {
-    /// What the record of the task has to go on by.
+    /// What the task's record needs for resuming it; `pace` is the throttle in documents per second.
     pub fn resume(&self, pace: f64) -> Value {
         let pace = if pace.is_finite() { json!(pace) } else { Value::Null };
         json!({RESUME: {"index": self.handle.name, "uuid": self.handle.uuid, "requests_per_second": pace}})
     }
 
-    /// Runs to the end of the change, as far as it goes by itself.
+    /// Runs the change to its end, or until it needs a request to switch searches over.
     ///
     /// # Errors
-    /// Why not all documents could be given vectors: the change has stopped then, and the old vectors are searched.
+    /// The reason why not all documents could be given vectors; the change is then stopped, and searches use the old vectors.
     pub fn run(self, context: &TaskContext) -> Result<Value, EngineError> {
         let began = Instant::now();
         let result = match self.change.state {
@@ -143,7 +143,7 @@ impl Fill {
         Ok(self.response(began, state, change.as_ref().and_then(|change| change.compared.clone())))
     }
 
-    /// Whether searches still read the old vectors, and nobody was told that all documents have the new ones.
+    /// Whether the change is in the state in which documents are still being given new vectors.
     fn is_filling(&self) -> bool {
         self.handle.model_change().is_some_and(|change| change.state == ChangeState::Filling)
     }
@@ -158,7 +158,8 @@ impl Fill {
         })
     }
 
-    /// Goes over the documents that lack vectors of the new model until there are none. Those that are written meanwhile have them.
+    /// Processes the documents that lack vectors of the new model until there are none. Documents that are written meanwhile get them
+    /// anyway.
     fn fill(&self, context: &TaskContext) -> Result<(), EngineError> {
         let mut pace = self.progress.throttle.requests_per_second();
         loop {
@@ -275,8 +276,8 @@ impl Fill {
     }
 }
 
-/// Takes the documents that are handled together next: fewer where the pace is slow, so that it is kept evenly. The pace may be
-/// another one for each portion.
+/// Takes the next portion of the remaining documents: fewer than usual if `pace`, in documents per second, is low, so that the work is
+/// spread evenly. The pace may change between portions.
 fn next_portion<'l, T>(left: &mut &'l [T], pace: f64) -> &'l [T] {
     let size = if pace.is_finite() { (pace as usize).clamp(1, CHUNK) } else { CHUNK };
     let (portion, rest) = left.split_at(size.min(left.len()));
@@ -284,8 +285,8 @@ fn next_portion<'l, T>(left: &mut &'l [T], pace: f64) -> &'l [T] {
     portion
 }
 
-/// Why a document could not be written, as everybody may read it who sees the change: without what the document says, and with the
-/// name of the field in place of the one that its new vectors are kept under.
+/// The message why a document could not be written, for all who may see the change: without contents of the document, and with the field's
+/// name in place of the internal name of its new vectors.
 fn told(error: &EngineError, id: &str, field: &str, slot: Option<&str>) -> String {
     let reason = error.reason();
     let reason = slot.map_or_else(|| reason.clone(), |slot| reason.replace(slot, field));

@@ -1,10 +1,10 @@
-//! Changing the model of a `semantic_text` field while the index is searched and written: `POST /{index}/_ext/model/_change` and what
-//! belongs to it.
+//! Changes the model of a `semantic_text` field while its index is searched and written: `POST /{index}/_ext/model/_change` and the
+//! requests that show, switch, roll back and drop.
 //!
-//! From the beginning of a change on every document that is written gets vectors of both models. A task writes the others again as they
-//! are, so that they get them too; what it has to do is what the segments lack, so it needs no checkpoint. Searches read the old vectors
-//! until all documents have both, and the new ones from one moment to the next; the old ones stay, and can be taken back, until they are
-//! dropped.
+//! From the beginning of a change, every document that is written gets vectors of both models. A task writes the others again unchanged, so
+//! that they get them too. It finds the documents that lack new vectors in the segments, so it needs no checkpoint. Searches use the old
+//! vectors until all documents have both and then switch to the new ones at once. The old vectors are kept, and can be switched back to,
+//! until they are dropped.
 
 mod compare;
 mod fill;
@@ -28,10 +28,10 @@ use sparrow_tasks::{TaskHandle, TaskSpec};
 use self::fill::{Fill, FillProgress};
 use self::request::ChangeRequest;
 
-/// The action of the task.
+/// The action name of the task that carries out a change.
 const ACTION: &str = "indices:admin/ext/model/change";
 
-/// The name of the member that a task's record has of a change.
+/// The member of a task's record that holds what is needed to resume a change.
 pub(crate) const RESUME: &str = "model_change";
 
 /// `POST /{index}/_ext/model/_change`
@@ -133,14 +133,14 @@ pub fn drop_old(
 /// Names of the two sets of vectors of a field while its model is changed: the one that is searched, and the one beside it.
 ///
 /// # Errors
-/// When there is no second one.
+/// If there is no second set.
 fn both_slots(mapping: &Mapping, field: &str) -> Result<(String, String), EngineError> {
     let searched = mapping.searched_slot(field).map(|(name, _)| name.into_owned());
     let both = searched.zip(mapping.slot_beside(field));
     both.ok_or_else(|| EngineError::internal("the second set of vectors is gone"))
 }
 
-/// The index of a request about one.
+/// The index of a request that must name exactly one.
 fn one_index(service: &SearchService, request: &Request) -> Result<Arc<IndexHandle>, EngineError> {
     let name = request.part("index");
     if name == "_all" || name.contains(['*', ',']) {
@@ -165,7 +165,7 @@ fn spawn(
     Ok(task)
 }
 
-/// A task that fills the second slot of an index, before it starts.
+/// Prepares the task that gives the documents of an index new vectors; it is not started yet.
 fn prepared(
     service: &Arc<SearchService>,
     handle: &Arc<IndexHandle>,
@@ -188,10 +188,10 @@ fn prepared(
     Ok((progress, task, fill))
 }
 
-/// Goes on with a change whose task ran when the server ended.
+/// Resumes a change whose task was running when the server stopped.
 ///
 /// # Errors
-/// When the index or its change is gone.
+/// If the index has been deleted, or has no change any more.
 pub(crate) fn restart(
     service: &Arc<SearchService>,
     number: u64,
@@ -209,7 +209,7 @@ pub(crate) fn restart(
     Ok(())
 }
 
-/// The index of a task, if it still has a change.
+/// The index of a saved task; `None` if it is gone or has no change any more.
 fn index_of(service: &SearchService, saved: &Value) -> Option<Arc<IndexHandle>> {
     let uuid = saved["uuid"].as_str().unwrap_or_default();
     let names = service.indices.names();
@@ -217,7 +217,7 @@ fn index_of(service: &SearchService, saved: &Value) -> Option<Arc<IndexHandle>> 
     names.indices.values().find(has_change).cloned()
 }
 
-/// Ends a change whose task was cancelled and cannot be started to do so.
+/// Ends a change whose task was cancelled and cannot be started again.
 pub(crate) fn abandon(service: &SearchService, saved: &Value) {
     let Some(handle) = index_of(service, saved) else { return };
     let is_filling = handle.model_change().is_some_and(|change| change.state == ChangeState::Filling);
@@ -226,7 +226,7 @@ pub(crate) fn abandon(service: &SearchService, saved: &Value) {
     }
 }
 
-/// Goes on with changes that have no task: the server ended before it was written down.
+/// Resumes changes that have no task, as the server stopped before the task was recorded.
 pub(crate) fn resume_others(service: &Arc<SearchService>) {
     for handle in service.indices.names().indices.values().filter(|handle| is_open_end(handle)) {
         let Ok(claimed) = handle.claim_filling() else { continue };
@@ -237,7 +237,7 @@ pub(crate) fn resume_others(service: &Arc<SearchService>) {
     }
 }
 
-/// Whether the second slot of an index is being filled, and nothing stopped that.
+/// Whether documents of an index are being given new vectors and no failure has stopped that.
 fn is_open_end(handle: &IndexHandle) -> bool {
     let metadata = handle.metadata.read();
     let change = metadata.model_change.as_ref();

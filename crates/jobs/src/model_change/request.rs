@@ -1,4 +1,4 @@
-//! What a change of a model is asked for with.
+//! Parses and checks the request for a change of a model.
 
 use serde_json::{Map, Value, json};
 use sparrow_call::body::parse_object;
@@ -10,7 +10,7 @@ use sparrow_mapping::{FieldType, HYBRID_TASK, SemanticModel};
 use sparrow_models::{Purpose, TextEncoder};
 use sparrow_search::SearchService;
 
-/// Parameters of the field that the new model may have otherwise.
+/// Parameters of a `semantic_text` field that may be different for the new model.
 const PARAMETERS: [&str; 4] = ["inference_id", "search_inference_id", "chunking_settings", "index_options"];
 /// Most queries of a comparison.
 const MOST_QUERIES: usize = 1000;
@@ -18,7 +18,7 @@ const MOST_QUERIES: usize = 1000;
 const LONGEST_QUERY: usize = 10_000;
 /// Most documents that are compared for each query.
 const MOST_COMPARED: u64 = 1000;
-/// Queries that are made of documents, and documents that are compared for each, unless the request says it.
+/// Default numbers of queries that are sampled from documents, and of hits that are compared for each.
 const DEFAULT_QUERIES: usize = 20;
 const DEFAULT_COMPARED: u64 = 10;
 /// The text that is encoded before a change begins, to see whether the new model works.
@@ -27,19 +27,19 @@ const PROBE: &str = "a";
 /// A request for a change.
 pub(super) struct ChangeRequest {
     pub field: String,
-    /// Whether searches go over by themselves.
+    /// Whether searches switch to the new vectors automatically.
     pub automatic: bool,
-    /// Field and parameters, to tell this change from another.
+    /// The field and its new parameters, by which equal requests are recognised.
     pub saved: Value,
-    /// `queries` or `sample`, and `size`.
+    /// How results are compared: members `queries` or `sample`, and `size`.
     pub compare: Value,
     parameters: Map<String, Value>,
-    /// Whether it names what only a field has that a pipeline fills.
+    /// Whether the request has parameters that only make sense for a field that a pipeline fills.
     names_source: bool,
 }
 
 impl ChangeRequest {
-    /// Whether it asks for all that a change under way does.
+    /// Whether it requests exactly the change that is under way.
     pub fn is(&self, change: &ModelChange) -> bool {
         (&change.wanted, &change.compare, change.automatic) == (&self.saved, &self.compare, self.automatic)
     }
@@ -92,7 +92,7 @@ impl ChangeRequest {
         Ok(Self { field, automatic, saved, compare, parameters, names_source })
     }
 
-    /// The parameters of the new slot, with what the model makes, once it was seen to work.
+    /// The definition of the field's second set of vectors, after checking that the new model works.
     pub fn definition(
         &self,
         service: &SearchService,
@@ -154,7 +154,8 @@ impl ChangeRequest {
         self.parameters.get("inference_id").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What the new model makes, by encoding a word with it: a model that does not work must not keep documents from being written.
+    /// Checks the new model by encoding a word with it, and returns the kind of its vectors. A model that does not work would prevent
+    /// documents from being written.
     fn probe(&self, service: &SearchService, cancel: &CancelFlag) -> Result<SemanticModel, EngineError> {
         let id = self.inference_id();
         if service.models.inference_target(id).is_none() {
@@ -217,7 +218,7 @@ fn text(given: &mut Map<String, Value>, name: &str) -> Result<Option<String>, En
     }
 }
 
-/// Reads how answers are compared.
+/// Parses how results are compared.
 fn compare(given: Value) -> Result<Value, EngineError> {
     let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
     let mut given = match given {

@@ -1,4 +1,4 @@
-//! Which models the fields of an index have, and how far a change of one is.
+//! The response that shows the models of an index's fields, and the progress of a change.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -76,14 +76,14 @@ impl ModelView {
     }
 }
 
-/// How far a change of a model is, in the order of its members.
+/// The progress of a change, in the order of its JSON members.
 #[derive(Serialize)]
 struct ChangeView {
     state: &'static str,
     /// The model before, once searches read the new vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<ModelView>,
-    /// The model that is to come, until then.
+    /// The new model, as long as searches use the old vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<ModelView>,
     switch: &'static str,

@@ -1,4 +1,4 @@
-//! What a job over the documents of a query was asked to do: copy, write again, or delete.
+//! The specification of a job, parsed from its request: copy, update or delete the documents of a query.
 
 mod parts;
 mod reindex;
@@ -25,7 +25,7 @@ use sparrow_search::{Order, SourceSelection};
 /// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;
 
-/// Which of the three jobs it is.
+/// The kind of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Action of the task.
+    /// The action name of the job's task, as in Elasticsearch.
     pub fn action(self) -> &'static str {
         match self {
             Self::Reindex => "indices:data/write/reindex",
@@ -60,47 +60,47 @@ pub(super) struct Spec {
     /// Expressions for the indices to read.
     pub sources: Vec<String>,
     pub resolve: ResolveOptions,
-    /// Texts in it are not encoded yet.
+    /// The query, whose texts have not been encoded yet.
     pub query: Option<Query>,
-    /// The order in which documents are taken; as they were written, where none is given.
+    /// The order in which documents are processed; `None` for the order in which they were written.
     pub order: Option<Order>,
     /// Documents of a batch.
     pub batch: usize,
     pub max_docs: Option<u64>,
     /// Most documents that are taken from one index.
     pub terminate_after: Option<usize>,
-    /// Version conflicts are counted and passed over.
+    /// Whether version conflicts are only counted and do not stop the job.
     pub proceed: bool,
     /// Documents per second; infinite for no throttle.
     pub requests_per_second: f64,
     pub refresh: bool,
     pub slices: Slices,
-    /// The one part of the documents that is wanted: its number, and how many there are.
+    /// The only slice that is to be processed, under manual slicing: its number and the number of slices.
     pub part: Option<(u32, u32)>,
     pub operation: Operation,
-    /// Who asked.
+    /// The caller of the request, whose rights the job has.
     pub caller: Caller,
-    /// The request, for going on after a crash.
+    /// The request itself, with which the job is resumed after a crash.
     saved: Saved,
 }
 
 /// What is done with a document.
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
-    /// It is copied.
+    /// Copies the document to the destination.
     Copy(Box<Destination>),
-    /// It is written again where it is, through a pipeline.
+    /// Writes the document again in place, through a pipeline if one is given.
     Update {
         pipeline: Option<String>,
     },
     Delete,
 }
 
-/// Where copies go.
+/// The destination of copies, and how they are written.
 #[derive(Debug, Clone)]
 pub(super) struct Destination {
     pub index: String,
-    /// It has to be an alias.
+    /// Whether the destination must be an alias.
     pub require_alias: bool,
     pub pipeline: Option<String>,
     pub create: bool,
@@ -112,7 +112,7 @@ pub(super) struct Destination {
 /// Whose versions copies have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VersionType {
-    /// The destination counts.
+    /// The destination's own counter.
     Internal,
     /// The versions of the source; only higher ones are written.
     External,
@@ -120,10 +120,10 @@ pub(super) enum VersionType {
     ExternalOrEqual,
 }
 
-/// Into how many parts a job is divided, which run side by side.
+/// The number of slices that a job is divided into, which run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slices {
-    /// As many as the smallest index says that it has shards.
+    /// The smallest number of shards that any of the source indices has configured.
     Auto,
     Number(u32),
 }
@@ -135,10 +135,10 @@ struct Saved {
     index: String,
     parameters: BTreeMap<String, String>,
     body: String,
-    /// The rights of the key that asked; none for one without bounds.
+    /// The rights of the API key of the request; `None` for an unrestricted caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rights: Option<Value>,
-    /// What versions before this one kept of a key's rights, which is not enough to go on with.
+    /// What earlier versions stored of a key's rights, which is not enough to resume a job.
     #[serde(default, skip_serializing)]
     visible: Option<Value>,
     #[serde(default, skip_serializing)]
@@ -149,7 +149,7 @@ impl Spec {
     /// Reads a request.
     ///
     /// # Errors
-    /// What is wrong with it, in the words of Elasticsearch.
+    /// The error that Elasticsearch returns for it.
     pub fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Self, EngineError> {
         match kind {
             Kind::Reindex => reindex::parse(request, body),
@@ -157,10 +157,10 @@ impl Spec {
         }
     }
 
-    /// Reads what [`Spec::to_saved`] wrote.
+    /// Restores the job's specification from what [`Spec::to_saved`] returned.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If it is malformed, or was stored by an earlier version without the rights of its key.
     pub fn from_saved(saved: &Value) -> Result<Self, EngineError> {
         let saved: Saved = serde_json::from_value(saved.clone()).map_err(|error| {
             EngineError::internal(format!("the request of a job cannot be read: {error}"))
@@ -179,7 +179,7 @@ impl Spec {
         Self::parse(saved.kind, &request, saved.body.as_bytes())
     }
 
-    /// The right to the documents that are read: what is not copied has to be the caller's to change, too.
+    /// The right that the caller needs for the documents that are read; jobs that update or delete them need the right to do that, too.
     pub fn right_to_read(&self) -> Right<'_> {
         let read = self.caller.to(Action::Search);
         match self.kind() {
@@ -189,7 +189,7 @@ impl Spec {
         }
     }
 
-    /// The right to an index that documents are written to, by name.
+    /// The right that the caller needs for an index that is written.
     pub fn right_to_write(&self) -> Right<'_> {
         match &self.operation {
             Operation::Copy(destination) if destination.create => self.caller.to(Action::Create),
@@ -198,15 +198,15 @@ impl Spec {
         }
     }
 
-    /// Checks an index that a pipeline sends a document to.
+    /// Checks the caller's right to write an index that a pipeline sends a document to.
     ///
     /// # Errors
-    /// 403; 400 for a name that cannot be read.
+    /// 403 without that right; 400 for an invalid name.
     pub fn check_written(&self, index: &str) -> Result<(), EngineError> {
         self.right_to_write().check([sparrow_indices::concrete_name(index)?.as_str()])
     }
 
-    /// What is needed to go on after a crash.
+    /// The request as JSON, with which the job is resumed after a crash.
     pub fn to_saved(&self) -> Value {
         // Strings and maps of strings always serialise.
         serde_json::to_value(&self.saved).unwrap_or_default()
@@ -232,7 +232,7 @@ impl Spec {
         }
     }
 
-    /// Where copies go; none where nothing is copied.
+    /// The destination of a copy; `None` for other jobs.
     pub fn destination(&self) -> Option<&Destination> {
         match &self.operation {
             Operation::Copy(destination) => Some(destination),
@@ -240,7 +240,7 @@ impl Spec {
         }
     }
 
-    /// Refuses what the caller may not do, and to copy into an index that is read. An index that is not there is found out later.
+    /// Checks the caller's rights, and that a copy does not write into an index that it reads. A missing index is an error only later.
     ///
     /// # Errors
     /// 403, or a validation error.
@@ -283,13 +283,13 @@ impl Spec {
     }
 }
 
-/// Passes over every error but that the caller may not, and that it is too much.
+/// Turns errors into empty results, but for those of missing rights (403) and of too many names (429).
 fn allowed<T>(error: EngineError) -> Result<Vec<T>, EngineError> {
     name_steps::check()?;
     if [403, 429].contains(&error.status()) { Err(error) } else { Ok(Vec::new()) }
 }
 
-/// What a request is remembered by.
+/// The form of a request that is stored for resuming its job.
 fn saved(kind: Kind, request: &Request, body: &[u8]) -> Saved {
     Saved {
         kind,

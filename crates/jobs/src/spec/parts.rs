@@ -1,4 +1,4 @@
-//! Parts that the requests of all three jobs have.
+//! Parameters and members that the requests of all three jobs have in common.
 
 use serde_json::{Map, Value};
 
@@ -9,12 +9,12 @@ use sparrow_call::request::Request;
 use sparrow_search::Order;
 use sparrow_wire::deprecation;
 
-/// Largest batch, as a search page.
+/// Most documents of a batch, the same as of a search page.
 const MOST_PER_BATCH: u64 = 10_000;
 /// Documents of a batch unless a request says otherwise.
 pub(super) const DEFAULT_BATCH: u64 = 1000;
 
-/// Sections of a search that make no sense for a job, as they choose what of the hits is shown.
+/// Members of a search request that a job does not accept, as they only affect how hits are shown.
 const SHOWING: [&str; 22] = [
     "from",
     "stored_fields",
@@ -40,7 +40,7 @@ const SHOWING: [&str; 22] = [
     "runtime_mappings",
 ];
 
-/// `slices` of the address.
+/// Parses the parameter `slices`.
 ///
 /// # Errors
 /// Illegal argument for anything but a positive number or `auto`, and for more parts than there may be.
@@ -60,7 +60,7 @@ pub(super) fn slices(request: &Request) -> Result<Slices, EngineError> {
     }
 }
 
-/// `conflicts` of the body or the address: whether version conflicts are passed over.
+/// Parses `conflicts` of the body or the parameters: whether version conflicts are ignored.
 ///
 /// # Errors
 /// Illegal argument for an unknown value.
@@ -83,7 +83,7 @@ pub(super) fn conflicts(given: Option<Value>, request: &Request) -> Result<bool,
     Ok(of_address.or(of_body).unwrap_or(false))
 }
 
-/// `max_docs`, wherever it stands and under whichever of its names.
+/// Parses `max_docs`, which may be in the body or the parameters, also under its old name `size`.
 ///
 /// # Errors
 /// Illegal argument for a negative number, and for two different ones.
@@ -126,7 +126,7 @@ pub(super) fn max_docs(
 /// The size of a batch, checked.
 ///
 /// # Errors
-/// Illegal argument for none and for more than a page may have.
+/// Illegal argument if it is not positive, or greater than that of a search page may be.
 pub(super) fn batch(size: i64, max_docs: Option<u64>) -> Result<usize, EngineError> {
     let batch = match u64::try_from(size) {
         Ok(size @ 1..) => size,
@@ -148,7 +148,7 @@ pub(super) fn batch(size: i64, max_docs: Option<u64>) -> Result<usize, EngineErr
     Ok(usize::try_from(batch).unwrap_or(usize::MAX))
 }
 
-/// What is wrong with a division into parts, if anything.
+/// Checks the numbers of slices; the messages of problems are added to `problems`.
 pub(super) fn check_slices(
     slices: Slices,
     part: Option<(u32, u32)>,
@@ -167,7 +167,7 @@ pub(super) fn check_slices(
     }
 }
 
-/// Parameters that are checked and then change nothing: a search here reads one snapshot, and has one shard.
+/// Checks parameters that have no effect here, as a job reads one snapshot of an index with one shard.
 ///
 /// # Errors
 /// Illegal argument for malformed values.
@@ -190,7 +190,7 @@ pub(super) fn check_idle(request: &Request) -> Result<(), EngineError> {
 /// `sort` of a body: in which order documents are taken.
 ///
 /// # Errors
-/// As of a search.
+/// The same as for a search request.
 pub(super) fn order(given: Option<Value>) -> Result<Option<Order>, EngineError> {
     match given {
         None | Some(Value::Null) => Ok(None),
@@ -198,11 +198,11 @@ pub(super) fn order(given: Option<Value>) -> Result<Option<Order>, EngineError> 
     }
 }
 
-/// The rest of a search, of which a job takes nothing more: what chooses what is shown is told as such, anything else
-/// is unknown.
+/// Checks the remaining members of a body, none of which a job accepts: those that affect how hits are shown are added
+/// to `problems`.
 ///
 /// # Errors
-/// For an unknown key.
+/// If there is an unknown key.
 pub(super) fn check_rest(
     unread: &Map<String, Value>,
     text: &[u8],
@@ -224,7 +224,7 @@ pub(super) fn check_rest(
     Ok(())
 }
 
-/// A member that is an object; none when it is absent.
+/// Removes a member that must be an object; `None` if it is absent.
 pub(super) fn object(
     given: &mut Map<String, Value>,
     parser: &str,
@@ -243,7 +243,7 @@ pub(super) fn object(
     }
 }
 
-/// A member that is a whole number, perhaps as text.
+/// Removes a member that must be an integer, which may be written as a string; `None` if it is absent.
 pub(super) fn integer(given: &mut Map<String, Value>, name: &str) -> Result<Option<i64>, EngineError> {
     match given.shift_remove(name) {
         None | Some(Value::Null) => Ok(None),
@@ -256,15 +256,15 @@ pub(super) fn integer(given: &mut Map<String, Value>, name: &str) -> Result<Opti
     }
 }
 
-/// A key or value that is known and not done here.
+/// The error for a key or value that Elasticsearch knows and this server does not support.
 pub(super) fn unsupported(parser: &str, name: &str, why: &str) -> EngineError {
     EngineError::illegal_argument(format!("[{parser}] does not support [{name}]: {why}"))
 }
 
-/// Why scripts are refused, wherever they come.
+/// The reason for refusing scripts, in the error of any request that has one.
 pub(super) const NO_SCRIPTS: &str = "scripts are not run by this server; use an ingest pipeline";
 
-/// A body that is no object, or has an unknown key.
+/// The error for a body that is not an object, or that has an unknown key.
 pub(super) fn malformed(text: &[u8], parser: &str, unknown: Option<&str>) -> EngineError {
     let reason = match unknown {
         Some(name) => format!("{} [{parser}] unknown field [{name}]", place(text, name)),

@@ -18,7 +18,7 @@ use sparrow_wire::deprecation;
 /// Reads a request.
 ///
 /// # Errors
-/// What is wrong with it, in the words of Elasticsearch.
+/// The error that Elasticsearch returns for it.
 pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(EngineError::parse("request body is required"));

@@ -1,11 +1,12 @@
-//! `source.remote`: read, and refused as by an Elasticsearch whose list of allowed hosts is empty.
+//! `source.remote` of a reindex: parsed, and then refused like by an Elasticsearch whose list of allowed hosts is
+//! empty.
 
 use serde_json::{Map, Value};
 
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::params::parse_duration;
 
-/// Why a remote source is refused: what is wrong with it, or that no host is allowed.
+/// The error for a remote source: what is malformed in it, or that its host is not allowed.
 pub(super) fn refuse(mut remote: Map<String, Value>) -> EngineError {
     match read(&mut remote) {
         Ok(host) => EngineError::illegal_argument(format!(
@@ -16,7 +17,7 @@ pub(super) fn refuse(mut remote: Map<String, Value>) -> EngineError {
     }
 }
 
-/// `host:port` of the remote.
+/// Parses the remote source; returns its `host:port`.
 fn read(remote: &mut Map<String, Value>) -> Result<String, EngineError> {
     let mut text = |name: &str| match remote.shift_remove(name) {
         None | Some(Value::Null) => Ok(None),

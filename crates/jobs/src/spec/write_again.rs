@@ -17,7 +17,7 @@ use sparrow_tasks::throttle::requests_per_second;
 /// Reads a request.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error that Elasticsearch returns for it.
 pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, EngineError> {
     let params = request.params();
     let name = kind.name();

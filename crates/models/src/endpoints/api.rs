@@ -1,4 +1,4 @@
-//! Making, showing, changing and removing inference endpoints.
+//! Requests that create, show, update and delete inference endpoints.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_mapping::SemanticText;
 use sparrow_query::VectorKind;
 
-/// The indices of the node, as far as operations on endpoints ask about them.
+/// What operations on endpoints need to know of the indices of the node.
 pub trait SemanticIndices {
     /// Names of the indices that have a `semantic_text` field for which `condition` holds.
     fn with_field(&self, condition: &dyn Fn(&SemanticText) -> bool) -> Vec<String>;
@@ -234,7 +234,10 @@ pub fn update_endpoint(
     Ok(Reply::ok(&shown))
 }
 
-/// The endpoint of an id.
+/// The endpoint with this id.
+///
+/// # Errors
+/// Status 404 if there is none, 500 if this version cannot read it.
 pub(super) fn existing(service: &ModelService, id: &str) -> Result<Arc<Endpoint>, EngineError> {
     let endpoints = &service.models.endpoints;
     if let Some(kept) = endpoints.unusable().get(id) {
@@ -273,7 +276,8 @@ fn indexes_using(indices: &dyn SemanticIndices, id: &str) -> Vec<String> {
     indices.with_field(&|field| field.inference_id == id || field.search_id() == id)
 }
 
-/// Indices whose fields hold vectors that an endpoint of this name made, and which this one cannot make.
+/// Names of the indices with vectors that an earlier endpoint of this id made and that this one cannot make: another
+/// task, length or similarity.
 fn incompatible_indices(indices: &dyn SemanticIndices, endpoint: &Endpoint) -> Vec<String> {
     indices.with_field(&|field| {
         field.inference_id == endpoint.inference_id
@@ -287,7 +291,7 @@ fn incompatible_indices(indices: &dyn SemanticIndices, endpoint: &Endpoint) -> V
     })
 }
 
-/// Endpoints of both kinds of vectors that an endpoint encodes for.
+/// Ids of the hybrid endpoints, created by requests, that use this endpoint.
 fn hybrids_of(service: &ModelService, id: &str) -> Vec<String> {
     let of = |endpoint: &Endpoint| {
         endpoint.hybrid.as_ref().is_some_and(|parts| {

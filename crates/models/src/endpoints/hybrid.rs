@@ -1,7 +1,7 @@
-//! Endpoints that make a sparse and a dense vector of each text, so that one field can be searched by both.
+//! Hybrid endpoints, which make a sparse and a dense vector of each text, so that one field can be searched by both.
 //!
-//! Such an endpoint names two others, which encode; it has no model and no deployment of its own. `.hybrid` is always
-//! there, and has the embedded models.
+//! Such an endpoint names two others, which do the encoding; it has no model or deployment of its own. The endpoint
+//! `.hybrid` always exists and uses the embedded models.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,10 +15,10 @@ use crate::{ModelError, Models};
 use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
 
-/// The endpoint that is always there.
+/// Id of the built-in hybrid endpoint.
 pub(super) const HYBRID_ENDPOINT: &str = ".hybrid";
 
-/// The two endpoints, deployments or models behind one that makes both kinds of vectors.
+/// The two endpoints, deployments or models that a hybrid endpoint encodes with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HybridParts {
@@ -27,7 +27,7 @@ pub struct HybridParts {
 }
 
 impl HybridParts {
-    /// Those of the embedded models.
+    /// The endpoints of the two embedded models.
     pub(super) fn embedded() -> Self {
         Self {
             sparse_inference_id: SPARSE_ENDPOINT.to_owned(),
@@ -35,7 +35,7 @@ impl HybridParts {
         }
     }
 
-    /// The one that makes a kind of vectors.
+    /// The id that makes this kind of vectors.
     pub fn of(&self, kind: VectorKind) -> &str {
         match kind {
             VectorKind::Sparse => &self.sparse_inference_id,
@@ -43,25 +43,25 @@ impl HybridParts {
         }
     }
 
-    /// Both, the sparse one first: it is the quicker one.
+    /// Both ids; the sparse one comes first, as it is faster.
     fn ids(&self) -> Vec<String> {
         vec![self.sparse_inference_id.clone(), self.dense_inference_id.clone()]
     }
 }
 
 impl Models {
-    /// The parts of an endpoint that makes both kinds of vectors; `None` for any other id.
+    /// The parts of a hybrid endpoint; `None` for any other id.
     pub fn hybrid_parts(&self, id: &str) -> Option<HybridParts> {
         self.endpoints.get(id)?.hybrid.clone()
     }
 
-    /// The ids whose vectors together are those of an id: itself, unless it makes both kinds.
+    /// The ids that encode for an id: both parts of a hybrid endpoint, or the id itself.
     pub fn encoders(&self, id: &str) -> Vec<String> {
         self.hybrid_parts(id).map_or_else(|| vec![id.to_owned()], |parts| parts.ids())
     }
 }
 
-/// Why an endpoint of both kinds cannot stand where one vector is wanted.
+/// The error for a hybrid endpoint where one vector is required.
 pub fn not_one_vector(id: &str, parts: &HybridParts) -> ModelError {
     ModelError::MakesBoth {
         id: id.to_owned(),
@@ -70,7 +70,7 @@ pub fn not_one_vector(id: &str, parts: &HybridParts) -> ModelError {
     }
 }
 
-/// Reads the settings of a `PUT` of such an endpoint.
+/// Parses the settings of a `PUT` of a hybrid endpoint.
 ///
 /// # Errors
 /// Status 400 that names what is wrong; 404 for a part that is not there.
@@ -138,7 +138,7 @@ pub(super) fn endpoint(
     })
 }
 
-/// The endpoint that is always there.
+/// The built-in hybrid endpoint.
 pub(super) fn preconfigured() -> Endpoint {
     Endpoint {
         task_type: TaskType::HybridEmbedding,
@@ -149,7 +149,7 @@ pub(super) fn preconfigured() -> Endpoint {
     }
 }
 
-/// Both vectors of a text, as `_inference` answers.
+/// The two vectors of a text in the response of `_inference`.
 pub(super) fn vectors_to_json(sparse: &Encoded, dense: &Encoded) -> Value {
     json!({
         "is_truncated": sparse.truncated_tokens > 0 || dense.truncated_tokens > 0,

@@ -18,7 +18,7 @@ use sparrow_query::VectorKind;
 
 /// Time that a request waits for its vectors.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// What texts may be encoded for.
+/// Values of the parameter `input_type`.
 const INPUT_TYPES: [&str; 6] =
     ["classification", "clustering", "ingest", "internal_ingest", "internal_search", "search"];
 
@@ -130,7 +130,7 @@ impl InferenceRequest {
         Ok(())
     }
 
-    /// What it says of the answer of a `rerank`: beside the input, then in `task_settings`.
+    /// The settings of a `rerank` request: members next to `input` take precedence over those in `task_settings`.
     fn rerank_settings(&mut self) -> Result<RerankSettings, EngineError> {
         let in_settings = RerankSettings::take(&mut self.task_settings)?;
         if let Some(unknown) = self.task_settings.keys().next() {

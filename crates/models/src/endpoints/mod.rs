@@ -1,8 +1,8 @@
-//! Inference endpoints: names for a model with a task, a deployment and the way long texts are cut.
+//! Inference endpoints: named combinations of a model, a task, a deployment and chunking settings.
 //!
-//! Endpoints are kept in the data directory. One that was made by a request has a deployment of its own, under its id,
-//! unless it names another; those that are always there are deployed when they are first used. Wherever the id of a
-//! model is taken, that of an endpoint is too.
+//! Endpoints are stored in the data directory. An endpoint that a request created has a deployment of its own, with its
+//! id, unless it names another; built-in endpoints are deployed when they are first used. Wherever a model id is
+//! accepted, so is the id of an endpoint.
 
 mod api;
 mod hybrid;
@@ -46,7 +46,7 @@ fn not_loaded(id: &str, kept: &Unusable) -> EngineError {
     EngineError::api(500, Exception::new("illegal_state_exception", reason))
 }
 
-/// What an endpoint makes of a text.
+/// The task of an endpoint: what it computes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskType {
@@ -54,14 +54,14 @@ pub enum TaskType {
     SparseEmbedding,
     /// A dense vector.
     TextEmbedding,
-    /// Both: a task of this server only.
+    /// A sparse and a dense vector; Elasticsearch does not have this task.
     HybridEmbedding,
-    /// The texts in the order of how well they answer a question.
+    /// The score of each text as an answer to a question.
     Rerank,
 }
 
 impl TaskType {
-    /// As requests write it.
+    /// The name of the task in requests.
     pub fn name(self) -> &'static str {
         match self {
             Self::SparseEmbedding => "sparse_embedding",
@@ -89,10 +89,10 @@ pub struct Endpoint {
     pub task_type: TaskType,
     /// `elasticsearch`, or `elser` as older clients write it.
     pub service: String,
-    /// The model, as the request named it; empty if other endpoints encode.
+    /// Model id as the request gave it; empty for a hybrid endpoint.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model_id: String,
-    /// A deployment that others manage; none for one of its own.
+    /// Id of an existing deployment that is used; `None` if the endpoint has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployment_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,26 +100,26 @@ pub struct Endpoint {
     pub num_threads: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adaptive_allocations: Option<AdaptiveAllocations>,
-    /// What compares dense vectors best; of a `text_embedding` only.
+    /// Similarity that suits the dense vectors; only for `text_embedding`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<usize>,
-    /// As given, in full; see [`Endpoint::chunking`]. Empty where texts are not cut.
+    /// The chunking settings with all defaults; see [`Endpoint::chunking`]. Empty if texts are not split.
     pub chunking_settings: Map<String, Value>,
-    /// What a `rerank` answers unless the request says it.
+    /// Default settings of `rerank` requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerank: Option<RerankSettings>,
-    /// The endpoints that encode for one that makes both kinds of vectors.
+    /// The two endpoints of a hybrid endpoint; `None` for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hybrid: Option<HybridParts>,
-    /// Always there.
+    /// Whether the endpoint is built in.
     #[serde(skip)]
     pub preconfigured: bool,
 }
 
 impl Endpoint {
-    /// How long texts are cut.
+    /// How long texts are split into chunks.
     pub fn chunking(&self) -> Chunking {
         Chunking::parse(&self.chunking_settings).ok().flatten().unwrap_or_default()
     }
@@ -134,7 +134,7 @@ impl Endpoint {
         self.deployment_id.as_deref().unwrap_or(&self.inference_id)
     }
 
-    /// As `GET` shows it.
+    /// The JSON form of the endpoint in responses.
     fn to_json(&self) -> Value {
         let mut service = Map::new();
         if let Some(number) = self.num_allocations {
@@ -179,22 +179,21 @@ impl Endpoint {
     }
 }
 
-/// What an id stands for wherever texts are encoded: an endpoint, a deployment or a model.
+/// What an inference id refers to, be it an endpoint, a deployment or a model.
 #[derive(Debug, Clone)]
 pub struct InferenceTarget {
-    /// Kind of vector that a text becomes.
+    /// The task, which determines the kind of vectors.
     pub task_type: TaskType,
     /// Length of its dense vectors, if it makes such.
     pub dimensions: Option<usize>,
-    /// What compares its vectors, if an endpoint of a dense model says it: `cosine`, `dot_product` or `l2_norm`.
+    /// Similarity for dense vectors, if an endpoint specifies it: `cosine`, `dot_product` or `l2_norm`.
     pub similarity: Option<String>,
-    /// How long texts are cut before they are encoded.
+    /// How long texts are split before they are encoded.
     pub chunking: Chunking,
 }
 
 impl Models {
-    /// What an inference id stands for; the id can be given to [`crate::TextEncoder::encode`] as it is. Nothing
-    /// is started.
+    /// Resolves an inference id, which [`crate::TextEncoder::encode`] accepts as it is. Nothing is started.
     pub fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
         let endpoint = self.endpoints.get(id);
         if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| endpoint.hybrid.is_some()) {
@@ -221,19 +220,19 @@ impl Models {
     }
 }
 
-/// All endpoints.
+/// The inference endpoints of a node.
 #[derive(Debug)]
 pub struct Endpoints {
     data: Arc<DataDir>,
     current: RwLock<BTreeMap<String, Arc<Endpoint>>>,
     /// Endpoints that this version cannot read: kept as they are stored until they are replaced or deleted.
     unusable: RwLock<BTreeMap<String, Unusable>>,
-    /// Held while an endpoint is made, changed or removed, with its deployment.
+    /// Lock that is held while an endpoint and its deployment are created, changed or deleted.
     changes: Mutex<()>,
 }
 
 impl Endpoints {
-    /// Reads the endpoints of the data directory. One that this version cannot read is kept, and says why.
+    /// Reads the endpoints of the data directory. One that this version cannot read is kept, with the reason.
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.
@@ -262,7 +261,7 @@ impl Endpoints {
         })
     }
 
-    /// Endpoints that are kept although they cannot be used.
+    /// The endpoints that this version cannot read, by id.
     pub fn unusable(&self) -> BTreeMap<String, Unusable> {
         self.unusable.read().clone()
     }
@@ -277,12 +276,12 @@ impl Endpoints {
         self.current.read().values().cloned().collect()
     }
 
-    /// Keeps others from changing endpoints meanwhile.
+    /// Locks the endpoints against changes by others.
     pub fn lock(&self) -> MutexGuard<'_, ()> {
         self.changes.lock()
     }
 
-    /// Stores an endpoint durably. Only under [`Endpoints::lock`].
+    /// Stores an endpoint durably. The caller must hold [`Endpoints::lock`].
     ///
     /// # Errors
     /// When the store cannot be written; nothing has changed then.
@@ -293,7 +292,8 @@ impl Endpoints {
         self.replace(&id, next)
     }
 
-    /// Removes an endpoint durably. Only under [`Endpoints::lock`]. One that is always there comes back as it was.
+    /// Deletes an endpoint durably. The caller must hold [`Endpoints::lock`]. A built-in endpoint is reset to its
+    /// original settings.
     ///
     /// # Errors
     /// When the store cannot be written; nothing has changed then.
@@ -306,7 +306,8 @@ impl Endpoints {
         self.replace(id, next)
     }
 
-    /// `named` is the endpoint that changes: what was kept under its id goes.
+    /// Replaces all endpoints and writes them. `named` is the id of the changed endpoint, whose unreadable stored form,
+    /// if any, is dropped.
     fn replace(&self, named: &str, next: BTreeMap<String, Arc<Endpoint>>) -> Result<(), StorageError> {
         let mut unusable = self.unusable();
         unusable.remove(named);
@@ -323,7 +324,7 @@ impl Endpoints {
     }
 }
 
-/// Settings as an endpoint keeps and shows them.
+/// The JSON form of chunking settings that an endpoint stores and shows.
 fn shown(chunking: &Chunking) -> Map<String, Value> {
     match chunking.to_json() {
         Value::Object(settings) => settings,

@@ -1,4 +1,4 @@
-//! What is wrong with the settings of an endpoint, all at once, in Elasticsearch's words.
+//! Collects all problems of an endpoint's settings for one error, in Elasticsearch's wording.
 
 use serde_json::{Map, Value};
 
@@ -9,12 +9,12 @@ use sparrow_call::error::{EngineError, Exception};
 pub struct Problems(Vec<String>);
 
 impl Problems {
-    /// Notes a problem.
+    /// Adds the message of a problem.
     pub fn add(&mut self, problem: String) {
         self.0.push(problem);
     }
 
-    /// Notes a value of another type.
+    /// Adds the message for a value of the wrong type.
     pub fn wrong_type(&mut self, name: &str, value: &Value, expected: &str) {
         self.add(format!(
             "field [{name}] is not of the expected type. The value [{}] cannot be converted to a [{expected}]",
@@ -22,7 +22,7 @@ impl Problems {
         ));
     }
 
-    /// A positive whole number that has to be there.
+    /// Reads a positive integer that is required; `None` if a problem was added.
     pub fn required_positive(
         &mut self,
         given: &Map<String, Value>,
@@ -38,7 +38,7 @@ impl Problems {
         }
     }
 
-    /// A positive whole number.
+    /// Reads a positive integer; `None` if it is absent or a problem was added.
     pub fn positive(&mut self, given: &Map<String, Value>, name: &str, scope: &str) -> Option<usize> {
         let value = given.get(name).filter(|value| !value.is_null())?;
         match value.as_i64().filter(|number| i32::try_from(*number).is_ok()) {
@@ -58,7 +58,7 @@ impl Problems {
         }
     }
 
-    /// A text that is not empty.
+    /// Reads a non-empty string; `None` if it is absent or a problem was added.
     pub fn text(&mut self, given: &Map<String, Value>, name: &str, scope: &str) -> Option<String> {
         match given.get(name) {
             None | Some(Value::Null) => None,
@@ -76,7 +76,7 @@ impl Problems {
         }
     }
 
-    /// Fails with all problems, if there are any.
+    /// Ends the collection: an error with all problems, if there are any.
     ///
     /// # Errors
     /// Status 400, `validation_exception`.
@@ -91,7 +91,7 @@ impl Problems {
     }
 }
 
-/// A value as Java prints the parsed one: texts without quotes, objects as `{a=1, b=2}`.
+/// A value as Java's `toString` prints it: strings without quotes, objects as `{a=1, b=2}`.
 pub fn java_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

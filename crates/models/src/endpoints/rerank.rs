@@ -13,23 +13,23 @@ use super::problems::Problems;
 use super::{Endpoint, TaskType};
 use crate::{ModelError, Models};
 
-/// What an answer shows, as `task_settings` of an endpoint or of a request say it.
+/// What a `rerank` response contains, from the `task_settings` of an endpoint or a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RerankSettings {
-    /// Whether each entry has its text; it has unless this says no.
+    /// Whether each entry contains its text; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_documents: Option<bool>,
-    /// Most entries.
+    /// Most entries of the response; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_n: Option<usize>,
 }
 
 impl RerankSettings {
-    /// Takes its members out of `task_settings`.
+    /// Removes these settings from `task_settings` and parses them.
     ///
     /// # Errors
-    /// Status 400 for one of another type or range.
+    /// Status 400 for a value of the wrong type or out of range.
     pub(super) fn take(settings: &mut Map<String, Value>) -> Result<Self, EngineError> {
         const SCOPE: &str = "task_settings";
         let mut problems = Problems::default();
@@ -47,7 +47,7 @@ impl RerankSettings {
         Ok(Self { return_documents, top_n })
     }
 
-    /// These, with `defaults` for what they do not say.
+    /// These settings, with those that are not set taken from `defaults`.
     pub(super) fn or(self, defaults: Self) -> Self {
         Self {
             return_documents: self.return_documents.or(defaults.return_documents),
@@ -55,7 +55,7 @@ impl RerankSettings {
         }
     }
 
-    /// As an endpoint shows them.
+    /// The JSON form of the settings in an endpoint.
     pub(super) fn to_json(self) -> Value {
         let mut shown = json!({"return_documents": self.return_documents.unwrap_or(true)});
         if let Some(top_n) = self.top_n {
@@ -65,7 +65,7 @@ impl RerankSettings {
     }
 }
 
-/// Scores texts with an endpoint, and answers those that fit best, best first; equally good ones as they came.
+/// Scores texts with an endpoint and builds the response: the best texts first, those with equal scores in their original order.
 ///
 /// # Errors
 /// As [`Models::rerank`].
@@ -100,11 +100,11 @@ pub(super) fn answer(
 }
 
 impl Models {
-    /// The endpoint that a search ranks with; [`Models::rerank`] takes its id. At most this many texts are ranked by it, if it
-    /// says so.
+    /// Checks the endpoint that a search reranks with, whose id [`Models::rerank`] takes. The result is its `top_n`, the most texts that it
+    /// ranks, if it is set.
     ///
     /// # Errors
-    /// 404 if it is not there, 400 if it does something else.
+    /// Status 404 if there is no such endpoint, 400 if it has another task.
     pub fn reranker(&self, inference_id: &str) -> Result<Option<usize>, EngineError> {
         if let Some(kept) = self.endpoints.unusable().get(inference_id) {
             return Err(super::not_loaded(inference_id, kept));

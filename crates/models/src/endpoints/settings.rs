@@ -1,4 +1,4 @@
-//! The body of `PUT _inference`: which service, with which settings.
+//! Parses and checks the bodies of `PUT _inference` and `_update`: service, task and settings.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::{AdaptiveAllocations, ModelError, Models, RegisteredModel};
 use sparrow_call::error::{EngineError, Exception};
 
 const SCOPE: &str = "service_settings";
-/// Services that run models here.
+/// Services that this server has.
 const SERVICES: [&str; 2] = ["elasticsearch", "elser"];
-/// Services that Elasticsearch knows, which call others or run models that are not embeddings.
+/// Services of Elasticsearch that this server does not have: they call other providers, or run models that make no embeddings.
 const FOREIGN_SERVICES: [&str; 25] = [
     "ai21",
     "alibabacloud-ai-search",
@@ -42,7 +42,7 @@ const FOREIGN_SERVICES: [&str; 25] = [
     "voyageai",
     "watsonxai",
 ];
-/// Tasks that Elasticsearch knows and no service here does.
+/// Tasks of Elasticsearch that this server does not have.
 const FOREIGN_TASKS: [&str; 3] = ["completion", "chat_completion", "embedding"];
 /// Models of the old `elser` service.
 const ELSER_MODELS: [&str; 4] = [
@@ -57,10 +57,10 @@ pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
     EngineError::api(status, Exception::new("status_exception", reason))
 }
 
-/// Reads the type of a task in a path; `any` and nothing give none.
+/// Parses the task type in a path; `None` for `any` or nothing.
 ///
 /// # Errors
-/// Status 400 for a type that is unknown. One that is known but not served gives its name as the inner error.
+/// Status 400, with one message for an unknown task type and another for a known one that is not supported.
 pub(super) fn task_type(name: &str) -> Result<Option<TaskType>, EngineError> {
     match name.to_ascii_lowercase().as_str() {
         "" | "any" | "_any" => Ok(None),
@@ -75,8 +75,8 @@ pub(super) fn task_type(name: &str) -> Result<Option<TaskType>, EngineError> {
     }
 }
 
-/// Whether the type of a task in a path allows an endpoint of this type: it is the same, or none is asked for. One that is not served
-/// allows none.
+/// Whether the task type in a path admits an endpoint with the task `actual`: both are equal, or the path names none. An unsupported task
+/// admits none.
 ///
 /// # Errors
 /// Status 400 for a type that is unknown.
@@ -88,7 +88,7 @@ pub(super) fn allows(requested: &str, actual: TaskType) -> Result<bool, EngineEr
     }
 }
 
-/// Reads the body of a `PUT`: an endpoint that could be, with a model that is there.
+/// Parses the body of a `PUT` into an endpoint whose model exists.
 ///
 /// # Errors
 /// Status 400 that names what is wrong; 404 for a model or deployment that is not there.
@@ -175,7 +175,7 @@ pub(super) fn endpoint(
     })
 }
 
-/// Takes the name of the service out of a body: one that this server has.
+/// Removes the name of the service from a body and checks that this server has it.
 fn service_name(body: &mut Map<String, Value>) -> Result<String, EngineError> {
     let service = match body.shift_remove("service") {
         Some(Value::String(service)) => service,
@@ -228,7 +228,7 @@ impl ServiceSettings {
     /// Reads the members and checks each by itself and with the others.
     ///
     /// # Errors
-    /// All that is wrong, in one validation error.
+    /// One validation error with everything that is wrong.
     fn read(settings: &Map<String, Value>) -> Result<Self, EngineError> {
         let mut problems = Problems::default();
         let deployment_id = problems.text(settings, "deployment_id", SCOPE);
@@ -320,7 +320,7 @@ fn model_of(
     Ok((model_id, model))
 }
 
-/// Checks that a service has the task that is asked for, and that the model does it.
+/// Checks that the service supports the task of the request and that the model can do it.
 fn check_task(
     service: &str,
     asked: Option<TaskType>,
@@ -343,7 +343,7 @@ fn check_task(
     }
 }
 
-/// What an `_update` may change.
+/// The settings that an `_update` request changes.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub num_allocations: Option<usize>,

@@ -1,20 +1,21 @@
 //! The encodings of the AMX instructions that the kernels use: VEX.128.0F38.W0 with the opcodes 49, 4B and 5E.
 
-/// One instruction, with the memory that it names.
+/// One decoded AMX instruction: tile numbers and memory addresses of its operands.
 #[derive(Debug, PartialEq)]
 pub(super) enum Instruction {
     LoadConfig(*const u8),
     StoreConfig(*mut u8),
     Release,
     Zero(usize),
-    /// A tile, the first row, and the bytes from one row to the next.
+    /// `tileloadd`: number of the tile, address of the first row, and bytes from one row to the next.
+    /// [`Instruction::Store`] likewise.
     Load(usize, *const u8, isize),
     Store(usize, *mut u8, isize),
-    /// Sums, unsigned and signed bytes.
+    /// `tdpbusd`: numbers of the tiles of sums, of unsigned bytes and of signed bytes.
     Multiply(usize, usize, usize),
 }
 
-/// Where the processor's numbers of registers are among those of a signal's context.
+/// Indexes of the general registers in the signal context's array, by the number that instructions encode them with.
 const REGISTERS: [libc::c_int; 16] = [
     libc::REG_RAX,
     libc::REG_RCX,
@@ -34,18 +35,18 @@ const REGISTERS: [libc::c_int; 16] = [
     libc::REG_R15,
 ];
 
-/// A memory operand: its address without the index, and the index, multiplied.
+/// A memory operand in bytes: its address without the index register, and the index register times its scale.
 struct Place {
     base: usize,
     index: usize,
-    /// Whether there is a byte for the index: tiles are loaded and stored with one only.
+    /// Whether the encoding has a SIB byte, which `tileloadd` and `tilestored` require.
     indexed: bool,
 }
 
-/// The instruction at an address and the address behind it; `None` if it is another.
+/// Decodes the instruction at an address; also the address after it. `None` if it is not one of [`Instruction`].
 ///
 /// # Safety
-/// There is an instruction, as code that can be read. No byte beyond it is looked at.
+/// `at` points to readable code that starts with a whole instruction. No byte beyond it is read.
 pub(super) unsafe fn decode(at: usize, registers: &[i64; 23]) -> Option<(Instruction, usize)> {
     let mut next = at;
     let mut byte = || {

@@ -21,7 +21,7 @@ thread_local! {
 
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Installs the handler, once; false without AVX-512, which the kernels need besides.
+/// Installs the `SIGILL` handler, once per process; false without AVX-512, which the kernels need as well.
 pub(super) fn install() -> bool {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     *INSTALLED.get_or_init(|| {
@@ -60,7 +60,7 @@ pub(super) fn spawn<T: Send + 'static>(
     })
 }
 
-/// Runs with a processor that adds a number to each of this thread's dot products, once for each instruction.
+/// Calls `run` with an emulated processor that is wrong: each `tdpbusd` of this thread adds `error` to all of its dot products.
 pub(crate) fn with_error<T>(error: i32, run: impl FnOnce() -> T) -> T {
     WRONG.set(error);
     let result = run();
@@ -68,8 +68,10 @@ pub(crate) fn with_error<T>(error: i32, run: impl FnOnce() -> T) -> T {
     result
 }
 
+/// The `SIGILL` handler: executes the refused instruction if it is an AMX instruction, or passes the signal on.
+///
 /// # Safety
-/// Called by the system.
+/// Only the system may call it, as a handler with `SA_SIGINFO`.
 unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: what the system hands over with `SA_SIGINFO`.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
@@ -97,8 +99,10 @@ unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, con
     registers[libc::REG_RIP as usize] = next as i64;
 }
 
+/// Executes one instruction on a thread's emulated tiles.
+///
 /// # Safety
-/// The instruction's memory is there.
+/// The memory that the instruction names can be read or written.
 unsafe fn perform(tiles: &mut Tiles, instruction: &Instruction) -> Result<(), tiles::Fault> {
     match *instruction {
         // SAFETY: the caller's promise, here and below.
@@ -121,6 +125,8 @@ unsafe fn perform(tiles: &mut Tiles, instruction: &Instruction) -> Result<(), ti
     }
 }
 
+/// Passes a signal to the handler that was installed before this one.
+///
 /// # Safety
 /// The arguments are those of a handler.
 unsafe fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {

@@ -4,15 +4,15 @@ const ROWS: usize = 16;
 const ROW_BYTES: usize = 64;
 const TILES: usize = 8;
 
-/// What a processor would answer with a fault.
+/// Message of the exception (`#GP`, `#UD`) that a processor would raise.
 pub(in super::super) type Fault = &'static str;
 
 /// The registers of one thread.
 pub(in super::super) struct Tiles {
-    /// As `sttilecfg` stores it; all zero without tiles.
+    /// Tile configuration as `sttilecfg` stores it; all zero if tiles are not configured.
     config: [u8; 64],
     pub(in super::super) data: [[[u8; ROW_BYTES]; ROWS]; TILES],
-    /// Added to each dot product: a processor that is wrong.
+    /// Error added to each dot product, which simulates a defective processor; normally 0.
     pub(in super::super) wrong: i32,
 }
 
@@ -28,7 +28,7 @@ impl Tiles {
         usize::from(u16::from_le_bytes([self.config[16 + 2 * tile], self.config[17 + 2 * tile]]))
     }
 
-    /// `ldtilecfg`
+    /// Executes `ldtilecfg`.
     pub(in super::super) fn configure(&mut self, config: [u8; 64]) -> Result<(), Fault> {
         let wrong = self.wrong;
         if config[0] == 0 {
@@ -52,12 +52,12 @@ impl Tiles {
         Ok(())
     }
 
-    /// `sttilecfg`
+    /// Executes `sttilecfg`.
     pub(in super::super) fn config(&self) -> [u8; 64] {
         self.config
     }
 
-    /// `tilerelease`
+    /// Executes `tilerelease`.
     pub(in super::super) fn release(&mut self) {
         *self = Self { wrong: self.wrong, ..Self::INIT };
     }
@@ -72,7 +72,7 @@ impl Tiles {
         Ok(())
     }
 
-    /// `tilezero`
+    /// Executes `tilezero`.
     pub(in super::super) fn zero(&mut self, tile: usize) -> Result<(), Fault> {
         self.valid(&[tile])?;
         self.data[tile] = [[0; ROW_BYTES]; ROWS];
@@ -80,7 +80,7 @@ impl Tiles {
         Ok(())
     }
 
-    /// `tileloadd`
+    /// Executes `tileloadd`: fills a tile with rows that are `stride` bytes apart.
     ///
     /// # Safety
     /// As many rows as are configured can be read.
@@ -103,7 +103,7 @@ impl Tiles {
         Ok(())
     }
 
-    /// `tilestored`
+    /// Executes `tilestored`: writes a tile as rows that are `stride` bytes apart.
     ///
     /// # Safety
     /// As many rows as are configured can be written.
@@ -123,7 +123,8 @@ impl Tiles {
         Ok(())
     }
 
-    /// `tdpbusd`: bytes of `left` without a sign, of `right` with one.
+    /// Executes `tdpbusd`: adds products of the unsigned bytes of `left` and the signed bytes of `right` to the tile
+    /// `sum`.
     pub(in super::super) fn multiply(&mut self, sum: usize, left: usize, right: usize) -> Result<(), Fault> {
         self.valid(&[sum, left, right])?;
         if sum == left || sum == right || left == right {

@@ -1,4 +1,5 @@
-//! Products of bytes with AMX: those of [`crate::amx`], which takes the panels of AVX-512; all else is AVX-512's.
+//! Products of bytes with AMX, computed by [`crate::amx`] from the panels of AVX-512; all other functions are those of
+//! AVX-512.
 
 use std::arch::x86_64::*;
 
@@ -17,12 +18,14 @@ pub(super) static KERNELS: Kernels = Kernels {
     ..avx512::KERNELS
 };
 
-/// For the tests: by emulation, where there is nothing but AVX-512.
+/// For the tests: the AMX kernels, emulated on a processor that has only AVX-512.
 #[cfg(test)]
 pub(super) fn available() -> Option<&'static Kernels> {
     (avx512::detect().is_some() && amx::runs()).then_some(&KERNELS)
 }
 
+/// Multiplies rows, quantised to bytes, with weights of 8 bits.
+///
 /// # Safety
 /// The processor has the features and the system lets this process use them; the job was checked.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
@@ -37,6 +40,8 @@ unsafe fn gemm(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut Vec<f32>, out: &mut 
     }
 }
 
+/// [`gemm`] with or without the activation GELU.
+///
 /// # Safety
 /// As `gemm`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]

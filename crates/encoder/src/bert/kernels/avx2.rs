@@ -121,8 +121,8 @@ unsafe impl Lanes for __m256 {
     }
 }
 
-/// `vpmaddwd` multiplies two by two numbers of 16 bits and adds both: `vpmaddubsw`, for bytes, cannot hold what two products of 255 by
-/// 128 come to.
+/// Multiplies two by two 16-bit numbers and adds both products (`vpmaddwd`); `vpmaddubsw`, which does it for bytes, would overflow at two
+/// products of 255 by 128.
 struct Pairs;
 
 // SAFETY: the intrinsics do what the trait says, on 8 sums.

@@ -11,7 +11,7 @@ use super::{Attention, Norm};
 /// A vector of f32 and what the loops need of it.
 ///
 /// # Safety
-/// Of all methods: the processor has the instructions of the implementation, and pointers hold `LANES` numbers.
+/// For all methods: the processor has the instructions of the implementation, and each pointer points to `LANES` numbers.
 pub(super) unsafe trait Lanes: Copy {
     /// Numbers in a vector.
     const LANES: usize;
@@ -29,14 +29,15 @@ pub(super) unsafe trait Lanes: Copy {
     unsafe fn mul_add(self, by: Self, plus: Self) -> Self;
     unsafe fn max(self, other: Self) -> Self;
     unsafe fn min(self, other: Self) -> Self;
-    /// Whole numbers of 20 bits: the upper 16, and a byte for each with the lower 4 in its lower or `UPPER` half.
+    /// The values of 20-bit integers: `high` points to the upper 16 bits of each, `low` to a byte for each that has the lower 4 bits in its
+    /// lower half, or in its upper half with `UPPER`.
     unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self;
-    /// 2 to the power of whole numbers in −126..=127.
+    /// 2 to the power of each lane, an integer in −126..=127.
     unsafe fn power_of_two(self) -> Self;
     unsafe fn sum(self) -> f32;
     unsafe fn largest(self) -> f32;
 
-    /// Writes `LANES` rows of `LANES` numbers as columns, which are `apart` numbers from each other.
+    /// Transposes a square of numbers: writes `LANES` rows of `LANES` numbers as columns, which start `apart` numbers from each other.
     #[inline(always)]
     unsafe fn transpose(rows: impl Fn(usize) -> *const f32, to: *mut f32, apart: usize) {
         for row in 0..Self::LANES {
@@ -51,8 +52,8 @@ pub(super) unsafe trait Lanes: Copy {
 /// Adding and subtracting this rounds a number below 2²² to a whole one.
 pub(super) const ROUNDER: f32 = 12_582_912.0;
 
-/// e to the power of numbers up to 0, within 2 units in the last place; below −87 it is e⁻⁸⁷, which no sum of a softmax
-/// notices. Cody and Waite's reduction, Cephes' polynomial.
+/// e to the power of each lane, which is at most 0, within 2 units in the last place; below −87 the result is e⁻⁸⁷, which makes no
+/// difference to the sum of a softmax. Cody and Waite's range reduction, Cephes' polynomial.
 #[inline(always)]
 unsafe fn exp<V: Lanes>(x: V) -> V {
     // SAFETY: the caller's promise.
@@ -91,7 +92,7 @@ unsafe fn erf<V: Lanes>(x: V) -> V {
     }
 }
 
-/// `x/2 · (1 + erf(x/√2))`.
+/// The Gaussian error linear unit: `x/2 · (1 + erf(x/√2))`.
 #[inline(always)]
 pub(super) unsafe fn gelu<V: Lanes>(x: V) -> V {
     // SAFETY: the caller's promise.
@@ -101,6 +102,8 @@ pub(super) unsafe fn gelu<V: Lanes>(x: V) -> V {
     }
 }
 
+/// Adds `residual` to rows and normalises them in place.
+///
 /// # Safety
 /// The processor has the instructions of `V`; `job` was checked by [`Kernels::normalize`](super::Kernels::normalize).
 #[inline(always)]
@@ -217,7 +220,7 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
     }
 }
 
-/// Softmax of some numbers of a row that is padded to whole vectors; all others are out of sight.
+/// Softmax over the range `seen` of a row that is padded to whole vectors; all other numbers become 0.
 #[inline(always)]
 unsafe fn softmax<V: Lanes>(row: &mut [f32], seen: std::ops::Range<usize>) {
     row[..seen.start].fill(f32::NEG_INFINITY);
@@ -243,7 +246,7 @@ unsafe fn softmax<V: Lanes>(row: &mut [f32], seen: std::ops::Range<usize>) {
     }
 }
 
-/// For the tests: a function of one number.
+/// For the tests: applies a function to each number.
 #[cfg(test)]
 #[inline(always)]
 pub(super) unsafe fn map<V: Lanes>(function: super::Function, values: &mut [f32]) {

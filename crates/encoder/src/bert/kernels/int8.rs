@@ -13,7 +13,7 @@ use super::linear::Bytes;
 use super::product::next_rows;
 use super::{Epilogue, Gemm};
 
-/// Longest row: `255 · 128 · 65,536` is the largest of these multiples that 32 bits hold.
+/// Longest row, in numbers: `255 · 128 · 65,536` is the largest such sum that fits 32 bits.
 pub const MAX_DEPTH: usize = 1 << 16;
 
 /// How an instruction set multiplies bytes; `LANES` are those of its vectors of f32.
@@ -21,13 +21,13 @@ pub const MAX_DEPTH: usize = 1 << 16;
 /// # Safety
 /// Every method needs a processor with the instructions of the implementation, and pointers to as many numbers as it says.
 pub(super) unsafe trait Whole {
-    /// Vectors of f32 beside it.
+    /// The vectors of f32 of the same instruction set.
     type Floats: Lanes;
     /// `LANES` sums of 32 bits.
     type Sums: Copy;
     /// `LANES · GROUP` weights, or a word of a row as often as that takes.
     type Weights: Copy;
-    /// Numbers of a row in a word of 32 bits: those that one instruction multiplies and adds.
+    /// Bytes of a row in a 32-bit word: the numbers that one instruction multiplies and adds up.
     const GROUP: usize;
     /// Number that is subtracted from each number of a row, so that it fits the instruction.
     const SHIFT: u8;
@@ -38,24 +38,23 @@ pub(super) unsafe trait Whole {
     unsafe fn sums(from: *const i32) -> Self::Sums;
     /// Reads `LANES · GROUP` weights.
     unsafe fn weights(from: *const i8) -> Self::Weights;
-    /// Reads a word.
+    /// Reads one word of a row and repeats it in all lanes.
     unsafe fn word(from: *const i32) -> Self::Weights;
     /// `sums + Σ word · weights`.
     unsafe fn add_products(sums: Self::Sums, word: Self::Weights, weights: Self::Weights) -> Self::Sums;
     /// The sums as f32.
     unsafe fn of_sums(sums: Self::Sums) -> Self::Floats;
-    /// Rounds numbers of 0..=255 to the nearest whole ones, of two the even one, takes `SHIFT` from each, and writes them as
-    /// `LANES / GROUP` words.
+    /// Rounds numbers in 0..=255 to integers, ties to even, subtracts `SHIFT` from each, and writes them as `LANES / GROUP` words.
     unsafe fn put(numbers: Self::Floats, to: *mut i32);
 }
 
-/// Numbers of a vector.
+/// Number of f32 in a vector of the instruction set.
 #[inline(always)]
 const fn lanes<W: Whole>() -> usize {
     <W::Floats as Lanes>::LANES
 }
 
-/// What a row's whole numbers stand for.
+/// The scale and the least number of a quantised row.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Span {
@@ -63,16 +62,16 @@ pub(super) struct Span {
     pub(super) least: f32,
 }
 
-/// Rows as whole numbers.
+/// Rows quantised to integers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Words {
-    /// `[rows][depth / GROUP]`, at a cache line.
+    /// The integers as words, `[rows][depth / GROUP]`, aligned to a cache line.
     pub(super) words: *mut i32,
-    /// `[rows]`.
+    /// Scale and least number of each row.
     pub(super) spans: *mut Span,
 }
 
-/// Place for rows as whole numbers, `group` of them in a word.
+/// Reserves scratch memory for quantised rows with `group` integers in a word.
 pub(super) fn place(scratch: &mut Vec<f32>, rows: usize, depth: usize, group: usize) -> Words {
     const WORDS_OF_SPAN: usize = size_of::<Span>() / size_of::<f32>();
     let line = LINE / size_of::<f32>();
@@ -114,6 +113,8 @@ pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
     }
 }
 
+/// Quantises the rows of `job` and multiplies them with weights of 8 bits.
+///
 /// # Safety
 /// The processor has the instructions of `W`; `job` was checked by [`Kernels::linear`](super::Kernels::linear), and `bytes` are its
 /// weights.
@@ -130,7 +131,7 @@ pub(super) unsafe fn gemm<W: Whole>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut
     }
 }
 
-/// Pointers into a product of bytes.
+/// Pointers to the operands and the result of one register tile.
 #[derive(Clone, Copy)]
 struct Tile {
     /// Rows are `depth / GROUP` words apart.
@@ -142,26 +143,26 @@ struct Tile {
     steps: usize,
     columns: Columns,
     out: *mut f32,
-    /// From one row of `out` to the next.
+    /// Distance from one row of `out` to the next, in numbers.
     stride: usize,
 }
 
 /// Scales, totals and biases of two vectors of columns.
 #[derive(Clone, Copy)]
 pub(super) struct Columns {
-    /// Values that sums start with.
+    /// Initial values of the integer sums.
     pub(super) start: *const i32,
     pub(super) scale: *const f32,
-    /// `scale · Σ w`.
+    /// `scale · Σ w` for each column.
     pub(super) total: *const f32,
     pub(super) bias: *const f32,
 }
 
 impl Columns {
-    /// Of the columns from `first` on.
+    /// Pointers to the numbers of the columns from `first` on.
     ///
     /// # Safety
-    /// They exist.
+    /// A panel of columns exists from `first` on.
     #[inline(always)]
     pub(super) unsafe fn of(bytes: &Bytes, bias: &[f32], first: usize) -> Self {
         // SAFETY: there is a number for each column.
@@ -203,7 +204,7 @@ impl Columns {
     }
 }
 
-/// The sums in registers, `[R][2 · LANES]`.
+/// Computes one register tile of `R` rows: the sums, `[R][2 · LANES]`, stay in registers.
 #[inline(always)]
 unsafe fn tile<W: Whole, const R: usize, const GELU: bool>(at: Tile) {
     // SAFETY: the caller's promise that all rows exist.
@@ -227,7 +228,7 @@ unsafe fn tile<W: Whole, const R: usize, const GELU: bool>(at: Tile) {
     }
 }
 
-/// [`tile`] for a number of rows that is known when it runs, at most `WHOLE_ROWS`.
+/// Calls [`tile`] for a number of rows that is known only at run time, at most `WHOLE_ROWS`.
 #[inline(always)]
 unsafe fn some_rows<W: Whole, const GELU: bool>(rows: usize, at: Tile) {
     // SAFETY: the caller's promise.

@@ -22,7 +22,7 @@ pub struct Linear {
 pub(super) enum Panels {
     F32(AlignedSlice<f32>),
     Fixed {
-        /// A row of a panel is a group.
+        /// Numbers of 20 bits, in groups of one row of a panel.
         numbers: Fixed,
         /// One for each column.
         scales: Vec<f32>,
@@ -30,7 +30,7 @@ pub(super) enum Panels {
     Bytes(Bytes),
 }
 
-/// Weights of a byte each, and what is known of their columns.
+/// Weights of 8 bits, with precomputed sums of their columns.
 #[derive(Debug)]
 pub(super) struct Bytes {
     /// `[columns / panel][depth / group][panel][group]`.
@@ -38,12 +38,13 @@ pub(super) struct Bytes {
     pub(super) scales: Vec<f32>,
     /// Sum of a column's weights, times its scale.
     pub(super) totals: Vec<f32>,
-    /// Sum of a column's weights, times what is taken from the numbers of a row: what sums of products start with.
+    /// Initial value of each column's integer sum: the sum of its weights, times the number that is subtracted from each quantised number
+    /// of a row.
     pub(super) start: Vec<i32>,
 }
 
 impl Bytes {
-    /// Weights in their order, with the scales of their columns.
+    /// Precomputes the sums of columns; `numbers` are the weights in their packed order.
     fn new(kernels: &Kernels, depth: usize, numbers: AlignedSlice<i8>, scales: Vec<f32>) -> Self {
         let (panel, group) = (2 * kernels.lanes, kernels.group);
         let mut sums = vec![0i32; scales.len()];
@@ -114,8 +115,8 @@ impl Linear {
     /// Packs `[depth][columns]` weights of a byte each, given as `weight(row, column)`, with a scale for each column.
     ///
     /// # Panics
-    /// If `depth` or `columns`, the length of bias and scales, is no multiple of [`STEP`], or `depth` is beyond what sums of 32 bits
-    /// take.
+    /// If `depth` or `columns`, the length of bias and scales, is not a multiple of [`STEP`], or if sums of `depth` products may overflow
+    /// 32 bits.
     pub fn of_bytes(
         kernels: &Kernels,
         depth: usize,
@@ -162,7 +163,7 @@ impl Linear {
     /// Writes a map of 20 bits or bytes as sections of a file.
     ///
     /// # Errors
-    /// What the system says; `InvalidInput` if its numbers are f32.
+    /// The error of writing the file; `InvalidInput` if its weights are f32.
     pub fn store(&self, name: &str, file: &mut Packer) -> std::io::Result<()> {
         let scales = match &self.panels {
             Panels::F32(_) => return Err(std::io::ErrorKind::InvalidInput.into()),
@@ -179,7 +180,7 @@ impl Linear {
         file.put(&format!("{name}.bias"), &self.bias)
     }
 
-    /// What [`Linear::store`] wrote for the same implementation.
+    /// Opens the linear map that [`Linear::store`] wrote for the same implementation.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing, or the weights are not `depth` × whole panels.
@@ -211,7 +212,7 @@ impl Linear {
         Ok(Self { panels, bias: bias.to_vec(), depth, columns, panel })
     }
 
-    /// Width of the result.
+    /// Number of outputs.
     pub fn columns(&self) -> usize {
         self.columns
     }

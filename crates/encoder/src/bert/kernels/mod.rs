@@ -34,13 +34,13 @@ pub const STEP: usize = 32;
 /// What happens to a product before it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Epilogue {
-    /// Nothing.
+    /// The product is stored as it is.
     None,
     /// The Gaussian error linear unit, the exact one with the error function.
     Gelu,
 }
 
-/// Rows times a linear map.
+/// A product of rows and a linear map: the rows, and what is applied to the result.
 #[derive(Debug, Clone, Copy)]
 struct Gemm<'a> {
     linear: &'a Linear,
@@ -55,7 +55,7 @@ struct Gemm<'a> {
 pub struct Norm<'a> {
     /// One factor per column.
     pub scale: &'a [f32],
-    /// One summand per column.
+    /// Summand of each column.
     pub shift: &'a [f32],
     /// Added to the variance.
     pub epsilon: f32,
@@ -66,13 +66,13 @@ pub struct Norm<'a> {
 pub struct Attention<'a> {
     /// `[tokens][3][width]`: queries (already scaled), keys, values.
     pub qkv: &'a [f32],
-    /// Rows.
+    /// Number of tokens.
     pub tokens: usize,
-    /// Width of a query.
+    /// Width of a query, in numbers.
     pub width: usize,
-    /// Parts of a query.
+    /// Number of attention heads, which divide a query into equal parts.
     pub heads: usize,
-    /// How far a token looks to each side; `usize::MAX` for all tokens.
+    /// Number of tokens to each side that a token attends to; `usize::MAX` for all tokens.
     pub window: usize,
 }
 
@@ -84,7 +84,7 @@ pub struct Kernels {
     lanes: usize,
     gemm: fn(&Gemm<'_>, &mut Vec<f32>, &mut [f32]),
     gemm_bytes: fn(&Gemm<'_>, &Bytes, &mut Vec<f32>, &mut [f32]),
-    /// Numbers of a row that lie together in weights of bytes, and what is taken from each of the row's.
+    /// Consecutive numbers of a row that one word holds when weights are of 8 bits; `shift` is subtracted from each of them.
     group: usize,
     shift: u8,
     normalize: fn(&Norm<'_>, &mut [f32], &[f32]),
@@ -94,7 +94,7 @@ pub struct Kernels {
     map: fn(Function, &mut [f32]),
 }
 
-/// What the tests look at alone.
+/// The functions of one number that the tests call by themselves.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy)]
 enum Function {
@@ -103,8 +103,8 @@ enum Function {
 }
 
 impl Kernels {
-    /// `out = epilogue(input · weights + bias)`: `input` is `[rows][depth]`, `out` is `[rows][columns]`. `scratch` is memory that
-    /// calls share.
+    /// Computes `out = epilogue(input · weights + bias)`: `input` is `[rows][depth]`, `out` is `[rows][columns]`. `scratch` is reused
+    /// between calls.
     ///
     /// # Panics
     /// If the lengths do not agree, or the weights were packed for another implementation.
@@ -210,6 +210,8 @@ macro_rules! kernels {
             map: |function, values| unsafe { map(function, values) },
         };
 
+        /// Multiplies rows with weights of f32 or 20 bits.
+        ///
         /// # Safety
         /// The processor has the features, and the job was checked.
         $(#[target_feature(enable = $features)])?
@@ -218,6 +220,8 @@ macro_rules! kernels {
             unsafe { super::product::gemm::<$vector>(job, scratch, out) }
         }
 
+        /// Multiplies rows with weights of 8 bits.
+        ///
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
@@ -231,6 +235,8 @@ macro_rules! kernels {
             unsafe { super::int8::gemm::<$whole>(job, bytes, scratch, out) }
         }
 
+        /// Normalises rows in place.
+        ///
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
@@ -239,6 +245,8 @@ macro_rules! kernels {
             unsafe { super::generic::normalize::<$vector>(job, rows, residual) }
         }
 
+        /// Computes one text's attention.
+        ///
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
@@ -247,6 +255,8 @@ macro_rules! kernels {
             unsafe { super::generic::attention::<$vector>(job, scratch, out) }
         }
 
+        /// The dot product of two rows.
+        ///
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
@@ -255,6 +265,8 @@ macro_rules! kernels {
             unsafe { super::product::dot::<$vector>(a, b) }
         }
 
+        /// For the tests: applies a function to each number.
+        ///
         /// # Safety
         /// As `gemm`.
         #[cfg(test)]
@@ -287,8 +299,8 @@ pub fn available() -> &'static [&'static Kernels] {
     })
 }
 
-/// AMX's kernels in place of AVX-512's, as both take the same weights of bytes, and any others as they are: where the head may use tiles
-/// ([`crate::head::kernels::tiles`] has tried them), so may this.
+/// The AMX kernels in place of those for AVX-512, as both take the same weights of 8 bits; any others are returned as they are. AMX is used
+/// only if the head may use tiles, for which [`crate::head::kernels::tiles`] has checked them.
 pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     if kernels.name == avx512::KERNELS.name && crate::head::kernels::tiles().is_some() {

@@ -110,8 +110,8 @@ unsafe impl Lanes for float32x4_t {
     }
 }
 
-/// `smull` multiplies bytes to numbers of 16 bits and `sadalp` adds neighbours of them to sums of 32 bits, of which a column has two.
-/// Numbers of a row are 128 less, so that they are signed.
+/// Multiplies signed bytes to 16-bit numbers (`smull`) and adds adjacent ones to 32-bit sums (`sadalp`), of which each column has two. 128
+/// is subtracted from the numbers of a row to make them signed.
 struct Pairs;
 
 // SAFETY: the intrinsics do what the trait says, on 4 sums.

@@ -7,15 +7,16 @@ use super::generic::{Lanes, gelu};
 use super::linear::Panels;
 use super::{Epilogue, Gemm};
 
-/// How a tile gets at its columns: they are f32.
+/// Value of a tile's parameter `FROM`: the weights of its columns are f32.
 pub(super) const SINGLE: u8 = 0;
-/// They are whole numbers of 20 bits, and become f32 for the tiles of the rows after it: that one pass is enough, and it waits for
-/// memory while it multiplies.
+/// Value of `FROM`: the weights are 20-bit integers, which the tile also converts to f32 for the tiles of the following rows, so that they
+/// are converted once; the multiplications overlap with waiting for memory.
 const WIDEN: u8 = 1;
-/// They are what `WIDEN` has left. Meanwhile the upper bits of the next panel are asked for: most of its bytes.
+/// Value of `FROM`: the weights are the f32 numbers that a tile with `WIDEN` left. The upper bits of the next panel, most of its bytes, are
+/// prefetched meanwhile.
 const WIDENED: u8 = 2;
 
-/// Pointers into a matrix product: rows of `a` are `lda` apart and so on.
+/// Pointers to the operands and the result of one register tile: rows of `a` are `lda` numbers apart, those of `b` and `c` likewise.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
     pub(super) a: *const f32,
@@ -30,16 +31,16 @@ pub(super) struct Tile {
     pub(super) whole: Whole,
 }
 
-/// What a tile needs of whole numbers of 20 bits.
+/// Pointers to the 20-bit weights of a panel.
 #[derive(Clone, Copy)]
 pub(super) struct Whole {
-    /// `[depth][2 · LANES]`.
+    /// The upper 16 bits of the weights, `[depth][2 · LANES]`.
     high: *const i16,
-    /// `[depth][LANES]`.
+    /// The lower 4 bits of the weights, two to a byte, `[depth][LANES]`.
     low: *const u8,
-    /// Two vectors.
+    /// The scales of two vectors of columns.
     scale: *const f32,
-    /// What is asked for, in each step of the depth `step` numbers further on; perhaps beyond the end of the weights.
+    /// Address to prefetch from, `step` numbers further in each step of the depth; it may be beyond the end of the weights.
     ahead: *const i16,
     step: usize,
 }
@@ -54,8 +55,8 @@ impl Whole {
     };
 }
 
-/// `c[R][2 · LANES] = bias + scale · a[R][depth] · b[depth][2 · LANES]`, the sums in registers; there is a scale for whole numbers
-/// only. With `WIDEN`, `b` is written, not read, or null if no tile comes after it.
+/// Computes one register tile, `c[R][2 · LANES] = bias + scale · a[R][depth] · b[depth][2 · LANES]`, with the sums in registers; only
+/// 20-bit weights have a scale. With `WIDEN`, `b` is not read but written, or null if no tile follows.
 #[inline(always)]
 unsafe fn tile<V: Lanes, const R: usize, const GELU: bool, const FROM: u8>(at: Tile) {
     // SAFETY: the caller's promise that all rows exist.
@@ -112,7 +113,7 @@ unsafe fn tile<V: Lanes, const R: usize, const GELU: bool, const FROM: u8>(at: T
     }
 }
 
-/// [`tile`] for a number of rows that is known when it runs, at most `ROWS`.
+/// Calls [`tile`] for a number of rows that is known only at run time, at most `ROWS`.
 #[inline(always)]
 pub(super) unsafe fn some_rows<V: Lanes, const GELU: bool, const FROM: u8>(rows: usize, at: Tile) {
     // SAFETY: the caller's promise.
@@ -136,12 +137,15 @@ pub(super) unsafe fn some_rows<V: Lanes, const GELU: bool, const FROM: u8>(rows:
     }
 }
 
-/// Rows of the next tile: as even as possible, so that no tile is left with one row.
+/// Number of rows of the next tile when `left` rows remain and a tile takes at most `most`: as even as possible, so that no tile is left
+/// with a single row.
 #[inline(always)]
 pub(super) fn next_rows(left: usize, most: usize) -> usize {
     left.div_ceil(left.div_ceil(most))
 }
 
+/// Multiplies the rows of `job` with weights of f32 or 20 bits.
+///
 /// # Safety
 /// The processor has the instructions of `V`; `job` was checked by [`Kernels::linear`](super::Kernels::linear).
 #[inline(always)]
@@ -215,7 +219,7 @@ unsafe fn product<V: Lanes, const GELU: bool>(job: &Gemm<'_>, scratch: &mut Vec<
     }
 }
 
-/// Memory for as many numbers, from a cache line on.
+/// Reserves scratch memory for `length` numbers, aligned to a cache line.
 fn place(scratch: &mut Vec<f32>, length: usize) -> *const f32 {
     let line = LINE / size_of::<f32>();
     let scratch = room(scratch, length + line);
@@ -224,7 +228,8 @@ fn place(scratch: &mut Vec<f32>, length: usize) -> *const f32 {
     scratch[lead..].as_mut_ptr()
 }
 
-/// The dot product of rows of the same length: four sums side by side, and the rest that is no whole vector one by one.
+/// The dot product of two rows of the same length: four vectors of sums side by side, and the remaining numbers, less than a vector, one by
+/// one.
 ///
 /// # Safety
 /// The processor has the instructions of `V`; the rows were checked by [`Kernels::dot`](super::Kernels::dot).

@@ -1,10 +1,10 @@
-//! Plain arrays: always compiled, and shipped as the fallback.
+//! The implementation in plain arrays: always compiled, and the fallback on every processor.
 
 use super::generic::{Lanes, ROUNDER};
 use super::int8::Whole;
 use super::kernels;
 
-/// Four numbers, which compilers put into one register where there is one.
+/// A vector of four numbers, which compilers put into one register if the processor has such.
 #[derive(Clone, Copy)]
 struct Four([f32; 4]);
 

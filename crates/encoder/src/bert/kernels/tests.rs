@@ -7,7 +7,7 @@ use crate::fixed::Precision;
 use crate::table::Table;
 use crate::testing::numbers;
 
-/// The error function by its series, exact enough for doubles up to 4.
+/// The error function by its power series, accurate in f64 for arguments up to 4.
 fn erf(x: f64) -> f64 {
     if x.abs() > 4.5 {
         return x.signum();
@@ -144,8 +144,8 @@ fn of_all(
     available().iter().map(|kernels| of(kernels)).collect()
 }
 
-/// Rows of whole numbers that are their own quantisation: their least is 0 and their largest 255, so their scale is a number that
-/// rounds to 1. Sums of products below 2²⁴ are then exact in an output, and larger ones are rounded once.
+/// Compares implementations on rows of integers that are their own quantisation: their least number is 0 and their largest 255, so that
+/// their scale rounds to 1. Sums of products below 2²⁴ are then exact in an output, and larger ones are rounded once.
 fn check_bytes(rows: usize, depth: usize, columns: usize, next: &mut dyn FnMut(usize) -> usize) {
     let weights: Vec<i8> = (0..depth * columns).map(|_| next(256) as u8 as i8).collect();
     let mut input: Vec<f32> = (0..rows * depth).map(|_| next(256) as f32).collect();
@@ -193,7 +193,7 @@ fn the_largest_sums_of_bytes_do_not_overflow() {
     }
 }
 
-/// The whole numbers that each implementation makes of a row, as products with weights of which each column has one.
+/// All implementations quantise a row to the same integers, which products with weights of a single one in each column show.
 #[test]
 fn rows_are_quantised_alike_everywhere() {
     let mut next = numbers(11);
@@ -263,7 +263,7 @@ proptest! {
         check_linear(rows, depth, panels * STEP, seed);
     }
 
-    /// Rounding loses half a step of each row's and each column's numbers.
+    /// Products of 8 bits are off by at most the rounding of half a step for each number of a row and of a column.
     #[test]
     fn products_of_eight_bits_are_near_the_definition(
         rows in 0usize..30,

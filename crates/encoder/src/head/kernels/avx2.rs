@@ -10,7 +10,7 @@ use super::{
     DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, quantisers, scalar, thresholds,
 };
 
-/// `vpmaddubsw` multiplies unsigned by signed bytes.
+/// Shift of a document's values, since `vpmaddubsw` multiplies unsigned by signed bytes.
 const SHIFT: u8 = 64;
 
 static KERNELS: Kernels = Kernels {
@@ -37,6 +37,8 @@ pub(super) fn detect() -> Option<&'static Kernels> {
 
 quantisers!("avx2,fma");
 
+/// The AVX2 implementation of [`Kernels::screen`]: one mask for each token.
+///
 /// # Safety
 /// The processor has the features, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.
 #[target_feature(enable = "avx2,fma")]
@@ -69,6 +71,8 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
     }
 }
 
+/// Computes the masks of `ROWS` tokens for half a panel.
+///
 /// # Safety
 /// The processor has the features; `values` is `[ROWS][panel.dims()]`, `half` is 0 or 1, `masks` is `[ROWS]`.
 #[inline]
@@ -134,6 +138,8 @@ unsafe fn block<const ROWS: usize>(
     }
 }
 
+/// The AVX2 implementation of [`Kernels::refine`].
+///
 /// # Safety
 /// The processor has the features.
 #[target_feature(enable = "avx2,fma")]

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, quantisers, thresholds};
 
-/// `vpdpbusd` multiplies unsigned by signed bytes.
+/// Shift of a document's values, since `vpdpbusd` multiplies unsigned by signed bytes.
 pub(super) const SHIFT: u8 = 128;
 
 pub(super) static KERNELS: Kernels = Kernels {
@@ -43,6 +43,8 @@ const ROWS: usize = 12;
 
 quantisers!("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni");
 
+/// The AVX-512 implementation of [`Kernels::screen`]: one mask for each token.
+///
 /// # Safety
 /// The processor has the features, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
@@ -78,6 +80,8 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
     }
 }
 
+/// Computes the masks of `ROWS` tokens for a panel.
+///
 /// # Safety
 /// The processor has the features; `values` is `[ROWS][panel.dims()]`, `masks` is `[ROWS]`.
 #[inline]
@@ -109,7 +113,7 @@ unsafe fn block<const ROWS: usize>(
     }
 }
 
-/// Where the sums of 32 terms start, so that a sum that is above its threshold ends at 0 or above: sums may overflow on the way,
+/// Initial values of the sums of a panel's 32 terms, such that a sum above its threshold ends at 0 or more. Sums may overflow on the way
 /// but not in the end, as thresholds and dot products (without the shift) are within ±2³⁰.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
@@ -123,8 +127,8 @@ pub(super) fn starts(panel: &Panel<'_>, document: &Document<'_>) -> [__m512i; 2]
     limits.map(|limits| _mm512_xor_si512(limits, _mm512_set1_epi32(-1)))
 }
 
-/// A bit for each of 32 sums that is 0 or more, in the order of [`term`]: half of the instructions that the order of the terms
-/// would take.
+/// A mask of the 32 sums that are 0 or more. Bits are in the order of [`term`], which takes half as many instructions as the order of the
+/// terms.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn not_negative(sums: &[__m512i; 2]) -> u32 {
@@ -133,16 +137,16 @@ pub(super) fn not_negative(sums: &[__m512i; 2]) -> u32 {
     _mm512_cmpgt_epi16_mask(words, _mm512_set1_epi16(-1))
 }
 
-/// The place in its panel of the term that a bit of [`not_negative`] is for: numbers are packed by fours of both registers in turn.
+/// The lane in its panel of the term that a bit of [`not_negative`] stands for: packing takes four numbers from each register in turn.
 #[inline(always)]
 fn term(bit: u32) -> u32 {
     (bit >> 1 & 0b1100) | (bit & 0b11) | (bit << 2 & 0b1_0000)
 }
 
-/// Tokens whose masks are looked through together.
+/// Tokens whose masks are searched for set bits at once.
 const MASKS: usize = 128;
 
-/// A number for each of them. It lies in one page: a store of 16 numbers across two takes long.
+/// A buffer of one number for each of these tokens, within one memory page: a store of 16 numbers across two pages is slow.
 #[repr(align(512))]
 struct Sparse([MaybeUninit<u32>; MASKS]);
 
@@ -150,6 +154,8 @@ impl Sparse {
     const NONE: Self = Self([MaybeUninit::uninit(); MASKS]);
 }
 
+/// Appends a pair for each set bit of the masks of consecutive tokens; `first` is the place of the panel's first term.
+///
 /// # Safety
 /// The processor has the features.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,bmi1,popcnt")]
@@ -202,6 +208,8 @@ unsafe fn collect(masks: &[u32], first: u32, pairs: &mut Vec<Pair>) {
     unsafe { pairs.set_len(len) };
 }
 
+/// The AVX-512 implementation of [`Kernels::refine`].
+///
 /// # Safety
 /// The processor has the features.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]

@@ -1,7 +1,7 @@
 //! Inner loops of the SPLADE head, one file per instruction set, chosen once per process.
 //!
-//! All work on one panel of [`PANEL`] vocabulary terms and one document, and find the same pairs as [`scalar`]; in which order, and
-//! how a mask has its bits, is each one's own.
+//! All implementations work on one panel of [`PANEL`] vocabulary terms and one document and find the same pairs as [`scalar`]. The order of
+//! the pairs and of the bits of a mask may differ.
 #![expect(unsafe_code, reason = "SIMD intrinsics; each file states what its callers owe")]
 
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
-/// Vocabulary terms of one panel: their running maxima fill two AVX-512 registers.
+/// Vocabulary terms in a panel: the integer dot products of a token with them fill two AVX-512 registers.
 pub const PANEL: usize = 32;
 
 /// Dimensions are padded to a multiple of this: one integer dot product instruction takes four.
@@ -31,23 +31,23 @@ pub const DIM_STEP: usize = 4;
 /// Widest hidden state whose integer dot products stay exact in i32 (`127 · 255 · dims < 2³¹`, and `127 · 127 · dims < 2³⁰`).
 pub const MAX_DIMS: usize = 65_536;
 
-/// The second look takes rows of a multiple of this: the widest register.
+/// The rows of the second look are padded to a multiple of this many bytes, the width of the widest register.
 pub const ROW_STEP: usize = 64;
 
-/// What bounds the logits of [`PANEL`] terms, given their integer dot products: see [`thresholds`].
+/// The numbers of [`PANEL`] terms that bound their logits, given integer dot products: see [`thresholds`].
 #[derive(Debug, Clone)]
 pub struct Bounds {
     /// Scale of the quantised weights.
     pub scale: [f32; PANEL],
-    /// Multiplies [`Limits::error`].
+    /// Factor of [`Limits::error`] in each term's margin.
     pub spread: [f32; PANEL],
-    /// Multiplies [`Limits::norm`].
+    /// Factor of [`Limits::norm`] in each term's margin.
     pub residual: [f32; PANEL],
-    /// Multiplies [`Limits::reach`].
+    /// Factor of [`Limits::reach`] in each term's margin.
     pub slack: [f32; PANEL],
     /// The bias, rounded up; negative infinity beyond the vocabulary.
     pub bias: [f32; PANEL],
-    /// Sums of the quantised weights, but of those whose values come without a shift.
+    /// Sum of each term's quantised weights, without those for values that have no shift.
     pub sums: [i32; PANEL],
 }
 
@@ -66,14 +66,14 @@ impl Bounds {
     }
 }
 
-/// What bounds the logits of one term, as in [`Bounds`].
+/// The numbers of one term that bound its logit, as in [`Bounds`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bound {
     /// Scale of the quantised weights.
     pub scale: f32,
-    /// Multiplies [`Limits::error`].
+    /// Factor of [`Limits::error`] in the term's margin.
     pub spread: f32,
-    /// Multiplies [`Limits::norm`].
+    /// Factor of [`Limits::norm`] in the term's margin.
     pub residual: f32,
     /// The bias, rounded up.
     pub bias: f32,
@@ -82,7 +82,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Whether a logit may be positive, by the dot product of its quantised numbers, the token's `shift` too large.
+    /// Whether the logit may be positive, given the integer dot product with a token whose values all have `shift` added.
     #[inline(always)]
     fn admits(&self, dot: i32, shift: u8, limits: &Limits) -> bool {
         let dot = dot - i32::from(shift) * self.sum;
@@ -93,7 +93,7 @@ impl Bound {
     }
 }
 
-/// Quantised weights of [`PANEL`] terms, to be looked at together.
+/// Quantised weights of [`PANEL`] terms, which are multiplied with a token together.
 ///
 /// `weights` is `[dims / 4][PANEL][4]` of values in −levels..=levels: the four bytes that one dot product instruction takes
 /// for a term lie together.
@@ -118,7 +118,7 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// Quantised weights of terms, to be looked at one by one: `[terms][dims]`, `dims` a multiple of [`ROW_STEP`].
+/// Quantised weights of terms, which are multiplied with a token one by one: `[terms][dims]`, with `dims` a multiple of [`ROW_STEP`].
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     weights: &'a [i8],
@@ -127,7 +127,8 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Asks for what [`Kernels::refine`] will read of some pairs' terms, into the first-level cache (`NEAR`) or the second.
+    /// Prefetches what [`Kernels::refine`] will read of the terms of some pairs, into the first-level cache (`NEAR`) or the second-level
+    /// cache.
     ///
     /// # Panics
     /// If a pair is of no term.
@@ -141,7 +142,7 @@ impl<'a> Rows<'a> {
     /// Rows over their parts.
     ///
     /// # Panics
-    /// If these do not fit each other.
+    /// If the lengths of the parts do not fit one another.
     pub fn new(weights: &'a [i8], dims: usize, bounds: &'a [Bound]) -> Self {
         assert!(dims.is_multiple_of(ROW_STEP), "rows are not a whole number of steps");
         assert_eq!(weights.len(), bounds.len() * dims, "rows and bounds differ");
@@ -149,25 +150,25 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A term, by its place in the decoder, and a token of a document.
+/// A term and a token whose logit may be positive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
-    /// Place of the term.
+    /// Index of the term in the decoder's order.
     pub term: u32,
-    /// Place of the token.
+    /// Index of the token in the document.
     pub token: u32,
 }
 
-/// What bounds the true logits of a document, given its integer dot products.
+/// The numbers of one document that bound its logits, given integer dot products.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Scale of the document's quantised hidden states.
     pub scale: f32,
     /// Largest Euclidean norm of a token's quantisation error; multiplied by a term's `spread`.
     pub error: f32,
-    /// Largest Euclidean norm of what was quantised of a token; multiplied by a term's `residual`.
+    /// Largest Euclidean norm of a token's quantised values times their scale; multiplied by a term's `residual`.
     pub norm: f32,
-    /// What roundings before the quantisation grow with; multiplied by a term's `slack`.
+    /// Factor of the rounding errors before quantisation (see [`super`]); multiplied by a term's `slack`.
     pub reach: f32,
 }
 
@@ -180,8 +181,8 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// A document: `values` is `[tokens][dims]` in −levels..=levels, and [`Kernels::shift`] more each (without a carry: a
-    /// shift of 0 leaves signed bytes), whatever the sums of [`Bounds`] count.
+    /// A document of `values`, `[tokens][dims]`: numbers in −levels..=levels with [`Kernels::shift`] added to each (wrapping: with a shift
+    /// of 0 they are signed bytes). Values that the sums of [`Bounds`] do not count have no shift.
     ///
     /// # Panics
     /// If the lengths do not agree.
@@ -196,10 +197,10 @@ impl<'a> Document<'a> {
 pub struct Kernels {
     /// Name as `SPARROW_SIMD` takes it.
     pub name: &'static str,
-    /// Weights and values are whole numbers from `−levels` to `levels`.
+    /// Quantised weights and values are integers from `−levels` to `levels`.
     pub levels: i8,
-    /// Added to each value of a document that may be negative: x86 multiplies unsigned by signed bytes. The sums of these
-    /// values' weights undo it. The others are at most `levels + shift`.
+    /// Added to each value of a document that may be negative, as x86 multiplies unsigned by signed bytes; subtracting the shift times the
+    /// sum of the weights undoes it. Values that cannot be negative are not shifted and are at most `levels + shift`.
     pub shift: u8,
     quantise: fn(&[f32], usize, usize, &Kernels) -> Result<Quantized, NotFinite>,
     quantise_turned: fn(&Turned<'_>, &Kernels) -> Result<Vec<Quantized>, NotFinite>,
@@ -213,6 +214,8 @@ pub struct Kernels {
 #[cfg(target_arch = "x86_64")]
 macro_rules! quantisers {
     ($features:literal) => {
+        /// [`Quantized::whole`], compiled with these target features.
+        ///
         /// # Safety
         /// The processor has the features.
         #[target_feature(enable = $features)]
@@ -225,6 +228,8 @@ macro_rules! quantisers {
             super::Quantized::whole(hidden, dims, padded, kernels)
         }
 
+        /// [`Quantized::turned`], compiled with these target features.
+        ///
         /// # Safety
         /// As `quantise`.
         #[target_feature(enable = $features)]
@@ -240,7 +245,7 @@ macro_rules! quantisers {
 use quantisers;
 
 impl Kernels {
-    /// Quantises `[tokens][dims]` to the whole numbers of this implementation, in rows of `padded`, at least `dims`.
+    /// Quantises hidden states, `[tokens][dims]`, for this implementation, into rows of `padded` bytes, at least `dims`.
     ///
     /// # Errors
     /// [`NotFinite`] if a number is not.
@@ -253,7 +258,7 @@ impl Kernels {
         (self.quantise)(hidden, dims, padded, self)
     }
 
-    /// Quantises turned tokens, once for each number of dimensions that is looked at.
+    /// Quantises tokens in the new basis, once for each number of dimensions of the first look.
     ///
     /// # Errors
     /// [`NotFinite`] if a number is not.
@@ -261,9 +266,9 @@ impl Kernels {
         (self.quantise_turned)(tokens, self)
     }
 
-    /// Looks at all terms of a panel and all tokens of a document, and adds the pairs whose logit may be positive to `found`,
-    /// by token; `first` is the place of the panel's first term. No pair whose exact f32 logit is positive is missed (see
-    /// [`super`] for the bound). `masks` is memory that calls share.
+    /// The first look: bounds the logits of all terms of a panel with all tokens of a document and appends the pairs whose logit may be
+    /// positive to `found`, ordered by token; `first` is the place of the panel's first term. No pair with a positive exact f32 logit is
+    /// missed (see [`super`] for the bound). `masks` is scratch memory that is reused between calls.
     ///
     /// # Panics
     /// If panel and document differ in dimensions.
@@ -287,11 +292,11 @@ impl Kernels {
         (self.collect)(masks, first, pairs);
     }
 
-    /// Looks at pairs again, at all dimensions, and moves those whose logit may still be positive to the front; how many
-    /// these are.
+    /// The second look: bounds the logits of pairs in all dimensions, moves those that may be positive to the front, and returns their
+    /// number.
     ///
     /// # Panics
-    /// If rows and document differ in dimensions, or a pair is of neither.
+    /// If rows and document differ in dimensions, or a pair's term or token does not exist.
     pub fn refine(&self, rows: &Rows<'_>, document: &Document<'_>, pairs: &mut [Pair]) -> usize {
         assert_eq!(
             document.values.len(),
@@ -301,14 +306,15 @@ impl Kernels {
         (self.refine)(rows, document, pairs)
     }
 
-    /// Gives back what the thread holds of the processor after looking: to be called before it does something else.
+    /// Releases processor state that the thread holds after calling [`Kernels::screen`] (AMX tiles); to be called before the thread does
+    /// other work.
     pub fn release(&self) {
         (self.release)();
     }
 }
 
-/// Asks for a row that will be read soon, into the first-level cache (`NEAR`), or later, into the second: rows of pairs lie
-/// anywhere, and the processor cannot foresee where.
+/// Prefetches a row: into the first-level cache (`NEAR`) if it will be read soon, into the second-level cache if later. Rows of pairs are
+/// scattered in memory, and the processor cannot predict them.
 #[inline(always)]
 pub fn prefetch<const NEAR: bool, T>(row: &[T]) {
     for line in 0..size_of_val(row).div_ceil(LINE) {
@@ -316,8 +322,8 @@ pub fn prefetch<const NEAR: bool, T>(row: &[T]) {
     }
 }
 
-/// Keeps the pairs of which `dot`, the dot product of a term's row and a token's, admits a positive logit. Inlined into each
-/// implementation, so that it is compiled with its instruction set.
+/// Moves the pairs that [`Bound::admits`] to the front and returns their number; `dot` computes the dot product of a term's row and a
+/// token's. Inlined into each implementation so that it is compiled with its instruction set.
 #[inline(always)]
 fn keep(
     rows: &Rows<'_>,
@@ -340,10 +346,10 @@ fn keep(
     kept
 }
 
-/// Thresholds stay within this (before the shift), and integer dot products below it: see [`MAX_DIMS`].
+/// Bound of the absolute value of thresholds (before the shift); integer dot products are below it: see [`MAX_DIMS`].
 const FAR: i32 = 1 << 30;
 
-/// For each term the number that an integer dot product, the token's `shift` too large, has to exceed, if the logit is to be
+/// For each term of a panel, the number that an integer dot product (of values with `shift` added) must exceed for the logit to be possibly
 /// positive.
 ///
 /// The logit is at most `scale · dot + margin + bias`; the margin (see [`super`]) is large enough for the roundings here.
@@ -401,7 +407,7 @@ pub fn chosen() -> &'static Kernels {
     })
 }
 
-/// What `SPARROW_SIMD` names.
+/// The value of `SPARROW_SIMD`, if it is set.
 fn wanted() -> Option<String> {
     std::env::var("SPARROW_SIMD").ok().filter(|name| !name.is_empty())
 }
@@ -415,17 +421,17 @@ fn choose(wanted: Option<&str>) -> &'static Kernels {
     })
 }
 
-/// How the tiles of a processor may be used for a decoder.
+/// When a head uses the AMX kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tiles {
-    /// Where they are the faster.
+    /// If they are faster for the model at hand.
     IfFaster,
-    /// `SPARROW_SIMD=amx` asks for them.
+    /// Always, as `SPARROW_SIMD=amx` demands.
     Always,
 }
 
-/// The implementation for AMX, where the processor and the system have it and it gives what the one for AVX-512 gives, unless
-/// `SPARROW_SIMD` names another. It takes the same panels and documents as [`chosen`].
+/// The AMX implementation, and when to use it; `None` if the processor or the system lacks AMX, its results differ from those of AVX-512,
+/// or `SPARROW_SIMD` names another implementation. It takes the same panels and documents as [`chosen`].
 pub fn tiles() -> Option<(&'static Kernels, Tiles)> {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     let detect = amx::detect;

@@ -24,6 +24,8 @@ pub(super) fn detect() -> Option<&'static Kernels> {
     std::arch::is_aarch64_feature_detected!("neon").then_some(&KERNELS)
 }
 
+/// The NEON implementation of [`Kernels::screen`]: one mask for each token.
+///
 /// # Safety
 /// The processor has NEON, `document.values` holds `tokens × panel.dims()` values and there are `tokens` masks.
 #[target_feature(enable = "neon")]
@@ -48,6 +50,8 @@ unsafe fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) 
     }
 }
 
+/// Computes the masks of `ROWS` tokens for half a panel.
+///
 /// # Safety
 /// The processor has NEON; `values` is `[ROWS][panel.dims()]`, `half` is 0 or 1.
 #[inline]

@@ -1,4 +1,4 @@
-//! The reference: the simplest correct loops, always compiled, and shipped as the fallback.
+//! The reference implementation in plain loops: always compiled, and the fallback on every processor.
 
 use crate::head::quantize::Quantized;
 
@@ -33,7 +33,7 @@ fn screen(panel: &Panel<'_>, document: &Document<'_>, masks: &mut [u32]) {
     }
 }
 
-/// Bit i is set if number i is above its threshold.
+/// A mask with bit `i` set if dot product `i` is above threshold `i`.
 pub(super) fn above(dots: &[i32; PANEL], thresholds: &[i32; PANEL]) -> u32 {
     let pairs = dots.iter().zip(thresholds).enumerate();
     pairs.fold(0, |mask, (term, (dot, threshold))| mask | u32::from(dot > threshold) << term)

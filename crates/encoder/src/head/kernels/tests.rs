@@ -51,12 +51,13 @@ impl Case {
         self.values.len() / self.dims
     }
 
-    /// Where a term's weight is in a panel, and in rows.
+    /// Index of a term's weight for a dimension in a panel, and in rows.
     fn places(&self, term: usize, dim: usize) -> [usize; 2] {
         [dim / DIM_STEP * PANEL * DIM_STEP + term * DIM_STEP + dim % DIM_STEP, term * self.dims + dim]
     }
 
-    /// What one implementation finds at first sight, and what it keeps of all pairs that `some` picks at the second.
+    /// The pairs that one implementation finds at the first look, and those that it keeps at the second look of all
+    /// pairs whose index `some` accepts.
     fn run(&self, kernels: &Kernels, some: impl Fn(usize) -> bool) -> (Vec<Pair>, Vec<Pair>) {
         let values: Vec<u8> = self.values.iter().map(|v| (*v as u8).wrapping_add(kernels.shift)).collect();
         let document = Document::new(&values, self.tokens(), self.dims, self.limits);
@@ -97,7 +98,7 @@ impl Case {
     }
 }
 
-/// A fixed generator, so that a failure repeats.
+/// A random number generator with a fixed seed, so that failures can be repeated.
 fn bytes(seed: u64) -> impl FnMut() -> i8 {
     let mut next = states(seed);
     move || (next() >> 24) as i8

@@ -1,4 +1,4 @@
-//! Looking at a model directory.
+//! Detects the layout of a model directory.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,7 +16,7 @@ use super::{
 };
 
 impl Layout {
-    /// Looks at a directory.
+    /// Reads the small files of a directory and decides what kind of model it holds and how it is computed.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if a needed file is missing or damaged, [`EncoderError::Unsupported`] if the
@@ -169,7 +169,7 @@ fn is_over_vocabulary(
     }
 }
 
-/// Where the vectors of a text's tokens become one.
+/// How the hidden states or logits of a text's tokens are combined into one vector or score.
 fn pooling_of(
     dir: &Path,
     said: &Description,
@@ -216,10 +216,10 @@ fn with_dims(
     })
 }
 
-/// Whether a module that a list names and our own code does not compute is a part of the model all the same.
+/// Checks a module that our own code does not compute: the graph must include it.
 ///
 /// # Errors
-/// When nothing would compute it: what is left out would give other vectors without a word.
+/// A message, if nothing would compute the module, since leaving it out would silently give other vectors.
 fn not_left_out(
     module: &str,
     forward: &ForwardPass,
@@ -241,7 +241,7 @@ fn not_left_out(
     }
 }
 
-/// Most tokens of a text that a model takes, of which its directory may say fewer.
+/// Most tokens of a text that a model can take: the smallest of what its directory says, its table of positions, and 512.
 fn most_tokens(said: Option<usize>, config: &Config) -> usize {
     // RoBERTa counts positions from 2: the last two of its table are never used.
     let reserved = usize::from(config.model_type.as_deref().is_some_and(|kind| kind.contains("roberta"))) * 2;
@@ -250,8 +250,9 @@ fn most_tokens(said: Option<usize>, config: &Config) -> usize {
     said.unwrap_or(MAX_TOKENS).min(positions).min(MAX_TOKENS)
 }
 
-/// The graph or the checkpoint, and the shape of its output: a row for each text, or for each of its tokens. A directory may have both, as most on Hugging Face's hub do: a checkpoint that our own code computes
-/// is taken before a graph, which may need ONNX Runtime, unless `sparrow.json` describes the graph.
+/// Chooses between the graph and the checkpoint of a directory; also the shape of the output, with a row for each text or for each of its
+/// tokens. Many directories on the Hugging Face hub have both: a checkpoint that our own code computes is preferred to a graph, which may
+/// need ONNX Runtime, unless `sparrow.json` describes the graph.
 fn find_forward_pass(
     dir: &Path,
     said: &Description,
@@ -303,10 +304,10 @@ fn find_forward_pass(
     Ok((ForwardPass::Graph { onnx, output }, shape))
 }
 
-/// Whether the output of a graph can be one number for each text. A size that the graph does not say is found out when it runs.
+/// Checks that the output of a graph can be one score for each text. A size that the graph leaves open is only checked when it runs.
 ///
 /// # Errors
-/// When the graph gives something else than one number for each text; the sentence says what.
+/// A sentence that says what the graph outputs instead.
 fn gives_scores(output: &str, shape: &[Option<usize>]) -> Result<(), String> {
     match shape {
         [] | [_, None | Some(1)] => Ok(()),
@@ -324,7 +325,8 @@ fn gives_scores(output: &str, shape: &[Option<usize>]) -> Result<(), String> {
     }
 }
 
-/// What matters in `config.json`; nothing, where there is none. Why it describes no architecture matters to a checkpoint only.
+/// Reads `config.json`; all keys are absent if the file is. An error in the description of the architecture is returned apart, as it
+/// matters only if a checkpoint is used.
 fn read_config(
     dir: &Path,
     files: &mut Vec<PathBuf>,

@@ -12,9 +12,9 @@ use super::super::weights::{Keep, can_open};
 use crate::deployment::{Deployment, DeploymentOptions};
 use crate::queue::Priority;
 
-/// Where the fields of the file's beginning end, and its sections may start.
+/// Length of the header in bytes; the sections may start there.
 const HEADER: usize = 40;
-/// Stands for what the weights were made of, which is another thing on every machine.
+/// Placeholder in the test inputs for the identity of the model's files, which differs from machine to machine.
 const IDENTITY: &str = "\"@identity\"";
 
 /// A small model, its packed weights, and their parts.
@@ -22,7 +22,7 @@ struct Fixture {
     folder: tempfile::TempDir,
     file: Vec<u8>,
     sections: Vec<u8>,
-    /// Without the identity.
+    /// The file's index without its member `identity`.
     index: Value,
     identity: String,
 }
@@ -52,7 +52,7 @@ impl Fixture {
         self.folder.path().join("it.weights")
     }
 
-    /// Puts a file in the place of the packed weights, and encodes a text with them if they are taken.
+    /// Writes a file in the place of the packed weights; if it is accepted, encodes a text with it. Whether it was accepted.
     fn try_file(&self, bytes: &[u8]) -> bool {
         fs::write(self.path(), bytes).unwrap();
         let model = self.folder.path().join("model");
@@ -75,7 +75,7 @@ impl Fixture {
         true
     }
 
-    /// A file with true checksums, of sections and the text of an index.
+    /// The bytes of a file with the given sections and index and with valid checksums.
     fn file_of(&self, sections: &[u8], index: &str) -> Vec<u8> {
         let mut index = index.replace(IDENTITY, &self.identity);
         if let Ok(mut value) = serde_json::from_str::<Value>(&index) {
@@ -106,7 +106,7 @@ fn input(sections: &[u8], index: &[u8]) -> Vec<u8> {
     [&(sections.len() as u32).to_le_bytes(), sections, index].concat()
 }
 
-/// What [`input`] puts together; nothing for what is too short.
+/// Splits a test input made by [`input`] into sections and index; `None` if it is too short or not UTF-8.
 fn parts(input: &[u8]) -> Option<(&[u8], &str)> {
     let (length, rest) = input.split_first_chunk()?;
     let (sections, index) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;

@@ -5,8 +5,8 @@ use crate::head::kernels::{Bounds, DIM_STEP, Document, Kernels, Limits, PANEL, P
 /// Dimensions and tokens: one tile, part of one, several, and several steps.
 const SHAPES: [(usize, usize); 5] = [(4, 1), (68, 5), (128, 16), (128, 37), (768, 33)];
 
-/// Whether two implementations of the same levels give the same masks where these depend on the last digit of the integers: for
-/// each pair of a panel and a document, with a threshold of its dot product, and of one less.
+/// Whether two implementations with the same levels give the same masks on samples in which the last digit of the integers decides: for
+/// each pair of a term and a token, the threshold is once its dot product and once one less.
 pub(super) fn agree(one: &Kernels, other: &Kernels) -> bool {
     let agree = (one.levels, one.shift) == (other.levels, other.shift)
         && SHAPES.iter().all(|&(dims, tokens)| agree_on(one, other, dims, tokens));

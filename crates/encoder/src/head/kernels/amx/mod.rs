@@ -1,4 +1,4 @@
-//! The first look with AMX: products are [`crate::amx`]'s, and the other functions those for AVX-512, which every processor with AMX has.
+//! The first look with AMX: products by [`crate::amx`], everything else by the AVX-512 kernels, which every processor with AMX can run.
 
 use std::arch::x86_64::*;
 
@@ -21,14 +21,15 @@ static KERNELS: Kernels = Kernels {
     ..avx512::KERNELS
 };
 
-/// The kernels, if the processor has the instructions, the system lets this process use them, and they give what those for
-/// AVX-512 give.
+/// The AMX kernels; `None` if the processor lacks the instructions, the system does not let this process use them, or the results differ
+/// from those of the AVX-512 kernels.
 pub(super) fn detect() -> Option<&'static Kernels> {
     let there = avx512::detect().is_some() && amx::allows_tiles();
     sound(there.then_some(&KERNELS)?)
 }
 
-/// What gives the numbers that the kernels for AVX-512 give: nobody has run these on every processor that has the instructions.
+/// The given kernels, if they compute the same numbers as the AVX-512 kernels: the check is made because they have not been tested on every
+/// processor with AMX.
 fn sound(kernels: &'static Kernels) -> Option<&'static Kernels> {
     if check::agree(kernels, avx512::detect()?) {
         return Some(kernels);
@@ -37,12 +38,14 @@ fn sound(kernels: &'static Kernels) -> Option<&'static Kernels> {
     None
 }
 
-/// For the tests: by emulation, where there is nothing but AVX-512.
+/// For the tests: the AMX kernels, emulated on a processor that has only AVX-512.
 #[cfg(test)]
 pub(super) fn available() -> Option<&'static Kernels> {
     (avx512::detect().is_some() && amx::runs()).then_some(&KERNELS)
 }
 
+/// The AMX implementation of [`Kernels::screen`]: one mask for each token.
+///
 /// # Safety
 /// The processor has the features and the system lets this process use them; `document.values` holds `tokens × panel.dims()`
 /// values and there are `tokens` masks.

@@ -1,4 +1,4 @@
-//! Heads with AMX, and what decides that it is used.
+//! Tests of heads that use AMX, and of the decision to use it.
 
 use crate::amx::{allows_tiles, configured, with_error};
 use crate::fixed::Precision;
@@ -6,7 +6,7 @@ use crate::head::{Basis, Head};
 
 use super::{KERNELS, available, avx512, check, sound};
 
-/// Whether there is anything to test; says why not.
+/// Whether AMX products can be computed here, really or emulated; prints the reason if not.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 fn can_run() -> bool {
     let can = available().is_some();
