@@ -1,4 +1,5 @@
-//! What encodes texts by the id of a model, for everybody who has texts and knows nothing of models: ingest, searches, fields.
+//! The interface through which ingest, searches and fields have texts encoded by a model, known to them only by its
+//! id.
 //!
 //! The engine's models stand behind [`TextEncoder`], with their deployments and queues.
 
@@ -14,20 +15,21 @@ pub use self::documents::encode_documents;
 pub use self::error::ModelError;
 pub use self::json::{vector_to_json, weight_to_json};
 
-/// Why a text is encoded: decides about its place in the queue, and what a full queue means.
+/// Purpose for which a text is encoded: decides its priority in the queue, and what happens if the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The text of a search. Goes first; fails if the queue is full.
+    /// A query text of a search. Encoded with priority; fails if the queue is full.
     Query,
-    /// A text whose caller waits, to be encoded as a document. Goes first; fails if the queue is full.
+    /// A text encoded like a document's, while its caller waits for the result. Encoded with priority; fails if the
+    /// queue is full.
     Direct,
-    /// A document that is written. Fails if the queue is full.
+    /// A text of a document being written. Fails if the queue is full.
     Ingest,
-    /// A document that a job writes: waits for room.
+    /// A text of a document that a background job writes. Waits until the queue has room.
     PacedIngest,
 }
 
-/// Something that encodes texts: the models of the engine, or a stand-in where a test is about something else.
+/// An encoder of texts: the engine's models, or a test double.
 pub trait TextEncoder: Sync {
     /// Encodes texts with a deployed model, in the order given.
     ///
@@ -41,8 +43,8 @@ pub trait TextEncoder: Sync {
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, ModelError>;
 
-    /// Encodes the texts of a search, a list for each model, the models at the same time where cores are idle. With `timed`, says
-    /// where the time of each model went, as far as that is known.
+    /// Encodes the query texts of a search, one list per model; models run in parallel where cores are idle. With
+    /// `timed`, also reports where the time of each model was spent, as far as that is known.
     ///
     /// # Errors
     /// As [`TextEncoder::encode`].
@@ -58,6 +60,6 @@ pub trait TextEncoder: Sync {
         queries.iter().map(encode).collect()
     }
 
-    /// Hex digest that tells models with different vectors apart.
+    /// Fingerprint of a model, as hexadecimal digits: differs between models whose vectors differ.
     fn fingerprint(&self, model_id: &str) -> Option<String>;
 }

@@ -10,8 +10,8 @@ use crate::config::Config;
 use crate::document::{Document, as_text};
 use crate::error::{ConfigError, ProcessorError};
 
-/// Most texts of one call to the encoder when it is not paced: a long bulk request fills only part of the queue, and
-/// a full queue fails only the documents that were being encoded.
+/// Most texts per call to the encoder when encoding is not paced: a long bulk request fills only part of the queue,
+/// and a full queue fails only the documents being encoded at that moment.
 const CHUNK: usize = 128;
 
 /// Runs a model; see the two forms in [`Form`].
@@ -39,7 +39,7 @@ struct Pair {
 struct Job {
     /// Position in the list of documents.
     document: usize,
-    /// Position in the list of pairs.
+    /// Index of the pair in [`Form::Pairs`].
     pair: usize,
     text: String,
 }
@@ -348,10 +348,10 @@ fn results_field(config: &Config, map: Map<String, Value>) -> Result<Option<Stri
     }
 }
 
-/// Checks the options of a tokenizer: they can be said, but not changed.
+/// Checks the tokenizer options, which may only have the values that apply anyway.
 ///
 /// # Errors
-/// The sentence of what is wrong.
+/// The message for the first option with another value.
 pub fn check_tokenization(tokenization: &Value) -> Result<(), String> {
     let Some(map) = tokenization.as_object() else { return Err("[tokenization] must be an object".into()) };
     for (name, options) in map {
