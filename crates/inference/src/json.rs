@@ -26,8 +26,8 @@ pub fn weight_to_json(weight: f32) -> Value {
 }
 
 /// Shortest decimal form of a weight of common magnitude, found by rounding to ever more decimals: many times faster
-/// than printing it and reading that back. A number below 2^53 divided by a power of ten below 10^22 is the double nearest to
-/// that decimal, which is what reading it would give.
+/// than printing it and reading that back. A number below 2^53 divided by a power of ten below 10^22 is the double
+/// nearest to that decimal, which is what reading it would give.
 fn few_decimals(weight: f32) -> Option<f64> {
     let exact = f64::from(weight);
     if !(1e-3..8.0).contains(&exact) {

@@ -18,7 +18,7 @@ pub enum MappingError {
     UnknownType { field: String, type_name: String },
     #[error("unknown parameter [{parameter}] on mapper [{field}] of type [{type_name}]")]
     UnknownParameter { field: String, type_name: &'static str, parameter: String },
-    /// A parameter of Elasticsearch with a value that is not implemented here.
+    /// An Elasticsearch parameter with a value that is not implemented here.
     #[error(
         "parameter [{parameter}] with value [{value}] on mapper [{field}] of type [{type_name}] is not supported"
     )]
@@ -29,7 +29,7 @@ pub enum MappingError {
     UnsupportedParameters { scope: String, remaining: String },
     #[error("analyzer [{analyzer}] has not been configured in mappings")]
     UnknownAnalyzer { analyzer: String },
-    /// A value deep inside a parameter, with all its causes, outermost first.
+    /// A bad value deep inside a parameter, with the chain of causes, outermost first.
     #[error("{}", .causes.first().map_or("", |cause| cause.1.as_str()))]
     Nested { causes: Vec<(&'static str, String)> },
     /// Any other malformed definition.
@@ -49,7 +49,7 @@ pub enum MappingError {
          from [{from}] to [{to}]"
     )]
     ParameterChange { path: String, parameter: String, from: String, to: String },
-    /// A limit of the index's settings that the mapping goes beyond.
+    /// A mapping that exceeds one of the index's mapping limits.
     #[error("{reason}")]
     Limit { reason: String },
     #[error("Limit of total fields [{limit}] has been exceeded")]
@@ -57,7 +57,7 @@ pub enum MappingError {
 }
 
 impl MappingError {
-    /// Type of the error inside, before it is wrapped as a parse failure; `None`: it is not wrapped.
+    /// Exception type of the inner error, before it is wrapped as a parse failure; `None` if it is not wrapped.
     fn inner_type(&self) -> Option<&'static str> {
         match self {
             MappingError::UnknownType { .. }
@@ -77,12 +77,12 @@ impl MappingError {
         }
     }
 
-    /// `type` of the error body.
+    /// Exception type for the `type` member of the error body.
     pub fn es_type(&self) -> &'static str {
         if self.inner_type().is_some() { MAPPER_PARSING } else { ILLEGAL_ARGUMENT }
     }
 
-    /// `reason` of the error body.
+    /// Message for the `reason` member of the error body.
     pub fn reason(&self) -> String {
         match self.inner_type() {
             Some(_) => format!("Failed to parse mapping: {self}"),
@@ -90,12 +90,12 @@ impl MappingError {
         }
     }
 
-    /// `caused_by` of the error body.
+    /// Exception type and message for the `caused_by` member of the error body, if there is a cause.
     pub fn caused_by(&self) -> Option<(&'static str, String)> {
         self.inner_type().map(|inner| (inner, self.to_string()))
     }
 
-    /// The whole chain of causes, outermost first.
+    /// Exception types and messages of the whole chain of causes, outermost first.
     pub fn causes(&self) -> Vec<(&'static str, String)> {
         match self {
             MappingError::Nested { causes } => causes.clone(),
@@ -112,26 +112,26 @@ impl MappingError {
     }
 }
 
-/// A nested cause: exception type and message.
+/// One cause in a chain of errors: exception type and message.
 pub(crate) type Cause = (&'static str, String);
 
-/// Why a document does not fit its mapping. A client error (400).
+/// Reason why a document does not fit its mapping. A client error (400).
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentError(Box<Details>);
 
-/// Boxed, as every function of the document reader returns it.
+/// Contents of a [`DocumentError`], boxed because every function of the document reader returns that in its result.
 #[derive(Debug, Clone, PartialEq)]
 struct Details {
     kind: DocumentErrorKind,
-    /// Where in the document; turned into line and column by [`DocumentError::locate`].
+    /// Path to the offending value in the document; turned into line and column by [`DocumentError::locate`].
     steps: Vec<Step>,
     position: Option<Position>,
 }
 
-/// What is wrong with a document.
+/// What is wrong with a document, and in which field.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DocumentErrorKind {
-    /// A value that its field cannot take.
+    /// A value that its field's type does not accept.
     #[error(
         "failed to parse field [{path}] of type [{type_name}] in document with id '{id}'. Preview of \
          field's value: '{preview}'"
@@ -168,12 +168,12 @@ impl DocumentError {
         self
     }
 
-    /// What is wrong.
+    /// What is wrong with the document.
     pub fn kind(&self) -> &DocumentErrorKind {
         &self.0.kind
     }
 
-    /// `type` of the error body.
+    /// Exception type for the `type` member of the error body.
     pub fn es_type(&self) -> &'static str {
         match self.0.kind {
             DocumentErrorKind::Strict { .. } => STRICT_DYNAMIC,
@@ -181,7 +181,7 @@ impl DocumentError {
         }
     }
 
-    /// `reason` of the error body.
+    /// Message for the `reason` member of the error body.
     pub fn reason(&self) -> String {
         match self.0.position {
             Some(Position { line, column }) => format!("[{line}:{column}] {}", self.0.kind),
@@ -189,12 +189,12 @@ impl DocumentError {
         }
     }
 
-    /// `caused_by` of the error body.
+    /// Exception type and message for the `caused_by` member of the error body, if there is a cause.
     pub fn caused_by(&self) -> Option<(&'static str, String)> {
         self.causes().first().cloned()
     }
 
-    /// The whole chain of causes, outermost first.
+    /// Exception types and messages of the whole chain of causes, outermost first.
     pub fn causes(&self) -> &[(&'static str, String)] {
         match &self.0.kind {
             DocumentErrorKind::Field { causes, .. } | DocumentErrorKind::Failed { causes } => causes,

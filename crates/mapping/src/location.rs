@@ -8,20 +8,20 @@
 pub(crate) enum Step {
     Key(String),
     Index(usize),
-    /// The name of an entry instead of its value.
+    /// The name of an object member rather than its value.
     Name(String),
     /// The closing bracket of the value.
     End,
 }
 
-/// One-based line and column.
+/// Position in a JSON text: line and column, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub line: usize,
     pub column: usize,
 }
 
-/// Position of the value that `steps` lead to; `None` if the text has no such value.
+/// Position of the value to which `steps` lead; `None` if the text has no such value.
 pub(crate) fn locate(raw: &[u8], steps: &[Step]) -> Option<Position> {
     let mut cursor = Cursor { raw, at: 0 };
     cursor.blank();
@@ -65,7 +65,7 @@ impl Cursor<'_> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Where name and value of an object's **last** entry called `key` are: the one that counts.
+    /// Byte offsets of the name and the value of an object's **last** member called `key`: the one that counts.
     fn find_key(&mut self, key: &str) -> Option<(usize, usize)> {
         let mut place = None;
         self.expect(b'{')?;
@@ -114,7 +114,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Moves behind the value, without recursion.
+    /// Moves past the value at the cursor, without recursion.
     fn skip_value(&mut self) -> Option<()> {
         let mut depth = 0usize;
         loop {
