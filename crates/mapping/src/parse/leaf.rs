@@ -43,7 +43,7 @@ pub(super) fn leaf(
     Ok(LeafNode { options, params: params.kept, fields, field_type })
 }
 
-/// Reads the parameters that a type has beside those of every type.
+/// Reads the parameters that are specific to the field's type.
 fn read_type(
     field_type: &mut FieldType,
     params: &mut Params<'_>,
@@ -133,7 +133,7 @@ fn read_type(
     Ok(())
 }
 
-/// The `value` of a `constant_keyword`, if the definition has one.
+/// Reads the `value` of a `constant_keyword`; `None` if the definition has none.
 fn constant(params: &mut Params<'_>) -> Result<Option<Arc<str>>, MappingError> {
     let Some(value) = params.take("value").cloned() else { return Ok(None) };
     if matches!(value, Value::Object(_) | Value::Array(_)) {
@@ -146,7 +146,7 @@ fn constant(params: &mut Params<'_>) -> Result<Option<Arc<str>>, MappingError> {
     Ok(Some(text.into()))
 }
 
-/// The `format` of a `date`.
+/// Reads the `format` of a `date` field.
 fn date_formats(params: &mut Params<'_>) -> Result<Vec<DateFormat>, MappingError> {
     let text = match params.take("format").cloned() {
         Some(Value::String(text)) => text,
@@ -160,7 +160,7 @@ fn date_formats(params: &mut Params<'_>) -> Result<Vec<DateFormat>, MappingError
     Ok(formats)
 }
 
-/// Refuses what makes a `semantic_text` give its values to other fields.
+/// Refuses `fields` and `copy_to` in a `semantic_text` definition.
 fn refuse_other_values(params: &Params<'_>) -> Result<(), MappingError> {
     let (name, map) = (params.field, params.map);
     if map.get("fields").is_some_and(|fields| fields.as_object().is_none_or(|fields| !fields.is_empty())) {
@@ -172,7 +172,7 @@ fn refuse_other_values(params: &Params<'_>) -> Result<(), MappingError> {
     Ok(())
 }
 
-/// Reads the `fields` of a field.
+/// Reads the multi-fields (`fields`) of a field definition.
 fn sub_fields(
     name: &str,
     map: &Map<String, Value>,
@@ -217,7 +217,7 @@ fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
     }
 }
 
-/// Whether a multi-field fits the field around it: only what is text can be searched by meaning.
+/// Refuses a `semantic_text` multi-field of a field that is neither `text` nor `keyword`.
 fn check_sub_field(parent: &FieldType, name: &str, sub: &LeafNode) -> Result<(), MappingError> {
     if matches!(sub.field_type, FieldType::SemanticText(_))
         && !matches!(parent, FieldType::Text { .. } | FieldType::Keyword { .. })
@@ -265,7 +265,7 @@ fn keyword(kind: KeywordKind) -> FieldType {
     FieldType::Keyword { ignore_above: None, normalizer: None, kind }
 }
 
-/// `index` and `doc_values`: a field is searchable with either, as in Elasticsearch.
+/// Reads `index` and `doc_values`: as in Elasticsearch, a field is searchable if either is true.
 fn searchable(params: &mut Params<'_>, options: &mut LeafOptions) -> Result<(), MappingError> {
     let index = params.flag("index", true)?;
     let doc_values = params.flag("doc_values", true)?;
@@ -274,7 +274,7 @@ fn searchable(params: &mut Params<'_>, options: &mut LeafOptions) -> Result<(), 
     Ok(())
 }
 
-/// `copy_to`: one field or several.
+/// Reads `copy_to`: one target field or a list of them.
 fn copy_to(params: &mut Params<'_>) -> Result<Vec<String>, MappingError> {
     let Some(value) = params.take("copy_to").cloned() else { return Ok(Vec::new()) };
     let targets = match &value {
