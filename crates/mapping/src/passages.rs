@@ -67,7 +67,7 @@ pub struct Passage {
 /// The passages of one `semantic_text` field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FieldPassages {
-    /// Path of the `semantic_text` field.
+    /// Name of the `semantic_text` field's slot: the field's path, or `path..number` for another slot than the first.
     pub path: String,
     pub inference_id: String,
     /// Fingerprint of the model, which differs between models whose vectors differ; empty if the model has none.
