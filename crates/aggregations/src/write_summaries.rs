@@ -1,4 +1,4 @@
-//! Results that sum up values in a few numbers, and keys of several values.
+//! Writing of results that consist of a few numbers, and of composite keys.
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use super::strings::StringStats;
 use super::write_values::{any_number, key_value, number, optional};
 use sparrow_mapping::java_double;
 
-/// The members of a `boxplot`. Without values the ends are infinite, as Elasticsearch writes them.
+/// Writes the members of a `boxplot` result. Without values, minimum and maximum are infinite, as in Elasticsearch.
 pub fn boxplot(mut distribution: Distribution, format: &ValueFormat, out: &mut Map<String, Value>) {
     let Some(values) = distribution.boxplot() else {
         for (place, name) in BOXPLOT.iter().enumerate() {
