@@ -180,7 +180,7 @@ fn murmur3(bytes: &[u8], seed: u32) -> u32 {
     hash ^ (hash >> 16)
 }
 
-/// The 64-bit finalizer of MurmurHash3, by which Elasticsearch partitions numbers.
+/// The 64-bit mixing function (variant 9 of Stafford's) by which Elasticsearch partitions numbers.
 fn mix64(mut hash: u64) -> u64 {
     hash = (hash ^ (hash >> 32)).wrapping_mul(0x4cd6_944c_5cc2_0b6d);
     hash = (hash ^ (hash >> 29)).wrapping_mul(0xfc12_c5b1_9d32_59e9);
