@@ -1,6 +1,6 @@
-//! Similarity of two words: edit distance, and measures from 0 to 1 that are defined like Lucene's of the same names.
+//! Similarity of two words: edit distance, and measures of at most 1 that are defined like Lucene's of the same names.
 
-/// A measure of the similarity of two words, from 0 (nothing in common) to 1 (equal).
+/// A measure of the similarity of two words: 1 for equal words, less the more they differ; by Damerau-Levenshtein even below 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StringDistance {
     /// Edit distance with transpositions of neighbouring letters, relative to the shorter word.

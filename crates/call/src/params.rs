@@ -1,29 +1,30 @@
-//! Typed reading of query string parameters, with Elasticsearch's sentences for bad values.
+//! Typed access to query string parameters, with Elasticsearch's messages for invalid values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::error::{EngineError, Exception};
 
-/// The parameters of one request.
+/// The query string parameters of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Params<'a>(&'a BTreeMap<String, String>);
 
 impl<'a> Params<'a> {
-    /// Wraps a query string that was split.
+    /// Wraps the parameters of a parsed query string.
     pub fn new(parameters: &'a BTreeMap<String, String>) -> Self {
         Self(parameters)
     }
 
-    /// The raw text of a parameter.
+    /// The raw text of a parameter, if present.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Refuses a `search_type` that there is not. Both that there are rank the same: statistics are those of the whole index.
+    /// Refuses an unknown `search_type`. The two existing types rank alike, as term statistics always cover the whole
+    /// index.
     ///
     /// # Errors
-    /// 400 that names it.
+    /// An illegal argument error (400) that names the type.
     pub fn check_search_type(self) -> Result<(), EngineError> {
         match self.get("search_type") {
             None | Some("query_then_fetch" | "dfs_query_then_fetch") => Ok(()),
@@ -31,10 +32,10 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A switch: present without a value means true.
+    /// A boolean parameter: present without a value means true.
     ///
     /// # Errors
-    /// Illegal argument when the value is neither `true` nor `false`.
+    /// An illegal argument error if the value is neither `true` nor `false`.
     pub fn bool(&self, name: &str, default: bool) -> Result<bool, EngineError> {
         match self.get(name) {
             None => Ok(default),
@@ -46,34 +47,34 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A whole number.
+    /// An integer parameter, if present.
     ///
     /// # Errors
-    /// Illegal argument that names the parameter.
+    /// An illegal argument error that names the parameter.
     pub fn integer(&self, name: &str) -> Result<Option<i64>, EngineError> {
         self.number(name, "int")
     }
 
-    /// A number with a fraction.
+    /// A floating-point parameter, if present.
     ///
     /// # Errors
-    /// Illegal argument that names the parameter.
+    /// An illegal argument error that names the parameter.
     pub fn float(&self, name: &str) -> Result<Option<f64>, EngineError> {
         self.number(name, "float")
     }
 
-    /// A time such as `30s`, `1m`, `500ms`; `-1` means without end and gives `None` as an absent one does.
+    /// A duration parameter such as `30s`, `1m` or `500ms`; `None` if absent or `-1`, which means unlimited.
     ///
     /// # Errors
-    /// Illegal argument that names the parameter.
+    /// An illegal argument error that names the parameter.
     pub fn duration(&self, name: &str) -> Result<Option<Duration>, EngineError> {
         self.get(name).map_or(Ok(None), |value| parse_duration(name, value))
     }
 
-    /// When the written documents become searchable.
+    /// The `refresh` parameter: when the written documents become searchable.
     ///
     /// # Errors
-    /// Illegal argument for an unknown policy.
+    /// An illegal argument error for an unknown policy.
     pub fn refresh(&self) -> Result<RefreshPolicy, EngineError> {
         match self.get("refresh") {
             None | Some("false") => Ok(RefreshPolicy::None),
