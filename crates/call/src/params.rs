@@ -96,18 +96,18 @@ impl<'a> Params<'a> {
     }
 }
 
-/// When written documents become searchable.
+/// The `refresh` policy of a write: when the written documents become searchable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefreshPolicy {
-    /// With the next regular refresh.
+    /// With the next periodic refresh; the response does not wait for it.
     None,
-    /// At once.
+    /// Immediately: the write forces a refresh.
     Immediate,
-    /// With the next regular refresh, for which the answer waits.
+    /// With the next periodic refresh, for which the response waits.
     WaitFor,
 }
 
-/// Reads a time value; see [`Params::duration`].
+/// Parses the duration in a parameter; see [`Params::duration`].
 pub fn parse_duration(name: &str, value: &str) -> Result<Option<Duration>, EngineError> {
     const UNITS: [(&str, f64); 7] = [
         ("nanos", 1e-9),

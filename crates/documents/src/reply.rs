@@ -1,4 +1,4 @@
-//! Bodies of write results.
+//! Response bodies of writes.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -7,26 +7,26 @@ use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_indices::{PRIMARY_TERM, WriteOutcome};
 
-/// Version that Elasticsearch shows for a document that a pipeline dropped.
+/// Version number shown by Elasticsearch for a document that a pipeline dropped.
 const VERSION_OF_DROPPED: i64 = -3;
 
-/// A write that was carried out, or that had nothing to do.
+/// Result of a write that succeeded, including those that had nothing to do.
 #[derive(Debug)]
 pub(super) struct Success {
     pub(super) id: String,
     pub(super) version: i64,
     pub(super) result: &'static str,
     pub(super) status: u16,
-    /// `None` for a dropped document.
+    /// Sequence number of the write; `None` for a dropped document.
     pub(super) seq_no: Option<u64>,
-    /// Copies the index should have; 0 when nothing was written.
+    /// Number of copies of the index in its settings, with the primary; 0 if nothing was written.
     copies: usize,
-    /// The new source, when an update wants it back.
+    /// The new source, if an update returns it.
     pub(super) source: Option<Box<RawValue>>,
 }
 
 impl Success {
-    /// A write that was acknowledged, of an index that should have so many copies.
+    /// Result of a write to an index with `copies` copies.
     pub(super) fn written(copies: usize, outcome: WriteOutcome) -> Self {
         Self {
             id: outcome.id,
@@ -39,7 +39,7 @@ impl Success {
         }
     }
 
-    /// An update that changes nothing.
+    /// Result of an update that changes nothing.
     pub(super) fn noop(id: String, version: u64, seq_no: u64) -> Self {
         Self {
             id,
@@ -52,7 +52,7 @@ impl Success {
         }
     }
 
-    /// A document that a pipeline dropped.
+    /// Result for a document that a pipeline dropped.
     pub(super) fn dropped(id: Option<String>) -> Self {
         Self {
             id: id.unwrap_or_else(|| "auto-generated".to_owned()),
@@ -65,12 +65,12 @@ impl Success {
         }
     }
 
-    /// Whether something was written.
+    /// Whether anything was written.
     pub(super) fn wrote(&self) -> bool {
         self.copies > 0
     }
 
-    /// The body; `status` is part of it in bulk items only.
+    /// Writes the JSON of the result; with `status` only in bulk items.
     pub(super) fn write(&self, index: &str, forced_refresh: bool, in_bulk: bool, out: &mut Vec<u8>) {
         let body = Body {
             index,
@@ -93,13 +93,13 @@ impl Success {
     }
 }
 
-/// The bulk item of a write that failed.
+/// Writes the bulk item of a failed write.
 pub(super) fn write_failure(index: &str, id: Option<&str>, error: &EngineError, out: &mut Vec<u8>) {
     let body = FailedItem { index, id, status: error.status(), error: error.to_json() };
     write_json(&body, out);
 }
 
-/// Adds a member to an object that is written already.
+/// Adds a member to a JSON object that has already been written.
 pub(super) fn append(object: &mut Vec<u8>, name: &str, value: &impl Serialize) {
     object.pop();
     object.extend_from_slice(b",");
@@ -109,7 +109,7 @@ pub(super) fn append(object: &mut Vec<u8>, name: &str, value: &impl Serialize) {
     object.push(b'}');
 }
 
-/// Appends a value whose serialisation cannot fail: keys are strings, and the sink is memory.
+/// Appends a value whose serialization cannot fail: keys are strings, and the output is in memory.
 pub(super) fn write_json(value: &impl Serialize, out: &mut Vec<u8>) {
     if let Err(error) = serde_json::to_writer(out, value) {
         tracing::error!(%error, "a body could not be written");

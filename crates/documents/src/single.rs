@@ -1,4 +1,4 @@
-//! Writes of one document.
+//! Writes of a single document.
 
 use super::action::{Action, ActionKind, Conditions};
 use super::execute::{Execution, ItemResult};
