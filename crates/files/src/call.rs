@@ -1,4 +1,4 @@
-//! What an operation is, and who may look at it before it happens.
+//! File system operations as observers see them, and the registration of observers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 
-/// What is done to a file or a folder.
+/// Kind of an operation on a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A file is created, or an existing one emptied, and opened for writing.
@@ -20,13 +20,13 @@ pub enum Kind {
     Read,
     /// Bytes are written at the end of an open file.
     Write,
-    /// An open file is cut or extended to a length.
+    /// An open file is truncated or extended to a given length.
     SetLength,
     /// The content of an open file is made durable.
     Sync,
-    /// An entry of a folder gets another name; an entry that had the name goes.
+    /// An entry of a folder is renamed, replacing any entry that has the new name.
     Rename,
-    /// A file gets a second name.
+    /// A file gets a second name (a hard link).
     Link,
     /// A file is removed.
     Remove,
@@ -34,9 +34,9 @@ pub enum Kind {
     CreateFolder,
     /// A folder is removed with everything in it.
     RemoveFolder,
-    /// The names in a folder are made durable.
+    /// The entries of a folder are made durable.
     SyncFolder,
-    /// The names in a folder are read.
+    /// The names of the entries of a folder are read.
     List,
     /// A file is mapped into memory.
     Map,
@@ -45,28 +45,28 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the operation changes what is on the disk, or makes a change durable.
+    /// Whether the operation changes the disk's contents, or makes a change durable.
     pub fn changes(self) -> bool {
         !matches!(self, Self::Open | Self::Read | Self::List | Self::Map | Self::Lock)
     }
 }
 
-/// Number of an open file, unique in this process.
+/// Id of an open file, unique within this process.
 pub type HandleId = u64;
 
-/// An operation that is about to happen, or just happened.
+/// An operation that is about to run or has just run.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     pub kind: Kind,
-    /// The file or folder, by the name that it was opened with.
+    /// Path of the file or folder, as it was opened.
     pub path: &'a Path,
-    /// The new name of a renamed or linked file.
+    /// New path of a renamed or linked file.
     pub to: Option<&'a Path>,
-    /// The open file, for operations on one.
+    /// Id of the open file, for operations on one.
     pub handle: Option<HandleId>,
-    /// What is written; for [`Kind::SetLength`] nothing.
+    /// The bytes being written; empty for other operations, [`Kind::SetLength`] included.
     pub bytes: &'a [u8],
-    /// The length that is set by [`Kind::SetLength`].
+    /// The new length in bytes, for [`Kind::SetLength`].
     pub length: u64,
 }
 
@@ -76,23 +76,24 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What becomes of an operation.
+/// An observer's decision about an operation.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It happens.
+    /// The operation runs.
     Allow,
-    /// It fails with this error, and nothing was done.
+    /// The operation fails with this error, without having any effect.
     Fail(io::Error),
-    /// A write puts down its first bytes, as many as given, and then fails. Any other operation is done and then fails.
+    /// A write stores the given number of leading bytes and then fails with the error. Any other operation takes
+    /// effect, but still reports the error.
     Torn(usize, io::Error),
 }
 
-/// Watches operations. Called from any thread, possibly from several at once.
+/// Observer of file system operations. May be called from several threads at once.
 pub trait Observer: Send + Sync {
-    /// Decides about an operation.
+    /// Decides about an operation before it runs.
     fn before(&self, call: &Call<'_>) -> Verdict;
 
-    /// Learns of an operation that succeeded. For a write, `call.bytes` is what was written.
+    /// Called after an operation that took effect. For a write, `call.bytes` are the bytes that were written.
     fn after(&self, call: &Call<'_>) {
         let _ = call;
     }
@@ -103,7 +104,7 @@ type Observers = Vec<(PathBuf, Arc<dyn Observer>)>;
 static OBSERVED: AtomicBool = AtomicBool::new(false);
 static OBSERVERS: RwLock<Observers> = RwLock::new(Vec::new());
 
-/// Watches all operations on files and folders whose path begins with `root`, until the guard is dropped. For tests.
+/// Registers an observer for all operations on paths below `root`, until the guard is dropped. For tests.
 pub fn observe(root: &Path, observer: Arc<dyn Observer>) -> Guard {
     let mut observers = OBSERVERS.write();
     observers.push((root.to_path_buf(), observer));
@@ -111,7 +112,7 @@ pub fn observe(root: &Path, observer: Arc<dyn Observer>) -> Guard {
     Guard { root: root.to_path_buf() }
 }
 
-/// Ends the observation of a folder when it is dropped.
+/// Guard that ends the observation of a folder when dropped.
 #[derive(Debug)]
 #[must_use = "the observation ends when the guard is dropped"]
 pub struct Guard {
@@ -134,7 +135,7 @@ fn observer_of(path: &Path) -> Option<Arc<dyn Observer>> {
     observers.iter().find(|(root, _)| path.starts_with(root)).map(|(_, observer)| observer.clone())
 }
 
-/// Runs an operation as its observer wants it, if it has one.
+/// Runs an operation as decided by the observer of its path, if there is one.
 pub(crate) fn run<T>(call: &Call<'_>, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(observer) = observer_of(call.path) else { return operation() };
     match observer.before(call) {
@@ -152,7 +153,7 @@ pub(crate) fn run<T>(call: &Call<'_>, operation: impl FnOnce() -> io::Result<T>)
     }
 }
 
-/// Writes bytes as the observer of the file wants it, if it has one; returns how many were written.
+/// Writes bytes as decided by the observer of the file, if there is one; returns the number of bytes written.
 pub(crate) fn run_write(
     call: &Call<'_>,
     mut write: impl FnMut(&[u8]) -> io::Result<usize>,

@@ -1,4 +1,4 @@
-//! An open file.
+//! Open files, whose operations can be observed.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use crate::call::{Call, HandleId, Kind, run, run_write};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// An open file: `std::fs::File` with its name, observable. Files are written from front to back.
+/// An open file: an observable wrapper of `std::fs::File` that knows its path. Files are only written sequentially.
 #[derive(Debug)]
 pub struct File {
     file: fs::File,
@@ -21,7 +21,7 @@ impl File {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// When it is not there or cannot be read, or is no file: a folder, a pipe, a device.
+    /// If it does not exist, cannot be read, or is not a regular file but a folder, pipe or device.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::OpenOptions::new();
         options.read(true);
@@ -36,35 +36,35 @@ impl File {
         if opened.metadata()?.is_file() { Ok(opened) } else { Err(io::Error::other("not a regular file")) }
     }
 
-    /// Creates a file, or empties the one that is there, and opens it for writing.
+    /// Creates a file, or truncates the existing one, and opens it for writing.
     ///
     /// # Errors
-    /// When the folder is not there, or does not let it be created.
+    /// If the folder does not exist, or the file cannot be created in it.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::OpenOptions::new();
         Self::opened(path.as_ref(), Kind::Create, options.write(true).create(true).truncate(true))
     }
 
-    /// Creates a file and opens it for writing at its end.
+    /// Creates a file and opens it for writing.
     ///
     /// # Errors
-    /// When there is a file of this name, or as [`File::create`].
+    /// If the file already exists, or as [`File::create`].
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::opened(path.as_ref(), Kind::Create, fs::OpenOptions::new().append(true).create_new(true))
     }
 
-    /// Opens a file for writing at its end, and keeps what is in it.
+    /// Opens an existing file for appending, keeping its content.
     ///
     /// # Errors
-    /// When it is not there or cannot be written.
+    /// If it does not exist or cannot be written.
     pub fn append(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::opened(path.as_ref(), Kind::OpenForWriting, fs::OpenOptions::new().append(true))
     }
 
-    /// Opens a file for holding a lock on it; creates it when it is not there.
+    /// Opens a file in order to lock it, creating it if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be opened or created.
+    /// If it cannot be opened or created.
     pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::OpenOptions::new();
         Self::opened(path.as_ref(), Kind::Create, options.write(true).create(true).truncate(false))
@@ -81,15 +81,15 @@ impl File {
         Call { handle: Some(self.handle), ..Call::on(kind, &self.path) }
     }
 
-    /// Makes content and metadata durable.
+    /// Makes the file's content and metadata durable.
     ///
     /// # Errors
-    /// When the disk refuses: what was written since the last success may be lost.
+    /// If the disk reports an error: anything written since the last success may be lost.
     pub fn sync_all(&self) -> io::Result<()> {
         run(&self.call(Kind::Sync), || self.file.sync_all())
     }
 
-    /// Makes the content durable, with as much metadata as reading it takes.
+    /// Makes the file's content durable, with only the metadata needed to read it.
     ///
     /// # Errors
     /// As [`File::sync_all`].
@@ -97,10 +97,10 @@ impl File {
         run(&self.call(Kind::Sync), || self.file.sync_data())
     }
 
-    /// Cuts the file to `length` bytes, or fills it with zeros up to there.
+    /// Truncates the file to `length` bytes, or extends it to that with zeros.
     ///
     /// # Errors
-    /// When the file is not open for writing or the disk refuses.
+    /// If the file is not open for writing or the disk reports an error.
     pub fn set_len(&self, length: u64) -> io::Result<()> {
         run(&Call { length, ..self.call(Kind::SetLength) }, || {
             if cfg!(windows) {
@@ -111,27 +111,27 @@ impl File {
         })
     }
 
-    /// Length, times and permissions.
+    /// Length, times and permissions of the file.
     ///
     /// # Errors
-    /// When the system does not tell.
+    /// If the operating system reports an error.
     pub fn metadata(&self) -> io::Result<fs::Metadata> {
         self.file.metadata()
     }
 
-    /// Locks the file for this process until it is closed.
+    /// Locks the file exclusively for this process until it is closed.
     ///
     /// # Errors
-    /// `WouldBlock` when another process holds it.
+    /// `WouldBlock` if another process holds the lock.
     pub fn try_lock(&self) -> Result<(), fs::TryLockError> {
         run(&self.call(Kind::Lock), || Ok(())).map_err(fs::TryLockError::Error)?;
         self.file.try_lock()
     }
 
-    /// The system's file, for mapping it into memory.
+    /// The underlying system file, for mapping it into memory.
     ///
     /// # Errors
-    /// When an observer lets mappings fail.
+    /// If an observer makes the mapping fail.
     pub fn mappable(&self) -> io::Result<&fs::File> {
         run(&self.call(Kind::Map), || Ok(&self.file))
     }

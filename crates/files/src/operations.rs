@@ -1,4 +1,4 @@
-//! Operations on names.
+//! Operations on files and folders by path.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -28,7 +28,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(text)
 }
 
-/// Creates a file, or replaces its content. Nothing is durable afterwards; see [`crate::durable::atomic_write`].
+/// Creates a file, or replaces its content. Not durable; see [`crate::durable::atomic_write`].
 ///
 /// # Errors
 /// As `std::fs::write`.
@@ -36,7 +36,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
     File::create(path)?.write_all(bytes.as_ref())
 }
 
-/// Renames an entry of a folder; one that has the new name is replaced.
+/// Renames an entry of a folder, replacing any entry that has the new name.
 ///
 /// # Errors
 /// As `std::fs::rename`.
@@ -45,7 +45,7 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     run(&Call { to: Some(to), ..Call::on(Kind::Rename, from) }, || fs::rename(from, to))
 }
 
-/// Gives a file a second name.
+/// Gives a file a second name (a hard link).
 ///
 /// # Errors
 /// As `std::fs::hard_link`.
@@ -54,11 +54,11 @@ pub fn hard_link(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()>
     run(&Call { to: Some(to), ..Call::on(Kind::Link, from) }, || fs::hard_link(from, to))
 }
 
-/// Gives a file that never changes a second name, or copies it where the file system cannot link; a file that has the name is
-/// replaced. A copy's content is durable when this returns; the new name is not (see [`sync_dir`]).
+/// Gives an immutable file a second name, or copies it where the file system cannot create hard links; replaces any
+/// file with that name. The content of a copy is durable when this returns; the new name is not (see [`sync_dir`]).
 ///
 /// # Errors
-/// When it can neither be linked nor copied.
+/// If the file can neither be linked nor copied.
 pub fn link_or_copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     if hard_link(&from, &to).is_err() {
         // A file system over a network may link and yet report an error. Emptying what has the name would then empty the
@@ -74,7 +74,7 @@ pub fn link_or_copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
 /// Copies the content of a file; returns its length in bytes. The copy is not durable.
 ///
 /// # Errors
-/// When the one cannot be read or the other cannot be written.
+/// If the source cannot be read or the target cannot be written.
 pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
     io::copy(&mut File::open(from)?, &mut File::create(to)?)
 }
@@ -88,7 +88,7 @@ pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     run(&Call::on(Kind::Remove, path), || fs::remove_file(path))
 }
 
-/// The absence of what was to be removed is no error.
+/// Turns the error for a missing file or folder into success, for removals.
 pub(crate) fn unless_missing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
@@ -102,7 +102,7 @@ pub fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
     run(&Call::on(Kind::CreateFolder, path), || fs::create_dir(path))
 }
 
-/// Creates a folder and the folders that it lies in; those that are there stay.
+/// Creates a folder and its missing parents; existing ones are kept.
 ///
 /// # Errors
 /// As `std::fs::create_dir_all`.
@@ -129,7 +129,7 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     run(&Call::on(Kind::RemoveFolder, path), || fs::remove_dir_all(path))
 }
 
-/// The entries of a folder.
+/// Iterates over the entries of a folder.
 ///
 /// # Errors
 /// As `std::fs::read_dir`.
@@ -146,11 +146,11 @@ pub fn metadata(path: impl AsRef<Path>) -> io::Result<fs::Metadata> {
     fs::metadata(path)
 }
 
-/// Takes from all users but the owner every right to a file or folder. Where the system has no such rights it has those of its
-/// folder. A link is followed.
+/// Removes all permissions of users other than the owner from a file or folder; symbolic links are followed. Does
+/// nothing on systems without Unix permissions, where those of the folder apply.
 ///
 /// # Errors
-/// When it is not there, belongs to somebody else, or lies in a file system that keeps no rights.
+/// If it does not exist, belongs to another user, or is on a file system without permissions.
 pub fn close_to_others(path: impl AsRef<Path>) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -167,43 +167,43 @@ pub fn close_to_others(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(())
 }
 
-/// How much a disk holds.
+/// Capacity of a file system and the space left on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// Bytes of the file system.
+    /// Size of the file system in bytes.
     pub total: u64,
-    /// Bytes that this process may still write.
+    /// Space in bytes that is still available to this process.
     pub available: u64,
 }
 
-/// How full the disk is that holds a file or folder.
+/// Capacity and free space of the file system that holds a file or folder.
 ///
 /// # Errors
-/// When the system does not tell.
+/// If the operating system reports an error.
 pub fn space(path: impl AsRef<Path>) -> io::Result<Space> {
     let stats = fs4::statvfs(path)?;
     Ok(Space { total: stats.total_space(), available: stats.available_space() })
 }
 
-/// Whether there is a file or folder of this name.
+/// Whether a file or folder with this path exists.
 pub fn exists(path: impl AsRef<Path>) -> bool {
     path.as_ref().exists()
 }
 
-/// Makes the content of a file durable that nobody has open for writing.
+/// Makes the content of a file durable that is not open for writing any more.
 ///
 /// # Errors
-/// When the file cannot be opened or the disk refuses.
+/// If the file cannot be opened or the disk reports an error.
 pub fn sync_data(path: impl AsRef<Path>) -> io::Result<()> {
     // Windows only syncs what is open for writing.
     let file = if cfg!(windows) { File::append(path)? } else { File::open(path)? };
     file.sync_data()
 }
 
-/// Makes the names in a folder durable: entries that were created, renamed and removed.
+/// Makes the entries of a folder durable: names that were created, changed or removed.
 ///
 /// # Errors
-/// When the folder cannot be opened or the disk refuses.
+/// If the folder cannot be opened or the disk reports an error.
 pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     run(&Call::on(Kind::SyncFolder, path), || {
@@ -215,10 +215,10 @@ pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
     })
 }
 
-/// Says that a library is about to map a file into memory.
+/// Reports to observers that a library is about to map a file into memory.
 ///
 /// # Errors
-/// When an observer lets mappings fail.
+/// If an observer makes the mapping fail.
 pub fn about_to_map(path: &Path) -> io::Result<()> {
     run(&Call::on(Kind::Map, path), || Ok(()))
 }
@@ -230,7 +230,8 @@ mod tests {
     use super::*;
     use crate::call::{Observer, Verdict, observe};
 
-    /// A file system that links, and then says that it did not or really does not.
+    /// Observer under which linking files reports an error, either after the link was made or (unless `done`) without
+    /// making it.
     struct Links {
         done: bool,
     }

@@ -1,11 +1,12 @@
-//! Mutations of JSON with its structure in mind.
+//! Structure-aware mutations of JSON.
 
 use serde_json::{Map, Value};
 
 use crate::mutation::{EDGES, WORDS};
 use crate::random::Random;
 
-/// The text of a good value with some of its parts changed, taken away, doubled, nested, or replaced by parts of another.
+/// JSON text of a valid seed with some parts changed, removed, duplicated, nested, or replaced by parts of another
+/// seed.
 pub fn mutated(random: &mut Random, seeds: &[Value]) -> Vec<u8> {
     let mut root = random.pick(seeds).cloned().unwrap_or_default();
     for _ in 0..=random.below(3) {
@@ -25,7 +26,7 @@ pub fn mutated(random: &mut Random, seeds: &[Value]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Values in a value, itself included.
+/// Number of values in a JSON value, including itself.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),
@@ -98,7 +99,7 @@ fn change(random: &mut Random, value: &mut Value, seeds: &[Value]) {
     };
 }
 
-/// A part of some good value.
+/// A random part of a random seed.
 fn part(random: &mut Random, seeds: &[Value]) -> Value {
     let mut at = random.pick(seeds).cloned().unwrap_or_default();
     loop {

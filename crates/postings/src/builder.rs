@@ -1,4 +1,4 @@
-//! In-memory, mutable form of one sparse field of one segment.
+//! Builder for the postings of one sparse field in one segment, in memory.
 
 use std::io::{self, Write};
 
@@ -24,14 +24,14 @@ pub struct PostingsBuilder {
 
 #[derive(Default)]
 struct TermBuffer {
-    /// Last document with the term, plus 1.
+    /// Last document with the term, plus 1; 0 if there is none.
     next_doc: DocId,
     len: u32,
     postings: Vec<u8>,
 }
 
 impl PostingsBuilder {
-    /// An empty field.
+    /// A builder without any documents.
     pub fn new() -> Self {
         Self::default()
     }
@@ -89,20 +89,20 @@ impl PostingsBuilder {
         self.memory += buffer.postings.capacity() - capacity;
     }
 
-    /// Whether no document was added.
+    /// Whether no document has been added.
     pub fn is_empty(&self) -> bool {
         self.next_doc == 0
     }
 
-    /// Bytes of memory the builder holds, roughly.
+    /// Approximate memory used by the builder, in bytes.
     pub fn mem_usage(&self) -> usize {
         self.memory + self.presence.capacity() * 8
     }
 
-    /// The finished field of a segment with `num_docs` documents.
+    /// Builds the field for a segment with `num_docs` documents and returns its bytes.
     ///
     /// # Panics
-    /// When a document at or above `num_docs` was added.
+    /// If a document at or above `num_docs` was added.
     pub fn finish(self, num_docs: u32, format: Format) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.write_to(num_docs, format, &mut bytes) {
@@ -112,18 +112,18 @@ impl PostingsBuilder {
         }
     }
 
-    /// Writes the finished field of a segment with `num_docs` documents.
+    /// Builds the field for a segment with `num_docs` documents and writes it to `out`.
     ///
     /// # Errors
-    /// When `out` cannot be written to.
+    /// If `out` cannot be written to.
     ///
     /// # Panics
-    /// When a document at or above `num_docs` was added.
+    /// If a document at or above `num_docs` was added.
     pub fn write_to(self, num_docs: u32, format: Format, out: &mut dyn Write) -> io::Result<()> {
         self.write_with(num_docs, FieldWriter::new(out, format, num_docs)?)
     }
 
-    /// A builder with windows of the given number of documents.
+    /// Builds the field like [`Self::finish`], but with `window` documents per window.
     #[cfg(test)]
     pub(crate) fn finish_in_windows(self, num_docs: u32, format: Format, window: u32) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Matching documents one by one, for a sparse clause inside a boolean query.
+//! Cursor over the matching documents of a sparse clause inside a boolean query.
 
 use std::ops::Deref;
 
@@ -6,10 +6,10 @@ use sparrow_types::{DocId, TermId};
 
 use crate::reader::PostingsReader;
 
-/// Document of an exhausted cursor: tantivy's.
+/// Document returned by an exhausted cursor; the same value as in tantivy.
 pub const TERMINATED: DocId = i32::MAX as u32;
 
-/// Documents per window: its scores and match bits stay in the first level cache.
+/// Number of documents per window: their scores and match bits fit into the L1 cache.
 const WINDOW: u32 = 2048;
 
 /// Walks the documents that share a term with the query, ascending. Owns what it reads.
@@ -50,12 +50,12 @@ where
         cursor
     }
 
-    /// Current document, [`TERMINATED`] at the end. A fresh cursor stands on its first document.
+    /// Current document; [`TERMINATED`] at the end. A new cursor is at its first document.
     pub fn doc(&self) -> DocId {
         self.doc
     }
 
-    /// Moves to the next document; at the end it stays there.
+    /// Moves to the next document and returns it; stays at the end.
     pub fn advance(&mut self) -> DocId {
         if self.doc != TERMINATED {
             self.doc = self.next_from(self.doc + 1);
@@ -63,7 +63,7 @@ where
         self.doc
     }
 
-    /// Moves to the first document at or after `target`; never moves back.
+    /// Moves to the first document at or after `target` and returns it; never moves back.
     pub fn seek(&mut self, target: DocId) -> DocId {
         if target > self.doc {
             self.doc = self.next_from(target);
@@ -92,7 +92,8 @@ where
         self.scores[(self.doc - self.window) as usize]
     }
 
-    /// Postings of the query's terms, an upper bound of the documents.
+    /// Upper bound of the number of matching documents: the number of postings of the query's terms, at most all
+    /// documents.
     pub fn size_hint(&self) -> u32 {
         let postings: u64 = self.query.iter().map(|(term, _)| u64::from(self.reader.doc_freq(*term))).sum();
         postings.min(u64::from(self.reader.num_docs())) as u32

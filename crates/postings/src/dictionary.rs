@@ -1,11 +1,11 @@
-//! The tokens of a segment: sorted bytewise, found by binary search; a token's place is its id.
+//! Token dictionary of a segment: tokens sorted bytewise and found by binary search; a token's index is its term id.
 
 use sparrow_types::TermId;
 
 use crate::bytes::{partition_point, slice, u32_at};
 use crate::error::PostingsError;
 
-/// View of the `tokens` section (see `frame`).
+/// View of the file's `tokens` section (see `frame`).
 #[derive(Clone, Copy)]
 pub(crate) struct Dictionary<'a> {
     offsets: &'a [u8],
@@ -18,7 +18,7 @@ impl<'a> Dictionary<'a> {
         Self { offsets, text, len }
     }
 
-    /// Checks that offsets ascend inside the text and cut it at character boundaries.
+    /// Checks that the token offsets ascend, stay within the text and are at character boundaries.
     pub(crate) fn check(&self) -> Result<(), PostingsError> {
         let invalid = PostingsError::Invalid { section: "token dictionary" };
         let text = std::str::from_utf8(self.text).map_err(|_| invalid)?;
