@@ -23,7 +23,7 @@ pub struct Aggregation {
     pub meta: Option<Map<String, Value>>,
 }
 
-/// The types of aggregations.
+/// The kinds of aggregations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AggregationKind {
     /// One bucket per value.
@@ -160,7 +160,7 @@ pub struct Terms {
 /// The values that `include` or `exclude` selects.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Selection {
-    /// Texts that match a regular expression in Lucene's syntax.
+    /// Texts that a Lucene regular expression matches.
     Regexp(String),
     /// The listed values.
     Values(Vec<String>),
@@ -168,7 +168,7 @@ pub enum Selection {
     Partition {
         /// Number of the selected partition, from 0.
         partition: u64,
-        /// Number of partitions in total.
+        /// Number of partitions.
         partitions: u64,
     },
 }
@@ -276,7 +276,7 @@ pub struct MultiTerms {
 /// `adjacency_matrix`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adjacency {
-    /// The queries and their names, sorted by name.
+    /// The queries with their names, in the order of the names.
     pub filters: Vec<(String, Query)>,
     /// Separator between the two names in the key of an intersection's bucket.
     pub separator: String,
@@ -304,7 +304,7 @@ impl Adjacency {
 /// One part of a composite key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompositeSource {
-    /// Name of this part within the key.
+    /// The name of the part within the key.
     pub name: String,
     /// Field whose values make this part of the key.
     pub source: ValueSource,
@@ -391,7 +391,7 @@ pub enum HitOrderBy {
 }
 
 impl Aggregation {
-    /// Calls `see` on every query in this aggregation and its sub-aggregations.
+    /// Calls `see` on every query of the tree.
     pub fn queries_mut<'a>(&'a mut self, see: &mut dyn FnMut(&'a mut Query)) {
         match &mut self.kind {
             AggregationKind::Filter(query) => see(query),

@@ -12,11 +12,11 @@ pub struct Order {
 /// What a key sorts buckets by.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OrderBy {
-    /// Number of documents of the bucket.
+    /// Number of documents.
     Count,
     /// Key of the bucket.
     Key,
-    /// Result of a metric below the bucket.
+    /// A metric below the bucket.
     Metric(MetricPath),
 }
 
@@ -25,7 +25,7 @@ pub enum OrderBy {
 pub struct MetricPath {
     /// The path as written in the request.
     pub text: String,
-    /// Names of the aggregations along the path, outermost first.
+    /// Names of aggregations, outermost first.
     pub names: Vec<String>,
     /// Which of the metric's numbers is meant, such as `avg`, if it has several.
     pub property: Option<String>,

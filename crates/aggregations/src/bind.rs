@@ -188,7 +188,7 @@ impl Bound {
     }
 }
 
-/// Documents that match a filter query, one bitset per segment.
+/// The documents that match a filter, one bitset for each segment.
 fn matching(fields: &Fields<'_>, query: &Query) -> Result<Vec<Vec<u64>>, AggregationError> {
     let sets = fields.snapshot.matching(query)?;
     work::take("<agg filters>", sets.iter().map(|words| words.len() * size_of::<u64>()).sum())?;

@@ -83,7 +83,7 @@ impl<'a> CompositeGroups<'a> {
         Ok(Self { sources, composite, tuples: Vec::new(), codes: FxHashMap::default(), page })
     }
 
-    /// Codes of the buckets that documents fall into, as [`super::groups::Groups::codes`] returns them.
+    /// Codes of the buckets of documents, as [`super::groups::Groups::codes`] gives them.
     pub fn codes(
         &mut self,
         docs: &[u32],

@@ -8,7 +8,7 @@ pub enum AggregationError {
     /// A filter's query failed, the request was cancelled, or the index could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The columns of a segment could not be read.
+    /// Columns could not be read.
     #[error("columns cannot be read: {0}")]
     Io(#[from] std::io::Error),
     /// The request does not fit the fields it names.
@@ -38,7 +38,7 @@ pub enum AggregationError {
 }
 
 impl AggregationError {
-    /// Exception type in the error body, as Elasticsearch names it.
+    /// Type of the error, as Elasticsearch names it.
     pub fn es_type(&self) -> &'static str {
         match self {
             AggregationError::Query(error) => error.es_type(),
@@ -53,7 +53,7 @@ impl AggregationError {
         }
     }
 
-    /// HTTP status code of the response.
+    /// HTTP status.
     pub fn status(&self) -> u16 {
         match self {
             AggregationError::Query(error) => error.status(),

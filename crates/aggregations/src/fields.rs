@@ -14,7 +14,7 @@ use sparrow_mapping::{DateFormat, FieldType, date, ip, java_string};
 use sparrow_segments::schema::{SEQ_NO, VERSION};
 use sparrow_wire::Zone;
 
-/// Types of field values that aggregations distinguish.
+/// Types of values as aggregations tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Texts.
@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether bucket keys of this type are numbers in responses.
+    /// Whether keys are numbers.
     pub fn is_numeric(self) -> bool {
         self != Kind::Text
     }
@@ -58,7 +58,7 @@ pub struct Resolved {
 /// Where the values of a field are stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
-    /// Nowhere, as the field is not mapped.
+    /// Nowhere: the field is not mapped.
     Nowhere,
     /// In the column of keywords with this name.
     Texts(String),

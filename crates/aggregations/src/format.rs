@@ -1,4 +1,4 @@
-//! Formatting of numbers and dates as text.
+//! How numbers and dates are written as text.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use sparrow_mapping::date::parse_formats;
 use sparrow_mapping::{DateFormat, ip, java_double};
 use sparrow_wire::Zone;
 
-/// How the values of a field are formatted as text.
+/// How the values of a field are shown as text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueFormat {
     /// Unformatted: responses have the values without a text form.

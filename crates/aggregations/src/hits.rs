@@ -9,7 +9,7 @@ use super::fields::{Kind, Resolved};
 use super::key::Key;
 use super::partial::{TopHit, TopList};
 
-/// Loads documents for the hits of `top_hits`.
+/// Reads documents for `top_hits`.
 pub trait HitWriter {
     /// The `hits` object of the response for one bucket; `sort` holds the JSON sort values of each hit.
     ///

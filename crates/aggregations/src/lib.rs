@@ -53,7 +53,7 @@ use self::partial::Partial;
 use self::segment_context::SegmentContext;
 use sparrow_index::Snapshot;
 
-/// The documents of one index over which aggregations are computed.
+/// The documents of one index that are aggregated.
 pub struct Documents<'a> {
     /// Live documents that the search matches, as a bitset of 64-bit words for each segment.
     pub matching: &'a [Vec<u64>],

@@ -1,4 +1,4 @@
-//! Metrics computed for each bucket in one segment.
+//! Values computed for each bucket in one segment.
 
 use std::cmp::Ordering;
 
@@ -282,7 +282,7 @@ fn ordinal_hashes(values: &Values, collected: &[Codes]) -> Result<Vec<(u64, u64)
     Ok(ordinals.into_iter().zip(keys.iter().map(hash)).collect())
 }
 
-/// The bucket key for a number's code.
+/// The key of a number's code.
 fn key_of(values: &Values, code: u64) -> Key {
     match values.kind {
         Kind::Double => Key::Double(code),

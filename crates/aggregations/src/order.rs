@@ -9,7 +9,7 @@ use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Bucket, Computed, Partial, Stats};
 
-/// Names of the numbers in an `extended_stats` result.
+/// Names of the numbers of `extended_stats`.
 const EXTENDED: [&str; 13] = [
     "count",
     "min",
@@ -26,13 +26,13 @@ const EXTENDED: [&str; 13] = [
     "std_upper",
 ];
 
-/// Names of the numbers in a `boxplot` result.
+/// Names of the numbers of `boxplot`.
 pub const BOXPLOT: [&str; 7] = ["min", "max", "q1", "q2", "q3", "lower", "upper"];
 
-/// Names of the numbers in a `string_stats` result.
+/// Names of the numbers of `string_stats`.
 const STRINGS: [&str; 5] = ["count", "min_length", "max_length", "avg_length", "entropy"];
 
-/// Checks that the metric paths of a sort order lead to numbers below `aggregation`.
+/// Checks that an order's paths lead to numbers below `aggregation`.
 pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), AggregationError> {
     for key in order {
         let OrderBy::Metric(path) = &key.by else { continue };
@@ -203,7 +203,7 @@ fn direct(order: Ordering, ascending: bool) -> Ordering {
     if ascending { order } else { order.reverse() }
 }
 
-/// The number to which a metric path leads below a bucket; `None` if there is no such number.
+/// The number that a path leads to below a bucket; `None` if there is none.
 pub fn metric(aggregation: &Aggregation, bucket: &mut Bucket, path: &MetricPath) -> Option<f64> {
     metric_below(&aggregation.subs, &mut bucket.subs, &path.names, path.property.as_deref(), bucket.docs)
 }

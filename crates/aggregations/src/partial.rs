@@ -1,4 +1,4 @@
-//! Partial results, from a part of the documents, which can be merged with those of other parts.
+//! Results of a part of the documents, which can be merged with those of other parts.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ pub enum Partial {
     Distinct(Distinct),
     /// The distribution of numbers.
     Distribution(Distribution),
-    /// Sum of the weighted values, and sum of the weights.
+    /// Weighted sum and sum of the weights.
     Weighted(KahanSum, KahanSum),
     /// Lengths of texts, and frequencies of the characters in them.
     Strings(StringStats),
@@ -96,7 +96,7 @@ impl KahanSum {
 pub struct Stats {
     /// Number of values added.
     pub count: u64,
-    /// Sum of the values.
+    /// The sum of the numbers.
     pub sum: KahanSum,
     /// Sum of the values' squares.
     pub squares: KahanSum,
@@ -197,7 +197,7 @@ pub fn compare_hits(order: &[HitOrder], a: &TopHit, b: &TopHit) -> Ordering {
 /// Ids of the aggregations and sources whose keys are doubles in one index and integers in another.
 pub type Widened = FxHashSet<usize>;
 
-/// Merges partial results of the same aggregation.
+/// Merges results of the same aggregation.
 pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) -> Partial {
     let mut parts = parts.into_iter().filter(|part| !matches!(part, Partial::Nothing)).peekable();
     let Some(first) = parts.next() else { return Partial::Nothing };

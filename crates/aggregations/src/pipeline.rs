@@ -54,7 +54,7 @@ pub fn siblings(
     Ok(())
 }
 
-/// Checks that a pipeline's path leads to a single number in each bucket.
+/// Checks that a path leads to one number below each bucket.
 fn check_path(
     aggregation: &Aggregation,
     path: &MetricPath,

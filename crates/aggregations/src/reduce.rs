@@ -28,7 +28,7 @@ use sparrow_index::query::QueryError;
 pub struct ReduceOptions {
     /// Whether the names of results are prefixed with their type, as in `sterms#tags`.
     pub typed_keys: bool,
-    /// Largest number of buckets in the response (`search.max_buckets`).
+    /// Most buckets of the answer (`search.max_buckets`).
     pub max_buckets: usize,
 }
 
@@ -125,7 +125,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// Brings a merged result's buckets into their final form and order, on all levels.
+    /// Brings buckets into their final form, on all levels.
     fn order(&mut self, aggregation: &Aggregation, result: Partial) -> Result<Partial, AggregationError> {
         let makes_buckets = aggregation.is_multi_bucket() || aggregation.is_single_bucket();
         let mut list = match result {

@@ -4,7 +4,7 @@ use time::{Date, Month, OffsetDateTime};
 
 use sparrow_wire::Zone;
 
-/// Length of a day in milliseconds.
+/// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
 /// Calendar units as interval lengths.
@@ -18,7 +18,7 @@ pub enum CalendarUnit {
     Hour,
     /// Calendar days, from midnight.
     Day,
-    /// Weeks, starting on Monday.
+    /// Weeks, from Monday.
     Week,
     /// Calendar months, from the first day.
     Month,
@@ -28,7 +28,7 @@ pub enum CalendarUnit {
     Year,
 }
 
-/// Length of date intervals.
+/// The length of intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interval {
     /// A fixed number of milliseconds.
@@ -49,7 +49,7 @@ pub struct Rounding {
 }
 
 impl Rounding {
-    /// Start of the interval that contains the time `at`.
+    /// Start of the interval that `at` is in.
     pub fn round(&self, at: i64) -> i64 {
         self.start(at.saturating_sub(self.offset)).saturating_add(self.offset)
     }
@@ -198,7 +198,7 @@ impl Rounder {
         Self { rounding, from: 0, to: 0 }
     }
 
-    /// Start of the interval that contains a time.
+    /// Start of the interval that a time is in.
     pub fn round(&mut self, at: i64) -> i64 {
         if at < self.from || at >= self.to {
             self.from = self.rounding.round(at);
@@ -208,7 +208,7 @@ impl Rounder {
     }
 }
 
-/// Start of the interval that contains a number.
+/// Start of the interval that a number is in.
 pub fn interval_of(value: f64, interval: f64, offset: f64) -> f64 {
     let start = ((value - offset) / interval).floor() * interval + offset;
     if start == 0.0 { 0.0 } else { start }
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Time zones, each with a moment at which its clocks change.
+    /// Zones and a moment at which their clocks change.
     const CHANGES: [(&str, &str); 8] = [
         ("Europe/Berlin", "2024-03-31T01:00:00Z"),
         ("Europe/Berlin", "2024-10-27T01:00:00Z"),

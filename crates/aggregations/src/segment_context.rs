@@ -14,11 +14,11 @@ pub struct SegmentContext<'a> {
     pub segment: &'a SegmentSnapshot,
     /// Position of the segment within the index.
     pub ord: u32,
-    /// Position of the index among the indices searched.
+    /// Position of the index among those searched.
     pub target: usize,
     /// The request's aggregations as bound to the index.
     pub bound: &'a Bound,
-    /// Score of each document by its id, if scores are needed.
+    /// Score of each document, if they are needed.
     pub scores: Option<&'a [f32]>,
     /// Current time, in milliseconds since the epoch.
     pub now: i64,

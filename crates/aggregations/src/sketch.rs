@@ -1,4 +1,4 @@
-//! Compact summaries of many values: exact while there are few, approximate beyond.
+//! Summaries of many values: exact while there are few, approximate beyond.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,7 +10,7 @@ use super::key::Key;
 /// A set of distinct values, which can be counted and merged.
 #[derive(Debug, Clone)]
 pub enum Distinct {
-    /// Hashes of all values, while they are few.
+    /// The hashes of all values, while they are few.
     Exact(FxHashSet<u64>),
     /// HyperLogLog sketch, used beyond the threshold.
     Sketch(Box<HllSketch>),
@@ -119,7 +119,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Adds a value with weight 1.
+    /// Adds a value.
     pub fn insert(&mut self, value: f64) {
         self.add(value, 1.0);
     }

@@ -1,4 +1,4 @@
-//! Values of a field in one segment: reading them, and the codes that represent them.
+//! The values of a field in one segment: how they are read, and the codes that stand for them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::key::Key;
 use sparrow_index::query::QueryError;
 
 impl Resolved {
-    /// Opens the field's column in a segment.
+    /// Opens the column of a segment.
     pub fn open(&self, reader: &SegmentReader) -> Result<Values, AggregationError> {
         let columns = reader.fast_fields();
         let column = match &self.place {
@@ -222,7 +222,7 @@ impl Values {
         }
     }
 
-    /// Whether documents without a value are treated as if they had one.
+    /// Whether documents without a value count as if they had one.
     pub fn has_missing(&self) -> bool {
         self.missing.is_some()
     }

@@ -28,7 +28,7 @@ pub fn write_all(
     Ok(members)
 }
 
-/// Writes the results of one request. The methods for buckets are in `write_buckets`.
+/// Writes one request's results. The buckets are in `write_buckets`.
 pub(super) struct Writer<'a> {
     pub(super) fields: &'a FxHashMap<usize, &'a Resolved>,
     typed_keys: bool,

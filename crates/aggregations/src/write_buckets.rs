@@ -14,7 +14,7 @@ use super::write_keys::range_name;
 use super::write_summaries;
 use super::write_values::{key_value, number};
 
-/// Buckets with their keys, in the order of the response.
+/// Buckets by their keys, in the order of the answer.
 type Buckets = Vec<(Key, Bucket)>;
 /// The first members of a bucket, before the results of its sub-aggregations.
 type Head = Map<String, Value>;
@@ -228,7 +228,7 @@ fn count(docs: u64, show_error: bool, head: &mut Head) {
     }
 }
 
-/// The `key` object of a `composite` bucket: one value for each source.
+/// The key of a `composite` bucket: a value for each source.
 fn composite_key(composite: &Composite, key: &Key, fields: &FxHashMap<usize, &Resolved>) -> Head {
     let Key::Tuple(parts) = key else { return Head::new() };
     let parts = parts.iter().zip(&composite.sources);

@@ -20,7 +20,7 @@ pub fn optional(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
 }
 
-/// A bucket key as JSON, with dates and booleans as numbers.
+/// A key as JSON, dates and booleans as numbers.
 pub fn key_value(key: &Key, format: &ValueFormat) -> Value {
     match key {
         Key::Missing => Value::Null,

@@ -1,4 +1,4 @@
-//! Analyzers: chains of char filters, a tokenizer and token filters.
+//! Analyzers: char filters, a tokenizer and token filters, one behind the other.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub struct Step {
 /// Output of each step of an analyzer, as `_analyze` with `explain` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detail {
-    /// Name of each char filter, with the text it produced.
+    /// Name of each char filter and the text after it.
     pub char_filters: Vec<(String, String)>,
     pub tokenizer: Step,
     pub filters: Vec<Step>,

@@ -7,14 +7,12 @@ use super::error::AnalysisError;
 
 /// Limit on the backtracking steps of one match.
 const BACKTRACK_LIMIT: usize = 100_000;
-/// Size limit of a compiled pattern, in bytes.
+/// Largest compiled pattern, in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
-/// Largest allowed length of a pattern, in bytes.
+/// Longest pattern, in bytes.
 const LENGTH_LIMIT: usize = 10_000;
 
-/// Compiles a pattern with Java's flags, separated by `
-/// ` (such as `CASE_INSENSITIVE
-/// COMMENTS`).
+/// Compiles a pattern with Java's flags, separated by vertical bars (such as `CASE_INSENSITIVE|COMMENTS`).
 pub(super) fn compile(pattern: &str, flags: &str) -> Result<Regex, AnalysisError> {
     let mut inline = String::new();
     let mut unicode_classes = false;

@@ -1,6 +1,6 @@
-//! Porter's stemmer (M.F. Porter, "An algorithm for suffix stripping", 1980), equivalent to Lucene's
-//! `PorterStemFilter`. tantivy includes its successor, Snowball's "English" stemmer, which stems differently;
-//! Elasticsearch's `english` analyzer uses the original.
+//! Porter's stemmer (M.F. Porter, "An algorithm for suffix stripping", 1980), as Lucene's
+//! `PorterStemFilter` has it. tantivy brings Snowball's "English" stemmer, its successor, which stems
+//! differently; Elasticsearch's `english` analyzer uses the original.
 
 /// Stems a lowercased word in place. Words of at most two bytes, and words with non-ASCII characters, stay as they
 /// are.

@@ -16,7 +16,7 @@ use super::token::{Token, Tokens};
 use super::tokenizers::{self, Keyword, Runs, Tokenizer};
 use super::words::MAX_CHARS;
 
-/// Definitions of one kind of component, by name.
+/// Definitions of one kind by name.
 type Definitions = BTreeMap<String, Map<String, Value>>;
 
 /// Limits from the index settings that definitions are checked against.
@@ -65,7 +65,7 @@ impl Analysis {
     /// `char_filter`, each with definitions by name.
     ///
     /// # Errors
-    /// For the first invalid definition, even if nothing uses it.
+    /// For the first definition that cannot be used, also if nothing uses it.
     pub fn parse(settings: &Map<String, Value>, limits: AnalysisLimits) -> Result<Self, AnalysisError> {
         let mut analysis = Self { limits, ..Self::default() };
         let mut analyzers = Definitions::new();

@@ -15,7 +15,7 @@ pub enum StringDistance {
 }
 
 impl StringDistance {
-    /// Similarity of two words, given as characters.
+    /// The similarity of two words.
     pub fn similarity(self, left: &[char], right: &[char]) -> f32 {
         match self {
             Self::DamerauLevenshtein => {

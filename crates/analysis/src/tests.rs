@@ -31,7 +31,7 @@ fn analysis(definition: Value, limits: AnalysisLimits) -> Result<Analysis, Analy
     Analysis::parse(&map, limits)
 }
 
-/// Converts a byte offset to an offset in UTF-16 code units.
+/// Byte offset to UTF-16 offset.
 fn units(text: &str, byte: usize) -> usize {
     text[..byte].chars().map(char::len_utf16).sum()
 }

@@ -1,4 +1,4 @@
-//! Tokens, and the streams of them that tokenizers and filters produce.
+//! Tokens, and the streams that tokenizers and filters make of them.
 
 /// One token on its way through an analyzer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -135,7 +135,7 @@ pub(super) fn lowercase(text: &mut String) {
     }
 }
 
-/// Lower case of a character, always a single character.
+/// The simple lower case of a character.
 #[inline]
 pub(super) fn lower(c: char) -> char {
     // Only one character has two in lower case, of which Java takes the first.

@@ -40,7 +40,7 @@ pub(super) fn word_kind(text: &str) -> &'static str {
     }
 }
 
-/// Iterator over the byte ranges of a text's words.
+/// Iterator over byte ranges of words.
 pub(super) struct Words<'a> {
     text: &'a str,
     at: usize,

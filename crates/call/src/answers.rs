@@ -1,4 +1,4 @@
-//! Parts that the responses of several operations share.
+//! Parts that the answers of several operations have in common.
 
 use serde::Serialize;
 

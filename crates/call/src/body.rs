@@ -7,10 +7,10 @@ use crate::error::{EngineError, Exception};
 use sparrow_wire::json::{Location, read};
 use sparrow_wire::strict_json;
 
-/// Parses a JSON body.
+/// Reads a JSON body.
 ///
 /// # Errors
-/// The parser's message with line and column; `request body is required` if it is empty.
+/// What the parser says, with line and column; `request body is required` for an empty one.
 pub fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(EngineError::parse("request body is required"));
@@ -23,10 +23,10 @@ pub fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
     })
 }
 
-/// Parses a body that has to be an object or absent.
+/// Reads a body that is an object or absent.
 ///
 /// # Errors
-/// As [`parse_json`], and for any value that is not an object.
+/// As [`parse_json`]; another value than an object is refused.
 pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Map::new());
@@ -37,10 +37,10 @@ pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
     }
 }
 
-/// Parses the JSON of a document.
+/// Reads the JSON of a document.
 ///
 /// # Errors
-/// `document_parsing_exception` if it is not a JSON object.
+/// `document_parsing_exception` for what is not a JSON object.
 pub fn parse_source(source: &[u8]) -> Result<Value, EngineError> {
     if source.iter().all(u8::is_ascii_whitespace) {
         return Err(EngineError::parse("request body is required"));

@@ -41,7 +41,7 @@ pub enum EngineError {
     Index(#[from] IndexError),
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The request would take more memory than allowed.
+    /// A request would take more memory than it may.
     #[error(transparent)]
     TooMuchMemory(#[from] work::TooMuch),
     /// The client disconnected, or the task was cancelled.
@@ -100,7 +100,7 @@ impl EngineError {
         Self::Internal { reason: reason.into() }
     }
 
-    /// HTTP status code of the response.
+    /// HTTP status.
     pub fn status(&self) -> u16 {
         match self {
             Self::IndexNotFound { .. } | Self::DocumentMissing { .. } => 404,

@@ -21,5 +21,5 @@ pub use self::panics::caught;
 pub const NODE_NAME: &str = "sparrow";
 /// Roles of the node, by their names in Elasticsearch.
 pub const NODE_ROLES: [&str; 4] = ["data", "ingest", "master", "ml"];
-/// Address of the node shown in listings. There is no transport to which other nodes could connect.
+/// Address of the node in listings. There is no transport that others could connect to.
 pub const HOST: &str = "127.0.0.1";

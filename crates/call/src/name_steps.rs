@@ -77,7 +77,7 @@ impl<'p> NamePattern<'p> {
         self.pattern.is_name()
     }
 
-    /// Whether a name matches; counts the steps.
+    /// Whether a name matches.
     ///
     /// # Errors
     /// As [`NameSteps::add`].

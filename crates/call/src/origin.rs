@@ -16,7 +16,7 @@ pub struct Origin {
     pub request_id: Option<String>,
     /// The trace to which the request belongs: 32 hexadecimal digits from its `traceparent` header.
     pub trace_id: Option<String>,
-    /// The request's `X-Opaque-Id` header.
+    /// The request's header `X-Opaque-Id`.
     pub opaque_id: Option<String>,
     /// Where the index names that the request refers to are collected; `None` if they are not wanted.
     pub named: Option<Named>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::error::{EngineError, Exception};
 
-/// The query string parameters of one request.
+/// The parameters of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Params<'a>(&'a BTreeMap<String, String>);
 
@@ -15,7 +15,7 @@ impl<'a> Params<'a> {
         Self(parameters)
     }
 
-    /// The raw text of a parameter, if present.
+    /// The raw text of a parameter.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.0.get(name).map(String::as_str)
     }
@@ -32,10 +32,10 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A boolean parameter: present without a value means true.
+    /// A switch: present without a value means true.
     ///
     /// # Errors
-    /// An illegal argument error if the value is neither `true` nor `false`.
+    /// Illegal argument when the value is neither `true` nor `false`.
     pub fn bool(&self, name: &str, default: bool) -> Result<bool, EngineError> {
         match self.get(name) {
             None => Ok(default),
@@ -71,10 +71,10 @@ impl<'a> Params<'a> {
         self.get(name).map_or(Ok(None), |value| parse_duration(name, value))
     }
 
-    /// The `refresh` parameter: when the written documents become searchable.
+    /// When the written documents become searchable.
     ///
     /// # Errors
-    /// An illegal argument error for an unknown policy.
+    /// Illegal argument for an unknown policy.
     pub fn refresh(&self) -> Result<RefreshPolicy, EngineError> {
         match self.get("refresh") {
             None | Some("false") => Ok(RefreshPolicy::None),

@@ -18,13 +18,13 @@ use crate::rights::{Action, Caller, Right};
 pub struct Request {
     /// Name of the operation, such as `search`.
     pub op: String,
-    /// Parts of the URL's path by name: `index`, `id`, `pipeline`, `task`, `model`.
+    /// Parts of the path by name: `index`, `id`, `pipeline`, `task`, `model`.
     #[serde(default)]
     pub path: BTreeMap<String, String>,
     /// Parameters of the query string by name.
     #[serde(default)]
     pub query: BTreeMap<String, String>,
-    /// The `X-Opaque-Id` header, which is kept with tasks.
+    /// `X-Opaque-Id`, kept with tasks.
     #[serde(default)]
     pub opaque_id: Option<String>,
     /// The id that the HTTP layer assigned to the request, for log entries about it.
@@ -48,7 +48,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A part of the URL's path; empty if the route has no part with this name.
+    /// A part of the path; empty when the route has none of this name.
     pub fn part(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
     }
@@ -81,18 +81,18 @@ impl Request {
 /// A response, whose body is JSON, or text for the `_cat` operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// HTTP status code.
+    /// HTTP status.
     pub status: u16,
     /// The complete response body.
     pub body: Vec<u8>,
-    /// Whether the body is plain text instead of JSON.
+    /// Whether the body is text and not JSON.
     pub text: bool,
-    /// Warnings about deprecated forms that the request used.
+    /// Sentences about deprecated forms that the request used.
     pub warnings: Vec<String>,
 }
 
 impl Reply {
-    /// A response with status 200 and a JSON value.
+    /// Status 200 with a JSON value.
     pub fn ok(value: &impl Serialize) -> Self {
         Self::json(200, value)
     }
@@ -122,7 +122,7 @@ impl Reply {
         Self { status, body, text: false, warnings: Vec::new() }
     }
 
-    /// A response with status 200 and plain text.
+    /// Status 200 with text.
     pub fn text(body: String) -> Self {
         Self { status: 200, body: body.into_bytes(), text: true, warnings: Vec::new() }
     }
@@ -138,17 +138,17 @@ impl Reply {
 pub struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
-    /// Sets the flag, which asks the work to stop.
+    /// Asks the work to stop.
     pub fn cancel(&self) {
         self.0.store(true, Relaxed);
     }
 
-    /// Whether the flag is set, so that the work should stop.
+    /// Whether the work should stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }
 
-    /// The shared flag itself, for code that polls it directly.
+    /// The flag itself, for layers that poll it.
     pub fn flag(&self) -> &Arc<AtomicBool> {
         &self.0
     }

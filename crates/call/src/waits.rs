@@ -7,7 +7,7 @@ use sparrow_types::processors::pause;
 
 /// Accounting of a thread that runs operations: the thread is counted while it needs a core.
 pub trait Worker: Send + Sync {
-    /// Reports whether the thread needs a core from now on.
+    /// Says whether the thread needs a core from now on.
     fn needs_core(&self, needs: bool);
 }
 

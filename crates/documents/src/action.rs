@@ -17,7 +17,7 @@ pub(super) enum ActionKind {
 }
 
 impl ActionKind {
-    /// Key of the action in bulk bodies.
+    /// The key of the action in bulk bodies.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Index => "index",

@@ -37,7 +37,7 @@ pub(super) struct ItemResult {
     pub(super) index: String,
     pub(super) id: Option<String>,
     pub(super) result: Result<Success, EngineError>,
-    /// Pipelines that ran on the document, if the request asks for the list.
+    /// Pipelines that ran on the document, if the request asks for them.
     pub(super) executed: Option<Vec<String>>,
 }
 
@@ -49,7 +49,7 @@ impl ItemResult {
     }
 }
 
-/// The execution of one request's writes.
+/// Carries out the actions of one request.
 pub(super) struct Execution<'e> {
     service: &'e SearchService,
     cancel: &'e CancelFlag,
@@ -217,7 +217,7 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
     }
 }
 
-/// Finds the index to write to, which is created if it is missing.
+/// Finds the index to write to. A missing one is created, except for a deletion without an external version.
 fn target(
     service: &SearchService,
     action: &Action<'_>,
@@ -272,7 +272,7 @@ struct Attempt {
     returned: Option<Box<RawValue>>,
 }
 
-/// Writes to one index, in order, combined into as few batches as updates allow.
+/// The writes to one index, in order, gathered to as few batches as updates allow.
 struct Sequence<'s> {
     handle: &'s IndexHandle,
     copies: usize,

@@ -183,7 +183,7 @@ impl View {
         }
     }
 
-    /// Values of the requested fields that the mapping stores.
+    /// The values of the fields that the mapping stores.
     fn fields(
         &self,
         handle: &IndexHandle,

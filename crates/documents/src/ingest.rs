@@ -21,7 +21,7 @@ const NONE: &str = "_none";
 
 /// Stage that a write has reached before it is carried out.
 pub(super) enum Stage<'a> {
-    /// A document as sent in the request.
+    /// A document as it was sent.
     Raw(WriteKind, &'a [u8]),
     /// A document as changed by a pipeline.
     Ready(WriteKind, Source),
@@ -37,11 +37,11 @@ pub(super) struct Pending<'a> {
     pub(super) kind: ActionKind,
     pub(super) index: String,
     pub(super) id: Option<String>,
-    /// Pipeline named in the request.
+    /// Pipeline that the request names.
     pub(super) pipeline: Option<String>,
     /// Preconditions of the write, which a pipeline may change.
     pub(super) conditions: Conditions,
-    /// Pipelines that ran on the document, if the request asks for the list.
+    /// Pipelines that ran on it, if the request asks for them.
     pub(super) executed: Option<Vec<String>>,
     pub(super) stage: Stage<'a>,
 }
@@ -214,7 +214,7 @@ fn run_batch(
 }
 
 impl Stage<'_> {
-    /// Whether there is a document on which a pipeline can run.
+    /// Whether there is a document for a pipeline to run on.
     fn has_document(&self) -> bool {
         match self {
             Self::Raw(..) | Self::Ready(..) => true,

@@ -1,6 +1,6 @@
-//! Parsing of bulk bodies: lines of actions and documents.
+//! Bulk bodies: lines of actions and documents.
 //!
-//! Documents are neither parsed nor copied here: an action borrows its line.
+//! Documents are not parsed here and not copied: an action borrows its line.
 
 use serde_json::Value;
 use sparrow_types::work;

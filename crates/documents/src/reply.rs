@@ -7,7 +7,7 @@ use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_indices::{PRIMARY_TERM, WriteOutcome};
 
-/// Version number shown by Elasticsearch for a document that a pipeline dropped.
+/// Version that Elasticsearch shows for a document that a pipeline dropped.
 const VERSION_OF_DROPPED: i64 = -3;
 
 /// Result of a write that succeeded, including those that had nothing to do.
@@ -21,7 +21,7 @@ pub(super) struct Success {
     pub(super) seq_no: Option<u64>,
     /// Number of copies of the index in its settings, with the primary; 0 if nothing was written.
     copies: usize,
-    /// The new source, if an update returns it.
+    /// The new source, when an update wants it back.
     pub(super) source: Option<Box<RawValue>>,
 }
 
@@ -39,7 +39,7 @@ impl Success {
         }
     }
 
-    /// Result of an update that changes nothing.
+    /// An update that changes nothing.
     pub(super) fn noop(id: String, version: u64, seq_no: u64) -> Self {
         Self {
             id,
@@ -52,7 +52,7 @@ impl Success {
         }
     }
 
-    /// Result for a document that a pipeline dropped.
+    /// A document that a pipeline dropped.
     pub(super) fn dropped(id: Option<String>) -> Self {
         Self {
             id: id.unwrap_or_else(|| "auto-generated".to_owned()),
@@ -65,7 +65,7 @@ impl Success {
         }
     }
 
-    /// Whether anything was written.
+    /// Whether something was written.
     pub(super) fn wrote(&self) -> bool {
         self.copies > 0
     }
@@ -93,13 +93,13 @@ impl Success {
     }
 }
 
-/// Writes the bulk item of a failed write.
+/// The bulk item of a write that failed.
 pub(super) fn write_failure(index: &str, id: Option<&str>, error: &EngineError, out: &mut Vec<u8>) {
     let body = FailedItem { index, id, status: error.status(), error: error.to_json() };
     write_json(&body, out);
 }
 
-/// Adds a member to a JSON object that has already been written.
+/// Adds a member to an object that is written already.
 pub(super) fn append(object: &mut Vec<u8>, name: &str, value: &impl Serialize) {
     object.pop();
     object.extend_from_slice(b",");
@@ -109,7 +109,7 @@ pub(super) fn append(object: &mut Vec<u8>, name: &str, value: &impl Serialize) {
     object.push(b'}');
 }
 
-/// Appends a value whose serialization cannot fail: keys are strings, and the output is in memory.
+/// Appends a value whose serialisation cannot fail: keys are strings, and the sink is memory.
 pub(super) fn write_json(value: &impl Serialize, out: &mut Vec<u8>) {
     if let Err(error) = serde_json::to_writer(out, value) {
         tracing::error!(%error, "a body could not be written");

@@ -1,4 +1,4 @@
-//! Writes of a single document.
+//! Writes of one document.
 
 use super::action::{Action, ActionKind, Conditions};
 use super::execute::{Execution, ItemResult};

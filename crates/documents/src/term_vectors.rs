@@ -166,7 +166,7 @@ fn fields(mapping: &Mapping, asked: &TermVectorsRequest) -> Vec<String> {
     fields
 }
 
-/// The `term_vector` parameter of a field; `None` if its mapping has none or says `no`.
+/// The `term_vector` of a field, if its mapping has one.
 fn kept<'a>(mapping: &'a Mapping, path: &str) -> Option<&'a str> {
     mapping.parameter(path, "term_vector").and_then(Value::as_str).filter(|kind| *kind != "no")
 }

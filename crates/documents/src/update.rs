@@ -1,4 +1,4 @@
-//! Updates: a document is read, changed, and written back if no other write came in between.
+//! Updates: a document is read, changed, and written back if nobody else wrote in between.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ const MEMBERS: [&str; 9] = [
     "upsert",
 ];
 
-/// Parsed body of an update.
+/// Body of an update.
 #[derive(Debug, Clone)]
 pub(super) struct UpdateBody {
     doc: Option<Map<String, Value>>,
@@ -44,10 +44,10 @@ pub(super) enum Plan {
 }
 
 impl UpdateBody {
-    /// Parses the body of an update.
+    /// Reads the body of an update.
     ///
     /// # Errors
-    /// If it is malformed, requires a script, or contains nothing to update.
+    /// When it is malformed, asks for a script, or for nothing.
     pub(super) fn parse(action: &Action<'_>) -> Result<Self, EngineError> {
         let Value::Object(object) = parse_json(action.body)? else {
             return Err(EngineError::api(

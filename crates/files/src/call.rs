@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 
-/// Kind of an operation on a file or folder.
+/// What is done to a file or a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A file is created, or an existing one emptied, and opened for writing.
@@ -20,13 +20,13 @@ pub enum Kind {
     Read,
     /// Bytes are written at the end of an open file.
     Write,
-    /// An open file is truncated or extended to a given length.
+    /// An open file is cut or extended to a length.
     SetLength,
     /// The content of an open file is made durable.
     Sync,
     /// An entry of a folder is renamed, replacing any entry that has the new name.
     Rename,
-    /// A file gets a second name (a hard link).
+    /// A file gets a second name.
     Link,
     /// A file is removed.
     Remove,
@@ -34,9 +34,9 @@ pub enum Kind {
     CreateFolder,
     /// A folder is removed with everything in it.
     RemoveFolder,
-    /// The entries of a folder are made durable.
+    /// The names in a folder are made durable.
     SyncFolder,
-    /// The names of the entries of a folder are read.
+    /// The names in a folder are read.
     List,
     /// A file is mapped into memory.
     Map,
@@ -45,24 +45,24 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the operation changes the disk's contents, or makes a change durable.
+    /// Whether the operation changes what is on the disk, or makes a change durable.
     pub fn changes(self) -> bool {
         !matches!(self, Self::Open | Self::Read | Self::List | Self::Map | Self::Lock)
     }
 }
 
-/// Id of an open file, unique within this process.
+/// Number of an open file, unique in this process.
 pub type HandleId = u64;
 
-/// An operation that is about to run or has just run.
+/// An operation that is about to happen, or just happened.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     pub kind: Kind,
-    /// Path of the file or folder, as it was opened.
+    /// The file or folder, by the name that it was opened with.
     pub path: &'a Path,
-    /// New path of a renamed or linked file.
+    /// The new name of a renamed or linked file.
     pub to: Option<&'a Path>,
-    /// Id of the open file, for operations on one.
+    /// The open file, for operations on one.
     pub handle: Option<HandleId>,
     /// The bytes being written; empty for other operations, [`Kind::SetLength`] included.
     pub bytes: &'a [u8],
@@ -81,19 +81,19 @@ impl<'a> Call<'a> {
 pub enum Verdict {
     /// The operation runs.
     Allow,
-    /// The operation fails with this error, without having any effect.
+    /// It fails with this error, and nothing was done.
     Fail(io::Error),
     /// A write stores the given number of leading bytes and then fails with the error. Any other operation takes
     /// effect, but still reports the error.
     Torn(usize, io::Error),
 }
 
-/// Observer of file system operations. May be called from several threads at once.
+/// Watches operations. Called from any thread, possibly from several at once.
 pub trait Observer: Send + Sync {
-    /// Decides about an operation before it runs.
+    /// Decides about an operation.
     fn before(&self, call: &Call<'_>) -> Verdict;
 
-    /// Called after an operation that took effect. For a write, `call.bytes` are the bytes that were written.
+    /// Learns of an operation that succeeded. For a write, `call.bytes` is what was written.
     fn after(&self, call: &Call<'_>) {
         let _ = call;
     }
@@ -104,7 +104,7 @@ type Observers = Vec<(PathBuf, Arc<dyn Observer>)>;
 static OBSERVED: AtomicBool = AtomicBool::new(false);
 static OBSERVERS: RwLock<Observers> = RwLock::new(Vec::new());
 
-/// Registers an observer for all operations on paths below `root`, until the guard is dropped. For tests.
+/// Watches all operations on files and folders whose path begins with `root`, until the guard is dropped. For tests.
 pub fn observe(root: &Path, observer: Arc<dyn Observer>) -> Guard {
     let mut observers = OBSERVERS.write();
     observers.push((root.to_path_buf(), observer));
@@ -112,7 +112,7 @@ pub fn observe(root: &Path, observer: Arc<dyn Observer>) -> Guard {
     Guard { root: root.to_path_buf() }
 }
 
-/// Guard that ends the observation of a folder when dropped.
+/// Ends the observation of a folder when it is dropped.
 #[derive(Debug)]
 #[must_use = "the observation ends when the guard is dropped"]
 pub struct Guard {
@@ -135,7 +135,7 @@ fn observer_of(path: &Path) -> Option<Arc<dyn Observer>> {
     observers.iter().find(|(root, _)| path.starts_with(root)).map(|(_, observer)| observer.clone())
 }
 
-/// Runs an operation as decided by the observer of its path, if there is one.
+/// Runs an operation as its observer wants it, if it has one.
 pub(crate) fn run<T>(call: &Call<'_>, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(observer) = observer_of(call.path) else { return operation() };
     match observer.before(call) {
@@ -153,7 +153,7 @@ pub(crate) fn run<T>(call: &Call<'_>, operation: impl FnOnce() -> io::Result<T>)
     }
 }
 
-/// Writes bytes as decided by the observer of the file, if there is one; returns the number of bytes written.
+/// Writes bytes as the observer of the file wants it, if it has one; returns how many were written.
 pub(crate) fn run_write(
     call: &Call<'_>,
     mut write: impl FnMut(&[u8]) -> io::Result<usize>,

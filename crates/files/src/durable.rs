@@ -1,4 +1,4 @@
-//! File system operations whose effects are durable when they return.
+//! Operations that are durable when they return.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,10 +38,10 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     sync_parent(path).or_else(operations::unless_missing)
 }
 
-/// Creates a folder and its missing parents, durably.
+/// Creates a folder and its parents, durably.
 ///
 /// # Errors
-/// If the disk reports an error.
+/// When the disk refuses.
 pub fn create_dir_all(path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent()
         && !parent.as_os_str().is_empty()
@@ -53,10 +53,10 @@ pub fn create_dir_all(path: &Path) -> io::Result<()> {
     sync_parent(path)
 }
 
-/// Removes a folder with everything in it, durably; a missing folder counts as removed.
+/// Removes a folder with everything in it, durably; one that is not there counts as removed.
 ///
 /// # Errors
-/// If the disk reports an error; part of the folder may be gone.
+/// When the disk refuses; part of it may be gone.
 pub fn remove_dir_all(path: &Path) -> io::Result<()> {
     match operations::remove_dir_all(path) {
         Ok(()) => sync_parent(path),

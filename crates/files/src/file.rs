@@ -36,35 +36,35 @@ impl File {
         if opened.metadata()?.is_file() { Ok(opened) } else { Err(io::Error::other("not a regular file")) }
     }
 
-    /// Creates a file, or truncates the existing one, and opens it for writing.
+    /// Creates a file, or empties the one that is there, and opens it for writing.
     ///
     /// # Errors
-    /// If the folder does not exist, or the file cannot be created in it.
+    /// When the folder is not there, or does not let it be created.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::OpenOptions::new();
         Self::opened(path.as_ref(), Kind::Create, options.write(true).create(true).truncate(true))
     }
 
-    /// Creates a file and opens it for writing.
+    /// Creates a file and opens it for writing at its end.
     ///
     /// # Errors
-    /// If the file already exists, or as [`File::create`].
+    /// When there is a file of this name, or as [`File::create`].
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::opened(path.as_ref(), Kind::Create, fs::OpenOptions::new().append(true).create_new(true))
     }
 
-    /// Opens an existing file for appending, keeping its content.
+    /// Opens a file for writing at its end, and keeps what is in it.
     ///
     /// # Errors
-    /// If it does not exist or cannot be written.
+    /// When it is not there or cannot be written.
     pub fn append(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::opened(path.as_ref(), Kind::OpenForWriting, fs::OpenOptions::new().append(true))
     }
 
-    /// Opens a file in order to lock it, creating it if it does not exist.
+    /// Opens a file for holding a lock on it; creates it when it is not there.
     ///
     /// # Errors
-    /// If it cannot be opened or created.
+    /// When it cannot be opened or created.
     pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::OpenOptions::new();
         Self::opened(path.as_ref(), Kind::Create, options.write(true).create(true).truncate(false))
@@ -81,15 +81,15 @@ impl File {
         Call { handle: Some(self.handle), ..Call::on(kind, &self.path) }
     }
 
-    /// Makes the file's content and metadata durable.
+    /// Makes content and metadata durable.
     ///
     /// # Errors
-    /// If the disk reports an error: anything written since the last success may be lost.
+    /// When the disk refuses: what was written since the last success may be lost.
     pub fn sync_all(&self) -> io::Result<()> {
         run(&self.call(Kind::Sync), || self.file.sync_all())
     }
 
-    /// Makes the file's content durable, with only the metadata needed to read it.
+    /// Makes the content durable, with as much metadata as reading it takes.
     ///
     /// # Errors
     /// As [`File::sync_all`].
@@ -111,27 +111,27 @@ impl File {
         })
     }
 
-    /// Length, times and permissions of the file.
+    /// Length, times and permissions.
     ///
     /// # Errors
-    /// If the operating system reports an error.
+    /// When the system does not tell.
     pub fn metadata(&self) -> io::Result<fs::Metadata> {
         self.file.metadata()
     }
 
-    /// Locks the file exclusively for this process until it is closed.
+    /// Locks the file for this process until it is closed.
     ///
     /// # Errors
-    /// `WouldBlock` if another process holds the lock.
+    /// `WouldBlock` when another process holds it.
     pub fn try_lock(&self) -> Result<(), fs::TryLockError> {
         run(&self.call(Kind::Lock), || Ok(())).map_err(fs::TryLockError::Error)?;
         self.file.try_lock()
     }
 
-    /// The underlying system file, for mapping it into memory.
+    /// The system's file, for mapping it into memory.
     ///
     /// # Errors
-    /// If an observer makes the mapping fail.
+    /// When an observer lets mappings fail.
     pub fn mappable(&self) -> io::Result<&fs::File> {
         run(&self.call(Kind::Map), || Ok(&self.file))
     }

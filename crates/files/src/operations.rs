@@ -28,7 +28,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(text)
 }
 
-/// Creates a file, or replaces its content. Not durable; see [`crate::durable::atomic_write`].
+/// Creates a file, or replaces its content. Nothing is durable afterwards; see [`crate::durable::atomic_write`].
 ///
 /// # Errors
 /// As `std::fs::write`.
@@ -36,7 +36,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
     File::create(path)?.write_all(bytes.as_ref())
 }
 
-/// Renames an entry of a folder, replacing any entry that has the new name.
+/// Renames an entry of a folder; one that has the new name is replaced.
 ///
 /// # Errors
 /// As `std::fs::rename`.
@@ -45,7 +45,7 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     run(&Call { to: Some(to), ..Call::on(Kind::Rename, from) }, || fs::rename(from, to))
 }
 
-/// Gives a file a second name (a hard link).
+/// Gives a file a second name.
 ///
 /// # Errors
 /// As `std::fs::hard_link`.
@@ -54,11 +54,11 @@ pub fn hard_link(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()>
     run(&Call { to: Some(to), ..Call::on(Kind::Link, from) }, || fs::hard_link(from, to))
 }
 
-/// Gives an immutable file a second name, or copies it where the file system cannot create hard links; replaces any
-/// file with that name. The content of a copy is durable when this returns; the new name is not (see [`sync_dir`]).
+/// Gives a file that never changes a second name, or copies it where the file system cannot link; a file that has the name is
+/// replaced. A copy's content is durable when this returns; the new name is not (see [`sync_dir`]).
 ///
 /// # Errors
-/// If the file can neither be linked nor copied.
+/// When it can neither be linked nor copied.
 pub fn link_or_copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     if hard_link(&from, &to).is_err() {
         // A file system over a network may link and yet report an error. Emptying what has the name would then empty the
@@ -74,7 +74,7 @@ pub fn link_or_copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
 /// Copies the content of a file; returns its length in bytes. The copy is not durable.
 ///
 /// # Errors
-/// If the source cannot be read or the target cannot be written.
+/// When the one cannot be read or the other cannot be written.
 pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
     io::copy(&mut File::open(from)?, &mut File::create(to)?)
 }
@@ -102,7 +102,7 @@ pub fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
     run(&Call::on(Kind::CreateFolder, path), || fs::create_dir(path))
 }
 
-/// Creates a folder and its missing parents; existing ones are kept.
+/// Creates a folder and the folders that it lies in; those that are there stay.
 ///
 /// # Errors
 /// As `std::fs::create_dir_all`.
@@ -129,7 +129,7 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     run(&Call::on(Kind::RemoveFolder, path), || fs::remove_dir_all(path))
 }
 
-/// Iterates over the entries of a folder.
+/// The entries of a folder.
 ///
 /// # Errors
 /// As `std::fs::read_dir`.
@@ -170,7 +170,7 @@ pub fn close_to_others(path: impl AsRef<Path>) -> io::Result<()> {
 /// Capacity of a file system and the space left on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// Size of the file system in bytes.
+    /// Bytes of the file system.
     pub total: u64,
     /// Space in bytes that is still available to this process.
     pub available: u64,
@@ -185,25 +185,25 @@ pub fn space(path: impl AsRef<Path>) -> io::Result<Space> {
     Ok(Space { total: stats.total_space(), available: stats.available_space() })
 }
 
-/// Whether a file or folder with this path exists.
+/// Whether there is a file or folder of this name.
 pub fn exists(path: impl AsRef<Path>) -> bool {
     path.as_ref().exists()
 }
 
-/// Makes the content of a file durable that is not open for writing any more.
+/// Makes the content of a file durable that nobody has open for writing.
 ///
 /// # Errors
-/// If the file cannot be opened or the disk reports an error.
+/// When the file cannot be opened or the disk refuses.
 pub fn sync_data(path: impl AsRef<Path>) -> io::Result<()> {
     // Windows only syncs what is open for writing.
     let file = if cfg!(windows) { File::append(path)? } else { File::open(path)? };
     file.sync_data()
 }
 
-/// Makes the entries of a folder durable: names that were created, changed or removed.
+/// Makes the names in a folder durable: entries that were created, renamed and removed.
 ///
 /// # Errors
-/// If the folder cannot be opened or the disk reports an error.
+/// When the folder cannot be opened or the disk refuses.
 pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     run(&Call::on(Kind::SyncFolder, path), || {
@@ -215,10 +215,10 @@ pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
     })
 }
 
-/// Reports to observers that a library is about to map a file into memory.
+/// Says that a library is about to map a file into memory.
 ///
 /// # Errors
-/// If an observer makes the mapping fail.
+/// When an observer lets mappings fail.
 pub fn about_to_map(path: &Path) -> io::Result<()> {
     run(&Call::on(Kind::Map, path), || Ok(()))
 }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::call::{Call, HandleId, Kind, Observer, Verdict};
 
-/// Size in bytes of a sector, the smallest unit that a disk writes.
+/// Bytes that a disk writes at once.
 const SECTOR: usize = 512;
 
 /// A recorded change.
@@ -63,11 +63,11 @@ impl Recorder {
         self.events.lock().len()
     }
 
-    /// Builds in `target`, which must not exist, what a power cut after the first `moment` changes could leave.
-    /// `seed` selects one of the many possible outcomes.
+    /// Builds in `target`, which must not be there, what a power cut after the first `moment` changes could leave. `seed` picks
+    /// one of the many possibilities.
     ///
     /// # Errors
-    /// If `target` cannot be written.
+    /// When `target` cannot be written.
     pub fn cut(&self, moment: usize, seed: u64, target: &Path) -> io::Result<()> {
         let mut disk = Disk::new(&self.before);
         let events = self.events.lock();
@@ -121,7 +121,7 @@ impl Observer for Recorder {
     }
 }
 
-/// Index of a file's content, to which names refer.
+/// Index of a file's content, which names point to.
 type Content = usize;
 
 #[derive(Debug, Default)]
@@ -199,7 +199,7 @@ struct Disk {
     handles: HashMap<HandleId, Content>,
     now: DirectoryEntries,
     durable: DirectoryEntries,
-    /// Changes of names since a folder was last synced, in order.
+    /// Changes of names since the last sync of a folder, in order.
     pending: Vec<Applied>,
 }
 

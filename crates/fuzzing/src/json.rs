@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 use crate::mutation::{EDGES, WORDS};
 use crate::random::Random;
 
-/// JSON text of a valid seed with some parts changed, removed, duplicated, nested, or replaced by parts of another
-/// seed.
+/// The text of a good value with some of its parts changed, taken away, doubled, nested, or replaced by parts of another.
 pub fn mutated(random: &mut Random, seeds: &[Value]) -> Vec<u8> {
     let mut root = random.pick(seeds).cloned().unwrap_or_default();
     for _ in 0..=random.below(3) {
@@ -26,7 +25,7 @@ pub fn mutated(random: &mut Random, seeds: &[Value]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Number of values in a JSON value, including itself.
+/// Values in a value, itself included.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),

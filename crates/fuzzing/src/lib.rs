@@ -43,9 +43,9 @@ pub struct Campaign {
 /// Result of a fuzzing run.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of inputs tried, including the kept ones.
+    /// Inputs tried, kept ones included.
     pub tried: u64,
-    /// Number of inputs that made the decoder panic.
+    /// Inputs that made the decoder panic.
     pub crashes: u64,
     /// Number of inputs that exceeded the time limit.
     pub hangs: u64,
@@ -67,10 +67,10 @@ impl Campaign {
         Self { name, found: Path::new(crate_folder).join("tests").join("found").join(name) }
     }
 
-    /// Tries the kept inputs, then new ones from `make`, until the time is over.
+    /// Tries the kept inputs, then new ones that `make` makes, until the time is over.
     ///
     /// # Panics
-    /// If an input made the decoder panic or exceeded the time limit; the message names the file that keeps it.
+    /// When an input made the decoder panic or took too long: the message says where it is kept.
     pub fn run(&self, make: impl Fn(&mut Random) -> Vec<u8>, mut decode: impl FnMut(&[u8])) -> Counts {
         let seed = number("SPARROW_FUZZ_SEED").unwrap_or(1);
         let time = number("SPARROW_FUZZ_SECONDS").map_or(SHORT, Duration::from_secs);

@@ -1,4 +1,4 @@
-//! Mutations of bytes and text.
+//! Mutations of bytes and of text.
 
 use crate::random::Random;
 

@@ -19,13 +19,13 @@ pub enum ModelError {
         /// Model id given in the request.
         id: String,
     },
-    /// A text was sent to a model that does not exist.
+    /// A text came for a model that does not exist.
     #[error("Could not find trained model [{id}]")]
     NotFoundForInference {
         /// Model id given in the request.
         id: String,
     },
-    /// A text was sent to a model that is not deployed.
+    /// A text came for a model that is not deployed.
     #[error(
         "Model [{id}] must be deployed to use. Please deploy with the start trained model deployment API."
     )]
@@ -33,7 +33,7 @@ pub enum ModelError {
         /// Model id given in the request.
         id: String,
     },
-    /// A deployment with this id is already running.
+    /// A deployment of this id runs already.
     #[error("Cannot start deployment [{id}] because it has already been started")]
     AlreadyStarted {
         /// Id of the deployment.
@@ -60,7 +60,7 @@ pub enum ModelError {
         /// Name of the alias that a pipeline uses.
         alias: String,
     },
-    /// An inference endpoint depends on the deployment that was to be stopped.
+    /// An inference endpoint relies on the deployment that was to be stopped.
     #[error("Cannot stop deployment [{id}] as it {how} by inference endpoint [{endpoint}]")]
     OfEndpoint {
         /// Id of the deployment.
@@ -176,7 +176,7 @@ impl ModelError {
         }
     }
 
-    /// Exception type for the `type` member of the error body.
+    /// The `type` of the error body.
     pub fn es_type(&self) -> &'static str {
         match self {
             Self::NotFound { .. } | Self::NotFoundForInference { .. } | Self::Undefined { .. } => {

@@ -17,17 +17,17 @@ pub fn vector_to_json(output: &Output) -> Value {
     }
 }
 
-/// A single-precision number as JSON, with the fewest digits that tell it apart from its neighbours. (A plain
-/// conversion to double would write 0.1 as 0.10000000149011612.)
+/// A single-precision number with as few digits as tell it apart from its neighbours. (A plain conversion to double
+/// would write 0.1 as 0.10000000149011612.)
 pub fn weight_to_json(weight: f32) -> Value {
     let shortest = few_decimals(weight)
         .unwrap_or_else(|| weight.to_string().parse().unwrap_or_else(|_| f64::from(weight)));
     serde_json::Number::from_f64(shortest).map_or(Value::Null, Value::Number)
 }
 
-/// Shortest decimal form of a weight of common magnitude, found by rounding to ever more decimals: many times faster
-/// than printing it and reading that back. A number below 2^53 divided by a power of ten below 10^22 is the double
-/// nearest to that decimal, which is what reading it would give.
+/// The shortest decimal of a weight of a usual size, found by rounding to ever more decimals: many times faster than
+/// printing it and reading that. A number below 2^53 divided by a power of ten below 10^22 is the double nearest to
+/// that decimal, which is what reading it would give.
 fn few_decimals(weight: f32) -> Option<f64> {
     let exact = f64::from(weight);
     if !(1e-3..8.0).contains(&exact) {

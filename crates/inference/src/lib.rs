@@ -18,14 +18,13 @@ pub use self::json::{vector_to_json, weight_to_json};
 /// Purpose for which a text is encoded: decides its priority in the queue, and what happens if the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A query text of a search. Encoded with priority; fails if the queue is full.
+    /// The text of a search. Goes first; fails if the queue is full.
     Query,
-    /// A text encoded like a document's, while its caller waits for the result. Encoded with priority; fails if the
-    /// queue is full.
+    /// A text whose caller waits, to be encoded as a document. Goes first; fails if the queue is full.
     Direct,
-    /// A text of a document being written. Fails if the queue is full.
+    /// A document that is written. Fails if the queue is full.
     Ingest,
-    /// A text of a document that a background job writes. Waits until the queue has room.
+    /// A document that a job writes: waits for room.
     PacedIngest,
 }
 
@@ -43,8 +42,8 @@ pub trait TextEncoder: Sync {
         cancel: Option<&AtomicBool>,
     ) -> Result<Vec<Encoded>, ModelError>;
 
-    /// Encodes the query texts of a search, one list per model; models run in parallel where cores are idle. With
-    /// `timed`, also reports where the time of each model was spent, as far as that is known.
+    /// Encodes the texts of a search, a list for each model, the models at the same time where cores are idle. With `timed`, says
+    /// where the time of each model went, as far as that is known.
     ///
     /// # Errors
     /// As [`TextEncoder::encode`].

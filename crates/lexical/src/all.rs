@@ -89,9 +89,9 @@ pub fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
     );
 }
 
-/// A term of a phrase, with its place in the phrase.
+/// A term of a phrase.
 pub struct Place<'a> {
-    /// The term's posting list and scoring; the weight is that of the whole phrase.
+    /// The term's list; its weight is that of the whole phrase.
     pub clause: Clause<'a>,
     pub positions: Positions<'a>,
     /// Position of the term within the phrase, from 0.

@@ -42,7 +42,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Decodes an entry of 5, 8 or 12 bytes.
+    /// Reads an entry of 5, 8 or 12 bytes.
     #[inline(always)]
     fn read(bytes: &[u8]) -> Self {
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -88,7 +88,7 @@ impl<'a> PostingList<'a> {
         self.doc_freq
     }
 
-    /// Number of full blocks in the list.
+    /// Number of full blocks.
     pub fn blocks(&self) -> usize {
         self.doc_freq as usize / BLOCK
     }
@@ -99,7 +99,7 @@ impl<'a> PostingList<'a> {
         Entry::read(&self.skips[block * self.entry..(block + 1) * self.entry])
     }
 
-    /// Skip list entries of all full blocks.
+    /// The entries of all full blocks.
     #[inline]
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         self.skips.chunks_exact(self.entry).map(Entry::read)
@@ -207,7 +207,7 @@ pub struct Cursor<'a> {
     list: PostingList<'a>,
     number: usize,
     offset: usize,
-    /// Last document of the preceding block.
+    /// Last document of the block before.
     before: DocId,
     last: DocId,
     /// Number of the term's positions in all preceding blocks.

@@ -16,7 +16,7 @@ const LEAST_BY_WORD: usize = 10;
 /// Largest allowed `max_chunk_size`, in words: beyond what any model reads, and small enough to be doubled without
 /// overflow.
 const MOST_WORDS: usize = 1 << 30;
-/// Largest allowed number of separators of the recursive strategy.
+/// Most separators of the recursive strategy.
 const MOST_SEPARATORS: usize = 50;
 const SCOPE: &str = "chunking_settings";
 
@@ -31,7 +31,7 @@ pub enum Chunking {
     /// Parts between matches of the first separator, joined up to `max_chunk_size` words; a part that is longer is
     /// cut at the next separator.
     Recursive { max_chunk_size: usize, separators: Arc<[Separator]> },
-    /// No cutting: each value is one passage.
+    /// Each value is a passage.
     None,
 }
 
@@ -70,7 +70,7 @@ impl Separator {
 /// Reason why chunking settings are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChunkingError {
-    /// The strategy is missing or unknown: an `illegal_argument_exception`.
+    /// A strategy that is missing or unknown: an `illegal_argument_exception`.
     Strategy(String),
     /// Everything that is wrong with the other settings, in one message: a `validation_exception`.
     Invalid(String),

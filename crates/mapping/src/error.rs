@@ -18,7 +18,7 @@ pub enum MappingError {
     UnknownType { field: String, type_name: String },
     #[error("unknown parameter [{parameter}] on mapper [{field}] of type [{type_name}]")]
     UnknownParameter { field: String, type_name: &'static str, parameter: String },
-    /// An Elasticsearch parameter with a value that is not implemented here.
+    /// A parameter of Elasticsearch with a value that is not implemented here.
     #[error(
         "parameter [{parameter}] with value [{value}] on mapper [{field}] of type [{type_name}] is not supported"
     )]
@@ -29,7 +29,7 @@ pub enum MappingError {
     UnsupportedParameters { scope: String, remaining: String },
     #[error("analyzer [{analyzer}] has not been configured in mappings")]
     UnknownAnalyzer { analyzer: String },
-    /// A bad value deep inside a parameter, with the chain of causes, outermost first.
+    /// A value deep inside a parameter, with all its causes, outermost first.
     #[error("{}", .causes.first().map_or("", |cause| cause.1.as_str()))]
     Nested { causes: Vec<(&'static str, String)> },
     /// Any other malformed definition.
@@ -49,7 +49,7 @@ pub enum MappingError {
          from [{from}] to [{to}]"
     )]
     ParameterChange { path: String, parameter: String, from: String, to: String },
-    /// A mapping that exceeds one of the index's mapping limits.
+    /// A limit of the index's settings that the mapping goes beyond.
     #[error("{reason}")]
     Limit { reason: String },
     #[error("Limit of total fields [{limit}] has been exceeded")]
@@ -77,12 +77,12 @@ impl MappingError {
         }
     }
 
-    /// Exception type for the `type` member of the error body.
+    /// `type` of the error body.
     pub fn es_type(&self) -> &'static str {
         if self.inner_type().is_some() { MAPPER_PARSING } else { ILLEGAL_ARGUMENT }
     }
 
-    /// Message for the `reason` member of the error body.
+    /// `reason` of the error body.
     pub fn reason(&self) -> String {
         match self.inner_type() {
             Some(_) => format!("Failed to parse mapping: {self}"),
@@ -90,12 +90,12 @@ impl MappingError {
         }
     }
 
-    /// Exception type and message for the `caused_by` member of the error body, if there is a cause.
+    /// `caused_by` of the error body.
     pub fn caused_by(&self) -> Option<(&'static str, String)> {
         self.inner_type().map(|inner| (inner, self.to_string()))
     }
 
-    /// Exception types and messages of the whole chain of causes, outermost first.
+    /// The whole chain of causes, outermost first.
     pub fn causes(&self) -> Vec<(&'static str, String)> {
         match self {
             MappingError::Nested { causes } => causes.clone(),
@@ -112,10 +112,10 @@ impl MappingError {
     }
 }
 
-/// One cause in a chain of errors: exception type and message.
+/// A nested cause: exception type and message.
 pub(crate) type Cause = (&'static str, String);
 
-/// Reason why a document does not fit its mapping. A client error (400).
+/// Why a document does not fit its mapping. A client error (400).
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentError(Box<Details>);
 
@@ -128,10 +128,10 @@ struct Details {
     position: Option<Position>,
 }
 
-/// What is wrong with a document, and in which field.
+/// What is wrong with a document.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DocumentErrorKind {
-    /// A value that its field's type does not accept.
+    /// A value that its field cannot take.
     #[error(
         "failed to parse field [{path}] of type [{type_name}] in document with id '{id}'. Preview of \
          field's value: '{preview}'"
@@ -173,7 +173,7 @@ impl DocumentError {
         &self.0.kind
     }
 
-    /// Exception type for the `type` member of the error body.
+    /// `type` of the error body.
     pub fn es_type(&self) -> &'static str {
         match self.0.kind {
             DocumentErrorKind::Strict { .. } => STRICT_DYNAMIC,
@@ -181,7 +181,7 @@ impl DocumentError {
         }
     }
 
-    /// Message for the `reason` member of the error body.
+    /// `reason` of the error body.
     pub fn reason(&self) -> String {
         match self.0.position {
             Some(Position { line, column }) => format!("[{line}:{column}] {}", self.0.kind),
@@ -189,12 +189,12 @@ impl DocumentError {
         }
     }
 
-    /// Exception type and message for the `caused_by` member of the error body, if there is a cause.
+    /// `caused_by` of the error body.
     pub fn caused_by(&self) -> Option<(&'static str, String)> {
         self.causes().first().cloned()
     }
 
-    /// Exception types and messages of the whole chain of causes, outermost first.
+    /// The whole chain of causes, outermost first.
     pub fn causes(&self) -> &[(&'static str, String)] {
         match &self.0.kind {
             DocumentErrorKind::Field { causes, .. } | DocumentErrorKind::Failed { causes } => causes,

@@ -1,4 +1,4 @@
-//! JSON values formatted like in Java and Elasticsearch's parser, for error messages and settings.
+//! JSON values as Java and Elasticsearch's parser write them, for error messages and settings.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Mappings: which fields an index has, and how a JSON document is turned into values of those fields.
+//! Mappings: what fields an index has, and how a JSON document becomes values of them.
 
 mod chunking;
 pub mod date;
@@ -89,7 +89,7 @@ impl Default for LeafOptions {
 pub(crate) struct LeafNode {
     pub field_type: FieldType,
     pub options: LeafOptions,
-    /// Parameters as written in the mapping, without those that have their default value.
+    /// Parameters as they were written, without those that say the default.
     pub params: Map<String, Value>,
     pub fields: BTreeMap<String, LeafNode>,
 }
@@ -138,7 +138,7 @@ pub struct Mapping {
     constants: Arc<[(String, Arc<str>)]>,
     /// Every field, object and multi-field by full path.
     by_path: Arc<FxHashMap<String, FieldType>>,
-    /// Sorted paths of the `semantic_text` fields, kept ready because every write asks for them.
+    /// Paths of the `semantic_text` fields, sorted: writes ask for them.
     semantic: Arc<[String]>,
     /// See [`Mapping::semantic_key`].
     semantic_key: u64,
@@ -186,13 +186,12 @@ impl Mapping {
     /// Reads the `mappings` object of a create-index or put-mapping request.
     ///
     /// # Errors
-    /// See [`MappingError`]. The limit on the number of fields is not checked here, but by
-    /// [`Mapping::check_total_fields`].
+    /// See [`MappingError`]. The limit of fields is not checked: [`Mapping::check_total_fields`].
     pub fn parse(definition: &Value) -> Result<Self, MappingError> {
         parse::parse(definition)
     }
 
-    /// The mapping as JSON: the value of `mappings` in the response of `GET _mapping`.
+    /// The mapping as `GET _mapping` shows it: the value of `mappings`.
     pub fn to_json(&self) -> Value {
         print::print(self)
     }
@@ -210,7 +209,7 @@ impl Mapping {
         self.by_path.get(path)
     }
 
-    /// All fields with values, including multi-fields but not objects, in no particular order.
+    /// All fields with values, multi-fields included and objects not, in no particular order.
     pub fn leaf_fields(&self) -> impl Iterator<Item = (&str, &FieldType)> {
         self.by_path
             .iter()
@@ -260,10 +259,10 @@ impl Mapping {
         Ok(())
     }
 
-    /// Checks that all analyzers and normalizers named by fields exist.
+    /// Checks that all analyzers and normalizers that fields name are there.
     ///
     /// # Errors
-    /// [`MappingError::UnknownAnalyzer`], or the error that a normalizer does not exist.
+    /// [`MappingError::UnknownAnalyzer`], or that there is no such normalizer.
     pub fn check_analyzers(&self, analysis: &Analysis) -> Result<(), MappingError> {
         let mut fields: Vec<(&str, &FieldType)> = self.leaf_fields().collect();
         fields.sort_unstable_by_key(|(path, _)| *path);
@@ -288,10 +287,10 @@ impl Mapping {
         Ok(())
     }
 
-    /// Checks that the similarities named by fields are `defined` in the index's settings.
+    /// Checks that the similarities which fields name are `defined` by the index's settings.
     ///
     /// # Errors
-    /// The first similarity that is not defined, in Elasticsearch's words.
+    /// A similarity that is not defined, in Elasticsearch's words.
     pub fn check_similarities(&self, defined: impl Fn(&str) -> bool) -> Result<(), MappingError> {
         for (path, field_type) in self.leaf_fields() {
             if let FieldType::Text { options } = field_type
@@ -306,7 +305,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// The `dynamic` setting for unmapped fields at the top level.
+    /// What happens to unmapped fields at the top level.
     pub fn dynamic(&self) -> Dynamic {
         self.root.dynamic.unwrap_or_default()
     }
@@ -371,7 +370,7 @@ impl Mapping {
         self.reads_tokens.then(|| document::read::read(self, source)).flatten()
     }
 
-    /// Like [`Mapping::parse_document`], for the output of [`Mapping::read_document`] of the same mapping.
+    /// As [`Mapping::parse_document`], for what [`Mapping::read_document`] of the same mapping has read.
     ///
     /// # Errors
     /// See [`Mapping::parse_document`].

@@ -8,7 +8,7 @@
 pub(crate) enum Step {
     Key(String),
     Index(usize),
-    /// The name of an object member rather than its value.
+    /// The name of an entry instead of its value.
     Name(String),
     /// The closing bracket of the value.
     End,
@@ -21,7 +21,7 @@ pub(crate) struct Position {
     pub column: usize,
 }
 
-/// Position of the value to which `steps` lead; `None` if the text has no such value.
+/// Position of the value that `steps` lead to; `None` if the text has no such value.
 pub(crate) fn locate(raw: &[u8], steps: &[Step]) -> Option<Position> {
     let mut cursor = Cursor { raw, at: 0 };
     cursor.blank();

@@ -10,9 +10,9 @@ pub(crate) struct Params<'a> {
     pub field: &'a str,
     pub type_name: &'static str,
     pub map: &'a Map<String, Value>,
-    /// Parameters with a non-default value, as the mapping will show them.
+    /// Non-default parameters, as the mapping will show them.
     pub kept: Map<String, Value>,
-    /// Names of the parameters that were asked for, whether or not the definition has them.
+    /// Parameters that were asked for, whether the definition has them or not.
     pub asked: Vec<&'static str>,
 }
 

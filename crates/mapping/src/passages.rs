@@ -20,7 +20,7 @@ const SPARSE: u8 = 1;
 const DENSE: u8 = 2;
 const HYBRID: u8 = 3;
 
-/// Most passages that one document may have; a text that needs more is refused.
+/// Most passages of one document; a text that needs more is refused.
 pub const MAX_PASSAGES: usize = 10_000;
 
 /// The vector of a passage.
@@ -30,7 +30,7 @@ pub enum PassageVector {
     Sparse(Vec<(Box<str>, f32)>),
     /// Dense vector: one number per dimension.
     Dense(Vec<f32>),
-    /// Both a sparse and a dense vector of the same text.
+    /// Both kinds of the same text.
     Hybrid { sparse: Vec<(Box<str>, f32)>, dense: Vec<f32> },
 }
 
@@ -80,7 +80,7 @@ pub struct FieldPassages {
     pub chunks: Vec<Passage>,
 }
 
-/// Splits a stored document into its JSON and the payload of passages behind it, if there is one.
+/// The JSON of a stored document, and the payload behind it, if there is one.
 pub fn split(stored: &[u8]) -> (&[u8], Option<&[u8]>) {
     let Some((0, rest)) = stored.split_last() else { return (stored, None) };
     let Some((rest, length)) = rest.split_last_chunk::<4>() else { return (stored, None) };

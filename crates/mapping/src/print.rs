@@ -1,4 +1,4 @@
-//! Mappings as JSON for `GET _mapping`: names sorted, defaults left out.
+//! Mappings as `GET _mapping` shows them: names sorted, defaults left out.
 
 use std::collections::BTreeMap;
 

@@ -21,11 +21,11 @@ pub const HYBRID_TASK: &str = "hybrid_embedding";
 /// A `semantic_text` field: text that is cut into passages, each encoded by a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SemanticText {
-    /// Id of the inference endpoint that encodes documents.
+    /// The endpoint that encodes documents.
     pub inference_id: String,
-    /// Id of the inference endpoint that encodes queries, if it differs from that for documents.
+    /// The endpoint that encodes queries, if it is another one.
     pub search_inference_id: Option<String>,
-    /// How texts are cut into passages, if the mapping sets it.
+    /// How texts are cut, if the mapping says it.
     pub chunking: Option<Chunking>,
     /// Kind of vectors that the endpoint makes; if the mapping does not say it, unknown until the first document.
     pub model: Option<SemanticModel>,
@@ -59,7 +59,7 @@ impl SemanticText {
         self.dense.as_ref().map(|dense| similarity_name(dense.similarity))
     }
 
-    /// Id of the inference endpoint that encodes queries.
+    /// The endpoint that encodes queries.
     pub fn search_id(&self) -> &str {
         self.search_inference_id.as_deref().unwrap_or(&self.inference_id)
     }
@@ -119,7 +119,7 @@ fn bad(reason: String) -> MappingError {
     MappingError::BadValue { reason }
 }
 
-/// Reads the parameters of a `semantic_text` field.
+/// Reads the parameters of a field.
 pub(super) fn parse(params: &mut Params<'_>) -> Result<SemanticText, MappingError> {
     let mut field = SemanticText::default();
     let id = |params: &mut Params<'_>, name: &'static str| -> Result<Option<String>, MappingError> {
@@ -359,7 +359,7 @@ impl Mapping {
         hasher.finish().max(1)
     }
 
-    /// Settings of the `semantic_text` field at `path`.
+    /// The `semantic_text` field at `path`.
     pub fn semantic_field(&self, path: &str) -> Option<&SemanticText> {
         match self.field(path)? {
             FieldType::SemanticText(field) => Some(field),

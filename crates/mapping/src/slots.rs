@@ -15,13 +15,13 @@ use super::semantic::{self, SemanticModel, SemanticText};
 use super::types::FieldType;
 use super::{LeafNode, Mapping};
 
-/// Separator between the field's path and the slot's number in the name of a slot.
+/// What stands between the path of a field and the number of a slot.
 const MARK: &str = "..";
 
-/// The slots of one `semantic_text` field.
+/// The slots of a field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Slots {
-    /// Number of the slot that searches read; its settings are the field's own.
+    /// Number of the slot that is searched; its settings are the field's own.
     pub active: u32,
     /// Highest slot number used so far, removed slots included.
     last: u32,
@@ -50,7 +50,7 @@ struct Beside {
 pub struct Slot<'m> {
     /// Name under which the slot's passages and vectors are stored.
     pub name: Cow<'m, str>,
-    /// Path of the field to which the slot belongs.
+    /// Path of the field.
     pub path: &'m str,
     pub settings: &'m SemanticText,
 }
@@ -78,7 +78,7 @@ fn parts(slot: &str) -> (&str, u32) {
 }
 
 impl LeafNode {
-    /// Mutable settings and parameters of one of the field's slots.
+    /// Settings and parameters of a slot of the field, to be changed.
     pub(super) fn slot_mut(&mut self, slot: &str) -> Option<(&mut SemanticText, &mut Map<String, Value>)> {
         let (_, number) = parts(slot);
         let FieldType::SemanticText(field) = &mut self.field_type else { return None };

@@ -11,7 +11,7 @@ pub struct SourceFilter {
 }
 
 impl SourceFilter {
-    /// Whether the filter lets everything pass.
+    /// Whether everything passes.
     pub fn is_empty(&self) -> bool {
         self.includes.is_empty() && self.excludes.is_empty()
     }
@@ -22,7 +22,7 @@ impl SourceFilter {
         self.excludes.iter().any(|pattern| matches_path(pattern, path))
     }
 
-    /// The part of `source` that passes the filter. A pattern that matches an object's path covers the whole object.
+    /// The part of `source` that passes. A pattern that names an object takes all of it.
     pub fn apply(&self, source: &Value) -> Value {
         match source {
             Value::Object(map) if !self.is_empty() => {

@@ -38,7 +38,7 @@ impl Default for PruningConfig {
 pub struct SparseIndexOptions {
     /// The `prune` option: whether queries leave out tokens.
     pub prune: Option<bool>,
-    /// The `pruning_config` option, only allowed with `prune: true`.
+    /// `pruning_config`, only with `prune: true`.
     pub config: Option<PruningConfig>,
 }
 

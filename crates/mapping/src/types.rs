@@ -15,14 +15,14 @@ pub const DEFAULT_ANALYZER: &str = "default";
 /// How a `text` field is analyzed and what its postings hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextOptions {
-    /// Name of the analyzer for documents; [`DEFAULT_ANALYZER`] if the mapping names none.
+    /// Name of the analyzer of documents; [`DEFAULT_ANALYZER`] if the mapping names none.
     pub analyzer: String,
-    /// Name of the analyzer for queries, if the mapping names one.
+    /// Name of the analyzer of queries, if the mapping names one.
     pub search_analyzer: Option<String>,
-    /// Name of the analyzer for quoted phrases in queries, if the mapping names one.
+    /// Name of the analyzer of phrases, if the mapping names one.
     pub search_quote_analyzer: Option<String>,
     pub index_options: TextIndexOptions,
-    /// Whether the length of a text influences its score.
+    /// Whether the length of a text counts in its score.
     pub norms: bool,
     /// Gap in term positions between two values of the field, if the mapping sets one.
     pub position_increment_gap: Option<usize>,
@@ -54,7 +54,7 @@ impl TextOptions {
     }
 }
 
-/// What the postings of a `text` field hold besides document ids.
+/// What the postings of a `text` field hold besides documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextIndexOptions {
     Docs,
@@ -62,7 +62,7 @@ pub enum TextIndexOptions {
     Positions,
 }
 
-/// The `dynamic` setting: what happens to a document's fields that are not in the mapping.
+/// What happens to a field of a document that the mapping does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dynamic {
     /// Unmapped fields are added to the mapping.
@@ -91,7 +91,7 @@ pub enum KeywordKind {
     /// `keyword`: each document has its own values.
     #[default]
     Keyword,
-    /// `wildcard`: the same as `keyword` here, as wildcard patterns are fast on all keyword fields.
+    /// `wildcard`: the same here, as patterns are fast on all keywords.
     Wildcard,
     /// `constant_keyword`: every document has this same value; `None` until it is known.
     Constant(Option<Arc<str>>),
@@ -140,7 +140,7 @@ pub enum FieldType {
     },
     /// An IPv4 or IPv6 address, in `_kw` as [`super::ip`] encodes it.
     Ip,
-    /// Base64-encoded bytes, in `_source` only. With `doc_values` or `store`, `exists` queries find them.
+    /// Bytes in base64, in `_source` only. With `doc_values` or `store` an `exists` query finds them.
     Binary,
     /// Token weights, custom field `s:<path>`.
     SparseVector,
@@ -202,7 +202,7 @@ impl FieldType {
         }
     }
 
-    /// Whether values of the field are objects of weights by token.
+    /// Whether a value is an object of weights by token.
     pub(crate) fn has_tokens(&self) -> bool {
         matches!(self, FieldType::SparseVector | FieldType::RankFeatures)
     }
@@ -240,7 +240,7 @@ pub fn feature_value(value: f32, positive_score_impact: bool) -> f32 {
     f32::from_bits(feature.to_bits() >> 15 << 15)
 }
 
-/// A number, boolean or date in the form indexed in `_num`.
+/// A number, boolean or date as it is indexed in `_num`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NumberValue {
     I64(i64),
@@ -265,7 +265,7 @@ pub struct ParsedDocument {
     pub passages: Vec<(String, Vec<Passage>)>,
     /// Full path of each mapped leaf that has a value, without repeats.
     pub field_names: Vec<String>,
-    /// Source to store when the mapping filters `_source`; `None` to store the source as it was sent.
+    /// What is stored as `_source` when the mapping filters it (`None`: the source as it came).
     pub stored_source: Option<Vec<u8>>,
 }
 
@@ -281,9 +281,9 @@ pub struct Limits {
     /// `index.mapping.total_fields.ignore_dynamic_beyond_limit`: whether new fields beyond the limit are ignored
     /// instead of the document being refused.
     pub ignore_dynamic_beyond_limit: bool,
-    /// `index.mapping.depth.limit`: most levels of nested objects, at most [`MOST_LEVELS`].
+    /// `index.mapping.depth.limit`, at most [`MOST_LEVELS`].
     pub depth: usize,
-    /// `index.mapping.field_name_length.limit`: longest field name, in characters.
+    /// `index.mapping.field_name_length.limit`, in characters.
     pub field_name: usize,
 }
 

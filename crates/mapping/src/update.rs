@@ -1,4 +1,4 @@
-//! Merging an updated mapping into an existing one: fields may be added, and only a few parameters changed.
+//! Putting a mapping over an existing one: fields may be added, and only a few parameters changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::java::java_string;
 use super::types::FieldType;
 use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse, semantic};
 
-/// Names of the parameters that an update may change.
+/// Parameters that an update may change.
 const UPDATABLE: [&str; 13] = [
     "ignore_above",
     "coerce",

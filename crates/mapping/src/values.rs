@@ -33,7 +33,7 @@ fn not_a_number(text: &str) -> Vec<Cause> {
     vec![(NUMBER_FORMAT, reason)]
 }
 
-/// Reads a JSON scalar for a number, boolean or date field; `None` if the value counts as missing.
+/// Reads a scalar for a number, boolean or date field; `None` stands for no value.
 pub(super) fn number(
     field_type: &FieldType,
     coerce: bool,
@@ -196,7 +196,7 @@ pub(super) fn parse_double(text: &str) -> Option<f64> {
     }
 }
 
-/// Reads a weight of a `sparse_vector` or `rank_features` field; `None` for null.
+/// A weight of a `sparse_vector` or `rank_features` field: `None` for null.
 pub(super) fn weight(path: &str, feature: &str, value: &Value) -> Result<Option<f32>, Vec<Cause>> {
     let Some(weight) = single(value, || format!("unexpected token {}", token_name(value)))? else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Benchmark of every kernel in every implementation that this machine can run, over 100,000 documents.
+//! Every kernel of every implementation that this machine can run, over 100,000 documents.
 //!
 //! `cargo bench -p sparrow-postings --bench kernels`; `-- --test` runs each once.
 

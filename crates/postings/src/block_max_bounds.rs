@@ -1,6 +1,6 @@
 //! Choice of the impact codes that the 16 levels of a dense term stand for.
 
-/// Number of levels above 0.
+/// Levels above 0.
 const LEVELS: usize = 15;
 
 /// Chooses the codes of the levels so that the blocks' bounds exceed their highest impacts by the least total.
@@ -57,7 +57,7 @@ impl<'a> Errors<'a> {
         Self { values, blocks, impacts }
     }
 
-    /// Total error of the values in `start..end`.
+    /// Error of the values from `start` up to, but not including, `end`.
     fn of(&self, start: usize, end: usize) -> i64 {
         if start == end {
             return 0;
@@ -81,8 +81,7 @@ impl Line {
         self.constant - self.blocks * code
     }
 
-    /// Whether this line, between two others, is nowhere the lowest: where the outer two cross, it does not lie below
-    /// them.
+    /// Whether this line, between two others, is nowhere the lowest: where the outer two meet, it is not below them.
     fn is_above(&self, before: &Line, after: &Line) -> bool {
         // A term may have 2^28 blocks, and sums of errors 255 times as much: their products need more than 64 bits.
         let times = |a: i64, b: i64| i128::from(a) * i128::from(b);

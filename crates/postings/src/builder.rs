@@ -24,7 +24,7 @@ pub struct PostingsBuilder {
 
 #[derive(Default)]
 struct TermBuffer {
-    /// Last document with the term, plus 1; 0 if there is none.
+    /// Last document with the term, plus 1.
     next_doc: DocId,
     len: u32,
     postings: Vec<u8>,
@@ -89,7 +89,7 @@ impl PostingsBuilder {
         self.memory += buffer.postings.capacity() - capacity;
     }
 
-    /// Whether no document has been added.
+    /// Whether no document was added.
     pub fn is_empty(&self) -> bool {
         self.next_doc == 0
     }
@@ -99,10 +99,10 @@ impl PostingsBuilder {
         self.memory + self.presence.capacity() * 8
     }
 
-    /// Builds the field for a segment with `num_docs` documents and returns its bytes.
+    /// The finished field of a segment with `num_docs` documents.
     ///
     /// # Panics
-    /// If a document at or above `num_docs` was added.
+    /// When a document at or above `num_docs` was added.
     pub fn finish(self, num_docs: u32, format: Format) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.write_to(num_docs, format, &mut bytes) {
@@ -112,13 +112,13 @@ impl PostingsBuilder {
         }
     }
 
-    /// Builds the field for a segment with `num_docs` documents and writes it to `out`.
+    /// Writes the finished field of a segment with `num_docs` documents.
     ///
     /// # Errors
-    /// If `out` cannot be written to.
+    /// When `out` cannot be written to.
     ///
     /// # Panics
-    /// If a document at or above `num_docs` was added.
+    /// When a document at or above `num_docs` was added.
     pub fn write_to(self, num_docs: u32, format: Format, out: &mut dyn Write) -> io::Result<()> {
         self.write_with(num_docs, FieldWriter::new(out, format, num_docs)?)
     }

@@ -25,7 +25,7 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(chunk(bytes, at))
 }
 
-/// The slice `bytes[start..start + len]`, or an empty one if that is out of bounds.
+/// `bytes[start..start + len]`, or nothing when that is out of bounds.
 #[inline]
 pub(crate) fn slice(bytes: &[u8], start: usize, len: usize) -> &[u8] {
     start.checked_add(len).and_then(|end| bytes.get(start..end)).unwrap_or(&[])

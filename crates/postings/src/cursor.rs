@@ -1,4 +1,4 @@
-//! Cursor over the matching documents of a sparse clause inside a boolean query.
+//! Matching documents one by one, for a sparse clause inside a boolean query.
 
 use std::ops::Deref;
 
@@ -9,7 +9,7 @@ use crate::reader::PostingsReader;
 /// Document returned by an exhausted cursor; the same value as in tantivy.
 pub const TERMINATED: DocId = i32::MAX as u32;
 
-/// Number of documents per window: their scores and match bits fit into the L1 cache.
+/// Documents per window: its scores and match bits stay in the first level cache.
 const WINDOW: u32 = 2048;
 
 /// Walks the documents that share a term with the query, ascending. Owns what it reads.
@@ -50,12 +50,12 @@ where
         cursor
     }
 
-    /// Current document; [`TERMINATED`] at the end. A new cursor is at its first document.
+    /// Current document, [`TERMINATED`] at the end. A fresh cursor stands on its first document.
     pub fn doc(&self) -> DocId {
         self.doc
     }
 
-    /// Moves to the next document and returns it; stays at the end.
+    /// Moves to the next document; at the end it stays there.
     pub fn advance(&mut self) -> DocId {
         if self.doc != TERMINATED {
             self.doc = self.next_from(self.doc + 1);
@@ -63,7 +63,7 @@ where
         self.doc
     }
 
-    /// Moves to the first document at or after `target` and returns it; never moves back.
+    /// Moves to the first document at or after `target`; never moves back.
     pub fn seek(&mut self, target: DocId) -> DocId {
         if target > self.doc {
             self.doc = self.next_from(target);

@@ -5,7 +5,7 @@ use sparrow_types::TermId;
 use crate::bytes::{partition_point, slice, u32_at};
 use crate::error::PostingsError;
 
-/// View of the file's `tokens` section (see `frame`).
+/// View of the `tokens` section (see `frame`).
 #[derive(Clone, Copy)]
 pub(crate) struct Dictionary<'a> {
     offsets: &'a [u8],
@@ -18,7 +18,7 @@ impl<'a> Dictionary<'a> {
         Self { offsets, text, len }
     }
 
-    /// Checks that the token offsets ascend, stay within the text and are at character boundaries.
+    /// Checks that offsets ascend inside the text and cut it at character boundaries.
     pub(crate) fn check(&self) -> Result<(), PostingsError> {
         let invalid = PostingsError::Invalid { section: "token dictionary" };
         let text = std::str::from_utf8(self.text).map_err(|_| invalid)?;

@@ -3,7 +3,7 @@
 /// Reason why bytes cannot be read as sparse postings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PostingsError {
-    /// There are fewer bytes than header and footer need, or not as many as the footer says.
+    /// Fewer bytes than header and footer need, or not as many as the footer says.
     #[error("sparse postings have {actual} bytes, {expected} are needed")]
     Truncated {
         /// Number of bytes that the layout requires.
@@ -14,7 +14,7 @@ pub enum PostingsError {
     /// The magic number at the start or the end is wrong.
     #[error("not sparse postings: wrong magic number")]
     BadMagic,
-    /// The format version is unknown: written by a newer release, or by a build between releases.
+    /// Written by a newer release, or by a build between releases.
     #[error("sparse postings have format version {version}, versions 1 and 3 are known")]
     UnknownVersion {
         /// Version number in the file's header.

@@ -40,7 +40,7 @@ impl Format {
         }
     }
 
-    /// The format with this version number.
+    /// The format with this number.
     ///
     /// # Errors
     /// [`PostingsError::UnknownVersion`] for any other number.
@@ -65,14 +65,14 @@ pub(crate) const HEADER_BYTES: usize = 16;
 pub(crate) const FOOTER_BYTES: usize = 112;
 const FOOTER_MAGIC: u32 = u32::from_le_bytes(*b"SPRF");
 
-/// Largest number of documents in a window, so that ids within it fit into 16 bits. With half as many, sums would fit
-/// into the L1 cache, but starting and ending lists costs five small segments 6% more; with twice as many, filters
-/// that half of the documents pass cost 5% more.
+/// Most documents of a window: the ids inside one fit 16 bits. Half as many keep sums in the first level cache, but
+/// starting and ending their lists costs five small segments 6% more; with twice as many, filters that half of the
+/// documents pass cost 5% more.
 const WINDOW: u32 = 1 << 15;
-/// Number of documents per window in files of earlier builds.
+/// Documents of a window in files of earlier builds.
 pub(crate) const FORMER_WINDOW: u32 = 1 << 14;
 
-/// Number of documents per window in the V3 layout, for a segment with `num_docs` documents.
+/// Documents per window of the V3 layout.
 pub(crate) fn window_for(num_docs: u32) -> u32 {
     num_docs.max(1).next_multiple_of(64).min(WINDOW)
 }

@@ -3,18 +3,18 @@
 
 use sparrow_types::DocId;
 
-/// Number of documents in a chunk of a dense term.
+/// Documents of a chunk of a dense term.
 pub(crate) const CHUNK: u32 = 1024;
-/// Sizes of a chunk's levels and of its bitmap, in bytes.
+/// Bytes of a chunk's levels and of its bitmap.
 pub(crate) const CHUNK_LEVELS: usize = 64;
 pub(crate) const CHUNK_BITMAP: usize = 128;
-/// Size of a chunk's ranks, in bytes.
+/// Bytes of a chunk's ranks.
 pub(crate) const CHUNK_RANKS: usize = 16;
 /// Number of levels of a dense term, each with a code byte.
 pub(crate) const CODES: usize = 16;
 /// Number of consecutive documents whose ranks have a common base.
 pub(crate) const REGION: u32 = 65_536;
-/// Number of consecutive documents that share a rank.
+/// Documents that share a rank.
 pub(crate) const RANKED: u32 = 128;
 
 /// Location of the level of an 8-document block (0 to 127) in a chunk's levels: the byte index, and the bit shift in

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Upper bound, exclusive, of `n` in the documents that the benchmark's selective query matches.
 pub const SOME: u64 = 300;
 
-/// A generated document, in memory.
+/// A generated document.
 pub struct Row {
     pub tag: u64,
     pub user: u64,
@@ -106,7 +106,7 @@ fn group<'r, K: Ord>(rows: &[&'r Row], key: impl Fn(&Row) -> K) -> BTreeMap<K, V
     groups
 }
 
-/// The ten largest groups, ties sorted by key.
+/// The ten largest groups, equal ones by key.
 fn top(groups: BTreeMap<String, Vec<&Row>>) -> Vec<(String, Vec<&Row>)> {
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));

@@ -11,7 +11,7 @@ use super::*;
 use sparrow_query::{Query, QueryKind, RangeQuery};
 use sparrow_wire::Zone;
 
-/// A random document.
+/// A document of the random tests.
 #[derive(Debug, Clone)]
 pub struct Doc {
     tags: Vec<u8>,

@@ -8,7 +8,7 @@ use super::{CharFilter, Filtered, OffsetMap};
 use crate::error::AnalysisError;
 use crate::params::Params;
 
-/// Elements whose tags do not separate words.
+/// Elements whose tags separate no words.
 const INLINE: [&str; 31] = [
     "a", "abbr", "acronym", "b", "basefont", "bdo", "big", "cite", "code", "dfn", "em", "font", "i", "img",
     "input", "kbd", "label", "q", "s", "samp", "select", "small", "span", "strike", "strong", "sub", "sup",

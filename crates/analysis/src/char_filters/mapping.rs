@@ -110,7 +110,7 @@ impl CharFilter for Mapping {
     }
 }
 
-/// Byte length of the first `count` characters; `None` if there are fewer.
+/// Bytes of the first `count` characters; `None` if there are fewer.
 fn nth_boundary(text: &str, count: usize) -> Option<usize> {
     let mut chars = text.char_indices();
     chars.nth(count - 1).map(|(at, c)| at + c.len_utf8())

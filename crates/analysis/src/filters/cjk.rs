@@ -18,7 +18,7 @@ pub(crate) fn width() -> Arc<dyn Filter> {
     })
 }
 
-/// The full-width forms of the half-width characters U+FF65 to U+FF9D, in that order.
+/// Full-width forms of U+FF65 to U+FF9D.
 const KATAKANA: &str = "・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
 
 fn fold_width(text: &str) -> String {

@@ -26,7 +26,7 @@ impl Folder {
         Self(TextAnalyzer::builder(RawTokenizer::default()).filter(AsciiFoldingFilter).build())
     }
 
-    /// The folded text; `None` if folding does not change it.
+    /// The folded text; `None` if there is nothing to fold.
     pub fn fold(&mut self, text: &str) -> Option<String> {
         if text.is_ascii() {
             return None;

@@ -52,7 +52,7 @@ pub(super) trait Filter: Debug + Send + Sync {
     }
 }
 
-/// What the definition of a filter may depend on besides its parameters.
+/// What a filter's definition may depend on besides its parameters.
 pub(super) struct Context<'a> {
     /// The chain before the filter, by which synonym rules are analyzed.
     pub rules: &'a RuleAnalyzer<'a>,
@@ -142,7 +142,7 @@ pub(super) fn simple_named(
     simple::build(kind, params)
 }
 
-/// The `decimal_digit` filter, with its name.
+/// The `decimal_digit` filter.
 pub(super) fn decimal_digit() -> (String, Arc<dyn Filter>) {
     ("decimal_digit".to_owned(), simple::decimal_digit())
 }

@@ -1,4 +1,4 @@
-//! Token filters that look at one token at a time.
+//! Filters that look at one token at a time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Filter for TextFilter {
     }
 }
 
-/// A token filter that applies `change` to the text of each token.
+/// A filter that changes the text of each token.
 pub(super) fn text_filter(
     name: &'static str,
     normalizes: bool,

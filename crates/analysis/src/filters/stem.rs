@@ -102,7 +102,7 @@ fn snowball(algorithm: Algorithm) -> Change {
     })
 }
 
-/// Removes a final `'s`, with any of the three apostrophes that Lucene recognises.
+/// Drops a final `'s`, with any of the three apostrophes Lucene knows.
 pub(crate) fn remove_possessive(word: &mut String) {
     for suffix in ["'s", "\u{2019}s", "\u{FF07}s", "'S", "\u{2019}S", "\u{FF07}S"] {
         if let Some(stripped) = word.strip_suffix(suffix) {
@@ -173,7 +173,7 @@ pub(super) fn overrides(rules: &[(&str, &str)]) -> Arc<dyn Filter> {
     Arc::new(Override(rules.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect()))
 }
 
-/// The `keyword_repeat` filter: emits each token twice, the first marked as a keyword.
+/// `keyword_repeat`: each token twice, first as a keyword.
 #[derive(Debug)]
 struct Repeat;
 

@@ -78,7 +78,7 @@ impl Stop {
         Ok(Self::build(words, ignore_case, false, keep_last))
     }
 
-    /// A filter that removes the given words.
+    /// A filter without these words.
     pub fn of(words: FxHashSet<String>) -> Self {
         Self::build(words, false, false, false)
     }

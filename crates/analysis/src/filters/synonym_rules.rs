@@ -1,4 +1,4 @@
-//! Parsing of synonym rules in Solr's format.
+//! Synonym rules in the format of Solr.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub(super) struct Outputs {
     pub paths: Vec<Vec<String>>,
 }
 
-/// All rules, by their words joined with [`SEPARATOR`].
+/// Rules by their words, joined by [`SEPARATOR`].
 #[derive(Default)]
 pub(super) struct Rules {
     pub by_words: FxHashMap<String, Outputs>,

@@ -38,7 +38,7 @@ impl Tokenizer for Standard {
     }
 }
 
-/// The `keyword` tokenizer: the whole text is one token.
+/// The whole text as one token.
 #[derive(Debug)]
 pub(super) struct Keyword;
 

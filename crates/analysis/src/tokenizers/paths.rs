@@ -1,4 +1,4 @@
-//! The `path_hierarchy` tokenizer: a path and each of its parents.
+//! `path_hierarchy`: a path and each of its parents.
 
 use super::super::error::AnalysisError;
 use super::super::params::Params;

@@ -1,4 +1,5 @@
-//! Tokenizers whose tokens are runs of characters of one kind: `letter`, `lowercase`, `whitespace`, `char_group`.
+//! Tokenizers whose tokens are runs of characters of some kind: `letter`, `lowercase`, `whitespace`,
+//! `char_group`.
 
 use super::super::error::AnalysisError;
 use super::super::params::Params;

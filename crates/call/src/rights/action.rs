@@ -34,7 +34,7 @@ actions! {
     GetSettings = "indices:monitor/settings/get",
     PutSettings = "indices:admin/settings/update",
     Analyze = "indices:admin/analyze",
-    /// Changing aliases; needed both on the indices and on the aliases.
+    /// Changing aliases: needed on the indices and on the aliases.
     Aliases = "indices:admin/aliases",
     GetAliases = "indices:admin/aliases/get",
     Close = "indices:admin/close",
@@ -47,7 +47,7 @@ actions! {
     CreateDataStream = "indices:admin/data_stream/create",
     Rollover = "indices:admin/rollover",
     Resize = "indices:admin/resize",
-    /// Changing the model of a field, including each single step of the change.
+    /// Changing the model of a field, and each step of that.
     ChangeModel = "indices:admin/ext/model/change",
     GetFieldModels = "indices:admin/ext/model/get",
     Refresh = "indices:admin/refresh",

@@ -31,7 +31,7 @@ const KEPT_BYTES: usize = 8 << 20;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 struct Rights {
-    /// Id of the API key.
+    /// Id of the key.
     key: String,
     /// Name of the user to whom the key belongs.
     user: String,
@@ -152,7 +152,7 @@ impl Caller {
         self.0.is_some()
     }
 
-    /// The caller's right to carry out an action.
+    /// The right to carry out an action.
     pub fn to(&self, action: Action) -> Right<'_> {
         self.to_given(Some(action))
     }
@@ -257,7 +257,7 @@ impl<'a> Right<'a> {
         Self { actions: [self.actions[0], Some(action)], ..self }
     }
 
-    /// The same caller's right to carry out another action.
+    /// The right of the same caller to carry out another action.
     #[must_use]
     pub fn instead(self, action: Action) -> Self {
         Self { actions: [Some(action), None], ..self }
@@ -268,7 +268,7 @@ impl<'a> Right<'a> {
         self.missing(name).is_none()
     }
 
-    /// The first action that the caller may not carry out on a name; `None` if there is none.
+    /// The first action that the caller may not carry out on a name.
     fn missing(&self, name: &str) -> Option<Option<Action>> {
         let held = self.held?;
         if self.actions[0].is_none() {

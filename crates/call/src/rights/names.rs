@@ -115,7 +115,7 @@ struct Answers {
 }
 
 impl Remembered {
-    /// Whether a pattern of the list matches the name.
+    /// Whether a pattern of a list matches a name.
     pub(super) fn covers(&self, list: &Patterns, name: &str) -> bool {
         if list.has(name) {
             return true;

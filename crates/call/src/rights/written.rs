@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::names::{PatternList, Patterns};
 use super::{Action, Grant, Holder, Rights};
 
-/// Rights with each list of patterns written once: a role with many names grants dozens of actions on them.
+/// Rights in which each list of patterns stands once: a role with many names grants dozens of actions on them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
@@ -31,7 +31,7 @@ struct WrittenGrant {
 enum WrittenList {
     /// Index of a list in `lists`.
     At(usize),
-    /// The list itself, as written by older versions with jobs.
+    /// The list itself, as jobs of older versions have it.
     These(Vec<String>),
 }
 

@@ -22,7 +22,7 @@ pub(super) struct TermVectorsRequest {
     pub(super) positions: bool,
     pub(super) field_statistics: bool,
     pub(super) term_statistics: bool,
-    /// Analyzers by field path, used in place of the fields' own.
+    /// Analyzers instead of the fields' own.
     pub(super) analyzers: BTreeMap<String, String>,
     pub(super) filter: Option<Filter>,
 }

@@ -10,8 +10,8 @@ use crate::config::Config;
 use crate::document::{Document, as_text};
 use crate::error::{ConfigError, ProcessorError};
 
-/// Most texts per call to the encoder when encoding is not paced: a long bulk request fills only part of the queue,
-/// and a full queue fails only the documents being encoded at that moment.
+/// Most texts of one call to the encoder when it is not paced: a long bulk request fills only part of the queue, and
+/// a full queue fails only the documents that were being encoded.
 const CHUNK: usize = 128;
 
 /// Runs a model; see the two forms in [`Form`].

@@ -20,7 +20,7 @@ pub(crate) struct ChangeText {
     field: String,
     target: String,
     ignore_missing: bool,
-    /// How the error message for a null field ends, after the comma.
+    /// The end of the error message for a field that is null, after the comma.
     refusal: &'static str,
     change: Change,
 }

@@ -193,8 +193,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The term's score in a document; `None` if the document does not contain it. Documents must ascend within a
-    /// window.
+    /// The score of a document, `None` if the list lacks it. Documents must ascend within a window.
     #[inline]
     pub(super) fn score_at(&mut self, doc: DocId) -> Option<f32> {
         match &mut self.content {

@@ -81,7 +81,7 @@ static CHOSEN: LazyLock<Implementation> = LazyLock::new(|| {
     all.swap_remove(position.unwrap_or(0))
 });
 
-/// The implementation used by this process.
+/// The implementation in use.
 pub(crate) fn chosen() -> &'static Implementation {
     &CHOSEN
 }

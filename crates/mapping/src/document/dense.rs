@@ -1,4 +1,4 @@
-//! Values of `dense_vector` fields: arrays of numbers, or hexadecimal strings for byte and bit vectors.
+//! Values of `dense_vector` fields: arrays of numbers, or for bytes and bits a hexadecimal string.
 
 use serde_json::Value;
 use sparrow_vectors::Element;

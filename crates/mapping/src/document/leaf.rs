@@ -156,7 +156,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads values of a `semantic_text` field: scalars, and lists of them. Their passages are added elsewhere
+    /// Values of a `semantic_text` field: scalars, and lists of them. Their passages come from elsewhere
     /// ([`super::super::Mapping::attach_passages`]).
     fn semantic(&mut self, path: &str, value: &Value) -> Result<(), DocumentError> {
         let refused = match value {

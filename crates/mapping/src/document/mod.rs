@@ -124,7 +124,7 @@ fn insert(object: &mut ObjectNode, parts: &[&str], node: Node) {
 
 /// The mapped object into which a JSON object of the document is being read.
 struct Scope<'p, 'a> {
-    /// `None` for an object that this document adds to the mapping.
+    /// `None` for an object this document adds.
     node: Option<&'a ObjectNode>,
     path: &'p str,
     dynamic: Dynamic,
@@ -138,7 +138,7 @@ struct Reader<'a> {
     out: ParsedDocument,
     seen: FxHashSet<String>,
     keywords_seen: FxHashSet<(String, String)>,
-    /// Fields and objects that this document adds to the mapping, by path.
+    /// Fields and objects this document adds, by path.
     added: BTreeMap<String, Node>,
     /// Number of added fields and objects that count towards the limit, including multi-fields.
     added_count: usize,
@@ -417,7 +417,7 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Adds a field or object to the mapping; `false` if the limit is reached and fields beyond it are to be ignored.
+    /// Adds a field or object; `false` if the limit is reached and such fields are to be ignored.
     fn add(&mut self, path: &str, node: Node) -> Result<bool, DocumentError> {
         if let Some(problem) = self.limits.name_problem(path.rsplit('.').next().unwrap_or(path)) {
             return Err(self.illegal(problem));

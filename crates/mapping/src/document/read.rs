@@ -123,7 +123,7 @@ impl Members for Object<'_, '_> {
 
 /// Deserializer of an object of weights by token.
 struct Tokens {
-    /// Whether tokens may contain dots.
+    /// Whether a token may have dots.
     is_dotted: bool,
 }
 

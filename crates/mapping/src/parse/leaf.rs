@@ -133,7 +133,7 @@ fn read_type(
     Ok(())
 }
 
-/// Reads the `value` of a `constant_keyword`; `None` if the definition has none.
+/// The `value` of a `constant_keyword`, if the definition has one.
 fn constant(params: &mut Params<'_>) -> Result<Option<Arc<str>>, MappingError> {
     let Some(value) = params.take("value").cloned() else { return Ok(None) };
     if matches!(value, Value::Object(_) | Value::Array(_)) {
@@ -146,7 +146,7 @@ fn constant(params: &mut Params<'_>) -> Result<Option<Arc<str>>, MappingError> {
     Ok(Some(text.into()))
 }
 
-/// Reads the `format` of a `date` field.
+/// The `format` of a `date`.
 fn date_formats(params: &mut Params<'_>) -> Result<Vec<DateFormat>, MappingError> {
     let text = match params.take("format").cloned() {
         Some(Value::String(text)) => text,
@@ -172,7 +172,7 @@ fn refuse_other_values(params: &Params<'_>) -> Result<(), MappingError> {
     Ok(())
 }
 
-/// Reads the multi-fields (`fields`) of a field definition.
+/// Reads the `fields` of a field.
 fn sub_fields(
     name: &str,
     map: &Map<String, Value>,
@@ -265,7 +265,7 @@ fn keyword(kind: KeywordKind) -> FieldType {
     FieldType::Keyword { ignore_above: None, normalizer: None, kind }
 }
 
-/// Reads `index` and `doc_values`: as in Elasticsearch, a field is searchable if either is true.
+/// `index` and `doc_values`: a field is searchable with either, as in Elasticsearch.
 fn searchable(params: &mut Params<'_>, options: &mut LeafOptions) -> Result<(), MappingError> {
     let index = params.flag("index", true)?;
     let doc_values = params.flag("doc_values", true)?;
@@ -274,7 +274,7 @@ fn searchable(params: &mut Params<'_>, options: &mut LeafOptions) -> Result<(), 
     Ok(())
 }
 
-/// Reads `copy_to`: one target field or a list of them.
+/// `copy_to`: one field or several.
 fn copy_to(params: &mut Params<'_>) -> Result<Vec<String>, MappingError> {
     let Some(value) = params.take("copy_to").cloned() else { return Ok(Vec::new()) };
     let targets = match &value {

@@ -58,7 +58,7 @@ pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
     Ok(mapping.rebuilt())
 }
 
-/// Formats leftover parameters like Elasticsearch: ` [key : value]` each.
+/// As Elasticsearch prints left-over parameters: ` [key : value]` each.
 fn remaining_text(map: &Map<String, Value>) -> String {
     map.iter().map(|(key, value)| format!(" [{key} : {}]", java_string(value))).collect()
 }
@@ -200,7 +200,7 @@ fn insert(
     Ok(())
 }
 
-/// Reads the definition of one top-level field.
+/// Reads the definition of one field.
 pub(super) fn node(name: &str, definition: &Value) -> Result<Node, MappingError> {
     node_at(name, definition, 1)
 }
