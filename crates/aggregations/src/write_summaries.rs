@@ -211,8 +211,8 @@ pub fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &m
 }
 
 /// The value reported for `value` when percentiles are to be those of an HDR histogram with `digits` significant
-/// digits. Its cells are as wide as that precision allows and double with each power of two. The result is at present
-/// always `value` itself, as its cell never ends below it.
+/// digits. Its cells are as wide as that precision allows and double with each power of two. At present, the result is
+/// `value` itself in all cases, because the start of its cell is never above it.
 pub fn hdr_value(value: f64, digits: u8) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return value;

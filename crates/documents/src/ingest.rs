@@ -63,7 +63,7 @@ impl Pending<'_> {
 /// Effects of pipelines other than changed documents.
 #[derive(Debug, Default)]
 pub(super) struct PipelineEffects {
-    /// Fields filled by models, each with the id of the model, by index: recorded in the index once it exists.
+    /// Paths of fields filled by models, each with the model's fingerprint, by index: recorded in the index once it exists.
     pub(super) filled: Vec<(String, Vec<(String, String)>)>,
     /// Number of texts that a model truncated to the tokens it can read.
     pub(super) truncated: u64,

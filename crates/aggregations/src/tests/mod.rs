@@ -66,7 +66,7 @@ fn fixture(batches: &[Vec<(String, Doc)>]) -> Fixture {
     fixture
 }
 
-/// Writes hits as their addresses, without loading any documents.
+/// Writes the total and the sort values of hits, without loading any documents.
 struct NoHits;
 
 impl HitWriter for NoHits {

@@ -12,7 +12,7 @@ use super::{Filter, InRules};
 enum Kind {
     Lower,
     Upper,
-    /// A letter that is both lower and upper case, so that next to it the case does not change.
+    /// A letter that counts as both lower and upper case, so that next to it the case does not change.
     Alpha,
     Digit,
     /// A character that counts both as a letter and as a digit.
