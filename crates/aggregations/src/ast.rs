@@ -1,4 +1,4 @@
-//! What a request asks to be aggregated.
+//! Aggregations of a search request, parsed.
 
 use serde_json::{Map, Value};
 
@@ -8,18 +8,18 @@ use sparrow_query::Query;
 pub use super::ast_order::*;
 pub use super::ast_pipeline::*;
 
-/// Buckets and metrics over the documents that a search matches.
+/// An aggregation: buckets or metrics over the documents that a search matches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Aggregation {
-    /// The user's name.
+    /// Name that the user gave the aggregation, unique among its siblings.
     pub name: String,
     /// Position in the request, unique over all levels: aggregations are numbered outermost first.
     pub id: usize,
-    /// What is computed.
+    /// Type of the aggregation, with its parameters.
     pub kind: AggregationKind,
-    /// What is computed for each bucket.
+    /// Sub-aggregations, computed for each bucket.
     pub subs: Vec<Aggregation>,
-    /// Comes back as it was sent.
+    /// The user's `meta` object, returned unchanged in the response.
     pub meta: Option<Map<String, Value>>,
 }
 
@@ -30,60 +30,60 @@ pub enum AggregationKind {
     Terms(Terms),
     /// One bucket per range of numbers or dates.
     Range(Range),
-    /// Numbers in intervals.
+    /// `histogram`: one bucket per interval of numbers.
     Histogram(Histogram),
-    /// Dates in intervals.
+    /// `date_histogram`: one bucket per interval of dates.
     DateHistogram(DateHistogram),
-    /// One bucket of what a query matches.
+    /// `filter`: one bucket with the documents that a query matches.
     Filter(Query),
-    /// One bucket per query.
+    /// `filters`: one bucket per query.
     Filters(Filters),
-    /// Documents without a value.
+    /// `missing`: one bucket with the documents that have no value.
     Missing(ValueSource),
-    /// All documents, whatever the search matches.
+    /// `global`: one bucket with all documents of the index, whatever the search matches.
     Global,
-    /// Buckets of tuples, in pages.
+    /// `composite`: one bucket per tuple of values, returned in pages.
     Composite(Composite),
-    /// One bucket per tuple of values.
+    /// `multi_terms`: one bucket per tuple of values, the most frequent first unless ordered otherwise.
     MultiTerms(MultiTerms),
-    /// One bucket per query, and one per two queries that match the same documents.
+    /// `adjacency_matrix`: one bucket per query, and one per pair of queries, with the documents that match both.
     Adjacency(Adjacency),
-    /// Count, sum, smallest, largest and what follows from them.
+    /// Metrics based on the count, sum, minimum and maximum of the values, or derived from them.
     Stats(StatsKind, ValueSource),
-    /// Number of distinct values.
+    /// `cardinality`: number of distinct values.
     Cardinality {
-        /// Whose values.
+        /// Field whose distinct values are counted.
         source: ValueSource,
-        /// Up to this number the count is exact.
+        /// Number of distinct values up to which the count is exact.
         precision_threshold: usize,
     },
-    /// Values at ranks.
+    /// `percentiles`: values below which given percentages of all values lie.
     Percentiles(Percentiles),
-    /// Ranks of values.
+    /// `percentile_ranks`: percentages of all values that lie below given values.
     PercentileRanks(Percentiles),
-    /// Median distance to the median.
+    /// `median_absolute_deviation`: median of the values' distances to their median.
     MedianAbsoluteDeviation(ValueSource),
-    /// Average in which each value has a weight.
+    /// `weighted_avg`: average in which each value has a weight.
     WeightedAvg {
-        /// Whose values.
+        /// Field whose values are averaged.
         value: ValueSource,
-        /// The weights.
+        /// Field that holds the weights.
         weight: ValueSource,
-        /// Pattern of the value as text.
+        /// Number pattern by which the average is formatted as text, such as `#,##0.00`.
         format: Option<String>,
     },
-    /// Five numbers that draw a distribution.
+    /// `boxplot`: minimum, maximum, quartiles and ends of the whiskers.
     Boxplot(ValueSource),
-    /// Lengths and letters of texts.
+    /// `string_stats`: lengths of texts, and frequencies of the characters in them.
     StringStats {
-        /// Whose values.
+        /// Field whose texts are examined.
         source: ValueSource,
-        /// The share of each letter is shown.
+        /// Whether the response includes the share of each character.
         distribution: bool,
     },
-    /// The best documents, or of `top_metrics` some values of them.
+    /// `top_hits`: the best documents of each bucket; or `top_metrics`: some of their values.
     TopHits(TopHits),
-    /// Computed from the results of others.
+    /// A pipeline aggregation, computed from the results of other aggregations.
     Pipeline(Pipeline),
 }
 
@@ -92,32 +92,32 @@ pub enum AggregationKind {
 pub struct ValueSource {
     /// Path of the field.
     pub field: String,
-    /// Value of documents without one.
+    /// Value used for documents that have none.
     pub missing: Option<Value>,
-    /// Pattern of values as text.
+    /// Pattern by which values are formatted as text, such as `yyyy-MM-dd` or `0.00`.
     pub format: Option<String>,
-    /// Zone of dates as text, and of dates without one; `+01:00` or the like.
+    /// Time zone, such as `+01:00`, in which dates are formatted, and in which dates without a zone are read.
     pub time_zone: Option<String>,
-    /// Type of the values where the field is not mapped.
+    /// Type that values have in indices where the field is not mapped.
     pub value_type: Option<ValueType>,
 }
 
-/// Types that `value_type` names.
+/// Types that the `value_type` parameter can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueType {
-    /// Text.
+    /// Text: `string`.
     String,
-    /// Whole numbers.
+    /// Integers: `long`.
     Long,
-    /// Numbers.
+    /// Floating-point numbers: `double`.
     Double,
-    /// Dates.
+    /// Dates: `date`.
     Date,
-    /// Booleans.
+    /// Booleans: `boolean`.
     Boolean,
 }
 
-/// The metrics that one pass over numbers gives.
+/// Metrics that one pass over the numbers yields.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StatsKind {
     /// `avg`
@@ -132,41 +132,41 @@ pub enum StatsKind {
     ValueCount,
     /// `stats`
     Stats,
-    /// `extended_stats`, with the width of the bounds in standard deviations.
+    /// `extended_stats`, with the distance of its bounds from the mean, in standard deviations.
     Extended(f64),
 }
 
-/// `terms`
+/// `terms`, or `rare_terms` if `max_doc_count` is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
-    /// Whose values.
+    /// Field whose values make the buckets.
     pub source: ValueSource,
-    /// Most buckets.
+    /// Largest number of buckets returned.
     pub size: usize,
-    /// Fewest documents of a bucket.
+    /// Smallest number of documents of a bucket that is returned.
     pub min_doc_count: u64,
-    /// Most documents of a bucket, of `rare_terms`.
+    /// Largest number of documents of a bucket that is returned; set only for `rare_terms`.
     pub max_doc_count: Option<u64>,
-    /// Order of the buckets.
+    /// Sort keys of the buckets, the most significant first.
     pub order: Vec<Order>,
-    /// Which values have a bucket.
+    /// Values that get a bucket; `None` for all.
     pub include: Option<Selection>,
-    /// Which have none.
+    /// Values that get no bucket even if included; `None` for none.
     pub exclude: Option<Selection>,
-    /// Buckets say how far their count may be wrong (which is never).
+    /// Whether each bucket states by how much its count may be wrong, which is always 0.
     pub show_error: bool,
 }
 
-/// Values that are included or excluded.
+/// The values that `include` or `exclude` selects.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Selection {
     /// Texts that a Lucene regular expression matches.
     Regexp(String),
-    /// These.
+    /// The listed values.
     Values(Vec<String>),
     /// The terms whose hash falls into one of several partitions.
     Partition {
-        /// Which, from 0.
+        /// Number of the selected partition, from 0.
         partition: u64,
         /// Number of partitions.
         partitions: u64,
@@ -176,99 +176,100 @@ pub enum Selection {
 /// `range` and `date_range`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Range {
-    /// Whose values.
+    /// Field whose values are sorted into the ranges.
     pub source: ValueSource,
-    /// The ranges, as they were asked for.
+    /// The ranges, in the order of the request.
     pub ranges: Vec<RangeBucket>,
-    /// Buckets are members of an object.
+    /// Whether the response has buckets as members of an object rather than as a list.
     pub keyed: bool,
-    /// `date_range`: unmapped fields count as dates.
+    /// Whether this is a `date_range`, for which unmapped fields count as dates.
     pub dates: bool,
 }
 
-/// A range: lower end included, upper end not.
+/// A range of values, including its lower end and excluding its upper end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeBucket {
-    /// The name of the range in the answer, unless it is made of its ends.
+    /// Name of the range in the response; `None` to make one from its ends.
     pub key: Option<String>,
-    /// Lower end.
+    /// Lower end, inclusive; `None` if unbounded.
     pub from: Option<Value>,
-    /// Upper end.
+    /// Upper end, exclusive; `None` if unbounded.
     pub to: Option<Value>,
 }
 
 /// `histogram`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
-    /// Whose values.
+    /// Field whose values are sorted into intervals.
     pub source: ValueSource,
-    /// Width of a bucket.
+    /// Width of each bucket, in units of the field's values.
     pub interval: f64,
-    /// Where buckets start.
+    /// Amount by which the start of every bucket is shifted from a multiple of `interval`.
     pub offset: f64,
-    /// Fewest documents of a bucket.
+    /// Smallest number of documents of a bucket that is returned.
     pub min_doc_count: u64,
-    /// Buckets reach at least from here to there.
+    /// Smallest and largest value that the returned buckets have to cover, even without documents.
     pub extended_bounds: Option<(Option<f64>, Option<f64>)>,
-    /// Values outside have no bucket.
+    /// Smallest and largest value that is counted; values outside get no bucket.
     pub hard_bounds: Option<(Option<f64>, Option<f64>)>,
-    /// Buckets are members of an object.
+    /// Whether the response has buckets as members of an object rather than as a list.
     pub keyed: bool,
-    /// Order of the buckets.
+    /// Sort keys of the buckets, the most significant first.
     pub order: Vec<Order>,
 }
 
 /// `date_histogram`
 #[derive(Debug, Clone, PartialEq)]
 pub struct DateHistogram {
-    /// Whose values.
+    /// Field whose dates are sorted into intervals.
     pub source: ValueSource,
-    /// Where buckets start.
+    /// Length, time zone and offset of the intervals, which round a date to the start of its bucket.
     pub rounding: Rounding,
-    /// Fewest documents of a bucket.
+    /// Smallest number of documents of a bucket that is returned.
     pub min_doc_count: u64,
-    /// Buckets reach at least from here to there: dates as they were written.
+    /// First and last date that the returned buckets have to cover, even without documents, as written in the
+    /// request.
     pub extended_bounds: Option<(Option<Value>, Option<Value>)>,
-    /// Dates outside have no bucket.
+    /// First and last date that is counted, as written in the request; dates outside get no bucket.
     pub hard_bounds: Option<(Option<Value>, Option<Value>)>,
-    /// Buckets are members of an object.
+    /// Whether the response has buckets as members of an object rather than as a list.
     pub keyed: bool,
-    /// Order of the buckets.
+    /// Sort keys of the buckets, the most significant first.
     pub order: Vec<Order>,
 }
 
 /// `filters`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filters {
-    /// The queries, with names unless they are anonymous.
+    /// Queries, one per bucket, with their names; anonymous queries have none.
     pub filters: Vec<(Option<String>, Query)>,
-    /// Name of the bucket of all others, if there is one.
+    /// Name of the bucket for documents that no query matches; `None` for no such bucket.
     pub other: Option<String>,
-    /// Named buckets are members of an object.
+    /// Whether the response has the named buckets as members of an object rather than as a list.
     pub keyed: bool,
 }
 
 /// `composite`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composite {
-    /// Parts of a key.
+    /// Sources of the values that make up a bucket's key, the most significant first.
     pub sources: Vec<CompositeSource>,
-    /// Most buckets.
+    /// Largest number of buckets returned: the size of a page.
     pub size: usize,
-    /// Buckets come after this key, one value per source.
+    /// Key of the last bucket of the previous page, one value per source; only later buckets are returned.
     pub after: Option<Vec<Value>>,
 }
 
 /// `multi_terms`
 #[derive(Debug, Clone, PartialEq)]
 pub struct MultiTerms {
-    /// Where the parts of a key come from.
+    /// Sources of the values that make up a bucket's key, and the largest number of buckets returned.
     pub key: Composite,
-    /// Fewest documents of a bucket.
+    /// Smallest number of documents of a bucket that is returned.
     pub min_doc_count: u64,
-    /// Order of the buckets.
+    /// Sort keys of the buckets, the most significant first.
     pub order: Vec<Order>,
-    /// Buckets say how far their count may be wrong (which is never).
+    /// Whether each bucket states by how much its count may be wrong, which is always 0.
     pub show_error: bool,
 }
 
@@ -277,17 +278,18 @@ pub struct MultiTerms {
 pub struct Adjacency {
     /// The queries with their names, in the order of the names.
     pub filters: Vec<(String, Query)>,
-    /// Stands between two names.
+    /// Separator between the two names in the key of an intersection's bucket.
     pub separator: String,
 }
 
 impl Adjacency {
-    /// The number of the bucket of two queries, or of one with itself.
+    /// Number of the bucket for the intersection of two queries, given by index; for the query itself if they are
+    /// equal.
     pub fn slot(&self, first: usize, second: usize) -> usize {
         first * self.filters.len() + second
     }
 
-    /// The name of a bucket.
+    /// Key of the bucket with this number: a query's name, or two names with the separator between them.
     pub fn name(&self, slot: usize) -> String {
         let count = self.filters.len().max(1);
         let name = |place: usize| self.filters.get(place).map_or("", |(name, _)| name.as_str());
@@ -304,87 +306,87 @@ impl Adjacency {
 pub struct CompositeSource {
     /// The name of the part within the key.
     pub name: String,
-    /// Whose values.
+    /// Field whose values make this part of the key.
     pub source: ValueSource,
-    /// What is made of a value.
+    /// How a value is grouped before it becomes part of the key.
     pub group: Group,
-    /// Smallest first.
+    /// Whether buckets are in ascending order of this part.
     pub ascending: bool,
-    /// Documents without a value have buckets too.
+    /// Whether documents without a value get buckets too, with null as this part of the key.
     pub missing_bucket: bool,
-    /// Whether those come first; `None` follows the order.
+    /// Whether the buckets of documents without a value come first; `None` to sort null below all values.
     pub missing_first: Option<bool>,
-    /// Number of the source among all aggregations and sources.
+    /// Id of the source, unique among all aggregations and sources of the request.
     pub id: usize,
 }
 
-/// What a value falls into.
+/// How a value is grouped for a composite key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Group {
-    /// Itself.
+    /// Not at all: each distinct value is a group.
     Value,
-    /// An interval of numbers.
+    /// By intervals of numbers with this width.
     Interval(f64),
-    /// An interval of dates.
+    /// By intervals of dates.
     Date(Rounding),
 }
 
 /// `percentiles` and `percentile_ranks`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Percentiles {
-    /// Whose values.
+    /// Field whose values are examined.
     pub source: ValueSource,
-    /// Percents, or values whose percents are asked for.
+    /// Percentages from 0 to 100 for `percentiles`; values for `percentile_ranks`.
     pub points: Vec<f64>,
-    /// Values are members of an object.
+    /// Whether the response has the results as members of an object rather than as a list.
     pub keyed: bool,
-    /// As an HDR histogram answers, with so many digits.
+    /// Number of significant digits, if results are to be those of an HDR histogram.
     pub hdr: Option<u8>,
 }
 
-/// `top_hits`
+/// `top_hits` or `top_metrics`
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopHits {
-    /// Hits passed over.
+    /// Number of leading hits that are skipped.
     pub from: usize,
-    /// Hits returned.
+    /// Largest number of hits returned.
     pub size: usize,
-    /// Order; empty is by score.
+    /// Sort keys of the hits, the most significant first; if empty, hits are sorted by descending score.
     pub sort: Vec<HitOrder>,
-    /// What a hit shows, in a list of the caller.
+    /// Index of the options for what each hit shows, in a list kept by the caller.
     pub options: usize,
-    /// `top_metrics`: names of the fields shown, which are the last keys of `sort`.
+    /// Names of the fields shown by `top_metrics`, which are the last keys of `sort`; empty for `top_hits`.
     pub metrics: Vec<String>,
 }
 
 impl TopHits {
-    /// Whether hits show their scores.
+    /// Whether hits show their scores: sorted by score, at least among other keys.
     pub fn scores_shown(&self) -> bool {
         self.sort.is_empty() || self.sort.iter().any(|key| key.by == HitOrderBy::Score)
     }
 }
 
-/// One key of the order of hits.
+/// One sort key of hits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HitOrder {
-    /// By what.
+    /// What this key sorts hits by.
     pub by: HitOrderBy,
-    /// Smallest first.
+    /// Whether the smallest value comes first.
     pub ascending: bool,
-    /// Documents without a value come first.
+    /// Whether documents without a value come first.
     pub missing_first: bool,
-    /// Number of the key among all aggregations and sources.
+    /// Id of the sort key, unique among all aggregations and sources of the request.
     pub id: usize,
 }
 
 /// What hits are ordered by.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HitOrderBy {
-    /// The score.
+    /// The score of the hit.
     Score,
-    /// The order of writing.
+    /// The order in which documents were written.
     Doc,
-    /// A field's smallest value, or largest when the largest comes first.
+    /// Values of a field: of several, the smallest counts in ascending order, and the largest in descending order.
     Field(ValueSource),
 }
 
@@ -410,7 +412,7 @@ impl Aggregation {
         }
     }
 
-    /// Whether scores of documents are needed.
+    /// Whether this aggregation or one below it needs the scores of documents.
     pub fn needs_scores(&self) -> bool {
         let own = match &self.kind {
             AggregationKind::TopHits(top) => top.scores_shown(),
@@ -419,7 +421,7 @@ impl Aggregation {
         own || self.subs.iter().any(Aggregation::needs_scores)
     }
 
-    /// Whether it makes buckets of which each stands for a key or a range.
+    /// Whether the aggregation makes any number of buckets, each with a key or a range.
     pub fn is_multi_bucket(&self) -> bool {
         matches!(
             self.kind,
@@ -434,7 +436,7 @@ impl Aggregation {
         )
     }
 
-    /// Whether it makes one bucket.
+    /// Whether the aggregation makes exactly one bucket.
     pub fn is_single_bucket(&self) -> bool {
         matches!(
             self.kind,
@@ -442,7 +444,7 @@ impl Aggregation {
         )
     }
 
-    /// Its type's name in requests.
+    /// Name of the aggregation's type in requests, such as `date_histogram`.
     pub fn type_name(&self) -> &'static str {
         match &self.kind {
             AggregationKind::Terms(terms) if terms.max_doc_count.is_some() => "rare_terms",

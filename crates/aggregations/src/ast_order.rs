@@ -1,32 +1,32 @@
-//! What buckets are ordered by, and the way to a number below them.
+//! Sort orders of buckets, and paths to the metrics below them.
 
-/// One key of an order.
+/// One sort key of buckets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
-    /// By what.
+    /// What this key sorts buckets by.
     pub by: OrderBy,
-    /// Smallest first.
+    /// Whether the smallest comes first.
     pub ascending: bool,
 }
 
-/// What buckets are ordered by.
+/// What a key sorts buckets by.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OrderBy {
     /// Number of documents.
     Count,
-    /// The key.
+    /// Key of the bucket.
     Key,
     /// A metric below the bucket.
     Metric(MetricPath),
 }
 
-/// The way to a number in the results below a bucket: `filter>stats.avg`.
+/// Path to a number in the results below a bucket, such as `filter>stats.avg`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricPath {
-    /// As it was written.
+    /// The path as written in the request.
     pub text: String,
     /// Names of aggregations, outermost first.
     pub names: Vec<String>,
-    /// Which number of a metric that has several.
+    /// Which of the metric's numbers is meant, such as `avg`, if it has several.
     pub property: Option<String>,
 }

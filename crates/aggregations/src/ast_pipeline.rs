@@ -1,29 +1,30 @@
-//! Aggregations of the results of others.
+//! Pipeline aggregations, which are computed from the results of others.
 
 use super::ast_order::{MetricPath, Order};
 
-/// Aggregations of results.
+/// A pipeline aggregation: computed from the results of another aggregation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
-    /// What is computed.
+    /// Type of the pipeline aggregation, with its parameters.
     pub kind: PipelineKind,
     /// Path of the metric that the pipeline reads.
     pub path: MetricPath,
-    /// What buckets without a value count as.
+    /// How buckets without a value are treated.
     pub gaps: GapPolicy,
-    /// Pattern of the value as text.
+    /// Pattern by which the result is formatted as text, such as `0.00`.
     pub format: Option<String>,
 }
 
-/// What becomes of buckets without documents, or without a number, when the numbers of buckets are read.
+/// The `gap_policy`: what happens to buckets without documents, or without a number, when a pipeline reads the
+/// buckets' numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GapPolicy {
-    /// They have no number, even if their metric gives one for no documents, such as a sum.
+    /// Such buckets are skipped, even if their metric yields a number for no documents, as a sum does.
     #[default]
     Skip,
-    /// Their number is zero.
+    /// Such buckets count as zero.
     InsertZeros,
-    /// They have the number that their metric gives, if any.
+    /// Such buckets keep the number that their metric yields, if any.
     KeepValues,
 }
 
@@ -40,36 +41,36 @@ pub enum PipelineKind {
     Sum,
     /// `stats_bucket`
     Stats,
-    /// `extended_stats_bucket`, with the width of the bounds in standard deviations.
+    /// `extended_stats_bucket`, with the distance of its bounds from the mean, in standard deviations.
     ExtendedStats(f64),
     /// `percentiles_bucket`
     Percentiles {
-        /// Which percents.
+        /// Percentages for which a percentile is computed, from 0 to 100.
         percents: Vec<f64>,
-        /// Values are members of an object.
+        /// Whether the response has the percentiles as members of an object rather than as a list.
         keyed: bool,
     },
     /// `cumulative_sum`
     CumulativeSum,
-    /// `derivative`, per so many milliseconds if a unit is given.
+    /// `derivative`: the change from the previous bucket; also per unit, if one is given, in milliseconds.
     Derivative(Option<f64>),
-    /// `serial_diff`: the change since so many buckets before.
+    /// `serial_diff`: the change from the bucket this many places before.
     SerialDiff(usize),
     /// `normalize`
     Normalize(Normalization),
     /// `bucket_sort`
     Sort {
-        /// Order; empty keeps it.
+        /// Sort keys of the buckets, the most significant first; if empty, their order is kept.
         order: Vec<Order>,
-        /// Buckets passed over.
+        /// Number of leading buckets that are dropped.
         from: usize,
-        /// Most buckets.
+        /// Largest number of buckets kept; `None` for all.
         size: Option<usize>,
     },
 }
 
 impl PipelineKind {
-    /// Whether it stands beside the aggregation it reads rather than below it.
+    /// Whether the pipeline is a sibling of the aggregation that it reads, rather than its sub-aggregation.
     pub fn is_sibling(&self) -> bool {
         matches!(
             self,
@@ -102,25 +103,25 @@ impl PipelineKind {
     }
 }
 
-/// What `normalize` makes of the numbers of all buckets.
+/// Method by which `normalize` scales the numbers of all buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normalization {
-    /// From 0 to 1.
+    /// To the range from 0 to 1: the smallest number becomes 0, the largest 1.
     Rescale01,
-    /// From 0 to 100.
+    /// To the range from 0 to 100: the smallest number becomes 0, the largest 100.
     Rescale0100,
-    /// Each value as a share of the sum.
+    /// To each number's share of the sum.
     PercentOfSum,
-    /// Distance to the average, as a part of the span.
+    /// To the distance from the mean, divided by the difference between the largest and the smallest number.
     Mean,
-    /// Distance to the average in standard deviations.
+    /// To the distance from the mean, in standard deviations.
     ZScore,
-    /// The exponential of each value as a share of the sum of exponentials.
+    /// To the exponential of each number as a share of the sum of all exponentials.
     Softmax,
 }
 
 impl Normalization {
-    /// By the name of the method.
+    /// The method with this name in requests, such as `rescale_0_1`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "rescale_0_1" => Normalization::Rescale01,

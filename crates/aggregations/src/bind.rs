@@ -1,4 +1,4 @@
-//! Aggregations bound to one index: fields looked up, filters evaluated, bounds read.
+//! Aggregations bound to one index: fields resolved, filter queries evaluated, bounds parsed.
 
 use rustc_hash::FxHashMap;
 use sparrow_types::work;
@@ -9,40 +9,40 @@ use super::fields::{Accepts, Fields, Kind, Resolved};
 use sparrow_mapping::normalize_float;
 use sparrow_query::Query;
 
-/// Documents that a query matches: words of 64 bits, for each segment.
+/// Documents that a query matches, as a bitset of 64-bit words for each segment.
 pub type Matches = Vec<Vec<u64>>;
 
-/// What the aggregations of a request need of one index, by their numbers.
+/// Everything that a request's aggregations need from one index, by the ids of aggregations and sources.
 #[derive(Default)]
 pub struct Bound {
-    /// Fields; a weight's field is under the number of its aggregation in `weights`.
+    /// Fields whose values are aggregated. That of a weight is in `weights`, under the id of its aggregation.
     pub fields: FxHashMap<usize, Resolved>,
-    /// Weights.
+    /// Fields that hold the weights of weighted averages.
     pub weights: FxHashMap<usize, Resolved>,
-    /// Documents of filters.
+    /// Documents that match each query of a filtering aggregation.
     pub filters: FxHashMap<usize, Vec<Matches>>,
-    /// Lower ends, included, and upper ends, excluded.
+    /// Ends of each range of a `range` aggregation: the lower inclusive, the upper exclusive.
     pub ranges: FxHashMap<usize, Vec<(f64, f64)>>,
-    /// Ends of the dates that a date histogram shows at least.
+    /// First and last date that the buckets of a date histogram have to cover, in milliseconds since the epoch.
     pub extended: FxHashMap<usize, (Option<i64>, Option<i64>)>,
-    /// Ends of the dates that a date histogram takes.
+    /// First and last date that a date histogram counts, in milliseconds since the epoch.
     pub hard: FxHashMap<usize, (Option<i64>, Option<i64>)>,
 }
 
 impl Bound {
-    /// The field of an aggregation, by its number.
+    /// The field bound to the aggregation or source with this id.
     ///
     /// # Errors
-    /// When it has none.
+    /// If it has none.
     pub fn field_of(&self, id: usize) -> Result<&Resolved, AggregationError> {
         let field = self.fields.get(&id);
         field.ok_or_else(|| AggregationError::Execution(format!("aggregation number {id} was not bound")))
     }
 
-    /// Binds aggregations and all below them.
+    /// Binds aggregations and their sub-aggregations to an index.
     ///
     /// # Errors
-    /// When something does not fit the index.
+    /// If a field, query or bound does not fit the index.
     pub fn new(fields: &Fields<'_>, aggregations: &[Aggregation]) -> Result<Self, AggregationError> {
         let mut bound = Self::default();
         bound.add_all(fields, aggregations)?;

@@ -1,8 +1,8 @@
-//! One pass over the documents of a segment.
+//! Collection of aggregation results in one pass over the documents of a segment.
 //!
-//! Every aggregation sees blocks of documents with the number of the bucket they are in; one that makes buckets hands
-//! the documents on to those below it, with the numbers of its own. What comes out is in keys that mean the same in
-//! every segment and index.
+//! Every aggregation receives blocks of documents, each with the number of the bucket it is in. An aggregation that
+//! makes buckets passes the documents on to its sub-aggregations, with the numbers of its own buckets. Results have
+//! keys that mean the same in every segment and index.
 
 use super::ast::{Aggregation, AggregationKind};
 use super::error::AggregationError;
@@ -13,12 +13,13 @@ use super::partial::{Bucket, Partial};
 use super::segment_context::SegmentContext;
 use super::slots::Slots;
 
-/// Documents of a block.
+/// Number of documents in a block.
 const BLOCK: usize = 4096;
-/// Codes of documents that are listed at once.
+/// Largest number of bucket codes listed at a time; a block whose documents have more is split.
 const MOST_CODES: usize = 1 << 18;
 
-/// Aggregates the documents of a segment; those in `global` are all live ones.
+/// Aggregates those documents of a segment whose bits are set in `matching`; `global` aggregations see all live
+/// documents.
 pub fn collect_segment(
     aggregations: &[Aggregation],
     context: &SegmentContext<'_>,
@@ -82,13 +83,13 @@ fn each_block(
     see(&docs)
 }
 
-/// An aggregation at work.
+/// An aggregation while documents are collected.
 pub enum Node<'a> {
-    /// One that makes buckets.
+    /// An aggregation that makes buckets.
     Buckets(Box<BucketNode<'a>>),
-    /// One that makes a value for each bucket.
+    /// An aggregation that computes a value for each bucket.
     Metric(Box<Metric<'a>>),
-    /// One that is computed from the results of others.
+    /// A pipeline aggregation, computed later from the results of others.
     Later,
 }
 
@@ -128,7 +129,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The results below each of so many buckets.
+    /// The results for each of the `parents` buckets above.
     fn finish(self, parents: usize, context: &SegmentContext<'_>) -> Result<Vec<Partial>, AggregationError> {
         match self {
             Node::Buckets(node) => node.finish(parents, context),
@@ -138,24 +139,24 @@ impl<'a> Node<'a> {
     }
 }
 
-/// An aggregation that makes buckets.
+/// An aggregation that makes buckets, while documents are collected.
 pub struct BucketNode<'a> {
     aggregation: &'a Aggregation,
     groups: Groups<'a>,
     slots: Slots,
-    /// Documents of each bucket.
+    /// Number of documents of each bucket.
     counts: Vec<u64>,
     children: Vec<Node<'a>>,
-    /// Whether any child looks at documents.
+    /// Whether any sub-aggregation needs to see documents.
     feeds: bool,
     codes: Vec<(u32, u64)>,
     docs: Vec<u32>,
     buckets: Vec<u32>,
 }
 
-/// Bytes that a bucket takes at least, with its result.
+/// Memory charged for each bucket with its result, in bytes.
 const BUCKET_BYTES: usize = 128;
-/// Bytes that a metric takes for a bucket.
+/// Memory charged for each sub-aggregation of a bucket, in bytes.
 const METRIC_BYTES: usize = 64;
 
 impl BucketNode<'_> {

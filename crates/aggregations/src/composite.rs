@@ -1,4 +1,4 @@
-//! Buckets of several values at once, and the pages that they are read in.
+//! Buckets with keys of several values, and paging through them.
 
 use std::cmp::Ordering;
 
@@ -14,26 +14,29 @@ use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
 use super::values::{Scratch, Values, dedup_codes};
 
-/// Most buckets of a composite aggregation that one document is in.
+/// Largest number of buckets of a composite aggregation that one document may fall into.
 const MOST_TUPLES: usize = 100_000;
 
-/// The buckets of a composite aggregation, or of a key of several terms, in one segment.
+/// The buckets of a `composite` or `multi_terms` aggregation in one segment.
 pub struct CompositeGroups<'a> {
     sources: Vec<CompositeGroup>,
     composite: &'a Composite,
-    /// Tuples by code.
+    /// The distinct tuples of value codes found so far; a tuple's index is its code.
     tuples: Vec<Box<[Option<u64>]>>,
     codes: FxHashMap<Box<[Option<u64>]>, u64>,
-    /// What only a page of the buckets is read from.
+    /// The page of buckets to which the result can be reduced already in the segment; `None` if all buckets are
+    /// needed.
     page: Option<Page>,
 }
 
-/// Where a page begins, in keys that stand for those of the segment: of texts the place in the dictionary.
+/// The page to be read. Keys in it are comparable only within the segment: that of a text is its ordinal in the
+/// dictionary.
 struct Page {
     after: Option<Vec<Key>>,
 }
 
-/// Whole numbers up to this one are told apart as doubles, which is what they become beside doubles of another index.
+/// Bound below which whole numbers are distinct as doubles (2^53). They become doubles when another index has
+/// doubles.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 struct CompositeGroup {
@@ -50,10 +53,11 @@ enum GroupOf {
 }
 
 impl<'a> CompositeGroups<'a> {
-    /// `paged`: the answer has the first buckets in the order of their keys.
+    /// Opens the columns of all sources in a segment. `paged` says that the response has the first buckets in key
+    /// order.
     ///
     /// # Errors
-    /// When a column cannot be read.
+    /// If a column cannot be read.
     pub fn new(
         composite: &'a Composite,
         paged: bool,
@@ -155,7 +159,7 @@ impl<'a> CompositeGroups<'a> {
         Ok(())
     }
 
-    /// The code of a tuple, a new one if it has none yet.
+    /// The code of a tuple, which is assigned if the tuple is new.
     fn code_of(&mut self, tuple: &[Option<u64>]) -> u64 {
         if let Some(&code) = self.codes.get(tuple) {
             return code;
@@ -166,7 +170,8 @@ impl<'a> CompositeGroups<'a> {
         code
     }
 
-    /// Leaves of `places` in `codes` those of the page, in its order: what follows in one segment follows in all.
+    /// Reduces `places`, which are indices in `codes`, to the buckets of the page, in key order. A bucket beyond the
+    /// page in one segment cannot be in the page of the whole result.
     pub fn page(&self, codes: &[u64], places: &mut Vec<u32>) {
         let Some(page) = &self.page else { return };
         let width = self.sources.len();
@@ -228,7 +233,7 @@ fn has_one_each(codes: &[(u32, u64)], docs: usize) -> bool {
     codes.len() == docs && (0_u32..).zip(codes).all(|(place, (of, _))| place == *of)
 }
 
-/// How keys of a composite aggregation follow each other.
+/// Compares two keys of a composite aggregation by the order of its sources.
 pub fn compare_tuples(sources: &[CompositeSource], a: &[Key], b: &[Key]) -> Ordering {
     for ((a, b), source) in a.iter().zip(b).zip(sources) {
         let first = source.missing_first.unwrap_or(source.ascending);
@@ -248,10 +253,10 @@ pub fn compare_tuples(sources: &[CompositeSource], a: &[Key], b: &[Key]) -> Orde
     Ordering::Equal
 }
 
-/// The key that a part of `after` says.
+/// The key for one value of `after`.
 ///
 /// # Errors
-/// Illegal argument for a value that the source cannot have.
+/// An illegal argument error for a value that the source cannot have.
 pub fn after_key(
     field: Option<&Resolved>,
     source: &CompositeSource,
@@ -292,7 +297,8 @@ pub fn after_key(
 }
 
 impl CompositeGroup {
-    /// A key in the place of the one that a code stands for; `None` if there is none that keeps the order in every index.
+    /// A key that sorts like the one behind a code but needs no dictionary; `None` if its order might differ in
+    /// another index.
     fn stand_in(&self, code: u64) -> Option<Key> {
         let key = match self.group {
             GroupOf::Interval(_) => Key::double(f64::from_bits(code)),
@@ -312,7 +318,7 @@ fn is_exact(key: &Key) -> bool {
 }
 
 impl Page {
-    /// `None` if every bucket has to be kept: what `after` says cannot be found out in one segment alone.
+    /// `None` if every bucket has to be kept because the position of `after` cannot be determined within one segment.
     fn new(
         composite: &Composite,
         sources: &[CompositeGroup],

@@ -1,38 +1,38 @@
-//! Why documents cannot be aggregated, with the words Elasticsearch uses.
+//! Reasons why documents cannot be aggregated, with Elasticsearch's messages.
 
 use sparrow_index::query::QueryError;
 
-/// Error of an aggregation.
+/// Error of an aggregation, with the message that the client sees.
 #[derive(Debug, thiserror::Error)]
 pub enum AggregationError {
-    /// A query of a filter, cancellation, or the index itself.
+    /// A filter's query failed, the request was cancelled, or the index could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
     /// Columns could not be read.
     #[error("columns cannot be read: {0}")]
     Io(#[from] std::io::Error),
-    /// What was asked does not fit the fields.
+    /// The request does not fit the fields it names.
     #[error("{0}")]
     IllegalArgument(String),
-    /// A value that is no number.
+    /// A value of the request that has to be a number is none.
     #[error("For input string: \"{0}\"")]
     NumberFormat(String),
-    /// A date that cannot be read.
+    /// A date of the request that cannot be parsed.
     #[error("{0}")]
     Parse(String),
-    /// Results that do not fit together.
+    /// Results that cannot be combined.
     #[error("{0}")]
     Execution(String),
-    /// A path that leads nowhere.
+    /// A `buckets_path` or order path that leads to no result.
     #[error("{0}")]
     InvalidPath(String),
-    /// More buckets than a response may have.
+    /// The response would have more buckets than allowed.
     #[error(
         "Trying to create too many buckets. Must be less than or equal to: [{limit}] but this number of buckets was \
          exceeded. This limit can be set by changing the [search.max_buckets] cluster level setting."
     )]
     TooManyBuckets { limit: usize },
-    /// More memory than the request may take.
+    /// The request would take more memory than allowed.
     #[error(transparent)]
     TooMuchMemory(#[from] sparrow_types::work::TooMuch),
 }

@@ -1,4 +1,4 @@
-//! Fields as aggregations see them: what type their values have, how they look as text, and where they are.
+//! Fields as aggregations see them: the type of their values, how values are formatted, and where they are stored.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use sparrow_wire::Zone;
 pub enum Kind {
     /// Texts.
     Text,
-    /// Whole numbers.
+    /// Signed integers.
     Long,
-    /// Whole numbers that are not negative.
+    /// Unsigned integers.
     Unsigned,
-    /// Numbers.
+    /// Floating-point numbers.
     Double,
     /// Booleans.
     Boolean,
@@ -38,40 +38,40 @@ impl Kind {
     }
 }
 
-/// What the values of a field are in one index.
+/// A field resolved in one index: the type, format and place of its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
     /// The type of the values.
     pub kind: Kind,
-    /// How they look as text.
+    /// How values are formatted as text.
     pub format: ValueFormat,
-    /// How dates are read.
+    /// Formats in which dates in requests are parsed.
     pub dates: Vec<DateFormat>,
-    /// Zone of dates that state none.
+    /// Time zone of dates that do not state one.
     pub time_zone: Option<String>,
-    /// The value of documents without one.
+    /// Value used for documents that have none.
     pub missing: Option<Key>,
-    /// Where values are.
+    /// Where the values are stored.
     pub place: Place,
 }
 
-/// Where the values of a field are.
+/// Where the values of a field are stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {
     /// Nowhere: the field is not mapped.
     Nowhere,
-    /// In a column of keywords.
+    /// In the column of keywords with this name.
     Texts(String),
-    /// In a column of numbers.
+    /// In the column of numbers with this name.
     Numbers(String),
-    /// One value for all documents.
+    /// In the mapping: all documents have this one value.
     Constant(Arc<str>),
 }
 
-/// What an aggregation can work on.
+/// Types of values that an aggregation accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepts {
-    /// All values.
+    /// Values of all types.
     Any,
     /// Numbers, dates and booleans; unmapped fields count as numbers.
     Numbers,
@@ -83,18 +83,18 @@ pub enum Accepts {
     OnlyTexts,
 }
 
-/// The context in which fields are looked up.
+/// The index in which fields are resolved, and the current time.
 pub struct Fields<'a> {
-    /// The index.
+    /// Snapshot of the index.
     pub snapshot: &'a Snapshot,
     /// Name of the index.
     pub index: &'a str,
-    /// Milliseconds since the epoch.
+    /// Current time, in milliseconds since the epoch.
     pub now: i64,
 }
 
 impl Fields<'_> {
-    /// Looks a field up. Values of an unmapped one may still come from `missing`.
+    /// Resolves the field of a source. An unmapped field has no values except those from `missing`.
     pub fn resolve(
         &self,
         source: &ValueSource,
@@ -238,12 +238,12 @@ fn unsupported(path: &str, name: &str, aggregation: &str) -> AggregationError {
     ))
 }
 
-/// The zone of a name or an offset.
+/// Parses a time zone, given as a name or an offset.
 fn zone_of(zone: &str) -> Result<Zone, AggregationError> {
     Zone::parse(zone).ok_or_else(|| argument(QueryError::TimeZone { input: zone.to_owned() }))
 }
 
-/// The cause of a query's error as an error of an aggregation.
+/// Converts an error about a value in the request into an error of the aggregation.
 fn argument(error: QueryError) -> AggregationError {
     match error {
         QueryError::DateFormat { input, format, .. } => AggregationError::Parse(format!(
@@ -258,7 +258,7 @@ fn argument(error: QueryError) -> AggregationError {
 }
 
 impl Resolved {
-    /// The key that a value of a request stands for.
+    /// The bucket key for a value in the request.
     pub fn key(&self, value: &Value, now: i64, round_up: bool) -> Result<Key, AggregationError> {
         let text = java_string(value);
         let not_a_number = || AggregationError::NumberFormat(text.clone());
@@ -291,7 +291,7 @@ impl Resolved {
         })
     }
 
-    /// A date of a request in milliseconds.
+    /// Parses a date in the request to milliseconds since the epoch.
     pub fn date(&self, value: &Value, now: i64, round_up: bool) -> Result<i64, AggregationError> {
         let text = java_string(value);
         let read = |formats: &[DateFormat]| {

@@ -11,20 +11,20 @@ use sparrow_wire::Zone;
 /// How the values of a field are shown as text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueFormat {
-    /// As they are; such values have no text of their own.
+    /// Unformatted: responses have the values without a text form.
     Raw,
-    /// Addresses, whose keys are keywords as [`ip`] writes them.
+    /// IP addresses, whose keys are keywords encoded by [`ip`].
     Ip,
     /// `true` and `false`.
     Boolean,
-    /// Dates, as the clocks of a zone show them.
+    /// Dates in the local time of a zone.
     Date(DateFormat, Zone),
-    /// A pattern such as `#,##0.00`.
+    /// Numbers by a pattern such as `#,##0.00`.
     Decimal(Decimal),
 }
 
 impl ValueFormat {
-    /// The text of a number; `None` for [`ValueFormat::Raw`].
+    /// Formats a number; `None` if its values have no text form.
     pub fn text(&self, value: f64) -> Option<String> {
         match self {
             ValueFormat::Raw | ValueFormat::Ip => None,
@@ -32,7 +32,7 @@ impl ValueFormat {
         }
     }
 
-    /// The text of a number, as Java prints it if there is no format.
+    /// Formats a number; like Java's `Double.toString` if there is no format.
     pub fn key(&self, value: f64) -> String {
         match self {
             ValueFormat::Raw | ValueFormat::Ip => java_double(value),
@@ -42,12 +42,12 @@ impl ValueFormat {
         }
     }
 
-    /// Whether the values are addresses.
+    /// Whether the values are IP addresses.
     pub fn is_address(&self) -> bool {
         matches!(self, ValueFormat::Ip)
     }
 
-    /// The text of a keyword.
+    /// Formats a keyword: an IP address in the usual notation, any other unchanged.
     pub fn keyword<'t>(&self, keyword: &'t str) -> Cow<'t, str> {
         match self {
             ValueFormat::Ip => Cow::Owned(ip::shown(keyword)),
@@ -55,7 +55,7 @@ impl ValueFormat {
         }
     }
 
-    /// The text of a whole number; `None` for [`ValueFormat::Raw`].
+    /// Formats an integer; `None` if its values have no text form.
     pub fn whole_text(&self, value: i64) -> Option<String> {
         match self {
             ValueFormat::Raw | ValueFormat::Ip => None,
@@ -66,12 +66,12 @@ impl ValueFormat {
     }
 }
 
-/// The date format that a request names; `None` if it is not one.
+/// The first date format of a request's `format`; `None` if that is not a date format.
 pub fn date_format(format: &str) -> Option<DateFormat> {
     parse_formats(format).ok()?.into_iter().next()
 }
 
-/// Milliseconds since the epoch as text.
+/// Formats milliseconds since the epoch as a date in a time zone.
 pub fn format_date(format: &DateFormat, millis: i64, zone: &Zone) -> String {
     let pattern = match format {
         DateFormat::EpochMillis => return millis.to_string(),
@@ -169,7 +169,7 @@ fn day_name(day: Weekday) -> &'static str {
     }
 }
 
-/// A number pattern as Java's `DecimalFormat` reads it: text around digits, `0` and `#`, grouping, `%`.
+/// A number pattern as in Java's `DecimalFormat`: literal text around digits `0` and `#`, grouping and `%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decimal {
     prefix: String,
@@ -182,7 +182,7 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Reads a pattern. One without any digit is all text.
+    /// Parses a number pattern. One without any digit consists of literal text only.
     pub fn new(pattern: &str) -> Self {
         let pattern = pattern.split(';').next().unwrap_or_default();
         let is_digit = |c: char| matches!(c, '0' | '#');

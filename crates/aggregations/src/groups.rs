@@ -1,4 +1,4 @@
-//! Which buckets the documents of a segment fall into, as codes of 64 bits.
+//! Assignment of a segment's documents to buckets, which are represented by 64-bit codes.
 
 use rustc_hash::FxHashSet;
 
@@ -13,7 +13,7 @@ use super::segment_context::SegmentContext;
 use super::select::Allowed;
 use super::values::{Scratch, Values, dedup_codes};
 
-/// The buckets of one aggregation in one segment.
+/// The buckets of one aggregation in one segment, and how documents are assigned to them.
 pub struct Groups<'a> {
     kind: GroupKind<'a>,
     scratch: Scratch,
@@ -33,7 +33,7 @@ enum GroupKind<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// `None` if the aggregation makes no buckets.
+    /// Prepares an aggregation for a segment; `None` if the aggregation makes no buckets.
     pub fn new(
         aggregation: &'a Aggregation,
         context: &SegmentContext<'a>,
@@ -92,7 +92,7 @@ impl<'a> Groups<'a> {
         Ok(Some(Self { kind, scratch: Scratch::default(), numbers: Vec::new() }))
     }
 
-    /// Codes are below this number, if that is known.
+    /// Exclusive upper bound of the codes, if one is known.
     pub fn code_limit(&self) -> Option<usize> {
         match &self.kind {
             GroupKind::Terms { values, .. } => values.code_limit(),
@@ -103,7 +103,7 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Codes that one document can have, where that can be many.
+    /// Largest number of codes that one document can have where that is fixed by the request, otherwise 1.
     pub fn most_codes(&self) -> usize {
         match &self.kind {
             GroupKind::Ranges { ranges, .. } => ranges.len(),
@@ -113,11 +113,11 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Codes of the buckets of documents, each with the place of the document in `docs`. A document is in a bucket
-    /// once, however many of its values are.
+    /// Adds the codes of the buckets that documents fall into, each with the index of the document in `docs`. A
+    /// document is counted once per bucket, however many of its values fall into it.
     ///
     /// # Errors
-    /// When a document is in too many.
+    /// If a document falls into too many buckets.
     pub fn codes(&mut self, docs: &[u32], out: &mut Vec<(u32, u64)>) -> Result<(), AggregationError> {
         out.clear();
         match &mut self.kind {
@@ -200,7 +200,8 @@ impl<'a> Groups<'a> {
         Ok(())
     }
 
-    /// Codes that have a bucket although no document that is looked at is in it.
+    /// Codes of all buckets, if those that contain no collected document are wanted too (`min_doc_count` 0 of
+    /// `terms`).
     pub fn codes_without_documents(
         &mut self,
         context: &SegmentContext<'_>,
@@ -221,7 +222,7 @@ impl<'a> Groups<'a> {
         Ok(Some(codes.into_iter().collect()))
     }
 
-    /// Places of the codes whose buckets may be in the answer, in the order of their keys where that is cheap to know.
+    /// Indices of those codes whose buckets may be in the response, in key order where that is cheap to determine.
     pub fn places(&self, codes: &[u64]) -> Vec<u32> {
         let mut places: Vec<u32> = (0..codes.len() as u32).collect();
         match &self.kind {
@@ -249,7 +250,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The documents of the queries of an aggregation, in one segment.
+/// The documents that match each of an aggregation's queries, as bitsets for the segment `ord`.
 fn sets_of(bound: &Bound, id: usize, ord: u32) -> Vec<&[u64]> {
     let sets = bound.filters.get(&id).into_iter().flatten();
     sets.map(|set| set.get(ord as usize).map_or(&[] as &[u64], Vec::as_slice)).collect()

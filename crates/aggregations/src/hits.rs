@@ -1,4 +1,4 @@
-//! The documents that a result shows: who reads them, and what orders them.
+//! Hits in aggregation results: the interface for loading their documents, and their sort values.
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -11,10 +11,10 @@ use super::partial::{TopHit, TopList};
 
 /// Reads documents for `top_hits`.
 pub trait HitWriter {
-    /// The `hits` object of a list; `sort` holds the values of each hit's order as JSON.
+    /// The `hits` object of the response for one bucket; `sort` holds the JSON sort values of each hit.
     ///
     /// # Errors
-    /// When a document cannot be read.
+    /// If a document cannot be read.
     fn write(
         &mut self,
         top: &TopHits,
@@ -23,7 +23,7 @@ pub trait HitWriter {
     ) -> Result<Value, AggregationError>;
 }
 
-/// The values of a hit's order, as JSON.
+/// The sort values of a hit, as JSON.
 pub fn sort_values(top: &TopHits, hit: &TopHit, fields: &FxHashMap<usize, &Resolved>) -> Vec<Value> {
     let mut values = Vec::with_capacity(top.sort.len());
     for (key, value) in top.sort.iter().zip(&hit.sort) {

@@ -3,32 +3,32 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// What a bucket stands for.
+/// Key of a bucket: the value, range or tuple that it stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// No value.
+    /// The key of documents without a value.
     Missing,
-    /// A whole number, boolean or date.
+    /// A signed integer, boolean (0 or 1) or date (milliseconds since the epoch).
     Long(i64),
-    /// A whole number that is not negative.
+    /// An unsigned integer.
     Unsigned(u64),
-    /// The bits of a number.
+    /// A floating-point number, as the bits of an `f64`.
     Double(u64),
-    /// A text.
+    /// A text, or the keyword that encodes an IP address.
     Text(Arc<str>),
-    /// A place in a list of ranges or filters.
+    /// The index in a list of ranges or filters.
     Slot(usize),
-    /// A composite key.
+    /// A composite key: one key per source.
     Tuple(Box<[Key]>),
 }
 
 impl Key {
-    /// The key of a number; both zeros are one.
+    /// The key of a floating-point number; both zeros have the same key.
     pub fn double(value: f64) -> Self {
         Key::Double(if value == 0.0 { 0.0_f64 } else { value }.to_bits())
     }
 
-    /// The key as a number; texts have none.
+    /// The key as a number; NaN for texts, tuples and missing values.
     pub fn number(&self) -> f64 {
         match self {
             Key::Long(value) => *value as f64,
@@ -39,7 +39,7 @@ impl Key {
         }
     }
 
-    /// Numbers of another kind as doubles, texts as they are.
+    /// Converts integer keys to floating-point keys; other keys are unchanged.
     pub fn widened(self) -> Self {
         match self {
             Key::Long(_) | Key::Unsigned(_) => Key::double(self.number()),

@@ -55,15 +55,15 @@ use sparrow_index::Snapshot;
 
 /// The documents of one index that are aggregated.
 pub struct Documents<'a> {
-    /// Words of 64 bits for each segment, live documents only.
+    /// Live documents that the search matches, as a bitset of 64-bit words for each segment.
     pub matching: &'a [Vec<u64>],
-    /// Scores by document for each segment, if [`Aggregation::needs_scores`].
+    /// Score of each document by its id, for each segment; `None` unless [`Aggregation::needs_scores`].
     pub scores: Option<&'a [Vec<f32>]>,
 }
 
-/// What one index contributes to the answer.
+/// The results collected in one index, to be merged with those of others.
 pub struct Collected {
-    /// One result per aggregation and segment.
+    /// Results of each segment, one per aggregation.
     parts: Vec<Vec<Partial>>,
     bound: Bound,
 }
@@ -74,10 +74,11 @@ impl Collected {
     }
 }
 
-/// Aggregates documents of an index. `index` is its name and `target` its place among those searched.
+/// Computes aggregations over documents of one index. `index` is its name, and `target` its position among the
+/// indices searched.
 ///
 /// # Errors
-/// When an aggregation does not fit its field, takes too much memory, or was cancelled.
+/// If an aggregation does not fit its field, takes too much memory, or was cancelled.
 pub fn aggregate(
     snapshot: &Snapshot,
     aggregations: &[Aggregation],

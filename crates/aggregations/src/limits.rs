@@ -1,4 +1,4 @@
-//! What one request may take, and when it is to stop.
+//! Limits on what the aggregations of one request may use, and cancellation.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,13 +8,13 @@ use sparrow_types::work::{self, TooMuch};
 use super::error::AggregationError;
 use sparrow_index::query::QueryError;
 
-/// Bytes that the results of one request may take while they are computed.
+/// Memory limit for the intermediate aggregation results of one request, in bytes (512 MiB).
 const MOST_BYTES: usize = 512 << 20;
 
-/// Bytes that are taken from the request's memory at once.
+/// Amount of memory charged to the request's account at a time, in bytes (64 KiB).
 const PIECE: usize = 64 << 10;
 
-/// The bounds of one request, over all of its indices.
+/// Memory budget of one request's aggregations, over all of its indices, and its cancellation flag.
 pub struct Budget<'a> {
     cancel: Option<&'a AtomicBool>,
     bytes: Cell<usize>,
@@ -23,12 +23,15 @@ pub struct Budget<'a> {
 }
 
 impl<'a> Budget<'a> {
-    /// A fresh budget; `cancel` ends the work.
+    /// A new budget with nothing used; setting `cancel` stops the work.
     pub fn new(cancel: Option<&'a AtomicBool>) -> Self {
         Self { cancel, bytes: Cell::new(0), pending: Cell::new(0) }
     }
 
-    /// Takes memory.
+    /// Charges memory to the budget, for the aggregation `name`.
+    ///
+    /// # Errors
+    /// If the budget, or the request's own account, is exceeded.
     pub(super) fn charge(&self, name: &str, bytes: usize) -> Result<(), AggregationError> {
         self.pending.set(self.pending.get() + bytes);
         self.bytes.set(self.bytes.get() + bytes);

@@ -15,7 +15,7 @@ use super::sketch::{Distinct, Distribution, hash};
 use super::strings::StringStats;
 use super::values::{Scratch, Values};
 
-/// A metric at work.
+/// A metric aggregation while documents are collected.
 pub struct Metric<'a> {
     name: &'a str,
     kind: MetricKind<'a>,
@@ -34,7 +34,7 @@ enum MetricKind<'a> {
     TopHits { top: &'a TopHits, keys: Vec<Option<Values>>, found: Vec<TopCodes> },
 }
 
-/// Distinct codes: ordinals of texts one by one, of numbers only hashes.
+/// Distinct value codes of a bucket: ordinals for texts, only hashes for numbers.
 enum Codes {
     Ordinals(FxHashSet<u64>),
     Hashes(Distinct),
@@ -55,7 +55,7 @@ struct HitCodes {
 }
 
 impl<'a> Metric<'a> {
-    /// `None` if the aggregation is not a metric.
+    /// Prepares a metric for a segment; `None` if the aggregation is not a metric.
     pub fn new(
         aggregation: &'a Aggregation,
         context: &SegmentContext<'_>,
@@ -114,7 +114,7 @@ impl<'a> Metric<'a> {
         }))
     }
 
-    /// Looks at documents, each with the bucket it is in.
+    /// Adds the values of documents, each with the number of its bucket in `parents`.
     pub fn collect(
         &mut self,
         docs: &[u32],
@@ -206,7 +206,7 @@ impl<'a> Metric<'a> {
         Ok(())
     }
 
-    /// The value for each of so many buckets.
+    /// The metric's result for each of the `parents` buckets.
     pub fn finish(
         self,
         parents: usize,
@@ -268,7 +268,7 @@ impl<'a> Metric<'a> {
     }
 }
 
-/// Hashes of all ordinals in some sets, by ordinal.
+/// Hashes of the texts behind all ordinals in the given sets, in ascending order of ordinals.
 fn ordinal_hashes(values: &Values, collected: &[Codes]) -> Result<Vec<(u64, u64)>, AggregationError> {
     let mut ordinals: Vec<u64> = Vec::new();
     for codes in collected {

@@ -1,4 +1,4 @@
-//! Orders of buckets, and the numbers that metric paths lead to.
+//! Sorting of buckets, and looking up the numbers that metric paths refer to.
 
 use std::cmp::Ordering;
 
@@ -142,7 +142,8 @@ pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), Agg
     Ok(())
 }
 
-/// Sorts buckets, ties by key. With `most`, only so many are kept; the documents of the others are counted.
+/// Sorts buckets by `order`, and ties by key. If `most` is given, only that many are kept, and the documents in the
+/// others are counted.
 pub fn sort_buckets(
     aggregation: &Aggregation,
     order: &[Order],
@@ -237,7 +238,7 @@ fn metric_below(
     number(metric, result, property)
 }
 
-/// The point that a path names; the only one if it names none.
+/// The percentage or value of a percentiles aggregation that a path names; if it names none, the only one.
 fn point(asked: &Percentiles, property: Option<&str>) -> Option<f64> {
     match (property, &asked.points[..]) {
         (None, [only]) => Some(*only),
@@ -245,7 +246,7 @@ fn point(asked: &Percentiles, property: Option<&str>) -> Option<f64> {
     }
 }
 
-/// A number of a metric's result.
+/// One number of a metric's result, chosen by `property` if there are several.
 fn number(aggregation: &Aggregation, result: &mut Partial, property: Option<&str>) -> Option<f64> {
     match (&aggregation.kind, result) {
         (AggregationKind::Stats(kind, _), result) => {
@@ -346,19 +347,19 @@ fn stats_number(kind: StatsKind, stats: &Stats, property: Option<&str>) -> Optio
 }
 
 impl Stats {
-    /// The average; not a number without values.
+    /// Mean of the numbers; NaN if there are none.
     pub fn mean(&self) -> f64 {
         self.sum.value() / self.count as f64
     }
 
-    /// Variance of the values as the whole population.
+    /// Population variance of the numbers; NaN if there are none.
     pub fn variance(&self) -> f64 {
         let count = self.count as f64;
         let sum = self.sum.value();
         ((self.squares.value() - sum * sum / count) / count).max(0.0)
     }
 
-    /// Variance of the values as a sample; not a number for less than two.
+    /// Sample variance of the numbers; NaN if there are fewer than two.
     pub fn sampling_variance(&self) -> f64 {
         let count = self.count as f64;
         let sum = self.sum.value();

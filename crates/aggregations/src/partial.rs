@@ -10,56 +10,56 @@ use super::key::Key;
 use super::sketch::{Distinct, Distribution};
 use super::strings::StringStats;
 
-/// The result of one aggregation below one bucket.
+/// Partial result of one aggregation in one bucket.
 #[derive(Debug, Clone)]
 pub enum Partial {
-    /// No document came by.
+    /// No document was collected.
     Nothing,
-    /// Numbers.
+    /// Count, sum, minimum and maximum of numbers.
     Stats(Stats),
-    /// Distinct values.
+    /// The set of distinct values, possibly as a sketch.
     Distinct(Distinct),
-    /// A distribution.
+    /// The distribution of numbers.
     Distribution(Distribution),
     /// Weighted sum and sum of the weights.
     Weighted(KahanSum, KahanSum),
-    /// Lengths and letters.
+    /// Lengths of texts, and frequencies of the characters in them.
     Strings(StringStats),
-    /// Documents.
+    /// The first hits of the bucket.
     TopHits(TopList),
-    /// Buckets in no order.
+    /// Buckets in arbitrary order.
     Buckets(Vec<(Key, Bucket)>),
-    /// Buckets as they are shown, and the number of documents in those that are not.
+    /// Buckets in the order of the response, and the number of documents in buckets left out of it.
     Ordered(Vec<(Key, Bucket)>, u64),
-    /// What a pipeline aggregation computed.
+    /// Result of a pipeline aggregation.
     Computed(Computed),
 }
 
-/// The result of a pipeline aggregation.
+/// Result of a pipeline aggregation for one bucket, or for its siblings.
 #[derive(Debug, Clone)]
 pub enum Computed {
-    /// A number.
+    /// A single number.
     Number(f64),
-    /// A number per unit of the buckets' distance besides.
+    /// The change from the previous bucket, and the change per unit if a unit was given.
     Derivative(f64, Option<f64>),
-    /// A number and the keys of the buckets that have it.
+    /// The smallest or largest number, and the keys of the buckets that have it.
     Extreme(f64, Vec<Key>),
-    /// Numbers.
+    /// Count, sum, minimum and maximum of the buckets' numbers.
     Stats(Stats),
-    /// Numbers for percents.
+    /// One value for each of the requested percentages.
     Percentiles(Vec<f64>),
 }
 
-/// Documents of one key.
+/// The documents with one key: their number, and the results of sub-aggregations.
 #[derive(Debug, Clone, Default)]
 pub struct Bucket {
-    /// How many documents have the key.
+    /// Number of documents in the bucket.
     pub docs: u64,
-    /// Results of the aggregations below, in their order.
+    /// Results of the sub-aggregations, in the order of the request.
     pub subs: Vec<Partial>,
 }
 
-/// A sum that loses no digits to the order of its parts (Kahan's).
+/// A sum by Kahan's algorithm, which compensates for rounding errors.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KahanSum {
     value: f64,
@@ -67,7 +67,7 @@ pub struct KahanSum {
 }
 
 impl KahanSum {
-    /// Adds a number.
+    /// Adds a number to the sum.
     pub fn add(&mut self, number: f64) {
         if !number.is_finite() || !self.value.is_finite() {
             self.value += number;
@@ -79,30 +79,30 @@ impl KahanSum {
         self.value = sum;
     }
 
-    /// Adds another sum.
+    /// Adds another sum, with its compensation, to this one.
     pub fn merge(&mut self, other: KahanSum) {
         self.add(other.value);
         self.lost += other.lost;
     }
 
-    /// The sum.
+    /// The sum, including the compensation.
     pub fn value(self) -> f64 {
         self.value + if self.value.is_finite() { self.lost } else { 0.0 }
     }
 }
 
-/// What one pass over numbers gives.
+/// Count, sums, minimum and maximum of numbers, gathered in one pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Stats {
-    /// How many numbers there were.
+    /// Number of values added.
     pub count: u64,
     /// The sum of the numbers.
     pub sum: KahanSum,
-    /// Sum of their squares.
+    /// Sum of the values' squares.
     pub squares: KahanSum,
-    /// The smallest.
+    /// Smallest value; positive infinity if there are none.
     pub min: f64,
-    /// The largest.
+    /// Largest value; negative infinity if there are none.
     pub max: f64,
 }
 
@@ -119,7 +119,7 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// Adds a number.
+    /// Adds a value to the count, sums and extremes.
     pub fn add(&mut self, value: f64) {
         self.count += 1;
         self.sum.add(value);
@@ -137,33 +137,34 @@ impl Stats {
     }
 }
 
-/// A document of a list.
+/// A hit in the result of `top_hits` or `top_metrics`.
 #[derive(Debug, Clone)]
 pub struct TopHit {
-    /// Which of the indices it is in.
+    /// Position of the document's index among the indices searched.
     pub target: usize,
-    /// Where it is.
+    /// Segment and id of the document.
     pub addr: DocAddress,
     /// Score of the hit.
     pub score: f32,
-    /// Sequence number of its last write.
+    /// Sequence number of the document's last write.
     pub seq_no: u64,
-    /// What it is ordered by.
+    /// Sort values of the hit, one per sort key.
     pub sort: Vec<Key>,
 }
 
-/// The first documents of a bucket.
+/// The first hits of a bucket, in sort order.
 #[derive(Debug, Clone, Default)]
 pub struct TopList {
-    /// Documents in the bucket.
+    /// Number of documents in the bucket.
     pub total: u64,
-    /// Highest score.
+    /// Highest score of any document in the bucket; `None` without scores.
     pub max_score: Option<f32>,
-    /// The first ones.
+    /// The first hits, at most as many as requested.
     pub hits: Vec<TopHit>,
 }
 
-/// Which of two hits comes first.
+/// Compares two hits by the sort keys `order`; by descending score if there are none. Ties are broken by index and
+/// write order.
 pub fn compare_hits(order: &[HitOrder], a: &TopHit, b: &TopHit) -> Ordering {
     let last = a.target.cmp(&b.target).then(a.seq_no.cmp(&b.seq_no));
     if order.is_empty() {
@@ -193,7 +194,7 @@ pub fn compare_hits(order: &[HitOrder], a: &TopHit, b: &TopHit) -> Ordering {
     ordering.then(last)
 }
 
-/// Numbers of the aggregations and sources whose keys are doubles in some index and whole numbers in another.
+/// Ids of the aggregations and sources whose keys are doubles in one index and integers in another.
 pub type Widened = FxHashSet<usize>;
 
 /// Merges results of the same aggregation.
@@ -285,7 +286,7 @@ pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) 
     }
 }
 
-/// Buckets of lists in any order.
+/// Merges lists of buckets in arbitrary order, by key.
 fn merge_mixed(
     aggregation: &Aggregation,
     lists: Vec<Vec<(Key, Bucket)>>,
@@ -306,7 +307,7 @@ fn merge_mixed(
     list.into_iter().map(|(key, buckets)| (key, merge_buckets(aggregation, buckets, widened))).collect()
 }
 
-/// Buckets of lists that are in the order of their keys: neighbours are merged until one list is left.
+/// Merges lists of buckets sorted by key: pairs of lists are merged until one is left.
 fn merge_sorted(
     aggregation: &Aggregation,
     mut lists: Vec<Vec<(Key, Bucket)>>,

@@ -1,4 +1,5 @@
-//! Aggregations of results: beside the aggregation that they read, or below it.
+//! Pipeline aggregations, computed from merged results: siblings of the aggregation that they read, or its
+//! sub-aggregations.
 
 use std::cmp::Ordering;
 
@@ -11,12 +12,12 @@ use super::key::Key;
 use super::order::metric;
 use super::partial::{Bucket, Computed, Partial, Stats};
 
-/// Computes those that read an aggregation beside them.
+/// Computes the sibling pipelines of a list of aggregations.
 ///
-/// `is_text` says whether the values of an aggregation are texts.
+/// `is_text` says whether the values of the aggregation with an id are texts.
 ///
 /// # Errors
-/// When a path does not lead to a number.
+/// If a path does not lead to a number.
 pub fn siblings(
     aggregations: &[Aggregation],
     results: &mut [Partial],
@@ -112,7 +113,7 @@ fn check_path(
     Ok(())
 }
 
-/// The values of all buckets at the end of a path.
+/// Collects the numbers at the end of a path, from all buckets of an aggregation.
 fn gather(
     aggregation: &Aggregation,
     result: &mut Partial,
@@ -138,7 +139,7 @@ fn gather(
     Ok(())
 }
 
-/// The number of a bucket; buckets without documents are gaps.
+/// The number of one bucket for a pipeline; `None` if the bucket is a gap and gaps are skipped.
 fn value_of(
     aggregation: &Aggregation,
     bucket: &mut Bucket,
@@ -181,7 +182,7 @@ fn summary(kind: &PipelineKind, values: &[(Key, f64)]) -> Computed {
     }
 }
 
-/// Computes those that stand below the aggregation whose buckets they read.
+/// Computes the pipelines that are sub-aggregations of `aggregation`, over its buckets.
 pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Result<(), AggregationError> {
     for (place, sub) in aggregation.subs.iter().enumerate() {
         let AggregationKind::Pipeline(pipeline) = &sub.kind else { continue };
@@ -272,10 +273,11 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
     Ok(())
 }
 
-/// A bucket with a number for each key of an order.
+/// A bucket with the numbers by which `bucket_sort` sorts, one per sort key.
 type Ranked = (Vec<Option<f64>>, (Key, Bucket));
 
-/// The order of `bucket_sort`; equal buckets stay as they are, and what has no number is last whatever the direction.
+/// Compares buckets for `bucket_sort`; a bucket without a number comes last in either direction. The sort has to be
+/// stable.
 fn compare_ranked(
     order: &[Order],
     (numbers, (key, bucket)): &Ranked,
@@ -297,7 +299,7 @@ fn compare_ranked(
         .unwrap_or(Ordering::Equal)
 }
 
-/// The numbers in proportion to all of them. What is not a number stays so, and counts nowhere.
+/// Scales numbers by a `normalize` method. NaN stays NaN and is left out of sums and extremes.
 fn normalized(method: Normalization, values: &[f64]) -> Vec<f64> {
     let mut stats = Stats::default();
     values.iter().filter(|value| !value.is_nan()).for_each(|value| stats.add(*value));

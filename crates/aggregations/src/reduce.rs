@@ -1,4 +1,5 @@
-//! From the parts of all segments and indices to the answer: merged, ordered, cut, filled up, then written.
+//! Reduction of the results of all segments and indices to the response: they are merged, sorted, truncated, filled
+//! with empty buckets, then written.
 
 use std::cmp::Ordering;
 
@@ -22,19 +23,19 @@ use super::rounding::interval_of;
 use super::write::write_all;
 use sparrow_index::query::QueryError;
 
-/// How the answer is to look.
+/// Options for the form of the response.
 #[derive(Debug, Clone, Copy)]
 pub struct ReduceOptions {
-    /// Names of results start with their type.
+    /// Whether the names of results are prefixed with their type, as in `sterms#tags`.
     pub typed_keys: bool,
     /// Most buckets of the answer (`search.max_buckets`).
     pub max_buckets: usize,
 }
 
-/// Puts the parts of all indices together: the members of `aggregations`.
+/// Merges the results of all indices; returns the members of the response's `aggregations` object.
 ///
 /// # Errors
-/// When fields of several indices do not fit together, or there are too many buckets.
+/// If the fields of several indices are incompatible, or there are too many buckets.
 pub fn reduce(
     aggregations: &[Aggregation],
     mut collected: Vec<Collected>,
@@ -61,7 +62,8 @@ pub fn reduce(
     write_all(aggregations, results, &fields, options.typed_keys, hits)
 }
 
-/// For each field the index that says how its values look.
+/// Chooses, for each field of an aggregation, the index whose resolved field decides how values are formatted, and
+/// finds the keys that have to be widened.
 fn choose_fields<'a>(
     aggregation: &Aggregation,
     collected: &'a [Collected],
@@ -184,7 +186,7 @@ impl Reducer<'_> {
         Ok(Partial::Ordered(list, other))
     }
 
-    /// Ranges are shown by their lower ends.
+    /// Sorts the buckets of ranges by their lower ends, adding those without documents.
     fn ranges(&self, aggregation: &Aggregation, range: &Range, list: &mut Vec<(Key, Bucket)>) {
         let ends = self.collected.iter().find_map(|index| index.bound.ranges.get(&aggregation.id));
         let mut slots: Vec<usize> = (0..range.ranges.len()).collect();
@@ -311,7 +313,8 @@ impl Reducer<'_> {
         }
     }
 
-    /// Checks that the next page can go on behind the last bucket: a format may lose what tells keys apart.
+    /// Checks that the next page can continue after the last bucket: formatting a date must not lose what its key
+    /// needs.
     fn check_after_key(&self, composite: &Composite, last: &[Key]) -> Result<(), AggregationError> {
         for (source, key) in composite.sources.iter().zip(last) {
             let (Some(format), Key::Long(value)) = (&source.source.format, key) else { continue };
@@ -338,7 +341,7 @@ fn empty(aggregation: &Aggregation) -> Bucket {
     Bucket { docs: 0, subs: vec![Partial::Nothing; aggregation.subs.len()] }
 }
 
-/// Brings buckets into the order of `slots`, those that no document was in included.
+/// Arranges buckets in the order of `slots`, adding empty ones for slots without documents.
 fn fill(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, slots: impl Iterator<Item = usize>) {
     let mut buckets: FxHashMap<usize, Bucket> = std::mem::take(list)
         .into_iter()
@@ -352,7 +355,8 @@ fn fill(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, slots: impl It
     }
 }
 
-/// Puts empty buckets between those of a sorted list. Keys of intervals may differ in their last digits.
+/// Inserts empty buckets into a sorted list for those of `keys` that it lacks. Floating-point keys that differ only
+/// in the last digits count as equal.
 fn fill_gaps(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, keys: impl Iterator<Item = Key>) {
     let mut buckets = std::mem::take(list).into_iter().peekable();
     for key in keys {

@@ -1,4 +1,4 @@
-//! Where the bucket of a date or a number starts.
+//! Rounding of dates and numbers to the start of their bucket.
 
 use time::{Date, Month, OffsetDateTime};
 
@@ -7,44 +7,44 @@ use sparrow_wire::Zone;
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
-/// Units of the calendar.
+/// Calendar units as interval lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CalendarUnit {
-    /// Seconds.
+    /// Seconds of clock time.
     Second,
-    /// Minutes.
+    /// Minutes of clock time.
     Minute,
-    /// Hours.
+    /// Hours of clock time.
     Hour,
-    /// Days.
+    /// Calendar days, from midnight.
     Day,
     /// Weeks, from Monday.
     Week,
-    /// Months.
+    /// Calendar months, from the first day.
     Month,
-    /// Quarters.
+    /// Calendar quarters, from January, April, July and October.
     Quarter,
-    /// Years.
+    /// Calendar years, from January 1.
     Year,
 }
 
 /// The length of intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interval {
-    /// So many milliseconds.
+    /// A fixed number of milliseconds.
     Fixed(i64),
-    /// One unit of the calendar.
+    /// One calendar unit.
     Calendar(CalendarUnit),
 }
 
-/// Intervals of dates in milliseconds since the epoch.
+/// Division of time into intervals; times are in milliseconds since the epoch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounding {
-    /// How long an interval is.
+    /// Length of each interval.
     pub interval: Interval,
-    /// Whose clocks they follow.
+    /// Time zone in whose local time intervals start.
     pub zone: Zone,
-    /// Milliseconds by which intervals start later.
+    /// Amount by which interval starts are shifted later, in milliseconds; may be negative.
     pub offset: i64,
 }
 
@@ -75,7 +75,8 @@ impl Rounding {
         next.saturating_add(self.offset)
     }
 
-    /// Milliseconds of intervals that divide a day, or take no heed of days.
+    /// Length in milliseconds of intervals that are not made of whole calendar days; `None` for days and longer
+    /// units.
     fn length(&self) -> Option<i64> {
         match self.interval {
             Interval::Fixed(length) => Some(length),
@@ -93,7 +94,7 @@ impl Rounding {
         }
     }
 
-    /// Where the interval around `at` starts, without the offset.
+    /// Start of the interval that contains `at`, disregarding `offset`.
     fn start(&self, mut at: i64) -> i64 {
         let fixed = matches!(self.interval, Interval::Fixed(_));
         let to_midnight = self.length().is_none();
@@ -120,7 +121,7 @@ impl Rounding {
         }
     }
 
-    /// The next multiple of a length on local clocks.
+    /// The next time after `start` at which local clocks show a multiple of `length`, in milliseconds.
     fn next_by_length(&self, start: i64, length: i64) -> i64 {
         let mut at = start;
         loop {
@@ -138,7 +139,7 @@ impl Rounding {
         }
     }
 
-    /// Milliseconds of an interval, the least there can be where clocks are not changed.
+    /// Shortest possible length of an interval in milliseconds, disregarding clock changes.
     pub fn shortest(&self) -> i64 {
         match self.interval {
             Interval::Fixed(length) => length,
@@ -171,7 +172,8 @@ fn start_of(unit: CalendarUnit, local: i64) -> i64 {
     }
 }
 
-/// Midnight of the first of the month that `first` makes of a date's month.
+/// Midnight of the first day of the month that `first` maps the date's month (1 to 12) to; local time in
+/// milliseconds.
 fn of_month(local: i64, first: impl Fn(u8) -> u8) -> i64 {
     let start = || {
         let date = OffsetDateTime::from_unix_timestamp(local.div_euclid(1_000)).ok()?.date();
@@ -183,7 +185,7 @@ fn of_month(local: i64, first: impl Fn(u8) -> u8) -> i64 {
     start().unwrap_or(local)
 }
 
-/// Rounds dates; the last interval is kept, as dates that are near each other come one after another.
+/// Rounds dates to interval starts. Caches the last interval, as consecutive dates are often close together.
 pub struct Rounder {
     rounding: Rounding,
     from: i64,
@@ -191,7 +193,7 @@ pub struct Rounder {
 }
 
 impl Rounder {
-    /// One of its own for each segment.
+    /// A rounder without a cached interval; each segment needs its own.
     pub fn new(rounding: Rounding) -> Self {
         Self { rounding, from: 0, to: 0 }
     }
@@ -281,8 +283,8 @@ mod tests {
             prop_assert!(next - start >= rounding.shortest());
         }
 
-        /// In places whose clocks change, by an hour, by half of one, at midnight, by a whole day: every moment is in
-        /// the interval of the nearest start before it, and starts are where the naive rule finds them.
+        /// In time zones whose clocks change by an hour, by half an hour, at midnight, or by a whole day: every
+        /// moment is in the interval of the nearest start before it, and starts are where the naive rule finds them.
         #[test]
         fn clocks_that_change_move_intervals(
             near in 0usize..8,
@@ -321,9 +323,9 @@ mod tests {
         ("Pacific/Apia", "2011-12-30T10:00:00Z"),
     ];
 
-    /// Walks back minute by minute to the last moment that starts an interval: where local clocks show a multiple of
-    /// it, or jump over one. What begins with midnight begins with the first of two; what they show again within an
-    /// interval of hours and less begins a new one only where it is a multiple.
+    /// Start of an interval found the slow way: walks back minute by minute to the last moment at which local clocks
+    /// show a multiple of the interval, or jump over one. If clocks show midnight twice, days and longer intervals
+    /// start with the first; for shorter intervals, a repeated time starts a new one only where it is a multiple.
     fn naive(rounding: &Rounding, at: i64) -> i64 {
         let local = |at: i64| at + rounding.zone.offset_at(at);
         let floor = |at: i64| rounding.start_of_local(local(at));

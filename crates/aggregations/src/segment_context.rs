@@ -1,4 +1,4 @@
-//! What every part of an aggregation reads of the segment that it goes over.
+//! The segment being aggregated, and the request's data that every part of an aggregation needs.
 
 use sparrow_index::SegmentSnapshot;
 use tantivy::SegmentReader;
@@ -6,22 +6,22 @@ use tantivy::SegmentReader;
 use super::bind::Bound;
 use super::limits::Budget;
 
-/// What aggregations read of a segment.
+/// The segment being aggregated, with the request's data for it.
 pub struct SegmentContext<'a> {
-    /// tantivy's part.
+    /// Reader of tantivy's part of the segment.
     pub reader: &'a SegmentReader,
-    /// Our part.
+    /// Snapshot of Sparrow's own part of the segment, such as its live documents.
     pub segment: &'a SegmentSnapshot,
-    /// Position of the segment.
+    /// Position of the segment within the index.
     pub ord: u32,
     /// Position of the index among those searched.
     pub target: usize,
-    /// The index's part of the request.
+    /// The request's aggregations as bound to the index.
     pub bound: &'a Bound,
     /// Score of each document, if they are needed.
     pub scores: Option<&'a [f32]>,
-    /// Milliseconds since the epoch.
+    /// Current time, in milliseconds since the epoch.
     pub now: i64,
-    /// What the request may take.
+    /// The request's memory budget and cancellation flag.
     pub budget: &'a Budget<'a>,
 }

@@ -12,15 +12,15 @@ use sparrow_index::query::QueryError;
 use sparrow_query::RegexpQuery;
 use sparrow_query::regexp::Automaton;
 
-/// Which codes of a segment have a bucket.
+/// The value codes of a segment that get a bucket.
 pub enum Allowed {
-    /// By ordinal; texts that no document of the segment has follow the second part.
+    /// For texts: whether each ordinal is selected, and whether texts that no document of the segment has are.
     Texts(Vec<bool>, bool),
-    /// By value.
+    /// For numbers: a filter of their values.
     Numbers(NumberFilter),
 }
 
-/// A choice of numbers.
+/// The numbers selected by `include` and `exclude`.
 pub struct NumberFilter {
     include: Option<FxHashSet<u64>>,
     exclude: FxHashSet<u64>,
@@ -28,7 +28,7 @@ pub struct NumberFilter {
 }
 
 impl Allowed {
-    /// Binds the selection; `None` if every value has a bucket.
+    /// Evaluates `include` and `exclude` for a segment; `None` if every value gets a bucket.
     pub fn new(
         name: &str,
         terms: &Terms,
@@ -73,7 +73,7 @@ impl Allowed {
         Ok(Some(Allowed::Texts(by_ordinal, other)))
     }
 
-    /// Whether values of a code have a bucket.
+    /// Whether the value with this code gets a bucket.
     pub fn contains(&self, code: u64) -> bool {
         match self {
             Allowed::Texts(by_ordinal, other) => by_ordinal.get(code as usize).copied().unwrap_or(*other),
@@ -158,7 +158,7 @@ impl<'a> TextTest<'a> {
     }
 }
 
-/// MurmurHash3, 32 bits: partitions of texts are Elasticsearch's.
+/// MurmurHash3 (32 bits), by which Elasticsearch partitions texts.
 fn murmur3(bytes: &[u8], seed: u32) -> u32 {
     const C1: u32 = 0xcc9e_2d51;
     const C2: u32 = 0x1b87_3593;
@@ -180,7 +180,7 @@ fn murmur3(bytes: &[u8], seed: u32) -> u32 {
     hash ^ (hash >> 16)
 }
 
-/// The finalizer by which Elasticsearch partitions numbers.
+/// The 64-bit mixing function (variant 9 of Stafford's) by which Elasticsearch partitions numbers.
 fn mix64(mut hash: u64) -> u64 {
     hash = (hash ^ (hash >> 32)).wrapping_mul(0x4cd6_944c_5cc2_0b6d);
     hash = (hash ^ (hash >> 29)).wrapping_mul(0xfc12_c5b1_9d32_59e9);

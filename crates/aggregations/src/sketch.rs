@@ -7,12 +7,12 @@ use rustc_hash::FxHashSet;
 
 use super::key::Key;
 
-/// Distinct values.
+/// A set of distinct values, which can be counted and merged.
 #[derive(Debug, Clone)]
 pub enum Distinct {
     /// The hashes of all values, while they are few.
     Exact(FxHashSet<u64>),
-    /// A HyperLogLog sketch.
+    /// HyperLogLog sketch, used beyond the threshold.
     Sketch(Box<HllSketch>),
 }
 
@@ -49,7 +49,7 @@ fn mix(mut hash: u64) -> u64 {
 }
 
 impl Distinct {
-    /// Adds a hash; up to `threshold` distinct ones are counted exactly.
+    /// Adds the hash of a value; beyond `threshold` distinct hashes, the set becomes a sketch.
     pub fn insert(&mut self, hash: u64, threshold: usize) {
         match self {
             Distinct::Exact(set) => {
@@ -64,7 +64,7 @@ impl Distinct {
         }
     }
 
-    /// Adds another's values.
+    /// Adds the values of another set.
     pub fn merge(&mut self, other: Distinct, threshold: usize) {
         match other {
             Distinct::Exact(set) => set.into_iter().for_each(|hash| self.insert(hash, threshold)),
@@ -84,7 +84,7 @@ impl Distinct {
         }
     }
 
-    /// How many distinct values there are.
+    /// Number of distinct values: exact or, for a sketch, estimated.
     pub fn count(&self) -> u64 {
         match self {
             Distinct::Exact(set) => set.len() as u64,
@@ -93,7 +93,8 @@ impl Distinct {
     }
 }
 
-/// Bits of a sketch's registers: the threshold's own, and two more.
+/// Base-2 logarithm of a sketch's number of registers, from 4 to 18: four registers for each value of the threshold,
+/// rounded up.
 fn precision(threshold: usize) -> u8 {
     (threshold.max(1).next_power_of_two().trailing_zeros() as u8 + 2).clamp(4, 18)
 }
@@ -102,16 +103,16 @@ fn new_sketch(threshold: usize) -> HllSketch {
     HllSketch::new(precision(threshold), HllType::Hll8).expect("the precision is in its bounds")
 }
 
-/// Values that are kept one by one before they are summed up in groups.
+/// Largest number of individual values kept before they are merged into groups.
 const MOST_VALUES: usize = 1 << 16;
-/// Groups after summing up.
+/// Scale of the number of groups after merging: larger means more and smaller groups.
 const GROUPS: f64 = 4000.0;
 
-/// The distribution of numbers. Exact up to 65,536 values; beyond that neighbours are summed up, finer towards both
-/// ends, as t-digests do.
+/// Distribution of numbers. Exact up to 65,536 values; beyond that, neighbouring values are merged into groups that
+/// are smaller towards both ends, as in a t-digest.
 #[derive(Debug, Clone, Default)]
 pub struct Distribution {
-    /// Values with their numbers of occurrences, sorted up to `sorted`.
+    /// Values with their weights (numbers of occurrences), in ascending order if `sorted`.
     values: Vec<(f64, f64)>,
     sorted: bool,
     summed: bool,
@@ -131,7 +132,7 @@ impl Distribution {
         }
     }
 
-    /// Adds another's values.
+    /// Adds the values of another distribution.
     pub fn merge(&mut self, other: Distribution) {
         self.summed |= other.summed;
         for (value, weight) in other.values {
@@ -168,7 +169,7 @@ impl Distribution {
         self.values = groups;
     }
 
-    /// The value below which a share of all values lies, between neighbours in proportion; `None` without values.
+    /// Quantile at `share` (0 to 1), interpolated between neighbouring values; `None` without values.
     pub fn quantile(&mut self, share: f64) -> Option<f64> {
         self.sort();
         let (first, last) = (self.values.first()?.0, self.values.last()?.0);
@@ -195,7 +196,8 @@ impl Distribution {
         Some(last)
     }
 
-    /// The value that a share of all values does not exceed: one of the values.
+    /// Quantile at `share` (0 to 1) by the nearest-rank method, which yields one of the values; `None` without
+    /// values.
     pub fn nearest_rank(&mut self, share: f64) -> Option<f64> {
         self.sort();
         let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
@@ -210,7 +212,7 @@ impl Distribution {
         self.values.last().map(|&(value, _)| value)
     }
 
-    /// The share of values below one, equal ones counted half; `None` without values.
+    /// Share (0 to 1) of the values that are below `of`, with equal ones counted half; `None` without values.
     pub fn rank(&mut self, of: f64) -> Option<f64> {
         if self.values.is_empty() {
             return None;
@@ -224,15 +226,15 @@ impl Distribution {
         Some((sum(&|value| value < of) + equal / 2.0) / total)
     }
 
-    /// The share of values that are not larger; `None` without values.
+    /// Share (0 to 1) of the values that are at most `of`; `None` without values.
     pub fn share_up_to(&self, of: f64) -> Option<f64> {
         let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
         let below: f64 = self.values.iter().filter(|(value, _)| *value <= of).map(|(_, weight)| weight).sum();
         (total > 0.0).then(|| below / total)
     }
 
-    /// Smallest, largest, the quartiles, and the ends of the whiskers: the last values that are no further from the
-    /// box than one and a half of its length. `None` without values.
+    /// Minimum, maximum, first quartile, median, third quartile, and the lower and upper whisker: the outermost
+    /// values within 1.5 times the interquartile range of the box. `None` without values.
     pub fn boxplot(&mut self) -> Option<[f64; 7]> {
         let (q1, q2, q3) = (self.quantile(0.25)?, self.quantile(0.5)?, self.quantile(0.75)?);
         let (min, max) = (self.values.first()?.0, self.values.last()?.0);
@@ -242,7 +244,7 @@ impl Distribution {
         Some([min, max, q1, q2, q3, lower.unwrap_or(min), upper.unwrap_or(max)])
     }
 
-    /// Median of the distances to the median; `None` without values.
+    /// Median of the values' distances to their median; `None` without values.
     pub fn median_absolute_deviation(&mut self) -> Option<f64> {
         let median = self.quantile(0.5)?;
         let mut distances = Distribution { summed: self.summed, ..Distribution::default() };

@@ -1,31 +1,31 @@
-//! Numbers of buckets by the bucket above them and the code of their key.
+//! Numbering of buckets by their parent bucket and the code of their key.
 
 use rustc_hash::FxHashMap;
 
-/// Stands for no bucket.
+/// Marks a table entry without a bucket.
 const NONE: u32 = u32::MAX;
-/// Most entries of a table; with more there is a map.
+/// Largest number of entries of the table; beyond that, a map is used.
 const MOST_ENTRIES: usize = 1 << 22;
 
-/// Gives each pair of a parent and a code a number of its own, from 0 in the order of appearance.
+/// Assigns a number to each pair of parent bucket and code, from 0 in the order of first use.
 pub struct Slots {
-    /// Numbers by `parent * width + code`, as long as codes are below `width`.
+    /// The width of the table, which all codes are below, and the bucket numbers at `parent * width + code`.
     table: Option<(usize, Vec<u32>)>,
     map: FxHashMap<(u32, u64), u32>,
     last: Option<((u32, u64), u32)>,
-    /// Parent and code of each number.
+    /// Parent and code of each bucket, by its number.
     pub owners: Vec<(u32, u64)>,
 }
 
 impl Slots {
-    /// `width`: codes are below it, if that is known.
+    /// An empty numbering. `width` is an exclusive upper bound of the codes, if one is known.
     pub fn new(width: Option<usize>) -> Self {
         let table =
             width.filter(|&width| (1..=MOST_ENTRIES).contains(&width)).map(|width| (width, Vec::new()));
         Self { table, map: FxHashMap::default(), last: None, owners: Vec::new() }
     }
 
-    /// The number of a pair.
+    /// The number of the bucket for a pair, assigned if the pair is new.
     pub fn get(&mut self, parent: u32, code: u64) -> u32 {
         if let Some((width, table)) = &mut self.table {
             let place = parent as usize * *width + code as usize;

@@ -1,24 +1,24 @@
-//! Lengths and letters of texts.
+//! Statistics about the lengths of texts and the characters in them.
 
 use std::collections::BTreeMap;
 
-/// What `string_stats` counts.
+/// The counts behind `string_stats`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StringStats {
-    /// Texts.
+    /// Number of texts.
     pub count: u64,
-    /// Length of all of them, in UTF-16 units as everywhere in Elasticsearch.
+    /// Total length of all texts, in UTF-16 code units as everywhere in Elasticsearch.
     pub total: u64,
-    /// The shortest length.
+    /// Length of the shortest text, in UTF-16 code units; `None` without texts.
     pub shortest: Option<usize>,
-    /// The longest length.
+    /// Length of the longest text, in UTF-16 code units.
     pub longest: usize,
-    /// How often each letter occurs.
+    /// Number of occurrences of each character.
     pub letters: BTreeMap<char, u64>,
 }
 
 impl StringStats {
-    /// Adds a text that occurs so many times.
+    /// Adds a text that occurs `times` times.
     pub fn add(&mut self, text: &str, times: u64) {
         let length = text.encode_utf16().count();
         self.count += times;
@@ -30,7 +30,7 @@ impl StringStats {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of other texts.
     pub fn merge(&mut self, other: StringStats) {
         self.count += other.count;
         self.total += other.total;
@@ -44,12 +44,12 @@ impl StringStats {
         }
     }
 
-    /// The average length; `None` without texts.
+    /// Average length in UTF-16 code units; `None` without texts.
     pub fn average(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total as f64 / self.count as f64)
     }
 
-    /// Letters with their shares of all, the most frequent first.
+    /// Share (0 to 1) of each character in all characters, the most frequent first.
     pub fn shares(&self) -> Vec<(char, f64)> {
         let all: u64 = self.letters.values().sum();
         let mut shares: Vec<_> =
@@ -58,7 +58,7 @@ impl StringStats {
         shares
     }
 
-    /// Shannon's entropy of the letters, in bits.
+    /// Shannon entropy of the characters, in bits per character.
     pub fn entropy(&self) -> f64 {
         self.shares().iter().map(|(_, share)| -share * share.log2()).sum::<f64>().max(0.0)
     }

@@ -53,7 +53,7 @@ impl Resolved {
     }
 }
 
-/// Stands for a text that no document of a segment has.
+/// Code of a text that no document of the segment has.
 const NO_ORDINAL: u64 = u64::MAX;
 
 fn encode(kind: Kind, key: &Key) -> u64 {
@@ -65,13 +65,13 @@ fn encode(kind: Kind, key: &Key) -> u64 {
     }
 }
 
-/// The values of a field in one segment. Each has a code of 64 bits that is its own within the segment: the ordinal
-/// of a text, the bits of a number.
+/// Values of a field in one segment. Each value has a 64-bit code that is unique within the segment: the ordinal of a
+/// text, or the bits of a number.
 pub struct Values {
     /// The type of the values.
     pub kind: Kind,
     column: ColumnValues,
-    /// Code for documents without a value.
+    /// Code of the value used for documents that have none.
     missing: Option<u64>,
     missing_key: Option<Key>,
 }
@@ -86,7 +86,7 @@ enum ColumnValues {
     Constant(Arc<str>),
 }
 
-/// Room for values of a block, kept between blocks.
+/// Buffers for the values of a block of documents, reused between blocks.
 #[derive(Default)]
 pub struct Scratch {
     u64: Vec<u64>,
@@ -96,7 +96,8 @@ pub struct Scratch {
 }
 
 impl Values {
-    /// The values of documents as codes, with the place of the document in `docs`, in the order of places.
+    /// Collects the codes of documents' values, each with the document's index in `docs`, in ascending order of
+    /// index.
     pub fn codes(&self, docs: &[u32], scratch: &mut Scratch, out: &mut Vec<(u32, u64)>) {
         out.clear();
         let missing = self.missing;
@@ -133,7 +134,7 @@ impl Values {
         }
     }
 
-    /// The values of documents as numbers.
+    /// Collects documents' values as numbers, each with the document's index in `docs`.
     pub fn numbers(&self, docs: &[u32], scratch: &mut Scratch, out: &mut Vec<(u32, f64)>) {
         out.clear();
         let missing = self.missing.map(|code| self.number(code));
@@ -156,7 +157,7 @@ impl Values {
         }
     }
 
-    /// The number that a code stands for; for texts it means nothing.
+    /// The number that a code represents; meaningless for texts.
     pub fn number(&self, code: u64) -> f64 {
         match self.kind {
             Kind::Double => f64::from_bits(code),
@@ -165,7 +166,7 @@ impl Values {
         }
     }
 
-    /// How many codes there can be, if they are small numbers.
+    /// Exclusive upper bound of the codes, if it is small and known.
     pub fn code_limit(&self) -> Option<usize> {
         match &self.column {
             ColumnValues::Texts(column) if self.missing != Some(NO_ORDINAL) => Some(column.num_terms()),
@@ -174,7 +175,7 @@ impl Values {
         }
     }
 
-    /// The dictionary of texts.
+    /// The column with the dictionary of texts, if the values are texts.
     pub fn texts(&self) -> Option<&StrColumn> {
         match &self.column {
             ColumnValues::Texts(column) => Some(column),
@@ -182,7 +183,7 @@ impl Values {
         }
     }
 
-    /// The keys that codes stand for, in their order.
+    /// The bucket keys that the given codes represent, in the same order.
     pub fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
         let missing = || self.missing_key.clone().unwrap_or(Key::Missing);
         match (&self.column, self.kind) {
@@ -226,7 +227,7 @@ impl Values {
         self.missing.is_some()
     }
 
-    /// Whether a document has a value, not counting the one for documents without.
+    /// Whether a document itself has a value, without the substitute for missing ones.
     pub fn has_value(&self, doc: u32) -> bool {
         match &self.column {
             ColumnValues::Nothing => false,
@@ -240,7 +241,7 @@ impl Values {
     }
 }
 
-/// Reads the values of documents, with their places.
+/// Reads the values of documents, each with the document's index in `docs`.
 fn read<T, U>(
     column: &Column<T>,
     docs: &[u32],
@@ -268,7 +269,7 @@ fn read<T, U>(
     }
 }
 
-/// Keeps each code of a document once. More codes than documents: some have several.
+/// Removes repeated codes of the same document. Skips the work if no document can have several codes.
 pub fn dedup_codes(codes: &mut Vec<(u32, u64)>, docs: usize) {
     let single = codes.len() <= docs && codes.windows(2).all(|pair| pair[0].0 != pair[1].0);
     if !single {

@@ -1,4 +1,4 @@
-//! Results as the JSON that Elasticsearch's clients know.
+//! Writing of results as JSON in Elasticsearch's format.
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use super::write_summaries::{self, hdr_value, single, write_stats};
 use super::write_values::{number, optional};
 use sparrow_mapping::java_double;
 
-/// The members of an `aggregations` object.
+/// Writes the results of all top-level aggregations as members of an `aggregations` object.
 pub fn write_all(
     aggregations: &[Aggregation],
     results: Vec<Partial>,
@@ -71,7 +71,7 @@ impl Writer<'_> {
         self.fields.get(&id).map_or(&ValueFormat::Raw, |field| &field.format)
     }
 
-    /// The type of a result, as clients tell results apart.
+    /// Type prefix of a result for typed keys, such as `sterms`.
     fn type_of(&self, aggregation: &Aggregation, result: &Partial) -> &'static str {
         match &aggregation.kind {
             AggregationKind::Terms(terms) if terms.max_doc_count.is_some() => {

@@ -1,4 +1,4 @@
-//! The buckets of results.
+//! Writing of the buckets in results.
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -20,7 +20,8 @@ type Buckets = Vec<(Key, Bucket)>;
 type Head = Map<String, Value>;
 
 impl Writer<'_> {
-    /// The members of a result that has buckets. `other` counts the documents of buckets that are not shown.
+    /// Writes the members of a result that has buckets. `other` is the number of documents in buckets left out of the
+    /// response.
     pub(super) fn buckets(
         &mut self,
         aggregation: &Aggregation,
@@ -93,8 +94,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Buckets as a list. `head` makes the first members of one from its key and its number of documents; a bucket without
-    /// them is left out.
+    /// Writes buckets as a list. `head` makes the leading members of a bucket from its key and its number of
+    /// documents; a bucket for which it returns `None` is left out.
     fn listed(
         &mut self,
         aggregation: &Aggregation,
@@ -107,8 +108,9 @@ impl Writer<'_> {
         })
     }
 
-    /// Buckets as the members of an object if they are `keyed`, else as a list. `head` makes the name and the first members
-    /// of one from its key and its number of documents; a bucket without them is left out.
+    /// Writes buckets as the members of an object if `keyed`, otherwise as a list. `head` makes the name and the
+    /// leading members of a bucket from its key and its number of documents; a bucket for which it returns `None` is
+    /// left out.
     fn keyed(
         &mut self,
         aggregation: &Aggregation,
@@ -212,7 +214,8 @@ impl Writer<'_> {
     }
 }
 
-/// What `terms` and `multi_terms` say of all buckets: counts are exact.
+/// Writes the members of `terms` and `multi_terms` that concern all buckets: the error bound, always 0, and the
+/// number of documents in buckets left out.
 fn sums(other: u64, out: &mut Map<String, Value>) {
     out.insert("doc_count_error_upper_bound".to_owned(), 0.into());
     out.insert("sum_other_doc_count".to_owned(), other.into());

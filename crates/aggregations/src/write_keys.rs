@@ -1,4 +1,4 @@
-//! Names of buckets, as texts.
+//! Text forms of bucket keys.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::key::Key;
 use super::write::Writer;
 use super::write_summaries::single;
 
-/// The name of a range, and its ends.
+/// Name of a range's bucket, and its lower and upper end as numbers; `None` if unbounded.
 pub(super) fn range_name(
     field: Option<&Resolved>,
     format: &ValueFormat,
@@ -34,7 +34,7 @@ pub(super) fn range_name(
 }
 
 impl Writer<'_> {
-    /// The result of `min_bucket` and `max_bucket` over the buckets of `read`.
+    /// Members of the result of `min_bucket` or `max_bucket`; `read` is the aggregation whose buckets were compared.
     pub(super) fn extreme(
         &self,
         pipeline: &Pipeline,

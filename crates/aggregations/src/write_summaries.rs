@@ -1,4 +1,4 @@
-//! Results that sum up values in a few numbers, and keys of several values.
+//! Writing of results that consist of a few numbers, and of composite keys.
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use super::strings::StringStats;
 use super::write_values::{any_number, key_value, number, optional};
 use sparrow_mapping::java_double;
 
-/// The members of a `boxplot`. Without values the ends are infinite, as Elasticsearch writes them.
+/// Writes the members of a `boxplot` result. Without values, minimum and maximum are infinite, as in Elasticsearch.
 pub fn boxplot(mut distribution: Distribution, format: &ValueFormat, out: &mut Map<String, Value>) {
     let Some(values) = distribution.boxplot() else {
         for (place, name) in BOXPLOT.iter().enumerate() {
@@ -34,7 +34,7 @@ pub fn boxplot(mut distribution: Distribution, format: &ValueFormat, out: &mut M
     }
 }
 
-/// The members of `string_stats`.
+/// Writes the members of a `string_stats` result.
 pub fn strings(strings: &StringStats, distribution: bool, out: &mut Map<String, Value>) {
     out.insert("count".to_owned(), strings.count.into());
     out.insert("min_length".to_owned(), json!(strings.shortest));
@@ -49,7 +49,7 @@ pub fn strings(strings: &StringStats, distribution: bool, out: &mut Map<String, 
     }
 }
 
-/// The list of `top_metrics`: what the first documents are ordered by, and their values.
+/// The `top` list of a `top_metrics` result: the sort values and metrics of the first documents.
 pub fn top_metrics(top: &TopHits, list: &TopList, fields: &FxHashMap<usize, &Resolved>) -> Value {
     let sorted = top.sort.len() - top.metrics.len();
     let mut shown = Vec::new();
@@ -74,7 +74,7 @@ pub fn top_metrics(top: &TopHits, list: &TopList, fields: &FxHashMap<usize, &Res
     shown.into()
 }
 
-/// `key` and `key_as_string` of a tuple: values in the formats of their fields.
+/// Writes `key` and `key_as_string` of a `multi_terms` bucket, with each value in the format of its field.
 pub fn tuple_key(
     key: &Key,
     multi: &MultiTerms,
@@ -103,7 +103,7 @@ pub fn tuple_key(
     head.insert("key_as_string".to_owned(), texts.join("|").into());
 }
 
-/// The values of `percentiles_bucket`.
+/// The `values` of a `percentiles_bucket` result: an object by percentage if `keyed`, otherwise a list.
 pub fn percentiles(percents: &[f64], values: &[f64], keyed: bool, format: &ValueFormat) -> Value {
     let mut named = Map::new();
     let mut listed = Vec::new();
@@ -125,7 +125,7 @@ pub fn percentiles(percents: &[f64], values: &[f64], keyed: bool, format: &Value
     if keyed { Value::Object(named) } else { Value::Array(listed) }
 }
 
-/// The members of a result that is one number.
+/// Writes the members of a result that is a single number; null if there is none.
 pub fn single(value: Option<f64>, format: &ValueFormat, out: &mut Map<String, Value>) {
     out.insert("value".to_owned(), optional(value));
     if let Some(text) = value.and_then(|value| format.text(value)) {
@@ -133,7 +133,7 @@ pub fn single(value: Option<f64>, format: &ValueFormat, out: &mut Map<String, Va
     }
 }
 
-/// The members of `stats`, `extended_stats` and those that are one of them.
+/// Writes the members of `stats`, `extended_stats`, or a metric that is one number of these.
 pub fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &mut Map<String, Value>) {
     let some = stats.count > 0;
     let if_some = |value: f64| some.then_some(value);
@@ -210,8 +210,9 @@ pub fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &m
     out.extend(texts.into_iter().map(|(name, text)| (name, Value::String(text))));
 }
 
-/// The value that an HDR histogram of so many digits shows for one: the upper end of its cell. Cells are as wide as the
-/// smallest positive value allows, and double with each power of two.
+/// The value reported for `value` when percentiles are to be those of an HDR histogram with `digits` significant
+/// digits. Its cells are as wide as that precision allows and double with each power of two. At present, the result is
+/// `value` itself in all cases, because the start of its cell is never above it.
 pub fn hdr_value(value: f64, digits: u8) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return value;

@@ -1,21 +1,21 @@
-//! Single values as the JSON of an answer.
+//! JSON form of single values in responses.
 
 use serde_json::Value;
 
 use super::format::ValueFormat;
 use super::key::Key;
 
-/// A number; what JSON cannot hold is null.
+/// A number as JSON; NaN and infinities become null.
 pub fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-/// A number as Elasticsearch writes those that may be none at all.
+/// A number as JSON where Elasticsearch writes NaN as the string `NaN`; infinities become null.
 pub fn any_number(value: f64) -> Value {
     if value.is_nan() { "NaN".into() } else { number(value) }
 }
 
-/// A number, or null.
+/// A number as JSON, or null if there is none.
 pub fn optional(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
 }

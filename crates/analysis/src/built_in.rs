@@ -1,4 +1,4 @@
-//! The analyzers that are always there.
+//! The built-in analyzers, which every index has.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,10 +16,10 @@ use super::pattern::compile;
 use super::tokenizers::{Keyword, Pattern, Runs, Standard, Tokenizer, max_token_length};
 use super::words::MAX_CHARS;
 
-/// A part with its name; `None` if there is none called so.
+/// Result of building a component: its name and the component, or `None` if there is none of that name.
 pub(super) type Lookup<T> = Result<Option<(String, Arc<T>)>, AnalysisError>;
 
-/// A chain of parts.
+/// Builds an analyzer from char filters, a tokenizer and token filters.
 pub(super) fn chain(
     name: &str,
     char_filters: Vec<(String, Arc<dyn CharFilter>)>,
@@ -37,7 +37,7 @@ pub(super) fn chain(
     }
 }
 
-/// An analyzer of a type that is always there, with parameters.
+/// Builds an analyzer of a built-in type such as `stop`, with parameters; `None` if there is no such type.
 pub(super) fn typed(kind: &str, name: &str, params: &Params<'_>) -> Result<Option<Analyzer>, AnalysisError> {
     let standard =
         |max_chars| -> (&str, Arc<dyn Tokenizer>) { ("standard", Arc::new(Standard { max_chars })) };
@@ -98,7 +98,7 @@ pub(super) fn typed(kind: &str, name: &str, params: &Params<'_>) -> Result<Optio
     Ok(Some(analyzer))
 }
 
-/// A filter without parameters.
+/// Builds a token filter of a given type, without parameters.
 fn filters_named(kind: &str, none: &Map<String, Value>) -> Lookup<dyn filters::Filter> {
     let rules = RuleAnalyzer(Box::new(|_| Ok(Vec::new())));
     let context = Context { rules: &rules, max_ngram_diff: 1, max_shingle_diff: 3 };
@@ -106,7 +106,7 @@ fn filters_named(kind: &str, none: &Map<String, Value>) -> Lookup<dyn filters::F
     Ok(filter.map(|filter| (kind.to_owned(), filter)))
 }
 
-/// An analyzer that is always there, made once.
+/// The built-in analyzer called `name`, which is built on first use and then cached; `None` if there is none.
 pub(super) fn built_in(name: &str) -> Option<Arc<Analyzer>> {
     static MADE: LazyLock<Mutex<FxHashMap<String, Arc<Analyzer>>>> = LazyLock::new(Mutex::default);
     if let Some(analyzer) = MADE.lock().get(name) {

@@ -7,39 +7,39 @@ use super::filters::Filter;
 use super::token::{Token, Tokens, positioned};
 use super::tokenizers::Tokenizer;
 
-/// Distance between the last token of one value and the first of the next, unless a field or analyzer says
-/// otherwise: phrases do not reach over it.
+/// Default gap in term positions between the last token of one value of a field and the first token of the next,
+/// which keeps phrases from matching across values.
 pub const POSITION_INCREMENT_GAP: usize = 100;
 
 /// An analyzer, or a normalizer (whose text stays one token). Cheap to share, safe to use from many threads.
 #[derive(Debug, Clone)]
 pub struct Analyzer {
     pub(super) name: String,
-    /// Whether its parts were named one by one.
+    /// Whether the analyzer is of type `custom`, put together from named components.
     pub(super) custom: bool,
     pub(super) char_filters: Vec<(String, Arc<dyn CharFilter>)>,
     pub(super) tokenizer: (String, Arc<dyn Tokenizer>),
     pub(super) filters: Vec<(String, Arc<dyn Filter>)>,
     pub(super) gap: usize,
-    /// The chain as a single pass over the text, for analyzers that have one.
+    /// A faster single-pass implementation of the chain, if there is one for this analyzer.
     pub(super) fast: Option<Fast>,
 }
 
-/// Chains that are so common that they have code of their own.
+/// Analyzers common enough to have a single-pass implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fast {
     Standard,
     English,
 }
 
-/// What one step of an analyzer made of a text.
+/// Output of the tokenizer or of one token filter of an analyzer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub name: String,
     pub tokens: Vec<Token>,
 }
 
-/// A text on its way through an analyzer, step by step.
+/// Output of each step of an analyzer, as `_analyze` with `explain` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detail {
     /// Name of each char filter and the text after it.
@@ -54,12 +54,12 @@ impl Analyzer {
         &self.name
     }
 
-    /// Whether it was put together from named parts.
+    /// Whether the analyzer is of type `custom`, put together from named components.
     pub fn is_custom(&self) -> bool {
         self.custom
     }
 
-    /// Distance between values of one field.
+    /// Gap in term positions between two values of a field.
     pub fn position_increment_gap(&self) -> usize {
         self.gap
     }
@@ -73,7 +73,7 @@ impl Analyzer {
         positioned(tokens)
     }
 
-    /// What the tokenizer makes of a text.
+    /// The tokens that the tokenizer makes of a text, before any token filters.
     fn tokenized<'a>(&'a self, text: &'a str) -> Tokens<'a> {
         if self.char_filters.is_empty() {
             return self.tokenizer.1.tokens(text);
@@ -99,8 +99,8 @@ impl Analyzer {
         (filtered, offsets)
     }
 
-    /// The text as one token, through the filters that work on single characters: what term-level queries and
-    /// keywords compare with.
+    /// Normalizes a text as a single token, through those filters that work on single characters. Term-level queries
+    /// and keyword values are compared in this form.
     pub fn normalize(&self, text: &str) -> String {
         let mut filtered = text.to_owned();
         for (_, filter) in self.char_filters.iter().filter(|(_, filter)| filter.normalizes()) {
@@ -117,7 +117,7 @@ impl Analyzer {
     }
 }
 
-/// Takes an offset back through all char filters, to the start of a character.
+/// Maps a byte offset behind all char filters back to the original text, to the start of a character.
 pub(super) fn correct(offsets: &[OffsetMap], offset: usize, text: &str) -> usize {
     let offset = offsets.iter().rev().fold(offset, |offset, map| map.correct(offset)).min(text.len());
     (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)

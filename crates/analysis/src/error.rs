@@ -1,13 +1,13 @@
-//! What is wrong with a definition of an analyzer or a part of one.
+//! Errors in the definition of an analyzer or one of its components.
 
-/// A definition that cannot be used. A client error (400), worded as Elasticsearch does.
+/// Error for an invalid definition. A client error (400), with Elasticsearch's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct AnalysisError {
-    /// Name of Elasticsearch's exception.
+    /// Exception type in Elasticsearch, such as `illegal_argument_exception`.
     pub es_type: &'static str,
     pub reason: String,
-    /// The cause, as type and reason.
+    /// Underlying cause: its exception type and message.
     pub caused_by: Option<(&'static str, String)>,
 }
 
@@ -17,7 +17,7 @@ impl AnalysisError {
         Self { es_type: "illegal_argument_exception", reason: reason.into(), caused_by: None }
     }
 
-    /// The error with an underlying cause.
+    /// Adds an underlying cause to the error.
     pub(crate) fn because(mut self, es_type: &'static str, reason: impl Into<String>) -> Self {
         self.caused_by = Some((es_type, reason.into()));
         self

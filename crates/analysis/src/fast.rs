@@ -1,6 +1,7 @@
-//! Analyzers as tantivy's tokenizers. tantivy asks for the terms of a document on the one thread that makes the postings of an index, so
-//! `standard` and `english` do their work before that, in one pass without a token of their own, and only hand over what they made
-//! ([`Analyzer::packed`]); all others run through their chain there.
+//! Analyzers in the form of tantivy tokenizers. tantivy asks for a document's terms on the single thread that builds
+//! an index's postings. Therefore `standard` and `english` do their work earlier, in one pass that allocates no
+//! tokens, and only hand over the finished terms ([`Analyzer::packed`]) on that thread; all other analyzers run their
+//! whole chain there.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::token::Tokens;
 use super::unicode::lower;
 use super::words::Words;
 
-/// An analyzer for tantivy.
+/// Adapter that presents an analyzer as a tantivy tokenizer.
 #[derive(Clone)]
 pub(super) struct IndexTokenizer {
     analyzer: Arc<Analyzer>,
@@ -42,16 +43,16 @@ impl Tokenizer for IndexTokenizer {
 }
 
 impl Analyzer {
-    /// The terms of a text in one string, which the index takes in place of the text; `None` for an analyzer that is to be given the
-    /// text itself there.
+    /// The terms of a text packed into one string, to be indexed in place of the text; `None` for an analyzer that
+    /// runs when the text is indexed.
     pub fn packed(&self, text: &str) -> Option<String> {
         self.fast.map(|fast| pack(fast, text))
     }
 }
 
-/// Stands behind each packed term. No word has one inside.
+/// Terminator of each packed term. Words never contain it.
 const END: char = ' ';
-/// Stands for a removed stop word, whose position stays empty for phrases. No word has one inside.
+/// Stands for a removed stop word, whose position stays empty so that phrases match. Words never contain it.
 const REMOVED: char = '\n';
 
 fn pack(fast: Fast, text: &str) -> String {
@@ -88,7 +89,7 @@ fn push_lower(word: &str, out: &mut String) {
     }
 }
 
-/// The terms that [`pack`] made. Where they were in the text is not known any more, and the postings do not have it.
+/// Reads the terms packed by [`pack`]. Their offsets in the text are lost, but postings do not store those anyway.
 struct PackedStream<'a> {
     rest: &'a str,
     token: &'a mut Token,
@@ -120,7 +121,7 @@ impl TokenStream for PackedStream<'_> {
     }
 }
 
-/// English stop words have two to five letters, or are `a`.
+/// Whether a word is an English stop word. These have at most five letters.
 fn is_stop_word(word: &str) -> bool {
     word.len() <= 5 && stop_words("english").is_some_and(|words| words.contains(&word))
 }

@@ -1,4 +1,4 @@
-//! The analyzers that Elasticsearch has for languages, as far as their stemmers are here.
+//! The analyzers for languages, as in Elasticsearch, as far as their stemmers are implemented.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::filters::{
 };
 use super::params::Params;
 
-/// Char filters and token filters behind the `standard` tokenizer.
+/// Char filters and token filters of a language analyzer, whose tokenizer is `standard`.
 pub(super) type Parts = (Vec<(String, Arc<dyn CharFilter>)>, Vec<(String, Arc<dyn Filter>)>);
 
-/// Languages whose stemmers are not here.
+/// Names of analyzers that Elasticsearch has but that are not implemented here, for lack of a stemmer.
 pub(super) const REFUSED: &[&str] = &[
     "armenian",
     "basque",
@@ -37,7 +37,7 @@ pub(super) const REFUSED: &[&str] = &[
     "snowball",
 ];
 
-/// Language, and its stemmer if it has one.
+/// The supported languages, each with the name of its stemmer, if it has one.
 const STEMMERS: [(&str, Option<&str>); 19] = [
     ("arabic", Some("arabic")),
     ("bulgarian", Some("bulgarian")),
@@ -65,7 +65,7 @@ const ITALIAN_ARTICLES: [&str; 23] = [
     "sugl", "un", "m", "t", "s", "v", "d", "i", "o",
 ];
 
-/// Words that the stemmer of Dutch would get wrong.
+/// Dutch words that the stemmer would get wrong, with their correct stems.
 const DUTCH_EXCEPTIONS: [(&str, &str); 4] =
     [("fiets", "fiets"), ("bromfiets", "bromfiets"), ("ei", "eier"), ("kind", "kinder")];
 
@@ -82,7 +82,7 @@ fn words(list: &[&str]) -> FxHashSet<String> {
     list.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// The parts of a language's analyzer.
+/// The char filters and token filters of a language's analyzer.
 pub(super) fn parts(language: &str, params: &Params<'_>) -> Result<Parts, AnalysisError> {
     params.refuse(&["stopwords_path", "stem_exclusion_path"])?;
     let stop = named("stop", Arc::new(Stop::of(word_list(params, "stopwords", language)?)));

@@ -1,6 +1,6 @@
-//! Text analysis after Lucene's: char filters, tokenizers and token filters, and the analyzers made of them.
+//! Text analysis modelled on Lucene: char filters, tokenizers and token filters, and the analyzers composed of them.
 //!
-//! [`Analysis`] is what one index knows; [`Analyzer::tokens`] is the one way from a text to its terms, for
+//! [`Analysis`] holds what one index defines; [`Analyzer::tokens`] is the only way from a text to its terms, for
 //! documents and queries alike.
 
 mod built_in;
@@ -34,8 +34,8 @@ pub use similarity::{StringDistance, edit_distance};
 pub use token::{Token, Tokens};
 pub use trial::{Trial, Unfinished};
 
-/// tantivy's tokenizers, with an analyzer under each name that the schema of an index may have. They are for documents alone, and take
-/// what [`Analyzer::packed`] makes of a text where it makes something.
+/// Tokenizers for tantivy, one for each analyzer that the index's schema may name in `used`. They serve only the
+/// indexing of documents, and expect the output of [`Analyzer::packed`] where an analyzer has one.
 pub fn tokenizers(analysis: &Arc<Analysis>, used: impl Iterator<Item = String>) -> TokenizerManager {
     let manager = TokenizerManager::default();
     for name in used {
@@ -46,7 +46,7 @@ pub fn tokenizers(analysis: &Arc<Analysis>, used: impl Iterator<Item = String>) 
     manager
 }
 
-/// Name under which tantivy knows an analyzer. tantivy has tokenizers of its own, which keep their names.
+/// Name under which an analyzer is registered with tantivy; prefixed, as tantivy has tokenizers of its own.
 pub fn tokenizer_name(analyzer: &str) -> String {
     match analyzer {
         "standard" | "english" => analyzer.to_owned(),
@@ -54,7 +54,8 @@ pub fn tokenizer_name(analyzer: &str) -> String {
     }
 }
 
-/// The analyzer as a tantivy tokenizer of what [`Analyzer::packed`] makes, or of a text where it makes nothing.
+/// Wraps an analyzer as a tantivy tokenizer, which takes the output of [`Analyzer::packed`] if the analyzer has one,
+/// and otherwise the text itself.
 fn tokenizer(analyzer: Arc<Analyzer>) -> TextAnalyzer {
     TextAnalyzer::builder(fast::IndexTokenizer::new(analyzer)).build()
 }

@@ -3,7 +3,7 @@
 //! Hungarian Languages", and his reports to CLEF), and Larkey, Ballesteros and Connell's for Arabic. Words come
 //! in lower case. Lengths count characters.
 
-/// A word as characters, and what the rules of all languages need.
+/// A word as a list of characters, with the operations that the rules of all languages use.
 struct Word(Vec<char>);
 
 impl Word {
@@ -20,7 +20,7 @@ impl Word {
         suffixes.iter().any(|suffix| self.ends(suffix))
     }
 
-    /// The character so many places from the end, 1 being the last.
+    /// The character `place` places from the end (1 is the last); NUL if the word is shorter.
     fn back(&self, place: usize) -> char {
         self.0.len().checked_sub(place).map_or('\0', |at| self.0[at])
     }
@@ -29,13 +29,14 @@ impl Word {
         self.0.truncate(self.0.len().saturating_sub(count));
     }
 
-    /// Replaces the last characters.
+    /// Replaces the last `count` characters.
     fn swap(&mut self, count: usize, with: &str) {
         self.cut(count);
         self.0.extend(with.chars());
     }
 
-    /// The first rule whose suffix fits a word longer than its bound: replaces so many characters.
+    /// Applies the first rule whose suffix matches a word longer than the rule's bound; returns whether there was
+    /// one. A rule is the bound, the suffix, the number of characters to replace, and their replacement.
     fn first_rule(&mut self, rules: &[(usize, &str, usize, &str)]) -> bool {
         for &(longer_than, suffix, count, with) in rules {
             if self.len() > longer_than && self.ends(suffix) {
@@ -58,7 +59,7 @@ fn with(text: &mut String, change: impl FnOnce(&mut Word)) {
     text.extend(word.0);
 }
 
-/// A vowel without its accent.
+/// Removes the accent from a vowel; other characters are unchanged.
 fn plain_vowel(c: char) -> char {
     match c {
         'à' | 'á' | 'â' | 'ä' => 'a',
@@ -180,7 +181,7 @@ pub(super) fn german(text: &mut String) {
     });
 }
 
-/// Plurals only.
+/// The `minimal_german` stemmer, which only removes plural endings.
 pub(super) fn minimal_german(text: &mut String) {
     with(text, |word| {
         if word.len() < 5 {
@@ -329,7 +330,7 @@ pub(super) fn minimal_french(text: &mut String) {
     });
 }
 
-/// Plurals only: Harman's "S-stemmer".
+/// The `minimal_english` stemmer, which only removes plural endings: Harman's "S-stemmer".
 pub(super) fn minimal_english(text: &mut String) {
     with(text, |word| {
         if word.len() < 3 || !word.ends("s") || matches!(word.back(2), 'u' | 's') {

@@ -1,5 +1,5 @@
-//! Parameters of one definition (`{"type": "stop", "stopwords": [...]}`), read with the leniency of
-//! settings: numbers and booleans may be strings. Parameters that nobody asked for are errors.
+//! Parameters of one definition (`{"type": "stop", "stopwords": [...]}`), read as leniently as settings: numbers and
+//! booleans may be strings. Parameters that nothing reads are errors.
 
 use std::cell::RefCell;
 
@@ -7,19 +7,19 @@ use serde_json::{Map, Value};
 
 use super::error::AnalysisError;
 
-/// Longest grams: longer ones are no terms.
+/// Largest allowed `max_gram`, in characters.
 const MAX_GRAM: i64 = 10_000;
 
-/// The parameters of one component.
+/// The parameters of one component, and which of them have been read.
 pub(super) struct Params<'a> {
-    /// `analyzer`, `tokenizer`, `filter`, `char_filter` or `normalizer`.
+    /// Kind of the component: `analyzer`, `tokenizer`, `filter`, `char_filter` or `normalizer`.
     pub part: &'static str,
     pub name: &'a str,
     map: &'a Map<String, Value>,
     used: RefCell<Vec<&'static str>>,
 }
 
-/// A scalar as settings keep it.
+/// A scalar as text, the form in which settings are stored; `None` for null, lists and objects.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -83,7 +83,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A list; one string stands for the parts between its commas.
+    /// Reads a list of strings; a single string is split at commas.
     pub fn list(&self, key: &'static str) -> Result<Option<Vec<String>>, AnalysisError> {
         match self.get(key) {
             Some(Value::String(text)) => Ok(Some(
@@ -93,7 +93,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A list whose elements may contain commas.
+    /// Reads a list of strings whose elements may contain commas; a single scalar counts as a list of one.
     pub fn lines(&self, key: &'static str) -> Result<Option<Vec<String>>, AnalysisError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         match value {
@@ -106,7 +106,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Refuses a parameter that is Elasticsearch's but not ours.
+    /// Refuses parameters that Elasticsearch has but that are not implemented here.
     pub fn refuse(&self, keys: &[&'static str]) -> Result<(), AnalysisError> {
         match keys.iter().find(|key| self.has(key)) {
             Some(key) => Err(AnalysisError::illegal(format!(
@@ -117,7 +117,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The names that a definition uses, as written: a name, or a definition without one.
+    /// Reads the components that a definition refers to, as written: each a name or an inline definition.
     pub fn parts(&self, key: &'static str) -> Vec<&'a Value> {
         match self.get(key) {
             None => Vec::new(),
@@ -126,7 +126,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Reads `min_gram` and `max_gram`, 1 and 2 unless they are given. Only grams at the edge may differ by more than `max_diff`.
+    /// Reads `min_gram` and `max_gram`, 1 and 2 by default. Unless `edge`, they may differ by at most `max_diff`.
     pub fn gram_bounds(&self, edge: bool, max_diff: i64) -> Result<(usize, usize), AnalysisError> {
         let (min, max) = (self.number("min_gram", 1)?, self.number("max_gram", 2)?);
         if !edge && max.saturating_sub(min) > max_diff {
@@ -149,7 +149,7 @@ impl<'a> Params<'a> {
         Ok((min as usize, max as usize))
     }
 
-    /// Refuses what nobody asked for.
+    /// Refuses parameters that nothing has read.
     pub fn finish(&self) -> Result<(), AnalysisError> {
         let used = self.used.borrow();
         match self.map.keys().find(|key| !used.contains(&key.as_str())) {

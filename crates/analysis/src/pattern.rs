@@ -1,18 +1,18 @@
-//! Regular expressions as Java writes them, run by `fancy-regex`: in linear time unless a pattern looks
-//! around or back, and then with a bound on the steps.
+//! Regular expressions in Java's syntax, executed by `fancy-regex`: in linear time, unless a pattern has look-around
+//! or back-references; then with a limit on the number of steps.
 
 use fancy_regex::{Captures, Regex, RegexBuilder};
 
 use super::error::AnalysisError;
 
-/// Most steps of one match of a pattern that needs backtracking.
+/// Limit on the backtracking steps of one match.
 const BACKTRACK_LIMIT: usize = 100_000;
 /// Largest compiled pattern, in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 /// Longest pattern, in bytes.
 const LENGTH_LIMIT: usize = 10_000;
 
-/// Compiles a pattern with Java's flags (`CASE_INSENSITIVE|COMMENTS`).
+/// Compiles a pattern with Java's flags, separated by vertical bars (such as `CASE_INSENSITIVE|COMMENTS`).
 pub(super) fn compile(pattern: &str, flags: &str) -> Result<Regex, AnalysisError> {
     let mut inline = String::new();
     let mut unicode_classes = false;
@@ -47,26 +47,27 @@ pub(super) fn compile(pattern: &str, flags: &str) -> Result<Regex, AnalysisError
     )
 }
 
-/// A pattern for those who cut texts.
+/// A compiled pattern for cutting texts at its matches.
 #[derive(Debug, Clone)]
 pub struct JavaPattern(Regex);
 
 impl JavaPattern {
-    /// Reads a pattern in which `^` and `$` are the ends of lines.
+    /// Compiles a pattern in which `^` and `$` match at line ends.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The message about an invalid pattern.
     pub fn multi_line(pattern: &str) -> Result<Self, String> {
         compile(pattern, "MULTILINE").map(Self).map_err(|error| error.reason)
     }
 
-    /// Bytes at which it is found in a text, ascending. One that needs too many steps is found no more.
+    /// Byte offsets of the matches in `text`, ascending. They end early if a match needs too many backtracking steps.
     pub fn starts<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> + 't {
         self.0.find_iter(text).map_while(Result::ok).map(|found| found.start())
     }
 }
 
-/// Java's classes are ASCII unless told otherwise, and some have other names.
+/// Translates a pattern from Java's syntax: Java's character classes are ASCII-only by default, and some have other
+/// names.
 fn from_java(pattern: &str, unicode_classes: bool) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern;
@@ -121,12 +122,13 @@ fn property(c: char, name: &str) -> String {
     }
 }
 
-/// Bytes that may be made of a text by replacing parts of it: a dozen steps in a row can make gigabytes of one letter.
+/// Largest size in bytes that a text may reach by replacements: a dozen replacements in a row can turn one letter
+/// into gigabytes.
 pub(super) fn most_bytes(text: &str) -> usize {
     (16 << 20).max(text.len() + text.len() / 4)
 }
 
-/// A replacement as Java writes it: `$1`, `${name}`, and `\` before what is meant literally.
+/// A replacement in Java's syntax: `$1`, `${name}`, and `\` before a literal character.
 #[derive(Debug, Clone)]
 pub(super) struct Replacement(Vec<Piece>);
 
@@ -193,7 +195,7 @@ impl Replacement {
         Ok(Self(pieces))
     }
 
-    /// Bytes that stand for a match.
+    /// Length in bytes of the replacement for a match.
     fn length(&self, captures: &Captures<'_>) -> usize {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.len(),

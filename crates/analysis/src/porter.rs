@@ -2,8 +2,8 @@
 //! `PorterStemFilter` has it. tantivy brings Snowball's "English" stemmer, its successor, which stems
 //! differently; Elasticsearch's `english` analyzer uses the original.
 
-/// Stems a lowercased word in place. Words of one or two letters, and words that are not plain ASCII
-/// letters, digits or apostrophes only as far as the rules find their suffixes, stay as they are.
+/// Stems a lowercased word in place. Words of at most two bytes, and words with non-ASCII characters, stay as they
+/// are.
 pub(super) fn stem(word: &mut String) {
     if word.len() <= 2 || !word.is_ascii() {
         return;
@@ -19,7 +19,7 @@ pub(super) fn stem(word: &mut String) {
     *word = stemmer.b.into_iter().map(char::from).collect();
 }
 
-/// `b` is the word so far, `j` the length of the stem before the suffix found last.
+/// State of the stemmer: `b` is the word so far, and `j` the length of the stem before the suffix found last.
 struct Stemmer {
     b: Vec<u8>,
     j: usize,
@@ -55,7 +55,7 @@ impl Stemmer {
         len >= 2 && self.b[len - 1] == self.b[len - 2] && self.is_consonant(len - 1)
     }
 
-    /// Consonant, vowel, consonant at the end of the first `len` letters, the last not w, x or y.
+    /// Whether the first `len` letters end in consonant, vowel, consonant, where the last is not w, x or y.
     fn cvc(&self, len: usize) -> bool {
         len >= 3
             && self.is_consonant(len - 1)
@@ -83,7 +83,7 @@ impl Stemmer {
         }
     }
 
-    /// Plurals, -ed and -ing.
+    /// Step 1: removes plural endings, -ed and -ing.
     fn step1(&mut self) {
         if self.b.ends_with(b"s") {
             if self.ends("sses") {
@@ -119,14 +119,14 @@ impl Stemmer {
         }
     }
 
-    /// Final y to i when there is another vowel.
+    /// Step 2: turns a final y into i if the stem has a vowel.
     fn step2(&mut self) {
         if self.ends("y") && self.stem_has_vowel() {
             self.set("i");
         }
     }
 
-    /// The first of the rules whose suffix fits decides.
+    /// Applies the first rule whose suffix matches: replaces the suffix if the stem is long enough.
     fn first_rule(&mut self, rules: &[(&str, &str)]) {
         for (suffix, replacement) in rules {
             if self.ends(suffix) {
@@ -136,7 +136,7 @@ impl Stemmer {
         }
     }
 
-    /// Double suffixes to single ones.
+    /// Step 3: reduces double suffixes to single ones.
     fn step3(&mut self) {
         self.first_rule(&[
             ("ational", "ate"),
@@ -175,7 +175,7 @@ impl Stemmer {
         ]);
     }
 
-    /// Takes off -ant, -ence and such after two measures.
+    /// Step 5: removes -ant, -ence and similar suffixes if the stem has at least two vowel-consonant sequences.
     fn step5(&mut self) {
         for suffix in [
             "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou",
@@ -193,7 +193,7 @@ impl Stemmer {
         }
     }
 
-    /// Final -e and double l.
+    /// Step 6: removes a final -e, and reduces a final double l.
     fn step6(&mut self) {
         if self.b.last() == Some(&b'e') {
             self.j = self.b.len() - 1;

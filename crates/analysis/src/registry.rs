@@ -1,4 +1,4 @@
-//! The analyzers of an index: those that are always there, and those its settings define.
+//! The analyzers of an index: the built-in ones, and those that its settings define.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -19,12 +19,12 @@ use super::words::MAX_CHARS;
 /// Definitions of one kind by name.
 type Definitions = BTreeMap<String, Map<String, Value>>;
 
-/// Bounds of the index settings that definitions are held against.
+/// Limits from the index settings that definitions are checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalysisLimits {
-    /// `index.max_ngram_diff`.
+    /// `index.max_ngram_diff`: largest allowed difference between `max_gram` and `min_gram`.
     pub max_ngram_diff: i64,
-    /// `index.max_shingle_diff`.
+    /// `index.max_shingle_diff`: largest allowed difference between the sizes of shingles.
     pub max_shingle_diff: i64,
 }
 
@@ -34,8 +34,8 @@ impl Default for AnalysisLimits {
     }
 }
 
-/// The analyzers, normalizers and their parts that an index knows. Immutable: they are settings that only a new
-/// index can choose.
+/// The analyzers, normalizers and components available in an index. Immutable, because these settings can only be
+/// chosen when an index is created.
 #[derive(Debug, Clone, Default)]
 pub struct Analysis {
     limits: AnalysisLimits,
@@ -46,7 +46,7 @@ pub struct Analysis {
     normalizers: BTreeMap<String, Arc<Analyzer>>,
 }
 
-/// An analyzer put together for one request: names, or definitions without one.
+/// A custom analyzer given in a request: the name or the inline definition of each component.
 #[derive(Debug, Clone, Default)]
 pub struct CustomAnalyzer<'a> {
     pub char_filters: Vec<&'a Value>,
@@ -55,7 +55,7 @@ pub struct CustomAnalyzer<'a> {
 }
 
 impl Analysis {
-    /// What every index has.
+    /// The analysis of an index without `analysis` settings: only what is built in.
     pub fn built_in() -> Arc<Self> {
         static BUILT_IN: LazyLock<Arc<Analysis>> = LazyLock::new(Arc::default);
         BUILT_IN.clone()
@@ -109,12 +109,12 @@ impl Analysis {
         Ok(analysis)
     }
 
-    /// Whether the settings define anything.
+    /// Whether the settings define neither analyzers nor normalizers.
     pub fn is_built_in(&self) -> bool {
         self.analyzers.is_empty() && self.normalizers.is_empty()
     }
 
-    /// The analyzer called `name`. `default` is the one that fields have which name none.
+    /// The analyzer called `name`, defined or built in. `default` is the analyzer of fields that do not name one.
     pub fn analyzer(&self, name: &str) -> Option<Arc<Analyzer>> {
         match self.analyzers.get(name) {
             Some(analyzer) => Some(analyzer.clone()),
@@ -122,12 +122,13 @@ impl Analysis {
         }
     }
 
-    /// The analyzer of queries on fields that name none: `default_search`, or `default`.
+    /// The analyzer for queries on fields that do not name one: `default_search` or, if that is not defined,
+    /// `default`.
     pub fn default_search(&self) -> Option<Arc<Analyzer>> {
         self.analyzers.get("default_search").cloned().or_else(|| self.analyzer("default"))
     }
 
-    /// The normalizer called `name`.
+    /// The normalizer called `name`, defined or built in.
     pub fn normalizer(&self, name: &str) -> Option<Arc<Analyzer>> {
         if let Some(normalizer) = self.normalizers.get(name) {
             return Some(normalizer.clone());
@@ -145,10 +146,10 @@ impl Analysis {
         self.analyzers.keys().map(String::as_str)
     }
 
-    /// An analyzer of parts; without a tokenizer it is a normalizer.
+    /// Builds an analyzer from components; without a tokenizer, it is a normalizer.
     ///
     /// # Errors
-    /// For a part that is not there, or that a normalizer may not have.
+    /// If a component does not exist, or is not allowed in a normalizer.
     pub fn custom(&self, parts: &CustomAnalyzer<'_>) -> Result<Analyzer, AnalysisError> {
         let missing = |part: &'static str, name: &str| {
             AnalysisError::illegal(format!("failed to find global {part} under [{name}]"))
@@ -185,7 +186,7 @@ impl Analysis {
         Ok(chain)
     }
 
-    /// Builds every part once, so that what nothing uses is right as well.
+    /// Builds every component once, so that errors in components that nothing uses are found too.
     fn check_parts(&self) -> Result<(), AnalysisError> {
         let whitespace: Arc<dyn Tokenizer> = Arc::new(Runs::whitespace(MAX_CHARS));
         let before = chain("", Vec::new(), ("whitespace", whitespace), Vec::new());
@@ -227,7 +228,7 @@ impl Analysis {
         }
     }
 
-    /// A token filter behind the chain so far.
+    /// Builds a token filter; `before` is the chain in front of it.
     fn filter(&self, part: &Value, before: &Analyzer) -> Lookup<dyn filters::Filter> {
         let Some((name, kind, map)) = locate(part, "filter", &self.filters, filters::BUILT_IN)? else {
             return Ok(None);
@@ -372,7 +373,7 @@ fn gap(params: &Params<'_>) -> Result<usize, AnalysisError> {
         .map_err(|_| AnalysisError::illegal("[position_increment_gap] must be positive, or 0"))
 }
 
-/// The names of a list; one string may hold several, between commas.
+/// Splits a list of component names; a single string may hold several, separated by commas.
 fn each_name(parts: &[&Value]) -> Vec<Value> {
     match parts {
         [Value::String(names)] => {
@@ -398,10 +399,10 @@ fn unknown(part: &str, kind: &str, name: &str, value: &Value) -> AnalysisError {
     })
 }
 
-/// A part: its name, type and parameters.
+/// A component definition: its name, type and parameters.
 type Located<'a> = (String, String, &'a Map<String, Value>);
 
-/// A part by name, or the definition itself.
+/// Finds a component by name, or takes an inline definition; `None` if there is none of that name.
 fn locate<'a>(
     part: &'a Value,
     what: &'static str,
@@ -430,7 +431,8 @@ fn locate<'a>(
     }
 }
 
-/// The words of a synonym rule: the chain so far without what would keep rules from being plain words.
+/// Analyzes one side of a synonym rule with the chain before the synonym filter, except for filters that rules are
+/// not applied to.
 fn rule_tokens(before: &Analyzer, text: &str) -> Result<Vec<Token>, AnalysisError> {
     let (text, mut filters) = (
         before

@@ -1,16 +1,16 @@
-//! How similar two words are: by edits, and from 0 to 1 as Lucene's measures of the same names have it.
+//! Similarity of two words: edit distance, and measures of at most 1 that are defined like Lucene's of the same names.
 
-/// A measure.
+/// A measure of the similarity of two words: 1 for equal words, less the more they differ; by Damerau-Levenshtein even below 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StringDistance {
-    /// One minus the edits, swaps among them, as a share of the shorter word.
+    /// Edit distance with transpositions of neighbouring letters, relative to the shorter word.
     #[default]
     DamerauLevenshtein,
-    /// One minus the edits, without swaps, as a share of the longer word.
+    /// Edit distance without transpositions, relative to the longer word.
     Levenshtein,
-    /// Letters that both words have at about the same places; words that begin alike are more similar.
+    /// Jaro-Winkler: based on letters that both words have at about the same places; a common prefix counts more.
     JaroWinkler,
-    /// Pairs of letters that both words have.
+    /// Edit distance of the words' letter bigrams, relative to the longer word.
     Ngram,
 }
 
@@ -28,8 +28,8 @@ impl StringDistance {
     }
 }
 
-/// Insertions, deletions, substitutions and, if they count as one, swaps of neighbours between two texts, if
-/// at most `most`.
+/// Edit distance of two texts in characters: insertions, deletions, substitutions and, with `transpositions`, swaps
+/// of neighbours. `None` if it is more than `most`.
 pub fn edit_distance(left: &[char], right: &str, most: usize, transpositions: bool) -> Option<usize> {
     // A byte count bounds the character count from above: most terms end here.
     if right.len() + most < left.len() {
@@ -65,7 +65,7 @@ pub fn edit_distance(left: &[char], right: &str, most: usize, transpositions: bo
     (previous[width - 1] <= most).then_some(previous[width - 1])
 }
 
-/// Edits between two words, however many; swaps of neighbours are one edit if they count.
+/// Edit distance of two words, without a limit; with `swaps`, a transposition of neighbours is one edit.
 fn edits(left: &[char], right: &[char], swaps: bool) -> f32 {
     let right: String = right.iter().collect();
     let most = left.len().max(right.len());
@@ -73,7 +73,7 @@ fn edits(left: &[char], right: &[char], swaps: bool) -> f32 {
 }
 
 fn jaro_winkler(left: &[char], right: &[char]) -> f32 {
-    /// Least similarity from which on a common beginning counts.
+    /// Least Jaro similarity at which a common prefix counts.
     const THRESHOLD: f32 = 0.7;
     let (longer, shorter) = if left.len() > right.len() { (left, right) } else { (right, left) };
     let range = (longer.len() / 2).saturating_sub(1);
@@ -100,7 +100,8 @@ fn jaro_winkler(left: &[char], right: &[char]) -> f32 {
     jaro + (1.0 / longer.len() as f32).min(0.1) * beginning as f32 * (1.0 - jaro)
 }
 
-/// Edits between the pairs of letters of two words; a pair that differs in one letter is half an edit.
+/// Similarity by bigrams, from 0 to 1: the edit distance of the words' bigrams, where those that differ in one of two
+/// letters are half an edit apart.
 fn pairs(left: &[char], right: &[char]) -> f32 {
     let longest = left.len().max(right.len());
     if left.is_empty() || right.is_empty() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The analyzer of a name, or of a definition whose parts may be inline.
+/// Builds the analyzer with a name, or that of a definition with inline components.
 fn analyzer(definition: &Value) -> Arc<Analyzer> {
     if let Value::String(name) = definition {
         return Analysis::built_in().analyzer(name).unwrap_or_else(|| panic!("no analyzer {name}"));
@@ -99,7 +99,7 @@ fn a_trial_shows_what_the_analyzer_makes_and_ends_with_its_request() {
     assert!(memory.figures().used < held);
 }
 
-/// What `standard` and `english` hand to the index says the same as their chains.
+/// The packed terms of `standard` and `english` are the same as those of their chains.
 #[test]
 fn packed_terms_are_those_of_the_chain() {
     let texts = [

@@ -4,30 +4,30 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     pub text: String,
-    /// Where it begins in the text as it was given, in bytes.
+    /// Byte offset in the original text at which the token starts.
     pub start: usize,
-    /// Where it ends there, in bytes.
+    /// Byte offset in the original text at which the token ends.
     pub end: usize,
-    /// Distance to the position of the token before: 0 for a token beside it, 2 behind a removed one.
+    /// Position increment from the previous token: 0 for a token at the same position, 2 after a removed token.
     pub increment: u32,
-    /// Positions that it spans: more than one beside a synonym of several words.
+    /// Number of positions that the token spans: more than one beside a synonym of several words.
     pub length: u32,
-    /// Distance to the first position of the text. Set at the end of the chain.
+    /// Position in the text, counted from 0. Set at the end of the chain.
     pub position: usize,
     /// Lexical type: `<ALPHANUM>`, `word`, `SYNONYM`, ...
     pub kind: &'static str,
-    /// Stemmers leave it as it is.
+    /// Whether the token is protected from stemmers.
     pub keyword: bool,
 }
 
-/// Tokens of one text, made as they are asked for.
+/// The tokens of one text, produced lazily.
 pub type Tokens<'a> = Box<dyn Iterator<Item = Token> + 'a>;
 
-/// Type of tokens whose tokenizer tells no types apart.
+/// Type of tokens from tokenizers that do not distinguish types.
 pub const WORD: &str = "word";
 
 impl Token {
-    /// A token of `text` at a new position.
+    /// A token at the next position, with byte offsets.
     pub fn new(text: impl Into<String>, start: usize, end: usize, kind: &'static str) -> Self {
         Self { text: text.into(), start, end, increment: 1, length: 1, position: 0, kind, keyword: false }
     }
@@ -48,18 +48,18 @@ impl Token {
     }
 }
 
-/// Numbers the positions.
+/// Sets the position of every token from the increments.
 pub(super) fn positioned(tokens: Tokens<'_>) -> Tokens<'_> {
     let mut next = 0usize;
     Box::new(tokens.map(move |mut token| {
-        // The first token is at position 0 whatever lies before it is skipped over.
+        // Positions count from 0; a first token behind a removed one is at position 1.
         next += token.increment as usize;
         token.position = next.saturating_sub(1);
         token
     }))
 }
 
-/// Keeps some tokens; the positions of the others stay empty.
+/// Removes tokens for which `keep` is false; their positions stay empty.
 pub(super) fn retain<'a>(tokens: Tokens<'a>, mut keep: impl FnMut(&Token) -> bool + 'a) -> Tokens<'a> {
     let mut skipped = 0;
     Box::new(tokens.filter_map(move |mut token| {

@@ -1,5 +1,5 @@
-//! Analysis for a request that is about the analyzer itself (`_analyze`): counted for the request, and stopped with it. Documents
-//! that are written are analyzed to their end.
+//! Analysis for `_analyze` requests, charged to the request's memory and stopped with it. The analysis of documents
+//! being written is never stopped.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,16 +9,16 @@ use super::chain::{Analyzer, Detail, Step, correct};
 use super::char_filters::OffsetMap;
 use super::token::{Token, Tokens, positioned};
 
-/// What the account of a request says that the memory is for.
+/// Label for the memory in the request's account.
 const LABEL: &str = "<analyze>";
-/// Tokens after which it is looked whether the request is to stop.
+/// Number of tokens between two checks of whether the request has been stopped.
 const TOKENS_BETWEEN: usize = 256;
 
 impl Analyzer {
-    /// Puts a text through the char filters for the request of this thread.
+    /// Runs a text through the char filters, charged to the request of this thread.
     ///
     /// # Errors
-    /// When they make too much of it, or the request is to stop.
+    /// If the char filters' output takes too much memory, or the request is stopped.
     pub fn trial<'a>(&'a self, text: &'a str) -> Result<Trial<'a>, Unfinished> {
         let mut trial =
             Trial { analyzer: self, text, filtered: Vec::new(), offsets: Vec::new(), held: Vec::new() };
@@ -33,14 +33,14 @@ impl Analyzer {
     }
 }
 
-/// Why there is no result of a [`Trial`].
+/// Reason why a [`Trial`] has no result.
 #[derive(Debug)]
 pub enum Unfinished {
-    /// The request is to stop.
+    /// The request was stopped.
     Stopped(Stopped),
-    /// It would take more memory than it may.
+    /// The analysis would take more memory than allowed.
     TooMuch(TooMuch),
-    /// There are more tokens than were asked for.
+    /// The text has more tokens than the limit.
     TooManyTokens,
 }
 
@@ -56,7 +56,8 @@ impl From<TooMuch> for Unfinished {
     }
 }
 
-/// A text behind the char filters of an analyzer, made by [`Analyzer::trial`]. What it takes is given back when it is dropped.
+/// A text after the char filters of an analyzer, made by [`Analyzer::trial`]. The memory charged for it is released
+/// when it is dropped.
 #[derive(Debug)]
 pub struct Trial<'a> {
     analyzer: &'a Analyzer,
@@ -68,12 +69,12 @@ pub struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// What the tokenizer gets.
+    /// The text that the tokenizer gets: the output of the last char filter.
     fn tokenized(&self) -> &str {
         self.filtered.last().map_or(self.text, String::as_str)
     }
 
-    /// What the tokenizer makes of it, as long as `open` says that it may go on.
+    /// The tokens of the tokenizer, with original offsets, until `open` stops them.
     fn cut<'t>(&'t self, open: &'t Gate) -> Tokens<'t> {
         let tokens = self.analyzer.tokenizer.1.tokens(self.tokenized());
         Box::new(tokens.take_while(|token| open.lets(size_of::<Token>() + token.text.len())).map(
@@ -88,7 +89,7 @@ impl Trial<'_> {
     /// The tokens in the order of their positions, at most `limit`.
     ///
     /// # Errors
-    /// When there are more, they take too much, or the request is to stop.
+    /// If there are more, they take too much memory, or the request is stopped.
     pub fn tokens(&self, limit: usize) -> Result<Vec<Token>, Unfinished> {
         let gate = Gate::new();
         let mut tokens = self.cut(&gate);
@@ -98,10 +99,10 @@ impl Trial<'_> {
         collect(positioned(tokens), limit, &gate)
     }
 
-    /// Every step by itself, with at most `limit` tokens each.
+    /// The output of each step separately, with at most `limit` tokens each.
     ///
     /// # Errors
-    /// When there are more, they take too much, or the request is to stop.
+    /// If there are more, they take too much memory, or the request is stopped.
     pub fn detail(&self, limit: usize) -> Result<Detail, Unfinished> {
         let gate = Gate::new();
         let number =
@@ -125,7 +126,7 @@ fn collect(tokens: Tokens<'_>, limit: usize, gate: &Gate) -> Result<Vec<Token>, 
     if tokens.len() > limit { Err(Unfinished::TooManyTokens) } else { Ok(tokens) }
 }
 
-/// Lets tokens through until the request is to stop or has taken too much.
+/// Lets tokens pass until the request is stopped or has used too much memory.
 #[derive(Debug)]
 struct Gate {
     passed: Cell<usize>,
@@ -138,7 +139,7 @@ impl Gate {
         Self { passed: Cell::new(0), memory: RefCell::new(Growing::new(LABEL)), closed: RefCell::new(None) }
     }
 
-    /// Whether a token of so many bytes may pass.
+    /// Whether a token of `bytes` bytes may pass; charges its memory.
     fn lets(&self, bytes: usize) -> bool {
         let passed = self.passed.get();
         self.passed.set(passed + 1);

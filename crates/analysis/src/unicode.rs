@@ -1,10 +1,10 @@
-//! What characters are: word break classes (UAX #29), from the tables of `regex-syntax`, and lower case.
+//! Character properties: word break classes (UAX #29), from the tables of `regex-syntax`, and lower case.
 
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
-/// What a character does at the borders of words, as far as Lucene's `StandardTokenizer` tells them apart.
+/// Word break class of a character, as far as Lucene's `StandardTokenizer` distinguishes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum WordClass {
@@ -14,29 +14,29 @@ pub(super) enum WordClass {
     Hangul,
     Digit,
     Katakana,
-    /// A word of one character.
+    /// Hiragana: each character is a word of its own.
     Hiragana,
-    /// A word of one character.
+    /// Han ideograph: each character is a word of its own.
     Ideograph,
-    /// Scripts without spaces, whose runs stay in one piece.
+    /// Letter or mark of a Southeast Asian script without spaces, whose runs are kept in one piece.
     SoutheastAsian,
     Emoji,
-    /// `_` and other connectors.
+    /// `_` and other connector punctuation.
     Connector,
-    /// Joins letters.
+    /// Punctuation that joins letters, such as `:`.
     MidLetter,
-    /// Joins digits.
+    /// Punctuation that joins digits, such as `,`.
     MidNumber,
-    /// Joins both.
+    /// Punctuation that joins both letters and digits: `.` and `'`.
     MidBoth,
     DoubleQuote,
-    /// Combining marks and format characters: belong to what is before.
+    /// Combining mark or format character, which belongs to the character before it.
     Extend,
 }
 
 use WordClass as W;
 
-/// Later ones win where two hold.
+/// Character sets of the classes; for a character in several sets, the last one applies.
 const RULES: [(&str, WordClass); 15] = [
     (r"\p{Extended_Pictographic}", W::Emoji),
     (r"\p{wb=ALetter}", W::Letter),
@@ -63,7 +63,7 @@ const RULES: [(&str, WordClass); 15] = [
 
 const PAGE: usize = 128;
 
-/// Two stages: most pages are alike.
+/// Two-stage table from characters to classes, which saves space because most pages are equal.
 struct Table {
     pages: Vec<[WordClass; PAGE]>,
     index: Vec<u8>,
@@ -95,7 +95,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     table
 });
 
-/// Classes of ASCII, which most texts are.
+/// Classes of the ASCII characters, of which most texts consist.
 const ASCII: [WordClass; 128] = {
     let mut classes = [W::Other; 128];
     let mut at = 0;
@@ -115,7 +115,7 @@ const ASCII: [WordClass; 128] = {
     classes
 };
 
-/// Class of a character.
+/// Word break class of a character.
 #[inline]
 pub(super) fn word_class(c: char) -> WordClass {
     if c.is_ascii() {
@@ -126,7 +126,7 @@ pub(super) fn word_class(c: char) -> WordClass {
     table.pages[table.index[c / PAGE] as usize][c % PAGE]
 }
 
-/// `Character.toLowerCase` of each character: one for one.
+/// Lowercases a text character by character, like Java's `Character.toLowerCase`.
 pub(super) fn lowercase(text: &mut String) {
     if text.is_ascii() {
         text.make_ascii_lowercase();

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use super::unicode::{WordClass as Class, word_class as class};
 
-/// Lucene's `maxTokenLength`.
+/// Longest word in characters, beyond which it is cut: Lucene's `maxTokenLength`.
 pub(super) const MAX_CHARS: usize = 255;
 
-/// Type of the word `text`, as token types name it.
+/// Token type of a word, such as `<ALPHANUM>`.
 pub(super) fn word_kind(text: &str) -> &'static str {
     let mut hangul = true;
     let mut katakana = true;
@@ -54,7 +54,7 @@ impl<'a> Words<'a> {
         Self::with_max(text, MAX_CHARS)
     }
 
-    /// Words that are cut after so many characters.
+    /// Words of a text; those longer than `max_chars` characters are cut.
     pub fn with_max(text: &'a str, max_chars: usize) -> Self {
         Self { text, at: 0, pending_end: None, max_chars }
     }
@@ -71,7 +71,7 @@ impl<'a> Words<'a> {
         None
     }
 
-    /// Position after the marks that follow `at`.
+    /// Byte offset after the combining marks that start at `at`.
     fn skip_marks(&self, at: usize) -> usize {
         // No mark is ASCII.
         if self.text.as_bytes().get(at).is_none_or(u8::is_ascii) {
@@ -81,7 +81,7 @@ impl<'a> Words<'a> {
         at + marks.map(char::len_utf8).sum::<usize>()
     }
 
-    /// End of the word that starts with `first` at `start`; `None` if it has neither letter nor digit.
+    /// End of the run that starts with `first` at `start`, and whether it is a word: not only connectors.
     fn word_end(&self, start: usize, first: char, class_of_first: Class) -> (usize, bool) {
         let mut last = class_of_first;
         let mut end = start + first.len_utf8();
@@ -146,7 +146,7 @@ impl<'a> Words<'a> {
         (end, wordlike)
     }
 
-    /// Position after the letters and digits of ASCII that follow `at`.
+    /// Byte offset after the ASCII letters and digits that start at `at`.
     fn ascii_run(&self, at: usize) -> usize {
         let rest = &self.text.as_bytes()[at..];
         at + rest.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len())
@@ -156,7 +156,8 @@ impl<'a> Words<'a> {
         self.next_base(at).is_some_and(|(_, _, class)| wanted(class))
     }
 
-    /// Takes the rest of an emoji sequence: joined pictographs, and flags of two regional letters.
+    /// End of an emoji sequence of which the part up to `end` has been read: joined pictographs, or a flag of two
+    /// regional indicators.
     fn emoji_end(&self, mut end: usize, first: char) -> usize {
         let regional = |c: char| ('\u{1F1E6}'..='\u{1F1FF}').contains(&c);
         if regional(first) {
@@ -174,7 +175,7 @@ impl<'a> Words<'a> {
         end
     }
 
-    /// The next piece of the word up to `end` that is not too long.
+    /// The next piece, of at most `max_chars` characters, of the word that ends at `end`.
     fn piece(&mut self, end: usize) -> Range<usize> {
         let start = self.at;
         // Most words are short in bytes already.
@@ -187,7 +188,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Whether words of ASCII end before this byte, whatever comes behind it, and none begins with it.
+/// Whether this byte always ends a word of ASCII letters and digits, whatever follows, and never begins one.
 fn ends_word(byte: u8) -> bool {
     byte.is_ascii() && class(char::from(byte)) == Class::Other
 }
@@ -239,7 +240,8 @@ mod tests {
         Words::new(text).map(|range| vec![characters(range.start), characters(range.end)]).collect()
     }
 
-    /// ASCII has a short cut, other letters and digits of the same classes have none.
+    /// Words of ASCII letters and digits, for which there is a fast path, end like words of other letters and digits
+    /// of the same classes.
     #[test]
     fn words_of_ascii_end_where_words_of_other_letters_do() {
         let other = |c: char| match c {

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-/// `_shards` of an answer without skipped shards. An index is one shard, and where one fails, the answer is an error instead.
+/// The `_shards` object of a response without skipped shards. An index is one shard; if that fails, the response is
+/// an error instead.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ShardCounts {
     total: usize,
@@ -11,12 +12,13 @@ pub struct ShardCounts {
 }
 
 impl ShardCounts {
-    /// The operation was for `total` shards, of which `successful` exist and took part; others are replicas without a node.
+    /// Counts for an operation on `total` shards, of which `successful` exist and took part; the others are replicas
+    /// without a node.
     pub fn new(total: usize, successful: usize) -> Self {
         Self { total, successful, failed: 0 }
     }
 
-    /// All `total` shards took part.
+    /// Counts for an operation in which all `total` shards took part.
     pub fn all(total: usize) -> Self {
         Self::new(total, total)
     }

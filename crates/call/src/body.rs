@@ -1,4 +1,4 @@
-//! Reading JSON bodies, with the errors that Elasticsearch's parser gives.
+//! Parsing of JSON bodies, with the error messages of Elasticsearch's parser.
 
 use serde_json::{Map, Value};
 pub use sparrow_mapping::json_token as token;
@@ -81,13 +81,13 @@ pub fn parse_source(source: &[u8]) -> Result<Value, EngineError> {
     }
 }
 
-/// `[line:column]` of a key.
+/// Position of a key in a JSON text as `[line:column]`; see [`position`].
 pub fn place(text: &[u8], key: &str) -> String {
     let (line, column) = position(text, key);
     format!("[{line}:{column}]")
 }
 
-/// Line and column of a key, as far as a search for its text finds it; both count from 1.
+/// Line and column, both from 1, of the first occurrence of a key's text in a JSON text; `(1, 1)` if there is none.
 pub fn position(text: &[u8], key: &str) -> (usize, usize) {
     let quoted = Value::String(key.to_owned()).to_string();
     let at = text.windows(quoted.len()).position(|window| window == quoted.as_bytes()).unwrap_or(0);
@@ -102,7 +102,7 @@ fn offset_of(text: &[u8], at: Location) -> usize {
     (before + at.column as usize - 1).min(text.len())
 }
 
-/// Where the last token before `end` starts: the place the parser stood at when it failed.
+/// Location of the last token that starts before `end`: where Elasticsearch's parser would report the failure.
 fn last_token(text: &[u8], end: usize) -> Location {
     let (mut last, mut position) = (0, 0);
     while position < end {

@@ -1,7 +1,7 @@
-//! The engine's errors and, in one place, the type and status that each has on the wire.
+//! The engine's errors, with the exception type and HTTP status of each.
 //!
-//! The table is here and not in the HTTP layer because bulk items, failures of tasks and `_msearch` embed errors
-//! in bodies that are written here.
+//! These are defined here and not in the HTTP layer because bulk items, task failures and `_msearch` embed errors in
+//! bodies that are written here.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use sparrow_types::work;
 use sparrow_wire::BodyError;
 pub use sparrow_wire::Exception;
 
-/// Whatever keeps an operation from its result.
+/// Any error that can keep an operation from succeeding.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("no such index [{name}]")]
@@ -25,12 +25,12 @@ pub enum EngineError {
     IndexAlreadyExists { name: String, uuid: String },
     #[error("Invalid index name [{name}], {problem}")]
     InvalidIndexName { name: String, problem: String },
-    /// A write found another version than it asked for; `problem` says which.
+    /// A write expected another version of the document; `problem` describes which.
     #[error("[{id}]: version conflict, {problem}")]
     VersionConflict { index: String, uuid: String, id: String, problem: String },
     #[error("[{id}]: document missing")]
     DocumentMissing { index: String, uuid: String, id: String },
-    /// Several things are wrong with a request at once.
+    /// One or more problems with a request, reported together.
     #[error("{}", validation_sentence(problems))]
     Validation { problems: Vec<String> },
     #[error(transparent)]
@@ -44,58 +44,58 @@ pub enum EngineError {
     /// A request would take more memory than it may.
     #[error(transparent)]
     TooMuchMemory(#[from] work::TooMuch),
-    /// The caller went away, or a task was cancelled.
+    /// The client disconnected, or the task was cancelled.
     #[error("task cancelled")]
     Cancelled,
-    /// Too much work waits already.
+    /// A queue is full.
     #[error("rejected execution: {queue} has {capacity} waiting requests")]
     Rejected { queue: &'static str, capacity: usize },
-    /// A bug: something that should not be possible.
+    /// An internal error that should be impossible: a bug.
     #[error("{reason}")]
     Internal { reason: String },
-    /// An error with its wire form said by the family that found it.
+    /// An error whose HTTP status and exception were chosen where it was detected.
     #[error("{}", .0.exception.reason)]
     Api(Box<ApiError>),
 }
 
-/// A wire form: status, exception and its root causes.
+/// An error as sent to clients: HTTP status, exception and its root causes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiError {
     /// HTTP status.
     pub status: u16,
-    /// The outermost exception.
+    /// The outermost exception, with its chain of causes.
     pub exception: Exception,
-    /// What a reader should look at first; empty means the exception itself.
+    /// Exceptions listed as `root_cause`; if empty, the exception itself is listed.
     pub root_causes: Vec<Exception>,
 }
 
 impl EngineError {
-    /// An error in its wire form.
+    /// An error with the given HTTP status and exception.
     pub fn api(status: u16, exception: Exception) -> Self {
         Self::Api(Box::new(ApiError { status, exception, root_causes: Vec::new() }))
     }
 
-    /// Status 400, `illegal_argument_exception`.
+    /// An `illegal_argument_exception` with status 400.
     pub fn illegal_argument(reason: impl Into<String>) -> Self {
         Self::api(400, Exception::new("illegal_argument_exception", reason))
     }
 
-    /// Status 400, `parse_exception`.
+    /// A `parse_exception` with status 400.
     pub fn parse(reason: impl Into<String>) -> Self {
         Self::api(400, Exception::new("parse_exception", reason))
     }
 
-    /// Status 404, `resource_not_found_exception`.
+    /// A `resource_not_found_exception` with status 404.
     pub fn resource_not_found(reason: impl Into<String>) -> Self {
         Self::api(404, Exception::new("resource_not_found_exception", reason))
     }
 
-    /// Status 400, one problem of a validation.
+    /// A validation error with a single problem; status 400.
     pub fn invalid(problem: impl Into<String>) -> Self {
         Self::Validation { problems: vec![problem.into()] }
     }
 
-    /// A bug, told to the user as one.
+    /// An internal error, reported as a bug in the server; status 500.
     pub fn internal(reason: impl Into<String>) -> Self {
         Self::Internal { reason: reason.into() }
     }
@@ -122,7 +122,7 @@ impl EngineError {
         }
     }
 
-    /// Whether there was no space for what was to be written.
+    /// Whether a write failed because the disk is full.
     fn is_disk_full(&self) -> bool {
         match self {
             Self::Storage(error) => disk_is_full(error),
@@ -131,17 +131,18 @@ impl EngineError {
         }
     }
 
-    /// The sentence.
+    /// Message for the `reason` member of the error body.
     pub fn reason(&self) -> String {
         self.exception().reason
     }
 
-    /// The `type`.
+    /// Exception type for the `type` member of the error body.
     pub fn es_type(&self) -> &'static str {
         self.exception().kind
     }
 
-    /// The outermost exception, as it may be shown: without the paths of this server. What is left out is logged.
+    /// The outermost exception in the form shown to clients: without paths on this server. If any are removed, the
+    /// full error is logged.
     pub fn exception(&self) -> Exception {
         let mut exception = self.full_exception();
         if private_paths::hide(&mut exception) {
@@ -215,12 +216,12 @@ impl EngineError {
         }
     }
 
-    /// `{type, reason, …}`, as it stands in bulk items and failures.
+    /// The exception as JSON, `{type, reason, …}`, as in bulk items and failures.
     pub fn to_json(&self) -> Value {
         self.exception().to_json()
     }
 
-    /// The whole error body.
+    /// The complete JSON body of an error response.
     pub fn body(&self) -> Value {
         let exception = self.exception();
         let roots: Vec<Value> = match self {
@@ -242,7 +243,7 @@ impl EngineError {
     }
 }
 
-/// What a person reads when the server does not start: one sentence about the file, and one about what to do.
+/// Adds advice to an error that keeps the server from starting: one sentence about what to do with the file.
 pub fn start_refusal(error: EngineError) -> EngineError {
     let advice = match &error {
         EngineError::Storage(StorageError::Corrupt { .. }) => {
@@ -256,7 +257,7 @@ pub fn start_refusal(error: EngineError) -> EngineError {
     EngineError::internal(format!("{error}. {advice}"))
 }
 
-/// The exception of a limit on memory.
+/// The exception for an exceeded memory limit.
 pub fn circuit_breaking(error: &work::TooMuch) -> Exception {
     Exception::new("circuit_breaking_exception", error.to_string())
         .with("bytes_wanted", error.wanted)
@@ -265,7 +266,7 @@ pub fn circuit_breaking(error: &work::TooMuch) -> Exception {
         .with("durability", "TRANSIENT")
 }
 
-/// Causes, outermost first, each inside the one before it.
+/// Builds a chain of causes, given outermost first, each caused by the next.
 fn chain(causes: &[(&'static str, String)]) -> Option<Box<Exception>> {
     causes.iter().rev().fold(None, |inner, (kind, reason)| {
         let mut outer = Exception::new(kind, reason.as_str());
@@ -282,7 +283,7 @@ impl From<BodyError> for EngineError {
     }
 }
 
-/// The exception a reader should look at first: wrappers around better ones are passed over.
+/// The exception to be listed as root cause: skips wrappers around a more informative cause.
 pub fn root(exception: &Exception) -> &Exception {
     match &exception.caused_by {
         Some(cause) if is_own(exception) && is_own(cause) => root(cause),
@@ -296,7 +297,7 @@ pub fn root(exception: &Exception) -> &Exception {
     }
 }
 
-/// Whether it is one of Elasticsearch's own exceptions, which say more than wrappers around them.
+/// Whether the exception is one of Elasticsearch's own types, which are more informative than wrappers around them.
 pub fn is_own(exception: &Exception) -> bool {
     matches!(
         exception.kind,
@@ -353,7 +354,7 @@ impl From<AnalysisError> for EngineError {
     }
 }
 
-/// `Validation Failed: 1: …;2: …;`
+/// Message for a list of problems: `Validation Failed: 1: …;2: …;`
 fn validation_sentence(problems: &[String]) -> String {
     let list: String =
         problems.iter().enumerate().map(|(number, problem)| format!("{}: {problem};", number + 1)).collect();

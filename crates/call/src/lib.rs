@@ -1,5 +1,5 @@
-//! What every operation is called with and what it answers: a request with its parameters and the rights of its caller, a reply, an
-//! error with the type and status that it has on the wire.
+//! Types shared by all operations: the request with its parameters and the caller's rights, the reply, and the error
+//! with its HTTP status and exception type.
 
 pub mod answers;
 pub mod body;
@@ -20,7 +20,7 @@ pub use self::panics::caught;
 
 /// Name of the node in listings of nodes, tasks and deployments.
 pub const NODE_NAME: &str = "sparrow";
-/// What the node does, in the words of Elasticsearch.
+/// Roles of the node, by their names in Elasticsearch.
 pub const NODE_ROLES: [&str; 4] = ["data", "ingest", "master", "ml"];
 /// Address of the node in listings. There is no transport that others could connect to.
 pub const HOST: &str = "127.0.0.1";

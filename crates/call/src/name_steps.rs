@@ -1,22 +1,23 @@
-//! How much a request may ask of the names of indices and aliases: lists of patterns come from strangers, and each pattern is held
-//! against many names.
+//! Limits on the work that a request may cause with names of indices and aliases: clients can send long lists of
+//! patterns, and each is compared with many names.
 
 use sparrow_types::work;
 use sparrow_wire::glob::Pattern;
 
 use crate::error::EngineError;
 
-/// Most steps that a request may take on names: each is about a piece of a pattern that is looked for in a name. Less than a
-/// second of one processor.
+/// Limit on the steps for names in one request; a step is a piece of a pattern searched for in a name. Takes less
+/// than a second of CPU time.
 pub const MOST_STEPS: u64 = 1 << 24;
 
-/// What a step counts in the effort of a request, which has one account for patterns of all kinds.
+/// Weight of one step in the request's effort account, which covers patterns of all kinds.
 const WEIGHT: u64 = work::MOST_EFFORT / MOST_STEPS;
 
-/// Steps that are counted together, and after which a loop looks whether its request is to stop.
+/// Number of steps counted together, between two checks of whether the request has been stopped.
 const AT_ONCE: u64 = 256;
 
-/// Counts the steps of a loop over names, and looks now and then whether its request is to stop.
+/// Counter for the steps of a loop over names, which also checks from time to time whether the request has been
+/// stopped.
 #[derive(Debug, Default)]
 pub struct NameSteps {
     pending: u64,
@@ -26,7 +27,7 @@ impl NameSteps {
     /// Counts steps.
     ///
     /// # Errors
-    /// When the request is to stop, or has taken too many.
+    /// If the request has been stopped, or has taken too many steps.
     #[inline]
     pub fn add(&mut self, steps: u64) -> Result<(), EngineError> {
         self.pending += steps;
@@ -50,28 +51,28 @@ pub fn is_pattern(name: &str) -> bool {
     name == "_all" || name.contains('*')
 }
 
-/// A name or a pattern, `_all` for every name, taken apart to be held against many names at a cost that is counted.
+/// A name or pattern (`_all` matches every name), prepared for matching against many names, with its cost counted.
 #[derive(Debug, Clone, Copy)]
 pub struct NamePattern<'p> {
     pattern: Pattern<'p>,
-    /// The pieces that have to be looked for in a name.
+    /// Number of pieces of the pattern that are searched for in each name, at least 1.
     pieces: u64,
 }
 
 impl<'p> NamePattern<'p> {
-    /// Takes a pattern apart.
+    /// Prepares a name or pattern for matching.
     pub fn new(given: &'p str) -> Self {
         let given = if given == "_all" { "*" } else { given };
         let stars = given.bytes().filter(|byte| *byte == b'*').count();
         Self { pattern: Pattern::new(given), pieces: stars.max(1) as u64 }
     }
 
-    /// What all names begin with that match.
+    /// Prefix shared by all names that match.
     pub fn beginning(&self) -> &'p str {
         self.pattern.beginning()
     }
 
-    /// Whether it stands for one name.
+    /// Whether it is a plain name, which matches only itself.
     pub fn is_name(&self) -> bool {
         self.pattern.is_name()
     }
@@ -87,7 +88,8 @@ impl<'p> NamePattern<'p> {
     }
 }
 
-/// Looks whether this thread's request has taken too many steps, or is to stop: where errors were passed over.
+/// Checks whether this thread's request has taken too many steps or been stopped, for places that ignored errors
+/// before.
 ///
 /// # Errors
 /// As [`NameSteps::add`].
@@ -96,7 +98,7 @@ pub fn check() -> Result<(), EngineError> {
     spend(0)
 }
 
-/// Counts steps where they cannot be refused any more: the next [`NameSteps::add`] does.
+/// Counts steps that cannot be refused any more: if they are too many, the next [`NameSteps::add`] fails.
 pub(crate) fn count(steps: u64) {
     let _ = work::spend(steps.saturating_mul(WEIGHT));
 }

@@ -1,4 +1,5 @@
-//! Which indices a request names, for whoever writes down who did what: its path tells only some of them.
+//! Collection of the index names that a request refers to, for the audit log: the request's path tells only some of
+//! them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,21 +7,23 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer};
 
-/// Most names that are kept of one request, and most bytes of one: they come from strangers.
+/// Largest number of names kept per request; with the limit on the bytes of each name, this bounds what clients can
+/// store.
 const MOST: usize = 64;
 const MOST_BYTES: usize = 255;
 
-/// The names of indices and aliases that a request came to, as they are gathered.
+/// The index and alias names that a request refers to, collected while it runs.
 #[derive(Debug, Clone, Default)]
 pub struct Named(Arc<Mutex<BTreeSet<String>>>);
 
 impl Named {
-    /// The names so far, up to 64: after date math, patterns as they are, those that were refused too.
+    /// The names collected so far, at most 64: with date math resolved, patterns as written, and including refused
+    /// names.
     pub fn names(&self) -> Vec<String> {
         self.0.lock().iter().cloned().collect()
     }
 
-    /// Gathers a name, as far as there is room.
+    /// Adds a name, cut to 255 bytes, unless 64 names are kept already.
     pub fn add(&self, name: &str) {
         let mut end = name.len().min(MOST_BYTES);
         while !name.is_char_boundary(end) {
@@ -42,7 +45,7 @@ impl PartialEq for Named {
 
 impl Eq for Named {}
 
-/// Reads whether a request wants to have its names gathered.
+/// Deserializes a boolean that says whether the request's names are to be collected.
 pub fn wanted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Named>, D::Error> {
     Ok(bool::deserialize(deserializer)?.then(Named::default))
 }

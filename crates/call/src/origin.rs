@@ -1,24 +1,24 @@
-//! Which request a thread works for, so that what it logs can be traced to that request.
+//! The request that a thread is working for, so that log entries can be traced to it.
 //!
-//! A request runs on one thread, so this is kept per thread and handed through nothing. Work that is shared among threads
-//! (`_msearch`) hands it over with [`current`] and [`enter`].
+//! A request runs on one thread, so this is stored per thread and not passed as an argument. Work that is distributed
+//! among threads (`_msearch`) passes it on with [`current`] and [`enter`].
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::named::Named;
 
-/// The identifiers of a request: those that its client sent along, and the one that the HTTP layer gave it. They go into logs
-/// and tasks.
+/// The identifiers of a request, both those sent by its client and the one assigned by the HTTP layer. They appear in
+/// logs and tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The number that the HTTP layer gave the request and sent back as `X-Request-Id`.
+    /// The id that the HTTP layer assigned to the request and returns as `X-Request-Id`.
     pub request_id: Option<String>,
-    /// The trace that the request is part of: 32 hexadecimal digits of its header `traceparent`.
+    /// The trace to which the request belongs: 32 hexadecimal digits from its `traceparent` header.
     pub trace_id: Option<String>,
     /// The request's header `X-Opaque-Id`.
     pub opaque_id: Option<String>,
-    /// Where the indices that it names are gathered, if anybody wants to know.
+    /// Where the index names that the request refers to are collected; `None` if they are not wanted.
     pub named: Option<Named>,
 }
 
@@ -26,7 +26,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Origin>>> = const { RefCell::new(None) };
 }
 
-/// Restores the thread's previous request when dropped.
+/// Guard that clears the thread's current request when dropped.
 pub struct Entered(());
 
 impl Drop for Entered {
@@ -35,13 +35,13 @@ impl Drop for Entered {
     }
 }
 
-/// What this thread works for until the guard is dropped.
+/// Sets the request that this thread is working for, until the guard is dropped.
 pub fn enter(origin: Option<Arc<Origin>>) -> Entered {
     CURRENT.set(origin);
     Entered(())
 }
 
-/// Gathers the name of an index for the request that this thread works for, if anybody wants to know its names.
+/// Records an index name for this thread's current request, if its names are collected.
 pub fn note(index: &str) {
     let _ = CURRENT.try_with(|current| {
         if let Some(named) = current.borrow().as_deref().and_then(|origin| origin.named.as_ref()) {
@@ -50,7 +50,7 @@ pub fn note(index: &str) {
     });
 }
 
-/// What this thread works for, if for a request.
+/// The request that this thread is working for, if any.
 pub fn current() -> Option<Arc<Origin>> {
     // Where a thread ends, there may be nothing left to ask.
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()

@@ -1,8 +1,8 @@
-//! Panics of work that must not end more than itself.
+//! Catching panics of work that must not take down more than itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What `work` gives, or the message with which it panicked.
+/// Runs `work`; returns its result, or the message with which it panicked.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         panic

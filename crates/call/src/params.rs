@@ -1,4 +1,4 @@
-//! Typed reading of query string parameters, with Elasticsearch's sentences for bad values.
+//! Typed access to query string parameters, with Elasticsearch's messages for invalid values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::error::{EngineError, Exception};
 pub struct Params<'a>(&'a BTreeMap<String, String>);
 
 impl<'a> Params<'a> {
-    /// Wraps a query string that was split.
+    /// Wraps the parameters of a parsed query string.
     pub fn new(parameters: &'a BTreeMap<String, String>) -> Self {
         Self(parameters)
     }
@@ -20,10 +20,11 @@ impl<'a> Params<'a> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Refuses a `search_type` that there is not. Both that there are rank the same: statistics are those of the whole index.
+    /// Refuses an unknown `search_type`. The two existing types rank alike, as term statistics always cover the whole
+    /// index.
     ///
     /// # Errors
-    /// 400 that names it.
+    /// An illegal argument error (400) that names the type.
     pub fn check_search_type(self) -> Result<(), EngineError> {
         match self.get("search_type") {
             None | Some("query_then_fetch" | "dfs_query_then_fetch") => Ok(()),
@@ -46,26 +47,26 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A whole number.
+    /// An integer parameter, if present.
     ///
     /// # Errors
-    /// Illegal argument that names the parameter.
+    /// An illegal argument error that names the parameter.
     pub fn integer(&self, name: &str) -> Result<Option<i64>, EngineError> {
         self.number(name, "int")
     }
 
-    /// A number with a fraction.
+    /// A floating-point parameter, if present.
     ///
     /// # Errors
-    /// Illegal argument that names the parameter.
+    /// An illegal argument error that names the parameter.
     pub fn float(&self, name: &str) -> Result<Option<f64>, EngineError> {
         self.number(name, "float")
     }
 
-    /// A time such as `30s`, `1m`, `500ms`; `-1` means without end and gives `None` as an absent one does.
+    /// A duration parameter such as `30s`, `1m` or `500ms`; `None` if absent or `-1`, which means unlimited.
     ///
     /// # Errors
-    /// Illegal argument that names the parameter.
+    /// An illegal argument error that names the parameter.
     pub fn duration(&self, name: &str) -> Result<Option<Duration>, EngineError> {
         self.get(name).map_or(Ok(None), |value| parse_duration(name, value))
     }
@@ -95,18 +96,18 @@ impl<'a> Params<'a> {
     }
 }
 
-/// When written documents become searchable.
+/// The `refresh` policy of a write: when the written documents become searchable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefreshPolicy {
-    /// With the next regular refresh.
+    /// With the next periodic refresh; the response does not wait for it.
     None,
-    /// At once.
+    /// Immediately: the write forces a refresh.
     Immediate,
-    /// With the next regular refresh, for which the answer waits.
+    /// With the next periodic refresh, for which the response waits.
     WaitFor,
 }
 
-/// Reads a time value; see [`Params::duration`].
+/// Parses the duration in a parameter; see [`Params::duration`].
 pub fn parse_duration(name: &str, value: &str) -> Result<Option<Duration>, EngineError> {
     const UNITS: [(&str, f64); 7] = [
         ("nanos", 1e-9),

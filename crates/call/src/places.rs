@@ -1,8 +1,9 @@
-//! Where paths lead, so that two folders can be kept apart whatever links and names lead to them.
+//! Resolving paths, so that two folders can be told to be separate whatever links and names lead to them.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The absolute path of a file or folder without links and `..`, as far as it exists; what does not exist yet is taken by its name.
+/// The absolute path of a file or folder with symbolic links and `..` resolved; components that do not exist yet are
+/// kept as they are.
 pub fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let mut real = PathBuf::new();
@@ -23,7 +24,7 @@ pub fn real(path: &Path) -> PathBuf {
     real
 }
 
-/// Whether one of two [`real`] paths is the other one or lies in it.
+/// Whether two [`real`] paths are equal or one lies within the other.
 pub fn overlap(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }

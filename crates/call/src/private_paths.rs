@@ -1,7 +1,7 @@
-//! Directories of this server that no answer shows.
+//! Paths of this server's directories, which are hidden from all responses.
 //!
-//! Errors of files name them by their whole path, which is right for the log and nobody else's business: an answer has
-//! the path below the directory, with the directory's role in front of it.
+//! Error messages about files contain their full path, which belongs in the log but is none of a client's business: a
+//! response has the path below the directory, prefixed with the directory's role.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use parking_lot::RwLock;
 
 use sparrow_wire::Exception;
 
-/// Paths as text, longest first, each with what is shown in its place. Of the process and not of an engine, because errors are put
-/// into words where no engine is at hand.
+/// Paths to hide, longest first, each with the role shown in its place. Global to the process, because error messages
+/// are written where no engine is at hand.
 static HIDDEN: RwLock<Vec<(String, &'static str)>> = RwLock::new(Vec::new());
 
-/// Keeps a directory out of all answers from now on.
+/// Hides a directory from all responses from now on; `role` is shown in its place.
 pub fn add(directory: &Path, role: &'static str) {
     let forms = [std::path::absolute(directory).ok(), directory.canonicalize().ok()];
     let mut hidden = HIDDEN.write();
@@ -27,7 +27,7 @@ pub fn add(directory: &Path, role: &'static str) {
     hidden.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
 }
 
-/// Takes the directories out of an exception and its causes; says whether there was one.
+/// Replaces hidden paths in the messages of an exception and its causes; returns whether there were any.
 pub fn hide(exception: &mut Exception) -> bool {
     let mut any = false;
     {

@@ -1,4 +1,4 @@
-//! What comes in and what goes out: operations by name, bodies as bytes.
+//! Requests and replies: operations by name, bodies as bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use crate::origin::Origin;
 use crate::params::Params;
 use crate::rights::{Action, Caller, Right};
 
-/// One operation. The HTTP layer has matched the route and checked which parameters are allowed.
+/// A request for one operation. The HTTP layer has already matched the route and checked which parameters are
+/// allowed.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Request {
     /// Name of the operation, such as `search`.
@@ -20,28 +21,28 @@ pub struct Request {
     /// Parts of the path by name: `index`, `id`, `pipeline`, `task`, `model`.
     #[serde(default)]
     pub path: BTreeMap<String, String>,
-    /// The query string.
+    /// Parameters of the query string by name.
     #[serde(default)]
     pub query: BTreeMap<String, String>,
     /// `X-Opaque-Id`, kept with tasks.
     #[serde(default)]
     pub opaque_id: Option<String>,
-    /// The number that the HTTP layer gave the request, for what is logged about it.
+    /// The id that the HTTP layer assigned to the request, for log entries about it.
     #[serde(default)]
     pub request_id: Option<String>,
-    /// The trace that the request is part of, by its `traceparent`.
+    /// The trace to which the request belongs, from its `traceparent` header.
     #[serde(default)]
     pub trace_id: Option<String>,
-    /// Where the indices that it names are gathered: there if the request says `true`.
+    /// Where index names that the request refers to are collected; `None` unless the HTTP layer sends `true` for it.
     #[serde(default, deserialize_with = "crate::named::wanted")]
     pub named: Option<Named>,
-    /// The action that the HTTP layer's table names for the operation, where it is one on indices.
+    /// The action that the HTTP layer's table assigns to the operation, if it is an action on indices.
     #[serde(default)]
     pub action: Option<Action>,
-    /// Who asks: the rights of a restricted key, or none.
+    /// Who sent the request: a restricted key with its rights, or a caller without restrictions.
     #[serde(default, rename = "rights")]
     pub caller: Caller,
-    /// Whether no other request is under way, and no other answer on its way to who asked.
+    /// Whether no other request is being processed and no other response is on its way to the client.
     #[serde(skip)]
     pub alone: bool,
 }
@@ -52,17 +53,18 @@ impl Request {
         self.path.get(name).map_or("", String::as_str)
     }
 
-    /// The query string's parameters, with their types.
+    /// Typed access to the parameters of the query string.
     pub fn params(&self) -> Params<'_> {
         Params::new(&self.query)
     }
 
-    /// The caller's right to do on indices what the operation does.
+    /// The caller's right to carry out the operation's action on indices.
     pub fn right(&self) -> Right<'_> {
         self.caller.to_given(self.action)
     }
 
-    /// The identifiers of the request, for logs and tasks; `None` if it has none and nobody wants the names of its indices.
+    /// The identifiers of the request, for logs and tasks; `None` if there are none and index names are not
+    /// collected.
     pub fn origin(&self) -> Option<Arc<Origin>> {
         let Self { request_id, trace_id, opaque_id, named, .. } = self;
         (request_id.is_some() || trace_id.is_some() || opaque_id.is_some() || named.is_some()).then(|| {
@@ -76,12 +78,12 @@ impl Request {
     }
 }
 
-/// An answer: the body is JSON, or text for the `_cat` family.
+/// A response, whose body is JSON, or text for the `_cat` operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP status.
     pub status: u16,
-    /// The whole body.
+    /// The complete response body.
     pub body: Vec<u8>,
     /// Whether the body is text and not JSON.
     pub text: bool,
@@ -95,7 +97,8 @@ impl Reply {
         Self::json(200, value)
     }
 
-    /// A JSON value with its status. Status 500 for a value that has no form in JSON, such as a map whose keys are not texts.
+    /// A response with the given status and a JSON value. The status is 500 if the value cannot be written as JSON,
+    /// such as a map whose keys are not strings.
     pub fn json(status: u16, value: &impl Serialize) -> Self {
         match serde_json::to_vec(value) {
             Ok(body) => Self::bytes(status, body),
@@ -103,17 +106,18 @@ impl Reply {
         }
     }
 
-    /// Status 200 with JSON of about so many bytes: it is written once, and not made a tree first.
+    /// A response with status 200 and a JSON value of about `bytes` bytes, which is serialized directly, without
+    /// building a tree.
     ///
     /// # Errors
-    /// When the value has no form in JSON.
+    /// If the value cannot be written as JSON.
     pub fn written(value: &impl Serialize, bytes: usize) -> Result<Self, EngineError> {
         let mut body = Vec::with_capacity(bytes);
         serde_json::to_writer(&mut body, value).map_err(|error| EngineError::internal(error.to_string()))?;
         Ok(Self::bytes(200, body))
     }
 
-    /// JSON that is ready to be sent.
+    /// A response with the given status and finished JSON.
     pub fn bytes(status: u16, body: Vec<u8>) -> Self {
         Self { status, body, text: false, warnings: Vec::new() }
     }
@@ -123,13 +127,13 @@ impl Reply {
         Self { status: 200, body: body.into_bytes(), text: true, warnings: Vec::new() }
     }
 
-    /// The usual answer of an administrative call.
+    /// The response `{"acknowledged":true}`, usual for administrative operations.
     pub fn acknowledged() -> Self {
         Self::bytes(200, br#"{"acknowledged":true}"#.to_vec())
     }
 }
 
-/// Set once when a caller went away; long work looks at it.
+/// Cancellation flag, set once when the client disconnects and checked by long-running work.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
 

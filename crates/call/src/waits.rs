@@ -1,27 +1,27 @@
-//! Operations that wait for something which takes nothing of their own core, so that another may run meanwhile.
+//! Waiting for something that does not need the thread's core, so that another operation may run in the meantime.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use sparrow_types::processors::pause;
 
-/// A thread that is counted as long as it needs a core.
+/// Accounting of a thread that runs operations: the thread is counted while it needs a core.
 pub trait Worker: Send + Sync {
     /// Says whether the thread needs a core from now on.
     fn needs_core(&self, needs: bool);
 }
 
 thread_local! {
-    /// Who counts this thread.
+    /// The accounting of this thread, if it has one.
     static WORKER: RefCell<Option<Arc<dyn Worker>>> = const { RefCell::new(None) };
 }
 
-/// Lets a thread be counted by `worker` until it ends.
+/// Sets the accounting of this thread, until the thread ends.
 pub fn work_for(worker: Arc<dyn Worker>) {
     WORKER.set(Some(worker));
 }
 
-/// A worker that needs a core again when this is dropped, also by a panic.
+/// Guard that reports the thread as needing a core again when dropped, also on a panic.
 struct Back(Arc<dyn Worker>);
 
 impl Drop for Back {
@@ -30,7 +30,8 @@ impl Drop for Back {
     }
 }
 
-/// Does what needs no core of this thread, such as waiting for the encoder: another operation may run meanwhile.
+/// Runs `work` that does not need a core on this thread, such as waiting for the encoder, so that another operation
+/// may run in the meantime.
 pub fn waiting<T>(work: impl FnOnce() -> T) -> T {
     let worker = WORKER.with_borrow(Clone::clone);
     let Some(worker) = worker else { return pause(work) };

@@ -1,4 +1,4 @@
-//! One write as a request asks for it, before anything is known of its index.
+//! A single write as requested, before anything about its index is known.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use sparrow_call::params::Params;
 use sparrow_call::rights;
 use sparrow_indices::{ExternalVersion, PRIMARY_TERM};
 
-/// What to do with a document.
+/// Kind of a write to a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActionKind {
     Index,
@@ -27,8 +27,8 @@ impl ActionKind {
         }
     }
 
-    /// What a caller has to be allowed to do for it. Only a document without an id, or one that has to be new, is added
-    /// without anything being overwritten.
+    /// The action on the index that the caller must be allowed to carry out. Only a document that has no id, or that
+    /// must be new, is added without overwriting anything.
     pub(super) fn needed(self, id: Option<&str>) -> rights::Action {
         match self {
             Self::Create => rights::Action::Create,
@@ -39,13 +39,13 @@ impl ActionKind {
         }
     }
 
-    /// The action of a bulk key.
+    /// The kind with this key in bulk bodies.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         [Self::Index, Self::Create, Self::Update, Self::Delete].into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What has to hold for a write to happen, as it was asked for.
+/// Preconditions of a write, as given in the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Conditions {
     pub(super) if_seq_no: Option<u64>,
@@ -54,7 +54,7 @@ pub(super) struct Conditions {
     pub(super) version_type: VersionType,
 }
 
-/// Who counts versions.
+/// Who assigns version numbers: the server, or the client (`external`, `external_gte`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum VersionType {
     #[default]
@@ -64,8 +64,10 @@ pub(super) enum VersionType {
 }
 
 impl VersionType {
+    /// Parses the `version_type` parameter.
+    ///
     /// # Errors
-    /// Illegal argument for an unknown name.
+    /// An illegal argument error for an unknown name.
     pub(super) fn parse(name: &str) -> Result<Self, EngineError> {
         match name {
             "internal" => Ok(Self::Internal),
@@ -84,20 +86,20 @@ impl VersionType {
     }
 }
 
-/// A sequence number or primary term of a request.
+/// Checks a sequence number given in a request.
 ///
 /// # Errors
-/// Illegal argument for a negative one.
+/// An illegal argument error if it is negative.
 pub(super) fn sequence_number(number: i64) -> Result<u64, EngineError> {
     u64::try_from(number).map_err(|_| {
         EngineError::illegal_argument(format!("sequence numbers must be non negative. got [{number}]."))
     })
 }
 
-/// A primary term of a request.
+/// Checks a primary term given in a request.
 ///
 /// # Errors
-/// Illegal argument for a negative one.
+/// An illegal argument error if it is negative.
 pub(super) fn primary_term(number: i64) -> Result<u64, EngineError> {
     u64::try_from(number).map_err(|_| {
         EngineError::illegal_argument(format!("primary term must be non negative. got [{number}]"))
@@ -105,10 +107,10 @@ pub(super) fn primary_term(number: i64) -> Result<u64, EngineError> {
 }
 
 impl Conditions {
-    /// Reads `if_seq_no`, `if_primary_term`, `version` and `version_type` of the address.
+    /// Reads the query string parameters `if_seq_no`, `if_primary_term`, `version` and `version_type`.
     ///
     /// # Errors
-    /// Illegal argument for values of a wrong type.
+    /// An illegal argument error for values of a wrong type.
     pub(super) fn from_params(params: &Params<'_>) -> Result<Self, EngineError> {
         Ok(Self {
             if_seq_no: params.integer("if_seq_no")?.map(sequence_number).transpose()?,
@@ -118,10 +120,10 @@ impl Conditions {
         })
     }
 
-    /// Takes over what a pipeline has set; a null takes a condition away.
+    /// Applies the preconditions that a pipeline has set in the document's metadata; null removes one.
     ///
     /// # Errors
-    /// Illegal argument for values that no request could have.
+    /// An illegal argument error for values that would be refused in a request.
     pub(super) fn set_by_pipeline(&mut self, metadata: &Map<String, Value>) -> Result<(), EngineError> {
         for (name, value) in metadata {
             let number = value.as_i64();
@@ -140,7 +142,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// The version that the caller counts.
+    /// The version assigned by the client; `None` if the server counts versions.
     pub(super) fn external(&self) -> Option<ExternalVersion> {
         let or_equal = match self.version_type {
             VersionType::Internal => return None,
@@ -151,27 +153,27 @@ impl Conditions {
         Some(ExternalVersion { version, or_equal })
     }
 
-    /// The term to compare with, whenever a sequence number is.
+    /// The primary term to compare; `None` if the write has no `if_seq_no`.
     pub(super) fn term(&self) -> Option<u64> {
         self.if_seq_no.map(|_| self.if_primary_term.unwrap_or(PRIMARY_TERM))
     }
 }
 
-/// One write.
+/// One requested write.
 #[derive(Debug, Clone)]
 pub(super) struct Action<'a> {
     pub(super) kind: ActionKind,
-    /// Empty when the request names none, which is a problem.
+    /// Name of the target; empty if the request has none, which is an error.
     pub(super) index: String,
     pub(super) id: Option<String>,
-    /// Pipeline of the request; `_none` keeps the index's own from running.
+    /// Pipeline named in the request; `_none` disables the index's default pipeline.
     pub(super) pipeline: Option<String>,
     pub(super) require_alias: bool,
     pub(super) conditions: Conditions,
     pub(super) retry_on_conflict: usize,
-    /// `_source` of an update: the new source is wanted back.
+    /// Which parts of the new source an update returns; `None` if it is not to be returned.
     pub(super) returned_source: Option<sparrow_search::SourceSelection>,
-    /// The line or body; empty for a deletion.
+    /// The document, as a line of a bulk body or the whole body; empty for a deletion.
     pub(super) body: &'a [u8],
 }
 
@@ -195,7 +197,7 @@ impl<'a> Action<'a> {
         }
     }
 
-    /// Everything that is wrong with the action itself, in Elasticsearch's words.
+    /// All errors in the action itself, in Elasticsearch's words.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let conditions = &self.conditions;

@@ -1,4 +1,4 @@
-//! Carrying out writes: pipelines, missing indices, updates, and one ordered batch for each index.
+//! Execution of writes: pipelines, creation of missing indices, updates, and one ordered batch for each index.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,20 +19,20 @@ use sparrow_call::rights::{Caller, Right};
 use sparrow_indices::{IndexHandle, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
 use sparrow_search::SearchService;
 
-/// Actions and bytes that are parsed, run through pipelines and written together. A parsed document takes
-/// about ten times its bytes, so this bounds the memory of a bulk request whatever its size; each window costs
-/// one fsync for each index.
+/// Limits on the actions, and on their bytes, that are parsed, run through pipelines and written together. A parsed
+/// document takes about ten times its bytes, so this bounds the memory of a bulk request of any size; each window
+/// costs one fsync per index.
 const WINDOW_ACTIONS: usize = 1000;
 const WINDOW_BYTES: usize = 4 << 20;
 
-/// Bytes of an item of an answer beside its names, and of what says why an action was refused.
+/// Estimated bytes of an item in the response without its names, and of the reason for a refused action.
 const ANSWER_BYTES: usize = 180;
 const REFUSAL_BYTES: usize = 500;
 
-/// Bytes of a generated id.
+/// Length of a generated document id in bytes.
 const ID_BYTES: usize = 20;
 
-/// What became of one action.
+/// Result of one action.
 pub(super) struct ItemResult {
     pub(super) index: String,
     pub(super) id: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct ItemResult {
 }
 
 impl ItemResult {
-    /// Bytes that the result of an action takes, and its part of the answer, if it succeeds.
+    /// Estimated memory for an action's result and its item in the response, in bytes, if it succeeds.
     fn bytes_for(action: &Action<'_>) -> usize {
         let names = action.index.len() + action.id.as_ref().map_or(ID_BYTES, String::len);
         size_of::<Self>() + ANSWER_BYTES + 2 * names
@@ -55,11 +55,11 @@ pub(super) struct Execution<'e> {
     cancel: &'e CancelFlag,
     caller: &'e Caller,
     touched: Vec<Arc<IndexHandle>>,
-    /// Time that pipelines took, if any ran.
+    /// Total time spent in pipelines, in milliseconds; `None` if none ran.
     pub(super) ingest_millis: Option<u64>,
-    /// Texts of which models have read only the first tokens.
+    /// Number of texts that a model truncated to the tokens it can read.
     pub(super) truncated_texts: u64,
-    /// Results name the pipelines that ran.
+    /// Whether results list the pipelines that ran on each document.
     pub(super) list_executed: bool,
 }
 
@@ -76,10 +76,11 @@ impl<'e> Execution<'e> {
         }
     }
 
-    /// Carries out actions in order; an action that fails does not keep the others from being carried out.
+    /// Executes actions in order; a failing action does not stop the others.
     ///
     /// # Errors
-    /// Too little memory for the answer, before anything is written. When the caller went away; what was written until then stays.
+    /// If there is too little memory for the response, before anything is written; or if the client disconnects, in
+    /// which case everything written before stays.
     pub(super) fn run(&mut self, actions: &[Action<'_>]) -> Result<Vec<ItemResult>, EngineError> {
         // All of it at once: who is told that a request was refused sends it again, and must find nothing of it written.
         work::take("<bulk>", actions.iter().map(ItemResult::bytes_for).sum())?;
@@ -105,10 +106,10 @@ impl<'e> Execution<'e> {
         Ok(results)
     }
 
-    /// Makes the writes searchable as the request asks; says whether that was forced.
+    /// Makes the writes searchable as requested; returns whether a refresh was forced.
     ///
     /// # Errors
-    /// When a refresh fails; the writes are durable all the same.
+    /// If a refresh fails; the writes are durable nonetheless.
     pub(super) fn refresh(&self, policy: RefreshPolicy) -> Result<bool, EngineError> {
         for handle in &self.touched {
             let refreshed = match policy {
@@ -125,8 +126,10 @@ impl<'e> Execution<'e> {
         Ok(policy == RefreshPolicy::Immediate)
     }
 
+    /// Executes the actions of one window.
+    ///
     /// # Errors
-    /// When the caller goes away before anything of the window is written.
+    /// If the client disconnects before anything of the window is written.
     fn run_window(&mut self, actions: &[Action<'_>]) -> Result<Vec<ItemResult>, EngineError> {
         let mut pending: Vec<Pending<'_>> = actions.iter().map(stage).collect();
         for document in &mut pending {
@@ -214,7 +217,7 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
     }
 }
 
-/// The index to write to.
+/// Finds the index to write to. A missing one is created, except for a deletion without an external version.
 fn target(
     service: &SearchService,
     action: &Action<'_>,
@@ -262,7 +265,7 @@ fn item(
     ItemResult { index, id, result, executed }
 }
 
-/// An update that was sent, to be tried again if someone else was faster.
+/// An update that was written, to be retried if another write to the document came first.
 struct Attempt {
     body: Box<UpdateBody>,
     retries: usize,
@@ -276,9 +279,9 @@ struct Sequence<'s> {
     results: &'s mut Vec<Option<Result<Success, EngineError>>>,
     ops: Vec<WriteOp>,
     sent: Vec<(usize, Option<Attempt>)>,
-    /// Ids in the batch: an update has to see their writes.
+    /// Ids of the documents in the current batch; it has to be written before an update of one of them is planned.
     ids: FxHashSet<String>,
-    /// Texts of which models have read only the first tokens.
+    /// Number of texts that a model truncated to the tokens it can read.
     truncated: u64,
 }
 
@@ -348,7 +351,7 @@ impl<'s> Sequence<'s> {
         self.sent.push((at, attempt));
     }
 
-    /// Writes what is gathered.
+    /// Writes the current batch and stores the results.
     fn send(&mut self) {
         self.ids.clear();
         let ops = std::mem::take(&mut self.ops);

@@ -1,4 +1,4 @@
-//! Reads by id. They see writes that no search sees yet.
+//! Reading documents by id. Unlike searches, these reads see writes before a refresh.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -118,8 +118,10 @@ fn find(
     Ok((handle, document))
 }
 
+/// Compares a document's version with the one requested.
+///
 /// # Errors
-/// When a document has another version than the one that is wanted.
+/// If the document has another version.
 pub(super) fn check_version(
     handle: &IndexHandle,
     id: &str,
@@ -153,12 +155,12 @@ fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<St
     Ok(document)
 }
 
-/// What of a document is shown.
+/// Which parts of a document are returned.
 #[derive(Debug, Clone, Default)]
 struct View {
-    /// As the request says; if it says nothing, all of it, unless stored fields are asked for.
+    /// The requested parts of the source; `None` for all of it, or nothing if stored fields are requested.
     source: Option<SourceSelection>,
-    /// Patterns of `stored_fields`.
+    /// Patterns in the `stored_fields` parameter.
     stored: Vec<String>,
 }
 
@@ -238,7 +240,7 @@ fn write_document(
 
 const VERSION_TYPES: [&str; 3] = ["internal", "external", "external_gte"];
 
-/// A document that is wanted.
+/// A document requested by `_mget`.
 #[derive(Debug)]
 struct RequestedDocument {
     index: String,
@@ -247,7 +249,8 @@ struct RequestedDocument {
     version: Option<i64>,
 }
 
-/// Bytes of a sentence about a document that cannot be got: as it is, twice in an answer, and in that as text.
+/// Estimated memory for the error about a document that cannot be read, in bytes: its message twice in the response
+/// value, and once in its text.
 const PROBLEM_BYTES: usize = 256;
 
 fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, EngineError> {
@@ -355,7 +358,7 @@ fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocu
     Ok(wanted)
 }
 
-/// One name, or several.
+/// Reads one name or a list of names.
 fn names(value: &Value) -> Result<Vec<String>, EngineError> {
     let names = match value {
         Value::String(name) => Some(vec![name.clone()]),
@@ -373,10 +376,10 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads a `_source` parameter of a body: a switch, a path, a list, or includes and excludes.
+/// Reads a `_source` member of a body: a boolean, a path, a list of paths, or an object with includes and excludes.
 ///
 /// # Errors
-/// When it is something else.
+/// If it is something else.
 pub(super) fn source_selection(value: &Value) -> Result<SourceSelection, EngineError> {
     let malformed = || EngineError::parse(format!("unknown value [{value}] for [_source]"));
     let paths = |value: &Value| -> Option<Vec<String>> {

@@ -1,4 +1,4 @@
-//! Pipelines before writes: which run on which document, in batches.
+//! Ingest pipelines before writes: determines which pipeline runs on which document, and runs them in batches.
 
 use serde_json::Value;
 
@@ -12,34 +12,34 @@ use sparrow_indices::{Source, WriteKind};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
 use sparrow_search::SearchService;
 
-/// Documents that go through a pipeline together. Less than the queue of a default deployment takes, so that one
-/// large bulk request never fills it alone; more than a batch of the encoder.
+/// Number of documents that go through a pipeline together. Smaller than the queue of a default deployment, so that
+/// one large bulk request never fills the queue alone; larger than a batch of the encoder.
 const BATCH: usize = 64;
 
-/// Setting value, and parameter value, for no pipeline.
+/// Name that stands for no pipeline, in settings and parameters.
 const NONE: &str = "_none";
 
-/// How far a write has come on its way.
+/// Stage that a write has reached before it is carried out.
 pub(super) enum Stage<'a> {
     /// A document as it was sent.
     Raw(WriteKind, &'a [u8]),
-    /// A document that a pipeline made.
+    /// A document as changed by a pipeline.
     Ready(WriteKind, Source),
     Update(Box<UpdateBody>),
     Delete,
-    /// A pipeline dropped it.
+    /// A document dropped by a pipeline, which is not written.
     Dropped,
     Failed(EngineError),
 }
 
-/// A document waiting for its write.
+/// A write that is being prepared.
 pub(super) struct Pending<'a> {
     pub(super) kind: ActionKind,
     pub(super) index: String,
     pub(super) id: Option<String>,
     /// Pipeline that the request names.
     pub(super) pipeline: Option<String>,
-    /// What has to hold for the write; a pipeline may change it.
+    /// Preconditions of the write, which a pipeline may change.
     pub(super) conditions: Conditions,
     /// Pipelines that ran on it, if the request asks for them.
     pub(super) executed: Option<Vec<String>>,
@@ -47,10 +47,10 @@ pub(super) struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// Checks that the caller may do to the index what is to be done.
+    /// Checks that the caller is allowed to carry out the write on the index.
     ///
     /// # Errors
-    /// 403; 400 for a name that cannot be read.
+    /// 403 if not; 400 if the name cannot be parsed.
     pub(super) fn check_name(&self, caller: &Caller) -> Result<(), EngineError> {
         if !caller.is_restricted() {
             return Ok(());
@@ -60,17 +60,17 @@ impl Pending<'_> {
     }
 }
 
-/// What pipelines did beside changing documents.
+/// Effects of pipelines other than changed documents.
 #[derive(Debug, Default)]
 pub(super) struct PipelineEffects {
-    /// Fields that models filled, by index: to be remembered once the index is there.
+    /// Paths of fields filled by models, each with the model's fingerprint, by index: recorded in the index once it exists.
     pub(super) filled: Vec<(String, Vec<(String, String)>)>,
-    /// Texts of which models have read only the first tokens.
+    /// Number of texts that a model truncated to the tokens it can read.
     pub(super) truncated: u64,
 }
 
-/// Runs the pipelines of a window of documents; what they make of a document stands in its stage. `None` when no
-/// document has a pipeline to go through.
+/// Runs the pipelines of a window of documents, whose stages then hold the results. `None` if no document has a
+/// pipeline.
 pub(super) fn run(
     service: &SearchService,
     pending: &mut [Pending<'_>],
@@ -89,7 +89,7 @@ pub(super) fn run(
     done
 }
 
-/// The pipelines that indices ask for; a window has few indices.
+/// Default and final pipelines of the indices seen so far; a list, as a window has few indices.
 #[derive(Default)]
 struct IndexPipelines(Vec<(String, OfIndex)>);
 
@@ -160,7 +160,7 @@ fn run_stage(
     }
 }
 
-/// Runs one batch.
+/// Runs a pipeline on one batch of documents.
 fn run_batch(
     service: &SearchService,
     pending: &mut [Pending<'_>],

@@ -1,8 +1,8 @@
-//! Documents by id: index, create, get, update, delete, many at once.
+//! Documents by id: index, create, get, update and delete, singly or in bulk.
 //!
-//! Every write, single or bulk, is an [`action::Action`] and takes one way: [`execute::Execution`] runs
-//! pipelines over a window of actions, makes missing indices, resolves updates, and hands each index its
-//! batch in order.
+//! Every write, single or bulk, is an [`action::Action`] and takes the same path: [`execute::Execution`] runs
+//! pipelines over a window of actions, creates missing indices, resolves updates, and hands each index its batch in
+//! order.
 
 mod action;
 mod bulk;

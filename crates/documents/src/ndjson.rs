@@ -10,7 +10,7 @@ use sparrow_call::body::{parse_json, token};
 use sparrow_call::error::EngineError;
 use sparrow_search::SourceSelection;
 
-/// What the address says for every action that does not say otherwise.
+/// Values from the URL, which apply to every action that does not override them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Defaults {
     pub(super) index: Option<String>,
@@ -19,16 +19,16 @@ pub(super) struct Defaults {
     pub(super) source: Option<SourceSelection>,
 }
 
-/// Actions after which their memory is taken.
+/// Number of actions for which memory is charged at a time.
 const ACTIONS_AT_ONCE: usize = 1024;
-/// Bytes of an action's names.
+/// Estimated memory for an action's names, in bytes.
 const ACTION_BYTES: usize = 64;
 
-/// Reads a whole bulk body. Nothing has been written when this fails.
+/// Parses a whole bulk body. Nothing has been written if this fails.
 ///
 /// # Errors
-/// On a malformed action line, with its number, on a missing newline at the end, and on actions that cannot be
-/// carried out as they stand.
+/// On a malformed action line, with its number; on a missing newline at the end; and on actions that are invalid in
+/// themselves.
 pub(super) fn parse<'a>(body: &'a [u8], defaults: &Defaults) -> Result<Vec<Action<'a>>, EngineError> {
     if body.is_empty() {
         return Err(EngineError::parse("request body is required"));

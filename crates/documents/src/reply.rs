@@ -1,4 +1,4 @@
-//! Bodies of write results.
+//! Response bodies of writes.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,23 +10,23 @@ use sparrow_indices::{PRIMARY_TERM, WriteOutcome};
 /// Version that Elasticsearch shows for a document that a pipeline dropped.
 const VERSION_OF_DROPPED: i64 = -3;
 
-/// A write that was carried out, or that had nothing to do.
+/// Result of a write that succeeded, including those that had nothing to do.
 #[derive(Debug)]
 pub(super) struct Success {
     pub(super) id: String,
     pub(super) version: i64,
     pub(super) result: &'static str,
     pub(super) status: u16,
-    /// `None` for a dropped document.
+    /// Sequence number of the write; `None` for a dropped document.
     pub(super) seq_no: Option<u64>,
-    /// Copies the index should have; 0 when nothing was written.
+    /// Number of copies of the index in its settings, with the primary; 0 if nothing was written.
     copies: usize,
     /// The new source, when an update wants it back.
     pub(super) source: Option<Box<RawValue>>,
 }
 
 impl Success {
-    /// A write that was acknowledged, of an index that should have so many copies.
+    /// Result of a write to an index with `copies` copies.
     pub(super) fn written(copies: usize, outcome: WriteOutcome) -> Self {
         Self {
             id: outcome.id,
@@ -70,7 +70,7 @@ impl Success {
         self.copies > 0
     }
 
-    /// The body; `status` is part of it in bulk items only.
+    /// Writes the JSON of the result; with `status` only in bulk items.
     pub(super) fn write(&self, index: &str, forced_refresh: bool, in_bulk: bool, out: &mut Vec<u8>) {
         let body = Body {
             index,

@@ -1,5 +1,5 @@
-//! `_termvectors` and `_mtermvectors`: the terms of documents, made from their texts. Without `fields` those fields are
-//! shown whose mapping has a `term_vector`, and of a document that the request brings along all.
+//! `_termvectors` and `_mtermvectors`: the terms of documents, computed from their texts. Without `fields`, the
+//! fields shown are those whose mapping has a `term_vector`; for a document supplied in the request, all.
 
 mod request;
 
@@ -23,7 +23,7 @@ use sparrow_search::SearchService;
 use sparrow_search::query_error;
 use sparrow_wire::glob;
 
-/// Most documents of a request.
+/// Largest number of documents in one request.
 const MAX_DOCUMENTS: usize = 1_024;
 
 /// `GET|POST /{index}/_termvectors[/{id}]`
@@ -147,7 +147,7 @@ fn vectors(
     Ok(answer)
 }
 
-/// The fields with terms that are asked for, by name.
+/// Sorted paths of the requested fields that have terms.
 fn fields(mapping: &Mapping, asked: &TermVectorsRequest) -> Vec<String> {
     let wanted = |path: &str| match &asked.fields {
         Some(patterns) => patterns.iter().any(|wanted| glob::matches(wanted, path)),
@@ -171,7 +171,7 @@ fn kept<'a>(mapping: &'a Mapping, path: &str) -> Option<&'a str> {
     mapping.parameter(path, "term_vector").and_then(Value::as_str).filter(|kind| *kind != "no")
 }
 
-/// The texts of a field, as its terms are made from them.
+/// The texts of a field from which its terms are computed.
 fn texts(mapping: &Mapping, source: &Value, path: &str) -> Vec<String> {
     let longest = match mapping.field(path) {
         Some(FieldType::Keyword { ignore_above: Some(limit), .. }) => *limit,
@@ -187,7 +187,7 @@ fn texts(mapping: &Mapping, source: &Value, path: &str) -> Vec<String> {
     texts.filter(|text| longest == usize::MAX || text.chars().count() <= longest).collect()
 }
 
-/// A field whose terms are shown.
+/// A field whose terms are requested, with the context for computing them.
 struct Field<'a> {
     snapshot: &'a Snapshot,
     path: &'a str,
@@ -251,7 +251,7 @@ impl Field<'_> {
         Ok(Value::Object(shown))
     }
 
-    /// The most telling terms that a filter lets through, with how telling they are (tf · idf).
+    /// The terms with the highest tf · idf among those that the filter accepts, with that score.
     fn best(
         &self,
         vector: &TermVector,
@@ -276,12 +276,12 @@ impl Field<'_> {
     }
 }
 
-/// A term of a document, in the order of its members.
+/// JSON form of one term of a document, with members in response order.
 #[derive(Serialize)]
 struct TermView {
     #[serde(skip_serializing_if = "Option::is_none")]
     doc_freq: Option<u64>,
-    /// How often the term stands in all documents.
+    /// Total term frequency: the number of occurrences in all documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttf: Option<u64>,
     term_freq: usize,
@@ -291,7 +291,7 @@ struct TermView {
     score: Option<f32>,
 }
 
-/// A place of a term in a document, in the order of its members.
+/// JSON form of one occurrence of a term, with members in response order.
 #[derive(Serialize)]
 struct TokenView {
     #[serde(skip_serializing_if = "Option::is_none")]

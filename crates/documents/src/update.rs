@@ -10,7 +10,7 @@ use sparrow_call::error::{EngineError, Exception};
 use sparrow_indices::{IndexHandle, Source, WriteOp};
 use sparrow_search::{SourceSelection, did_you_mean, suggestions};
 
-/// The members of a body.
+/// Names of the members that the body of an update may have.
 const MEMBERS: [&str; 9] = [
     "_source",
     "detect_noop",
@@ -34,12 +34,12 @@ pub(super) struct UpdateBody {
     pub(super) returned_source: Option<SourceSelection>,
 }
 
-/// What an update comes to, given the document as it is now.
+/// Outcome of applying an update to the current document.
 #[derive(Debug)]
 pub(super) enum Plan {
-    /// This has to be written.
+    /// The operation to write, and the new source if it is to be returned.
     Write(WriteOp, Option<Box<RawValue>>),
-    /// The document has all that already.
+    /// The update would not change the document.
     Noop(Success),
 }
 
@@ -108,7 +108,7 @@ impl UpdateBody {
         if problems.is_empty() { Ok(body) } else { Err(EngineError::Validation { problems }) }
     }
 
-    /// Everything that is wrong with an update that can be read, in Elasticsearch's words.
+    /// All errors in an update that could be parsed, in Elasticsearch's words.
     fn problems(&self, retries: usize) -> Vec<String> {
         let mut problems = Vec::new();
         let mut check = |wrong: bool, problem: &str| {
@@ -128,20 +128,20 @@ impl UpdateBody {
         problems
     }
 
-    /// Whether something can be written when there is no document.
+    /// Whether the update can write a document if there is none yet.
     pub(super) fn has_upsert(&self) -> bool {
         self.doc_as_upsert || self.upsert.is_some()
     }
 
-    /// The document that is written when there is none: what a pipeline runs on.
+    /// The document to write if there is none yet; pipelines run on it.
     pub(super) fn upsert_mut(&mut self) -> Option<&mut Map<String, Value>> {
         if self.doc_as_upsert { self.doc.as_mut() } else { self.upsert.as_mut() }
     }
 
-    /// What has to be written to `handle` for the document `id`.
+    /// Plans the write to `handle` that updates the document `id`.
     ///
     /// # Errors
-    /// When there is no document and nothing to put in its place, or its source is not kept.
+    /// If there is no such document and no upsert, or if its source is not stored.
     pub(super) fn plan(&self, handle: &IndexHandle, id: &str) -> Result<Plan, EngineError> {
         let Some(document) = handle.get(id)? else {
             let new = if self.doc_as_upsert { &self.doc } else { &self.upsert };
@@ -199,7 +199,7 @@ impl UpdateBody {
     }
 }
 
-/// Puts `changes` over `source`, objects member by member; says whether anything changed.
+/// Merges `changes` into `source`, recursively for objects; returns whether anything changed.
 fn merge(source: &mut Map<String, Value>, changes: &Map<String, Value>) -> bool {
     let mut changed = false;
     for (name, change) in changes {

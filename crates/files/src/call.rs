@@ -1,4 +1,4 @@
-//! What an operation is, and who may look at it before it happens.
+//! File system operations as observers see them, and the registration of observers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub enum Kind {
     SetLength,
     /// The content of an open file is made durable.
     Sync,
-    /// An entry of a folder gets another name; an entry that had the name goes.
+    /// An entry of a folder is renamed, replacing any entry that has the new name.
     Rename,
     /// A file gets a second name.
     Link,
@@ -64,9 +64,9 @@ pub struct Call<'a> {
     pub to: Option<&'a Path>,
     /// The open file, for operations on one.
     pub handle: Option<HandleId>,
-    /// What is written; for [`Kind::SetLength`] nothing.
+    /// The bytes being written; empty for other operations, [`Kind::SetLength`] included.
     pub bytes: &'a [u8],
-    /// The length that is set by [`Kind::SetLength`].
+    /// The new length in bytes, for [`Kind::SetLength`].
     pub length: u64,
 }
 
@@ -76,14 +76,15 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What becomes of an operation.
+/// An observer's decision about an operation.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It happens.
+    /// The operation runs.
     Allow,
     /// It fails with this error, and nothing was done.
     Fail(io::Error),
-    /// A write puts down its first bytes, as many as given, and then fails. Any other operation is done and then fails.
+    /// A write stores the given number of leading bytes and then fails with the error. Any other operation takes
+    /// effect, but still reports the error.
     Torn(usize, io::Error),
 }
 

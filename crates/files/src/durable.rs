@@ -6,11 +6,12 @@ use std::path::Path;
 use crate::file::File;
 use crate::operations;
 
-/// Replaces the file at `path` by `bytes`: after a crash it holds the old or the new content, never a mixture.
+/// Atomically replaces the file at `path` by `bytes`: after a crash it has either the old or the new content, never a
+/// mixture.
 ///
 /// # Errors
-/// When the disk refuses. Which of the two contents a crash leaves is open then; a reader sees the old one unless the renaming
-/// had already happened.
+/// If the disk reports an error. Either content may then be found after a crash; readers see the old one, unless the
+/// rename has already happened.
 pub fn atomic_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     let written = (|| {
@@ -27,10 +28,11 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_parent(path)
 }
 
-/// Removes a file durably; one that is not there counts as removed, also by an attempt that failed after the removal.
+/// Removes a file durably. A missing file counts as removed, so that an attempt that failed after the removal can be
+/// repeated.
 ///
 /// # Errors
-/// When the file is there and cannot be removed; when the disk does not keep the removal.
+/// If the file exists and cannot be removed, or if the removal cannot be made durable.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     operations::remove_file(path).or_else(operations::unless_missing)?;
     sync_parent(path).or_else(operations::unless_missing)

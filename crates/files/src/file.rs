@@ -1,4 +1,4 @@
-//! An open file.
+//! Open files, whose operations can be observed.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use crate::call::{Call, HandleId, Kind, run, run_write};
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// An open file: `std::fs::File` with its name, observable. Files are written from front to back.
+/// An open file: an observable wrapper of `std::fs::File` that knows its path. Files are only written sequentially.
 #[derive(Debug)]
 pub struct File {
     file: fs::File,
@@ -21,7 +21,7 @@ impl File {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// When it is not there or cannot be read, or is no file: a folder, a pipe, a device.
+    /// If it does not exist, cannot be read, or is not a regular file but a folder, pipe or device.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::OpenOptions::new();
         options.read(true);
@@ -97,10 +97,10 @@ impl File {
         run(&self.call(Kind::Sync), || self.file.sync_data())
     }
 
-    /// Cuts the file to `length` bytes, or fills it with zeros up to there.
+    /// Truncates the file to `length` bytes, or extends it to that with zeros.
     ///
     /// # Errors
-    /// When the file is not open for writing or the disk refuses.
+    /// If the file is not open for writing or the disk reports an error.
     pub fn set_len(&self, length: u64) -> io::Result<()> {
         run(&Call { length, ..self.call(Kind::SetLength) }, || {
             if cfg!(windows) {

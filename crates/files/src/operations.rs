@@ -1,4 +1,4 @@
-//! Operations on names.
+//! Operations on files and folders by path.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -88,7 +88,7 @@ pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     run(&Call::on(Kind::Remove, path), || fs::remove_file(path))
 }
 
-/// The absence of what was to be removed is no error.
+/// Turns the error for a missing file or folder into success, for removals.
 pub(crate) fn unless_missing(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
@@ -146,11 +146,11 @@ pub fn metadata(path: impl AsRef<Path>) -> io::Result<fs::Metadata> {
     fs::metadata(path)
 }
 
-/// Takes from all users but the owner every right to a file or folder. Where the system has no such rights it has those of its
-/// folder. A link is followed.
+/// Removes all permissions of users other than the owner from a file or folder; symbolic links are followed. Does
+/// nothing on systems without Unix permissions, where those of the folder apply.
 ///
 /// # Errors
-/// When it is not there, belongs to somebody else, or lies in a file system that keeps no rights.
+/// If it does not exist, belongs to another user, or is on a file system without permissions.
 pub fn close_to_others(path: impl AsRef<Path>) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -167,19 +167,19 @@ pub fn close_to_others(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(())
 }
 
-/// How much a disk holds.
+/// Capacity of a file system and the space left on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     /// Bytes of the file system.
     pub total: u64,
-    /// Bytes that this process may still write.
+    /// Space in bytes that is still available to this process.
     pub available: u64,
 }
 
-/// How full the disk is that holds a file or folder.
+/// Capacity and free space of the file system that holds a file or folder.
 ///
 /// # Errors
-/// When the system does not tell.
+/// If the operating system reports an error.
 pub fn space(path: impl AsRef<Path>) -> io::Result<Space> {
     let stats = fs4::statvfs(path)?;
     Ok(Space { total: stats.total_space(), available: stats.available_space() })
@@ -230,7 +230,8 @@ mod tests {
     use super::*;
     use crate::call::{Observer, Verdict, observe};
 
-    /// A file system that links, and then says that it did not or really does not.
+    /// Observer under which linking files reports an error, either after the link was made or (unless `done`) without
+    /// making it.
     struct Links {
         done: bool,
     }

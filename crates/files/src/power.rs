@@ -1,9 +1,10 @@
-//! What a power cut leaves on a disk, for tests.
+//! Simulation of what a power cut leaves on a disk, for tests.
 //!
-//! A [`Recorder`] watches a folder and notes every change. [`Recorder::cut`] then builds the folder as it could be found after the
-//! power went at any moment: what was synced is there; of the rest, names change in their order up to some moment, as the journal
-//! of a file system has them, and content is lost, cut or torn by sectors, whatever its order was. A file that was renamed and
-//! never synced can so be found with its new name and without its content.
+//! A [`Recorder`] observes a folder and records every change. [`Recorder::cut`] then builds the folder as it could be
+//! found if the power had failed at a given moment: everything that was synced is there. Of the rest, changes of
+//! names survive in order up to some point, as in a journaling file system, while content may be lost, truncated or
+//! torn by sectors, in any order. So a file that was renamed but never synced may have its new name without its
+//! content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -17,7 +18,7 @@ use crate::call::{Call, HandleId, Kind, Observer, Verdict};
 /// Bytes that a disk writes at once.
 const SECTOR: usize = 512;
 
-/// A change, as it was noted.
+/// A recorded change.
 #[derive(Debug, Clone)]
 enum Event {
     Create(HandleId, PathBuf),
@@ -38,7 +39,7 @@ enum NameChange {
     RemoveFolder(PathBuf),
 }
 
-/// Notes the changes below a folder.
+/// Recorder of the changes below a folder.
 #[derive(Debug)]
 pub struct Recorder {
     root: PathBuf,
@@ -47,17 +48,17 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins with what is in the folder now, taken for durable.
+    /// Starts recording; the folder's present content counts as durable.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the folder cannot be read.
     pub fn new(root: &Path) -> io::Result<Self> {
         let mut before = Vec::new();
         collect(root, &mut before)?;
         Ok(Self { root: root.to_path_buf(), before, events: Mutex::default() })
     }
 
-    /// Number of changes up to now: the moments at which the power can go.
+    /// Number of changes recorded so far; a power cut can be simulated after each of them.
     pub fn moments(&self) -> usize {
         self.events.lock().len()
     }
@@ -126,7 +127,7 @@ type Content = usize;
 #[derive(Debug, Default)]
 struct Stored {
     durable: Vec<u8>,
-    /// Not synced yet.
+    /// Changes to the content that are not synced yet.
     pending: Vec<Pending>,
 }
 
@@ -191,7 +192,7 @@ enum Applied {
     Change(NameChange),
 }
 
-/// A disk with a cache that loses power.
+/// Model of a disk with a write cache that is lost in a power cut.
 #[derive(Debug, Default)]
 struct Disk {
     contents: Vec<Stored>,
@@ -300,7 +301,7 @@ impl Pending {
 }
 
 impl Stored {
-    /// What is found after the power went.
+    /// Content found after the power cut: what was durable, and a random part of the pending changes.
     fn survived(&self, random: &mut Random) -> Vec<u8> {
         let mut bytes = self.durable.clone();
         if self.pending.is_empty() || random.below(3) == 0 {
@@ -330,13 +331,13 @@ impl Stored {
     }
 }
 
-/// Numbers that look random and are the same for the same seed (splitmix64), for tests that have to be repeatable. Holds the seed
-/// of what comes next.
+/// Reproducible pseudo-random numbers for tests (SplitMix64), the same for the same seed. Holds the state for the
+/// next number.
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// One of `0..bound`; 0 when that is empty.
+    /// A random number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -354,7 +355,7 @@ mod tests {
     use crate::{File, durable, observe};
     use std::io::Write as _;
 
-    /// Contents of a file after every seed's power cut at the end.
+    /// The possible contents of a file after a power cut at the end, over many seeds; `None` if the file is missing.
     fn outcomes(recorder: &Recorder, name: &str) -> BTreeSet<Option<Vec<u8>>> {
         let space = tempfile::tempdir().unwrap();
         let cut = |seed: u64| {

@@ -1,4 +1,4 @@
-//! Mutations of JSON with its structure in mind.
+//! Structure-aware mutations of JSON.
 
 use serde_json::{Map, Value};
 
@@ -98,7 +98,7 @@ fn change(random: &mut Random, value: &mut Value, seeds: &[Value]) {
     };
 }
 
-/// A part of some good value.
+/// A random part of a random seed.
 fn part(random: &mut Random, seeds: &[Value]) -> Value {
     let mut at = random.pick(seeds).cloned().unwrap_or_default();
     loop {

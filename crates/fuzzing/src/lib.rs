@@ -1,4 +1,4 @@
-//! Bad inputs for the tests of decoders: mutations of good ones, the same for the same seed.
+//! Fuzzing for the tests of decoders: inputs are mutations of valid ones, reproducible by seed.
 //!
 //! A test hands good inputs and a decoder to [`Campaign::run`]. What panics or takes too long is kept as a file in the folder
 //! `tests/found/` of the crate, beside those of earlier times, which every run tries first. A run is short unless
@@ -21,38 +21,38 @@ pub use json::mutated as mutated_json;
 pub use mutation::{EDGES, WORDS, mutated};
 pub use random::Random;
 
-/// Time for each decoder unless told otherwise.
+/// Default fuzzing time for each decoder.
 const SHORT: Duration = Duration::from_millis(700);
-/// Time that one input may take.
+/// Time limit for decoding one input.
 const SLOW: Duration = Duration::from_secs(5);
-/// Mistakes after which a run ends: one is mostly the same as the next.
+/// Number of failures after which a run ends, as most are alike.
 const MOST_MISTAKES: usize = 5;
 
 thread_local! {
-    /// Whether this thread tries an input.
+    /// Whether this thread is currently trying an input, so that its panics are not printed.
     static TRYING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// One decoder, and where its bad inputs are kept.
+/// Fuzzing of one decoder, with the folder where its failing inputs are kept.
 #[derive(Debug)]
 pub struct Campaign {
     name: &'static str,
     found: PathBuf,
 }
 
-/// What came of a run.
+/// Result of a fuzzing run.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Counts {
     /// Inputs tried, kept ones included.
     pub tried: u64,
     /// Inputs that made the decoder panic.
     pub crashes: u64,
-    /// Inputs that took too long.
+    /// Number of inputs that exceeded the time limit.
     pub hangs: u64,
 }
 
 impl Campaign {
-    /// A decoder by its name; `crate_folder` is the test's `CARGO_MANIFEST_DIR`.
+    /// Fuzzing of the decoder called `name`; `crate_folder` is the test's `CARGO_MANIFEST_DIR`.
     pub fn new(crate_folder: &str, name: &'static str) -> Self {
         static QUIET: Once = Once::new();
         // What panics over an input is told by the campaign, with that input, and not by the hook for each of thousands.
@@ -127,7 +127,7 @@ impl Campaign {
     }
 }
 
-/// Tries one input; says what went wrong.
+/// Tries one input; returns a description of the failure, if any.
 fn attempt(input: &[u8], decode: &mut impl FnMut(&[u8]), counts: &mut Counts) -> Option<String> {
     counts.tried += 1;
     let began = Instant::now();

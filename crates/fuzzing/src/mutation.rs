@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 
-/// Numbers at the edges of what numbers are kept in, as text.
+/// Numbers at and beyond the limits of number types, as text.
 pub const EDGES: &[&str] = &[
     "0",
     "-0",
@@ -39,7 +39,7 @@ pub const EDGES: &[&str] = &[
     "123456789012345678901234567890",
 ];
 
-/// Words and syntax that mean something somewhere.
+/// Words and pieces of syntax that have a meaning in some format.
 pub const WORDS: &[&str] = &[
     "",
     " ",
@@ -136,7 +136,8 @@ pub const WORDS: &[&str] = &[
     "[]",
 ];
 
-/// A good input with some changes: bits, edges, cuts, repeats, parts of another, words. `words` are the format's own.
+/// A valid seed with some random changes: flipped bits, boundary numbers, cuts, repeats, parts of other seeds,
+/// inserted words. `words` are those of the format itself.
 pub fn mutated(random: &mut Random, seeds: &[Vec<u8>], words: &[&[u8]]) -> Vec<u8> {
     let mut data = random.pick(seeds).cloned().unwrap_or_default();
     for _ in 0..=random.below(4) {
@@ -189,7 +190,7 @@ fn change(random: &mut Random, data: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&
     }
 }
 
-/// Writes the edge of a number over bytes of its width, little endian.
+/// Overwrites bytes at about `at` with a little-endian number near the limit of some integer type, 1 to 8 bytes wide.
 fn number(random: &mut Random, data: &mut [u8], at: usize) {
     const VALUES: [u64; 12] =
         [0, 1, 2, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 32, i64::MAX as u64, u64::MAX];

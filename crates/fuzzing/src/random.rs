@@ -1,9 +1,9 @@
-/// Random numbers that come from a seed and the number of an input alone.
+/// Pseudo-random number generator, determined by a seed and the number of the input.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of one input.
+    /// The generator for input `number` of a run with `seed`.
     pub fn new(seed: u64, number: u64) -> Self {
         let mut random =
             Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number.wrapping_mul(0xD134_2543_DE82_EF95));
@@ -11,7 +11,7 @@ impl Random {
         random
     }
 
-    /// 64 bits (SplitMix64).
+    /// The next 64 random bits (SplitMix64).
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -26,12 +26,12 @@ impl Random {
         if bound == 0 { 0 } else { (self.next() % bound as u64) as usize }
     }
 
-    /// True once in `of` times.
+    /// True with probability 1/`of`.
     pub fn once_in(&mut self, of: usize) -> bool {
         self.below(of) == 0
     }
 
-    /// One of several; the first type of thing there is where there is none.
+    /// A random item; `None` if there are none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }

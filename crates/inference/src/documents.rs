@@ -1,4 +1,4 @@
-//! Encoding the texts of documents that are written, where the queue may be smaller than what they bring.
+//! Encoding the texts of documents being written, which may be more texts than the queue has places.
 
 use std::sync::atomic::AtomicBool;
 
@@ -6,11 +6,11 @@ use sparrow_encoder::Encoded;
 
 use crate::{ModelError, Purpose, TextEncoder};
 
-/// Encodes texts, each given with the number of its document, which come in order. Gives the vectors of the texts at the
-/// front, and why the others have none.
+/// Encodes texts, each given with the number of its document, in document order. Returns the vectors of the leading
+/// texts, and the reason why the remaining ones, if any, have none.
 ///
-/// What does not fit the queue even while it is empty would be refused again and again. So the documents at the front
-/// are encoded, and only the others refused, that a caller who sends those again gets on; a document that alone has more
+/// More texts than the queue holds even when empty would be refused on every attempt. So the leading documents are
+/// encoded and only the rest refused: a client that retries the rest makes progress. A single document with more
 /// texts than the queue has places is encoded in several calls.
 pub fn encode_documents(
     encoder: &dyn TextEncoder,
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// A queue of three places that nobody else uses.
+    /// An encoder with an otherwise unused queue of three places; records the number of texts of each call.
     #[derive(Default)]
     struct Three(Mutex<Vec<usize>>);
 

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use sparrow_encoder::EncoderError;
 
-/// An error about a model. The sentences are those that clients know.
+/// An error about a model. Its messages are those of Elasticsearch, which clients know.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ModelError {
     /// No model directory has this id.
     #[error("No known trained model with model_id [{id}]")]
     NotFound {
-        /// The id that was asked for.
+        /// Model id given in the request.
         id: String,
     },
     /// The upload of the model is not complete.
     #[error("Could not find trained model definition [{id}]")]
     Undefined {
-        /// The id that was asked for.
+        /// Model id given in the request.
         id: String,
     },
     /// A text came for a model that does not exist.
     #[error("Could not find trained model [{id}]")]
     NotFoundForInference {
-        /// The id that was asked for.
+        /// Model id given in the request.
         id: String,
     },
     /// A text came for a model that is not deployed.
@@ -30,7 +30,7 @@ pub enum ModelError {
         "Model [{id}] must be deployed to use. Please deploy with the start trained model deployment API."
     )]
     NotDeployed {
-        /// The id that was asked for.
+        /// Model id given in the request.
         id: String,
     },
     /// A deployment of this id runs already.
@@ -46,7 +46,7 @@ pub enum ModelError {
     InUse {
         /// Id of the deployment.
         id: String,
-        /// The pipelines.
+        /// Ids of the pipelines that use the deployment.
         pipelines: Vec<String>,
     },
     /// A pipeline uses an alias of the model whose deployment was to be stopped.
@@ -57,7 +57,7 @@ pub enum ModelError {
     AliasInUse {
         /// Id of the deployment.
         id: String,
-        /// The alias.
+        /// Name of the alias that a pipeline uses.
         alias: String,
     },
     /// An inference endpoint relies on the deployment that was to be stopped.
@@ -67,13 +67,13 @@ pub enum ModelError {
         id: String,
         /// Id of the endpoint.
         endpoint: String,
-        /// `was created` or `is used`.
+        /// How the endpoint depends on the deployment, as a phrase for the message: `was created` or `is used`.
         how: &'static str,
     },
-    /// An option of a deployment that cannot be.
+    /// A deployment option with an invalid value.
     #[error("Validation Failed: 1: {problem};")]
     InvalidOption {
-        /// What is wrong, in the words of Elasticsearch.
+        /// Description of the problem, in Elasticsearch's words.
         problem: String,
     },
     /// A sparse model was asked for a dense vector, or the other way round.
@@ -81,12 +81,12 @@ pub enum ModelError {
     WrongKind {
         /// Id of the model.
         id: String,
-        /// `sparse` or `dense`.
+        /// Kind of vectors that the model makes: `sparse` or `dense`.
         made: &'static str,
-        /// `sparse` or `dense`.
+        /// Kind of vectors that are needed: `sparse` or `dense`.
         wanted: &'static str,
     },
-    /// An endpoint that makes both kinds of vectors stands where one is wanted.
+    /// An endpoint that makes both kinds of vectors was named where a single kind is needed.
     #[error(
         "inference endpoint [{id}] makes a sparse and a dense vector of each text, but one vector is needed here; name \
          [{sparse}] or [{dense}] instead"
@@ -94,12 +94,12 @@ pub enum ModelError {
     MakesBoth {
         /// Id of the endpoint.
         id: String,
-        /// What makes its sparse vectors.
+        /// Inference id to use for sparse vectors alone.
         sparse: String,
-        /// What makes its dense vectors.
+        /// Inference id to use for dense vectors alone.
         dense: String,
     },
-    /// A model that scores pairs stands where vectors are wanted.
+    /// A reranking model, which scores pairs of texts, was named where vectors are needed.
     #[error(
         "model [{id}] scores how well a text answers a question and makes no vectors; it is for the task [rerank]"
     )]
@@ -107,35 +107,35 @@ pub enum ModelError {
         /// Id of the model.
         id: String,
     },
-    /// A model of vectors was asked for scores.
+    /// A model that makes vectors was asked for reranking scores.
     #[error("model [{id}] makes {made} vectors and cannot be used for the task [rerank]")]
     MakesNoScores {
         /// Id of the model.
         id: String,
-        /// `sparse` or `dense`.
+        /// Kind of vectors that the model makes: `sparse` or `dense`.
         made: &'static str,
     },
-    /// The queue has no room.
+    /// The inference queue has no room for the texts.
     #[error("inference process queue is full. Unable to execute command")]
     QueueFull {
-        /// Places of the queue.
+        /// Capacity of the queue, in texts.
         capacity: usize,
-        /// Texts that wanted one.
+        /// Number of texts that were to be queued.
         requested: usize,
     },
-    /// The time allowed is over.
+    /// The inference did not finish within the allowed time.
     #[error("timeout [{timeout}] waiting for inference result")]
     Timeout {
-        /// The time, as the request wrote it.
+        /// The allowed time, formatted as `10s` or `1500ms`.
         timeout: String,
     },
-    /// The caller went away.
+    /// The caller disconnected or cancelled the task.
     #[error("task cancelled [inference was cancelled]")]
     Cancelled,
     /// The runtime or the tokenizer failed on this input.
     #[error("inference failed: {reason}")]
     Inference {
-        /// What it said.
+        /// Error message of the runtime or tokenizer.
         reason: String,
     },
     /// The model's files or the runtime's library cannot be used.
@@ -143,13 +143,13 @@ pub enum ModelError {
     Unusable {
         /// Id of the model.
         id: String,
-        /// What the encoder said.
+        /// Error message of the encoder.
         reason: String,
     },
 }
 
 impl ModelError {
-    /// The error of a time that is over.
+    /// The error for an inference that did not finish within `allowed`.
     pub fn timeout(allowed: Duration) -> Self {
         let milliseconds = allowed.as_millis();
         let timeout = match milliseconds % 1000 {
@@ -159,7 +159,7 @@ impl ModelError {
         Self::Timeout { timeout }
     }
 
-    /// The error that a client reads for an error of the encoder.
+    /// Converts an error of the encoder into the one that clients see.
     pub fn from_encoder(id: &str, error: EncoderError) -> Self {
         match error {
             EncoderError::QueueFull { capacity, requested } => Self::QueueFull { capacity, requested },
@@ -200,7 +200,7 @@ impl ModelError {
         }
     }
 
-    /// The HTTP status.
+    /// HTTP status code of the response.
     pub fn status(&self) -> u16 {
         match self {
             Self::NotFound { .. } | Self::NotFoundForInference { .. } | Self::Undefined { .. } => 404,

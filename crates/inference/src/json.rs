@@ -1,9 +1,9 @@
-//! Vectors as answers and documents have them.
+//! JSON form of vectors, in responses and in documents.
 
 use serde_json::Value;
 use sparrow_encoder::Output;
 
-/// A vector as documents hold it.
+/// Converts a vector to the JSON stored in documents: an object of weights by token, or an array of numbers.
 pub fn vector_to_json(output: &Output) -> Value {
     match output {
         Output::Sparse(tokens) => Value::Object(

@@ -1,4 +1,5 @@
-//! What encodes texts by the id of a model, for everybody who has texts and knows nothing of models: ingest, searches, fields.
+//! The interface through which ingest, searches and fields have texts encoded by a model, known to them only by its
+//! id.
 //!
 //! The engine's models stand behind [`TextEncoder`], with their deployments and queues.
 
@@ -14,7 +15,7 @@ pub use self::documents::encode_documents;
 pub use self::error::ModelError;
 pub use self::json::{vector_to_json, weight_to_json};
 
-/// Why a text is encoded: decides about its place in the queue, and what a full queue means.
+/// Purpose for which a text is encoded: decides its priority in the queue, and what happens if the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The text of a search. Goes first; fails if the queue is full.
@@ -27,7 +28,7 @@ pub enum Purpose {
     PacedIngest,
 }
 
-/// Something that encodes texts: the models of the engine, or a stand-in where a test is about something else.
+/// An encoder of texts: the engine's models, or a test double.
 pub trait TextEncoder: Sync {
     /// Encodes texts with a deployed model, in the order given.
     ///
@@ -58,6 +59,6 @@ pub trait TextEncoder: Sync {
         queries.iter().map(encode).collect()
     }
 
-    /// Hex digest that tells models with different vectors apart.
+    /// Fingerprint of a model, as hexadecimal digits: differs between models whose vectors differ.
     fn fingerprint(&self, model_id: &str) -> Option<String>;
 }

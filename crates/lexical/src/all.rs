@@ -1,7 +1,7 @@
-//! The documents of a segment that hold all of some terms: anywhere, or as a phrase.
+//! Documents of a segment that contain all of several terms, anywhere or as a phrase.
 //!
-//! The rarest term leads, and the others are only looked up for its documents. A document that cannot be among the best by what
-//! is known of it is left before that; positions are read last.
+//! The rarest term leads, and the others are only looked up in its documents. A document that cannot be among the
+//! best by what is known so far is skipped before that; positions are read last.
 
 use tantivy::{DocId, TERMINATED};
 
@@ -10,22 +10,24 @@ use crate::least_score;
 use crate::list::Cursor;
 use crate::positions::Positions;
 
-/// Work between two looks at whether the search goes on: documents looked for in a list, and positions read. Well below a millisecond.
+/// Amount of work between two checks of whether the search is to continue: documents looked up in a list, plus
+/// positions read. Takes well under a millisecond.
 const PAUSE: usize = 1 << 16;
 
-/// What a walk asks and tells.
+/// Receiver of matching documents, which also says which ones are wanted.
 pub trait Hits {
-    /// Whether a document may be shown.
+    /// Whether a document may be a hit: it is live and passes the filters.
     fn wants(&self, doc: DocId) -> bool;
-    /// Documents whose score is less are neither shown nor counted. May rise from call to call, never fall.
+    /// Lowest score that is wanted: documents below are neither shown nor counted. May rise from call to call, never
+    /// fall.
     fn least(&self) -> f32;
-    /// Takes a document.
+    /// Receives a matching document and its score.
     fn take(&mut self, doc: DocId, score: f32);
-    /// Whether to go on.
+    /// Whether the search is to continue.
     fn goes_on(&self) -> bool;
 }
 
-/// Looks now and then whether a search goes on.
+/// Periodic check of whether a search is to continue.
 struct Pace {
     until_pause: usize,
     goes_on: bool,
@@ -36,7 +38,7 @@ impl Pace {
         Self { until_pause: PAUSE, goes_on: true }
     }
 
-    /// Counts some work, and says whether the search goes on.
+    /// Counts `work` units; returns whether the search is to continue.
     #[inline]
     fn goes_on(&mut self, work: usize, hits: &impl Hits) -> bool {
         if self.until_pause > work {
@@ -49,7 +51,7 @@ impl Pace {
     }
 }
 
-/// A term that leads or follows.
+/// A term of the query with a cursor in its posting list.
 struct Part<'a> {
     clause: Clause<'a>,
     cursor: Cursor<'a>,
@@ -66,7 +68,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Terms that may stand anywhere: the score is the sum of theirs.
+/// Finds documents that contain all terms in any positions; their score is the sum of the terms' scores.
 pub fn anywhere(mut clauses: Vec<Clause<'_>>, hits: &mut impl Hits) {
     // Scores are added in this order, as tantivy's intersections do.
     clauses.sort_by_key(|clause| clause.list.doc_freq());
@@ -92,11 +94,11 @@ pub struct Place<'a> {
     /// The term's list; its weight is that of the whole phrase.
     pub clause: Clause<'a>,
     pub positions: Positions<'a>,
-    /// Where it stands in the phrase.
+    /// Position of the term within the phrase, from 0.
     pub offset: u32,
 }
 
-/// Terms that stand one after the other: the phrase scores as a term would.
+/// Finds documents that contain the terms as a phrase, which is scored like a single term.
 pub fn phrase(mut places: Vec<Place<'_>>, hits: &mut impl Hits) {
     places.sort_by_key(|place| place.clause.list.doc_freq());
     let end = places.iter().map(|place| place.offset).max().unwrap_or(0);
@@ -138,7 +140,7 @@ pub fn phrase(mut places: Vec<Place<'_>>, hits: &mut impl Hits) {
     );
 }
 
-/// Keeps what is in both of two ascending lists.
+/// Keeps in `some` only what is also in `others`; both are ascending.
 fn keep_common(some: &mut Vec<u32>, others: &[u32]) {
     let mut others = others.iter().peekable();
     some.retain(|one| {
@@ -147,7 +149,7 @@ fn keep_common(some: &mut Vec<u32>, others: &[u32]) {
     });
 }
 
-/// Goes through the documents that all parts have.
+/// Visits the documents that contain the terms of all parts.
 fn aligned<'a, H: Hits>(
     lead: &mut Part<'a>,
     rest: &mut [Part<'a>],

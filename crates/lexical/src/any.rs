@@ -1,13 +1,14 @@
-//! The best documents of a segment that hold any of some terms.
+//! The best documents of a segment that contain any of several terms.
 //!
-//! The segment is taken in windows, a few of those first whose documents may score the most: the bounds of blocks in the skip lists say
-//! so before anything is decoded. Windows whose bounds stay below what is wanted are passed over.
-//! In a window, the terms that could not lead to a wanted document among themselves are put aside (MaxScore). The others are
-//! added up in an array; then those aside are looked up for the documents that can still reach what is wanted. Where these are many,
-//! a term is added up as well instead of being looked up, so that fewer are left for the next one.
+//! The segment is processed in windows of documents, beginning with a few whose documents may have the highest
+//! scores: the score bounds of blocks in the skip lists tell this before anything is decoded. Windows whose bounds
+//! stay below the required score are skipped. Within a window, the terms that could not by themselves lead to a
+//! wanted document are set aside (MaxScore). The scores of the other terms are summed in an array; then the terms set
+//! aside are looked up for the documents that can still reach the required score. If these are many, a term is summed
+//! as well instead of being looked up, so that fewer documents remain for the next one.
 //!
-//! The order of these sums differs from that of the query, so they are within rounding of the scores. In the end the scores proper
-//! are worked out, for the documents that come near enough.
+//! The terms are summed in another order than in the query, so sums equal the scores only up to rounding. In the end,
+//! the exact scores are computed for documents that come close enough.
 
 mod lists;
 
@@ -23,21 +24,22 @@ use crate::kernels::{self, Candidates};
 use crate::least_score;
 use crate::list::PostingList;
 
-/// Documents of a window: their sums fit into a core's nearest cache, with the blocks that are added to them.
+/// Number of documents in a window: their sums and the blocks being added fit into the L1 cache.
 const WINDOW: u32 = 4096;
-/// Windows that are taken in the order of their bounds, at least; the others follow each other.
+/// Least number of windows processed in order of their bounds; the remaining windows are processed in document order.
 const FIRST: usize = 8;
-/// Looking up a document takes as long as adding so many.
+/// Number of documents that can be summed in the time in which one is looked up.
 const WORTH: usize = 8;
-/// Documents kept until their scores proper are worked out: ties may be as many as a list is long.
+/// Number of documents collected before their exact scores are computed: with ties, there may be as many as a list is
+/// long.
 const KEPT: usize = 1 << 14;
 
-/// A term of the query in a segment.
+/// A term of the query in one segment: its posting list, with what is needed for scoring.
 pub struct Clause<'a> {
     pub list: PostingList<'a>,
     pub field: &'a SegmentField,
     pub factors: &'a Factors,
-    /// The score of a document is this times its factor.
+    /// Weight of the term: a document's score is the weight times its BM25 factor.
     pub weight: f32,
 }
 
@@ -47,7 +49,7 @@ impl Clause<'_> {
         self.weight * self.factors.factor(count, self.field.length(doc))
     }
 
-    /// Adds the scores of documents that are all among those of `sums`, of which `start` is the first.
+    /// Adds the scores of `docs` to `sums`, which are those of consecutive documents beginning with `start`.
     fn add(&self, docs: &[DocId], counts: &[u32], start: DocId, sums: &mut [f32]) {
         let Some(lengths) = self.field.lengths() else {
             for (doc, count) in docs.iter().zip(counts) {
@@ -64,10 +66,10 @@ impl Clause<'_> {
     }
 }
 
-/// The best scores so far.
+/// The highest scores found so far, at most `size` of them.
 struct Best {
     size: usize,
-    /// Scores as bits, whose order is the same: none is below 0.
+    /// Scores as bits, which sort like the scores because none is negative.
     heap: BinaryHeap<Reverse<u32>>,
 }
 
@@ -87,7 +89,7 @@ impl Best {
         self.heap.len() >= self.size
     }
 
-    /// Sums below are of no interest.
+    /// Lowest sum that can still belong to one of the best documents.
     fn least(&self) -> f32 {
         match self.heap.peek() {
             Some(Reverse(bits)) if self.heap.len() >= self.size => least_score(f32::from_bits(*bits), 0.0),
@@ -96,8 +98,8 @@ impl Best {
     }
 }
 
-/// Calls `offer` with the documents that may be among the `size` best, and their scores. `known` holds scores of other segments'
-/// documents. The walk ends soon after `cancel` is set; what was found until then is offered.
+/// Calls `offer` with every document that may be among the `size` best, and its score. `known` holds scores of
+/// documents in other segments. Ends soon after `cancel` is set, having offered what was found by then.
 pub fn search(
     clauses: Vec<Clause<'_>>,
     max_doc: DocId,
@@ -145,7 +147,7 @@ pub fn search(
     settle(&mut lists, &mut walk.found, best.least(), None, &mut offer);
 }
 
-/// Offers what was found with its scores proper, and forgets it.
+/// Offers the documents found with their exact scores, and empties the list.
 fn settle(
     lists: &mut [List<'_>],
     found: &mut Vec<(DocId, f32)>,
@@ -170,20 +172,21 @@ fn settle(
     }
 }
 
-/// The state of a search that passes from one window of documents to the next: memory for sums, and the documents found so far.
+/// State of a search that is passed from one window of documents to the next: buffers for sums, and the documents
+/// found so far.
 struct Walk {
     bounds: Bounds,
-    /// By document of the window, what the leading terms give.
+    /// Sum of the leading terms' scores for each document of the window.
     sums: Vec<f32>,
-    /// Terms by their bounds in the window, lowest first: the bound's bits and the term.
+    /// Terms in ascending order of their bounds in the window, each as the bits of the bound and the term's index.
     order: Vec<u64>,
-    /// Sum of the bounds up to a place of `order`, itself included.
+    /// For each place of `order`, the sum of the bounds up to and including it.
     below: Vec<f32>,
     candidates: Candidates,
-    /// Whether it has not been in a window yet. Only there is it worth while to see what the terms added up so far make of the least
-    /// score: afterwards enough documents are known, or few are wanted.
+    /// Whether no window has been processed yet. Only in the first is it worthwhile to derive a minimum score from
+    /// the terms added so far; later, enough documents are known, or few are wanted.
     is_first: bool,
-    /// Documents that may be among the best, and sums within rounding of their scores.
+    /// Documents that may be among the best, with sums that equal their scores up to rounding.
     found: Vec<(DocId, f32)>,
 }
 
@@ -273,7 +276,8 @@ impl Walk {
         }
     }
 
-    /// Sums below are of no interest, as so many wanted documents of the window have as much from the terms that are added up already.
+    /// Lowest sum of interest in this window, given that `size` of its wanted documents reach it by the terms added
+    /// so far.
     fn least_so_far(&mut self, start: DocId, size: usize, wanted: &impl Fn(DocId) -> bool) -> f32 {
         kernels::chosen().collect(&mut self.sums, f32::MIN_POSITIVE, start, &mut self.candidates);
         let (docs, sums) = self.candidates.get();

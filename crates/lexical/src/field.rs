@@ -1,4 +1,5 @@
-//! A text field as searches for words need it: its bytes in each segment, and what BM25 makes of frequencies and lengths.
+//! Text fields prepared for word searches: their bytes in each segment, and the BM25 factors for frequencies and
+//! lengths.
 
 use std::sync::Arc;
 
@@ -13,22 +14,24 @@ use crate::ROUNDING;
 use crate::list::{Entry, PostingList};
 use crate::positions::Positions;
 
-/// How soon a frequent term counts no more: a constant of BM25, as Elasticsearch and tantivy have it.
+/// BM25's k1, which controls how quickly further occurrences of a term count less; the same as in Elasticsearch and
+/// tantivy.
 pub const K1: f32 = 1.2;
-/// How much the length of a text counts: a constant of BM25, as Elasticsearch and tantivy have it.
+/// BM25's b, which controls how much the length of a text counts (0 to 1); the same as in Elasticsearch and tantivy.
 pub const B: f32 = 0.75;
 
-/// Frequencies up to this one have a table.
+/// Largest term frequency whose factors are kept in a table.
 const SMALL: usize = 8;
 
-/// One text field of a snapshot.
+/// A text field in all segments of a snapshot.
 pub struct TextField {
-    /// By segment; `None` where no document has the field.
+    /// The field in each segment; `None` in those where no document has it.
     segments: Vec<Option<SegmentField>>,
     factors: Factors,
 }
 
-/// BM25 without the weight of a term, by frequency and code of the field's length. Scores are those of tantivy, to the last bit.
+/// BM25 factors, which a term's weight is multiplied by, for each term frequency and length code. Scores equal
+/// tantivy's bit for bit.
 pub struct Factors {
     norms: [f32; 256],
     small: Box<[[f32; 256]; SMALL]>,
@@ -39,19 +42,21 @@ pub struct SegmentField {
     inverted: Arc<InvertedIndexReader>,
     postings: OwnedBytes,
     positions: OwnedBytes,
-    /// Codes of the lengths by document; `None` when they are not kept.
+    /// Code of the field's length for each document; `None` if lengths are not stored.
     lengths: Option<OwnedBytes>,
-    /// As [`Factors::norms`], but by the segment's own average and lowered so that no factor of a block, whatever the average of the
-    /// search, is above the one that its best document gets with these. `None` when blocks do not say which document is the best.
+    /// Like [`Factors::norms`], but for the segment's own average length, and lowered so that, whatever average a
+    /// search uses, no document of a block has a higher factor than the block's best document gets with these. `None`
+    /// if blocks do not record their best document.
     bounds: Option<Box<[f32; 256]>>,
     option: IndexRecordOption,
 }
 
 impl TextField {
-    /// Opens a field whose values have `average` tokens. `None` if it is written in a way that is not read here.
+    /// Opens a field whose values have `average` tokens on average. `None` if the field is stored in a form that is
+    /// not supported here.
     ///
     /// # Errors
-    /// When files of the segments cannot be read.
+    /// If files of the segments cannot be read.
     pub fn open(searcher: &Searcher, field: Field, average: f32) -> Result<Option<Self>, TantivyError> {
         let option = searcher.schema().get_field_entry(field).field_type().get_index_record_option();
         let Some(option) = option else { return Ok(None) };
@@ -68,10 +73,10 @@ impl TextField {
         &self.factors
     }
 
-    /// Where a term is in each segment, and in how many documents of all.
+    /// Location of a term in each segment, and the number of documents that contain it in all segments.
     ///
     /// # Errors
-    /// When a dictionary of terms cannot be read.
+    /// If a term dictionary cannot be read.
     pub fn term(&self, term: &Term) -> Result<(Vec<Option<TermInfo>>, u64), TantivyError> {
         let mut all = 0;
         let mut infos = Vec::with_capacity(self.segments.len());
@@ -128,7 +133,7 @@ impl SegmentField {
         Positions::open(&self.positions, term)
     }
 
-    /// No document of a block has a higher factor.
+    /// Upper bound of the BM25 factors of a block's documents.
     #[inline]
     pub fn most(&self, entry: &Entry) -> f32 {
         let Some(bounds) = &self.bounds else { return 1.0 };
@@ -136,12 +141,12 @@ impl SegmentField {
         (count / (count + bounds[usize::from(length)])) * (1.0 + ROUNDING)
     }
 
-    /// Codes of the lengths by document; `None` when they are not kept.
+    /// Code of the field's length for each document; `None` if lengths are not stored.
     pub fn lengths(&self) -> Option<&[u8]> {
         self.lengths.as_deref()
     }
 
-    /// Code of a document's length.
+    /// Code of the field's length in a document.
     #[inline]
     pub fn length(&self, doc: DocId) -> u8 {
         match &self.lengths {
@@ -175,7 +180,7 @@ impl Factors {
     }
 }
 
-/// What frequencies are compared with, by code of the field's length; rounded as in tantivy.
+/// Denominator terms of BM25 for each length code, `k1 * (1 - b + b * length / average)`; rounded as in tantivy.
 fn norms(average: f32) -> [f32; 256] {
     std::array::from_fn(|code| {
         let length = FieldNormReader::id_to_fieldnorm(code as u8) as f32;

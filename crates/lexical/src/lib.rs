@@ -1,8 +1,8 @@
-//! Searches for the words of a text in one segment: any of them ([`any`]), all of them or a phrase ([`all`]).
+//! Word searches in one segment: for any of several terms ([`any`]), all of them, or a phrase ([`all`]).
 //!
-//! They read posting lists themselves ([`list`]), and score by BM25 as tantivy does, to the last bit. What a query means, which
-//! documents are live and which pass its filters is known above, in `sparrow-index`, whose tests compare these searches with
-//! tantivy's own and with the scores of all documents.
+//! They read posting lists themselves ([`list`]), and their BM25 scores equal tantivy's bit for bit. What a query
+//! means, which documents are live and which pass its filters is decided above, in `sparrow-index`, whose tests
+//! compare these searches with tantivy's own and with the scores of all documents.
 
 pub mod all;
 pub mod any;
@@ -15,10 +15,10 @@ mod varint;
 pub use field::{B, Factors, K1, SegmentField, TextField};
 pub use positions::Positions;
 
-/// Share by which sums of scores may differ when they are added up in another order.
+/// Largest relative difference between sums of the same scores in different orders.
 const ROUNDING: f32 = 1e-5;
 
-/// The least score that a sum must have to reach `threshold` with at most `bound` from elsewhere.
+/// Lowest partial sum that can still reach `threshold` if at most `bound` is added, allowing for rounding.
 pub fn least_score(threshold: f32, bound: f32) -> f32 {
     if threshold == f32::INFINITY {
         // Sums that are too large for a number are equal, and less a bound they would be no number.

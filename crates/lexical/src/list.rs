@@ -13,31 +13,31 @@ use tantivy::{DocId, TERMINATED};
 
 use crate::varint;
 
-/// Documents of a full block.
+/// Number of documents in a full block.
 pub const BLOCK: usize = BitPacker4x::BLOCK_LEN;
 
-/// One term's documents in a segment, ascending, and how often it stands in each.
+/// The documents of a segment that contain one term, ascending, with the term's frequency in each.
 #[derive(Clone, Copy)]
 pub struct PostingList<'a> {
     skips: &'a [u8],
-    /// Bytes of an entry of the skip list.
+    /// Size of a skip list entry in bytes: 5, 8 or 12.
     entry: usize,
     data: &'a [u8],
     doc_freq: u32,
 }
 
-/// What the skip list says about a full block.
+/// Skip list entry: describes a full block.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// The last document.
+    /// Last document of the block.
     pub last: DocId,
     doc_bits: u8,
-    /// Differences are stored less one.
+    /// Whether differences between documents (and frequencies) are stored minus one.
     strict: bool,
     count_bits: u8,
-    /// Sum of the frequencies.
+    /// Number of the term's positions in the block: the sum of the frequencies.
     positions: u32,
-    /// Length and frequency of the document that scores highest, both coded.
+    /// Length code and frequency code of the block's highest-scoring document.
     best: (u8, u8),
 }
 
@@ -53,12 +53,12 @@ impl Entry {
         Self { last, doc_bits: bits & 0x1f, strict: bits & 0x40 != 0, count_bits, positions, best }
     }
 
-    /// Bytes of the block.
+    /// Size of the block's packed data in bytes.
     pub fn bytes(&self) -> usize {
         (usize::from(self.doc_bits) + usize::from(self.count_bits)) * BLOCK / 8
     }
 
-    /// Code of the length, and frequency, of the document that scores highest when the segment's own average length counts.
+    /// Length code and frequency of the block's highest-scoring document, by the segment's own average length.
     pub fn best(&self) -> (u8, f32) {
         // The highest code stands for all frequencies above.
         let frequency = if self.best.1 == u8::MAX { u32::MAX as f32 } else { f32::from(self.best.1) };
@@ -67,7 +67,7 @@ impl Entry {
 }
 
 impl<'a> PostingList<'a> {
-    /// The list of a term among the postings of its field.
+    /// Opens a term's posting list among the postings of its field.
     pub fn open(postings: &'a [u8], term: &TermInfo, option: IndexRecordOption) -> Self {
         let mut data = &postings[term.postings_range.clone()];
         let mut skips: &[u8] = &[];
@@ -83,7 +83,7 @@ impl<'a> PostingList<'a> {
         Self { skips, entry, data, doc_freq: term.doc_freq }
     }
 
-    /// Number of documents.
+    /// Number of documents that contain the term.
     pub fn doc_freq(&self) -> u32 {
         self.doc_freq
     }
@@ -93,7 +93,7 @@ impl<'a> PostingList<'a> {
         self.doc_freq as usize / BLOCK
     }
 
-    /// The entry of a full block.
+    /// Skip list entry of the full block with this index.
     #[inline]
     pub fn entry(&self, block: usize) -> Entry {
         Entry::read(&self.skips[block * self.entry..(block + 1) * self.entry])
@@ -105,7 +105,7 @@ impl<'a> PostingList<'a> {
         self.skips.chunks_exact(self.entry).map(Entry::read)
     }
 
-    /// The last document of a full block; [`TERMINATED`] for what follows the last of them.
+    /// Last document of the full block with this index; [`TERMINATED`] for the incomplete block after them.
     #[inline]
     pub fn last(&self, block: usize) -> DocId {
         match self.skips.get(block * self.entry..block * self.entry + 4) {
@@ -121,12 +121,12 @@ impl<'a> PostingList<'a> {
 
 /// A decoded block of a list.
 pub(crate) struct Block {
-    /// Ascending; [`TERMINATED`] where there are fewer.
+    /// The block's documents, ascending, filled up with [`TERMINATED`].
     docs: [DocId; BLOCK],
     counts: [u32; BLOCK],
-    /// Documents that are there.
+    /// Number of documents in the block.
     len: usize,
-    /// Where its frequencies are, unless they are decoded.
+    /// Byte offset of the frequencies in the list's data; `None` once they are decoded.
     counts_at: Option<usize>,
 }
 
@@ -135,7 +135,8 @@ impl Block {
         Self { docs: [TERMINATED; BLOCK], counts: [1; BLOCK], len: 0, counts_at: None }
     }
 
-    /// Decodes the documents of a block, whose bytes start at `offset`, and which follow the document `before`.
+    /// Decodes the documents of a block whose bytes start at `offset`; `before` is the last document of the preceding
+    /// block.
     pub fn decode(&mut self, list: &PostingList<'_>, block: usize, offset: usize, before: DocId) {
         if block >= list.blocks() {
             return self.decode_rest(list, offset, before);
@@ -168,7 +169,8 @@ impl Block {
         }
     }
 
-    /// The documents, and how often the term stands in each. The block must be one of the list's.
+    /// The block's documents and the term's frequency in each, decoding the frequencies if needed. `list` and `block`
+    /// must be those that were decoded.
     pub fn with_counts(&mut self, list: &PostingList<'_>, block: usize) -> (&[DocId], &[u32]) {
         if let Some(offset) = self.counts_at.take() {
             if list.has_counts() {
@@ -184,7 +186,7 @@ impl Block {
         (&self.docs[..self.len], &self.counts[..self.len])
     }
 
-    /// Place of the first document that is not below `target`, which must not be above the last one of a full block.
+    /// Index of the first document at or after `target`, which must not be beyond the last document of a full block.
     #[inline]
     pub fn find(&self, target: DocId) -> usize {
         let mut at = 0;
@@ -200,7 +202,7 @@ impl Block {
     }
 }
 
-/// A place in a list, which only moves forward.
+/// Cursor in a posting list, which only moves forward.
 pub struct Cursor<'a> {
     list: PostingList<'a>,
     number: usize,
@@ -208,7 +210,7 @@ pub struct Cursor<'a> {
     /// Last document of the block before.
     before: DocId,
     last: DocId,
-    /// Positions of the term in the blocks before.
+    /// Number of the term's positions in all preceding blocks.
     positions: u64,
     block: Block,
     decoded: bool,
@@ -216,14 +218,14 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Stands before the first document, until the first call of [`Cursor::seek`].
+    /// A cursor before the first document; [`Cursor::seek`] has to be called first.
     pub fn new(list: PostingList<'a>) -> Self {
         let last = list.last(0);
         let block = Block::new();
         Self { list, number: 0, offset: 0, before: 0, last, positions: 0, block, decoded: false, at: 0 }
     }
 
-    /// Goes to the first document that is not below `target`, which must not fall from call to call.
+    /// Moves to the first document at or after `target` and returns it. Targets must not decrease from call to call.
     #[inline]
     pub fn seek(&mut self, target: DocId) -> DocId {
         if self.last < target {
@@ -255,7 +257,7 @@ impl<'a> Cursor<'a> {
         self.decoded = false;
     }
 
-    /// How often the term stands in the current document.
+    /// Frequency of the term in the current document.
     #[inline]
     pub fn count(&mut self) -> u32 {
         self.block.with_counts(&self.list, self.number).1[self.at]

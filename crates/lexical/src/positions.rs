@@ -1,4 +1,4 @@
-//! Where a term stands in its documents, read from the bytes that tantivy writes.
+//! Positions of a term in its documents, read from the bytes that tantivy writes.
 
 use bitpacking::{BitPacker, BitPacker4x};
 use tantivy::postings::TermInfo;
@@ -6,20 +6,20 @@ use tantivy::postings::TermInfo;
 use crate::list::BLOCK;
 use crate::varint;
 
-/// The positions of one term, document after document. Places in it must ascend.
+/// Reader of one term's positions in its documents. Documents must be read in ascending order.
 pub struct Positions<'a> {
-    /// Bits of each position, by full block.
+    /// Bit width of the positions in each full block.
     widths: &'a [u8],
     data: &'a [u8],
     number: usize,
     offset: usize,
-    /// The block `number`, when it is decoded: each position less the one before in the same document.
+    /// The decoded block `number`: each position as the difference from the previous one in the same document.
     block: [u32; BLOCK],
     decoded: bool,
 }
 
 impl<'a> Positions<'a> {
-    /// Positions of a term among those of its field.
+    /// Opens a term's positions among those of its field.
     pub fn open(positions: &'a [u8], term: &TermInfo) -> Self {
         let mut data = &positions[term.positions_range.clone()];
         let blocks = varint::read(&mut data) as usize;
@@ -27,7 +27,8 @@ impl<'a> Positions<'a> {
         Self { widths, data, number: 0, offset: 0, block: [0; BLOCK], decoded: false }
     }
 
-    /// Replaces `out` by the positions of a document, each more by `shift`: `count` of them, after `before` others of the term.
+    /// Replaces `out` by the positions of a document, with `shift` added to each: `count` positions, after `before`
+    /// positions in earlier documents.
     pub fn read(&mut self, before: u64, count: u32, shift: u32, out: &mut Vec<u32>) {
         out.clear();
         let mut position = shift;

@@ -1,6 +1,7 @@
-//! tantivy's numbers of variable length: seven bits a byte, the lowest first; the highest bit marks the last byte.
+//! Variable-length integers as written by tantivy: seven bits per byte, lowest first; the highest bit marks the last
+//! byte.
 
-/// Takes a number off the start of some bytes.
+/// Reads an integer from the start of `bytes`, and removes it from them.
 #[inline]
 pub(crate) fn read(bytes: &mut &[u8]) -> u32 {
     let (mut number, mut shift) = (0, 0);

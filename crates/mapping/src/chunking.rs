@@ -1,5 +1,5 @@
-//! `chunking_settings`: how a text that is longer than a model can read is cut. Fields and inference endpoints have the
-//! same. Sizes are in words; the cutting itself is done where fields are filled.
+//! `chunking_settings`: how a text longer than a model can read is cut into passages. Fields and inference endpoints
+//! share these settings. Sizes are in words; the cutting itself is done where fields are filled.
 
 use std::sync::Arc;
 
@@ -9,25 +9,27 @@ use super::MappingError;
 use super::java::java_string;
 use sparrow_analysis::JavaPattern;
 
-/// Fewest words of a passage of whole sentences.
+/// Smallest allowed `max_chunk_size` of the sentence strategy, in words.
 const LEAST_BY_SENTENCE: usize = 20;
-/// Fewest words of a passage otherwise.
+/// Smallest allowed `max_chunk_size` of the word and recursive strategies, in words.
 const LEAST_BY_WORD: usize = 10;
-/// Largest passage: beyond any model, small enough that twice of it is a number.
+/// Largest allowed `max_chunk_size`, in words: beyond what any model reads, and small enough to be doubled without
+/// overflow.
 const MOST_WORDS: usize = 1 << 30;
 /// Most separators of the recursive strategy.
 const MOST_SEPARATORS: usize = 50;
 const SCOPE: &str = "chunking_settings";
 
-/// How a text is cut.
+/// Strategy by which a text is cut into passages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chunking {
-    /// Whole sentences of together at most so many words; the last one begins the next passage as well if
-    /// `sentence_overlap` is 1.
+    /// Passages of whole sentences with at most `max_chunk_size` words together; if `sentence_overlap` is 1, the last
+    /// sentence also begins the next passage.
     Sentence { max_chunk_size: usize, sentence_overlap: usize },
-    /// So many words, the last `overlap` of which begin the next passage as well.
+    /// Passages of `max_chunk_size` words, the last `overlap` of which also begin the next passage.
     Word { max_chunk_size: usize, overlap: usize },
-    /// At the first separator that gives parts of up to so many words, then at the next.
+    /// Parts between matches of the first separator, joined up to `max_chunk_size` words; a part that is longer is
+    /// cut at the next separator.
     Recursive { max_chunk_size: usize, separators: Arc<[Separator]> },
     /// Each value is a passage.
     None,
@@ -39,7 +41,8 @@ impl Default for Chunking {
     }
 }
 
-/// Where the recursive strategy cuts: a regular expression as Java writes it, in which `^` and `$` are the ends of lines.
+/// A place where the recursive strategy cuts: a regular expression in Java's syntax, in which `^` and `$` match at
+/// line ends.
 #[derive(Debug, Clone)]
 pub struct Separator {
     text: String,
@@ -58,18 +61,18 @@ impl Separator {
         Ok(Self { text: text.to_owned(), pattern })
     }
 
-    /// Bytes at which it is found in a text, ascending.
+    /// Byte offsets in `text` where the separator matches, ascending.
     pub fn starts<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> + 't {
         self.pattern.starts(text)
     }
 }
 
-/// Why settings are refused.
+/// Reason why chunking settings are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChunkingError {
     /// A strategy that is missing or unknown: an `illegal_argument_exception`.
     Strategy(String),
-    /// All that is wrong with the rest, in one sentence: a `validation_exception`.
+    /// Everything that is wrong with the other settings, in one message: a `validation_exception`.
     Invalid(String),
 }
 
@@ -83,10 +86,10 @@ impl From<ChunkingError> for MappingError {
 }
 
 impl Chunking {
-    /// Reads the settings; `None` for empty ones, which stand for the default.
+    /// Reads chunking settings; `None` for an empty object, which stands for the default.
     ///
     /// # Errors
-    /// Everything that is wrong with them, in Elasticsearch's words.
+    /// Everything that is wrong with the settings, in Elasticsearch's words.
     pub fn parse(given: &Map<String, Value>) -> Result<Option<Self>, ChunkingError> {
         if given.is_empty() {
             return Ok(None);
@@ -120,7 +123,7 @@ impl Chunking {
         }
     }
 
-    /// As requests write it, with everything said.
+    /// The settings as JSON, in the form of requests, with defaults written out.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Sentence { max_chunk_size, sentence_overlap } => json!({
@@ -140,7 +143,7 @@ impl Chunking {
     }
 }
 
-/// Settings that are being read, and what is wrong with them so far.
+/// Chunking settings being read, and the problems found so far.
 struct Reader<'g> {
     given: &'g Map<String, Value>,
     problems: Vec<String>,
@@ -267,7 +270,7 @@ impl<'g> Reader<'g> {
         Some(size)
     }
 
-    /// A positive whole number that has to be there.
+    /// Reads a required positive integer setting; notes a problem if it is missing or invalid.
     fn positive(&mut self, name: &str) -> Option<usize> {
         let Some(value) = self.value(name).cloned() else {
             self.problems.push(format!("[{SCOPE}] does not contain the required setting [{name}]"));
@@ -310,9 +313,9 @@ impl<'g> Reader<'g> {
     }
 }
 
-/// Separators that go by a name: empty lines, then line ends.
+/// Separators of the group `plaintext`: empty lines, then line breaks.
 const PLAINTEXT: &[&str] = &["(?<!\\n)\\n\\n(?!\\n)", "(?<!\\n)\\n(?!\\n)"];
-/// Headings, from the largest to the smallest.
+/// Separators of the group `markdown`: headings, from the largest to the smallest.
 const MARKDOWN: &[&str] = &[
     "\n# ",
     "\n## ",

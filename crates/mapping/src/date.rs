@@ -2,7 +2,7 @@
 
 use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
 
-/// The format of a date field that names none.
+/// Format of date fields whose mapping does not name one.
 pub const DEFAULT_FORMAT: &str = "strict_date_optional_time||epoch_millis";
 /// The format dynamic date detection gives to dates with slashes.
 pub const SLASH_FORMAT: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
@@ -95,13 +95,13 @@ pub(crate) fn detect(text: &str) -> Option<Option<&'static str>> {
         .then_some(Some(SLASH_FORMAT))
 }
 
-/// Milliseconds since the epoch as `strict_date_optional_time` prints them; the number itself for a moment that calendars do
-/// not have.
+/// Formats milliseconds since the epoch like `strict_date_optional_time`; just the number if it is outside the range
+/// of the calendar.
 pub fn format_millis(millis: i64) -> String {
     iso_millis(millis).unwrap_or_else(|| millis.to_string())
 }
 
-/// Milliseconds since the epoch as a moment in ISO 8601; none that calendars do not have.
+/// Formats milliseconds since the epoch as an ISO 8601 UTC time; `None` outside the range of the calendar.
 pub fn iso_millis(millis: i64) -> Option<String> {
     let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok()?;
     Some(format!(
@@ -126,7 +126,7 @@ struct Parts {
     second: Option<u8>,
     nano: Option<u32>,
     offset: Option<UtcOffset>,
-    /// Upper case letters of a twelve-hour clock are not supported; seconds since midnight neither.
+    /// Number of digits of the fraction of a second, as far as a pattern reads one.
     millis_digits: u8,
 }
 
@@ -183,7 +183,7 @@ impl Scanner<'_> {
         Some((value * 10u32.pow(9 - count as u32), count as u8))
     }
 
-    /// `Z`, `+01`, `+0100` or `+01:00`.
+    /// Reads a time zone offset: `Z`, `+01`, `+0100` or `+01:00`.
     fn offset(&mut self) -> Option<UtcOffset> {
         if self.eat('Z') || self.eat('z') {
             return Some(UtcOffset::UTC);

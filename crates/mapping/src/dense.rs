@@ -9,20 +9,20 @@ pub use self::problems::{component_problem, magnitude_problem, preview};
 use super::error::MappingError;
 use super::java::java_string;
 
-/// Most dimensions of a vector; eight times as many bits.
+/// Most dimensions of a vector with float or byte elements; bit vectors may have eight times as many.
 pub(crate) const MAX_DIMS: usize = 4096;
-/// Largest `m` and `ef_construction`, as Lucene has them.
+/// Largest allowed value of `m`, the same limit as in Lucene; that of `ef_construction` follows.
 const MAX_M: i64 = 512;
 const MAX_EF_CONSTRUCTION: i64 = 3200;
 
-/// A `dense_vector` field.
+/// Parameters of a `dense_vector` field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DenseVector {
-    /// Unknown until the first document if the mapping does not say it.
+    /// Number of dimensions; if the mapping does not set it, unknown until the first document has a vector.
     pub dims: Option<usize>,
     pub element: Element,
     pub similarity: Similarity,
-    /// `index: false` keeps vectors out of the index.
+    /// Whether vectors are indexed for search; with `index: false` they are only stored.
     pub index: bool,
     pub options: VectorOptions,
 }
@@ -40,7 +40,7 @@ impl Default for DenseVector {
 }
 
 impl DenseVector {
-    /// Whether a search scores vectors of length one as `(1 + cos) / 2`.
+    /// Whether a search scores unit-length vectors as `(1 + cos) / 2`.
     pub fn scores_cosine(&self) -> bool {
         match self.similarity {
             Similarity::Cosine => true,
@@ -49,20 +49,20 @@ impl DenseVector {
         }
     }
 
-    /// How vectors of so many dimensions are compared.
+    /// How vectors with `dims` dimensions are compared.
     pub fn metric(&self, dims: usize) -> Metric {
         // What is not searched is compared in no way, and may have any length.
         let similarity = if self.index { self.similarity } else { Similarity::L2Norm };
         Metric { element: self.element, similarity, dims }
     }
 
-    /// Dimensions of a vector of so many components.
+    /// Number of dimensions of a vector with the given number of components: eight per component for bit vectors.
     pub fn dims_of(&self, components: usize) -> usize {
         if self.element == Element::Bit { components * 8 } else { components }
     }
 }
 
-/// `index_options`.
+/// The `index_options` of a `dense_vector` field.
 #[derive(Debug, Clone, Copy)]
 pub struct VectorOptions {
     /// Whether large segments get HNSW graphs (`hnsw`, `int8_hnsw`).
@@ -73,7 +73,7 @@ pub struct VectorOptions {
     pub confidence_interval: Option<f32>,
     /// `rescore_vector.oversample`: candidates that are compared exactly after their codes, as a multiple of `k`.
     pub oversample: Option<f32>,
-    /// Whether the mapping said so. Makes no difference otherwise.
+    /// Whether the mapping sets `index_options` itself. Ignored when options are compared.
     given: bool,
 }
 
@@ -86,7 +86,7 @@ impl PartialEq for VectorOptions {
 }
 
 impl VectorOptions {
-    /// What a field has whose mapping says nothing: `int8_hnsw` for floats, `hnsw` otherwise.
+    /// Options of a field whose mapping sets none: `int8_hnsw` for float elements, `hnsw` otherwise.
     pub fn default_for(element: Element) -> Self {
         Self {
             graph: Some(GraphOptions::default()),
@@ -102,13 +102,13 @@ impl VectorOptions {
         Self { graph: None, int8: false, confidence_interval: None, oversample: None, given: false }
     }
 
-    /// How codes are made, if they are.
+    /// How 8-bit codes are computed, if there are any.
     pub fn codes(&self) -> Option<Int8> {
         let share = self.confidence_interval.filter(|share| *share > 0.0);
         self.int8.then(|| Int8 { confidence_interval: share.unwrap_or(1.0) })
     }
 
-    /// Name of the type.
+    /// The `type` of these options, such as `int8_hnsw`.
     fn name(&self) -> &'static str {
         match (self.graph, self.int8) {
             (Some(_), true) => "int8_hnsw",
@@ -118,7 +118,7 @@ impl VectorOptions {
         }
     }
 
-    /// As mappings show them.
+    /// The options as JSON, in the form of mappings.
     fn to_json(self) -> Value {
         let mut out = Map::new();
         out.insert("type".to_owned(), self.name().into());
@@ -347,7 +347,8 @@ fn index_options(field: &str, value: &Value, element: Element) -> Result<VectorO
     })
 }
 
-/// `m` and `ef_construction`; `name` is what Lucene calls it.
+/// Reads `m` or `ef_construction`, which must lie in 1 to `limit`; `name` is Lucene's name of the parameter, for the
+/// message.
 fn bounded(key: &str, name: &str, value: &Value, limit: i64) -> Result<u16, MappingError> {
     let number = integer(value).ok_or_else(|| {
         bad(format!("Failed to parse value [{}] for parameter [{key}]", java_string(value)))

@@ -1,4 +1,4 @@
-//! `dynamic_templates`: what a field becomes that a document brings along.
+//! `dynamic_templates`: rules for the field that a document's unmapped field becomes.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::java::java_string;
 use super::{Node, parse};
 use sparrow_wire::glob;
 
-/// Longest pattern of `match_pattern: regex`, compiled.
+/// Size limit of a compiled `match_pattern: regex` pattern, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
-/// What kind of JSON value a field was first seen with.
+/// Kind of JSON value with which a field first occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MatchType {
     Object,
@@ -51,10 +51,10 @@ impl MatchType {
     }
 }
 
-/// Patterns of names.
+/// Patterns that field names or paths are matched with.
 #[derive(Debug, Clone)]
 enum NamePatterns {
-    /// With `*` for any characters.
+    /// Wildcard patterns, in which `*` matches any characters.
     Simple(Vec<String>),
     Regex(Vec<Regex>),
 }
@@ -68,7 +68,7 @@ impl NamePatterns {
     }
 }
 
-/// One template.
+/// One entry of `dynamic_templates`.
 #[derive(Debug, Clone)]
 pub(crate) struct DynamicTemplate {
     name: String,
@@ -79,7 +79,7 @@ pub(crate) struct DynamicTemplate {
     types: Option<Vec<MatchType>>,
     excluded_types: Vec<MatchType>,
     mapping: Map<String, Value>,
-    /// As it was given.
+    /// The template as given in the mapping.
     definition: Value,
 }
 
@@ -90,7 +90,7 @@ impl PartialEq for DynamicTemplate {
 }
 
 impl DynamicTemplate {
-    /// As mappings show it.
+    /// The template as JSON, in the form of mappings.
     pub(super) fn to_json(&self) -> Value {
         json!({self.name.as_str(): self.definition})
     }
@@ -111,7 +111,8 @@ impl DynamicTemplate {
             && !self.excluded_types.contains(&kind)
     }
 
-    /// The field that it makes. `format` is that of a date that was recognised, unless it is the default one.
+    /// The field that the template creates for `name`. `format` is the format in which a date was recognised, unless
+    /// that is the default one.
     fn field(&self, name: &str, kind: MatchType, format: Option<&str>) -> Result<Node, MappingError> {
         let mut definition = filled(&self.mapping, name, kind.field_type());
         if !definition.contains_key("type") && !definition.contains_key("properties") {
@@ -125,7 +126,7 @@ impl DynamicTemplate {
         parse::node(name, &Value::Object(definition))
     }
 
-    /// Whether a definition can be made of it at all.
+    /// Checks that the template's `mapping` yields a valid field definition for at least one kind of value.
     fn check(&self) -> Result<(), MappingError> {
         if contains(&Value::Object(self.mapping.clone()), "{name}") {
             return Ok(());
@@ -158,7 +159,7 @@ impl DynamicTemplate {
     }
 }
 
-/// The field that the first template which applies makes, if one does.
+/// The field created by the first template that applies, if any does.
 pub(super) fn templated(
     templates: &[DynamicTemplate],
     name: &str,
@@ -246,7 +247,7 @@ fn parse_template(name: &str, definition: &Value) -> Result<DynamicTemplate, Map
     Ok(template)
 }
 
-/// A list of texts, or one.
+/// Reads a list of strings; a single string counts as a list of one.
 fn list(template: &str, key: &str, value: &Value) -> Result<Vec<String>, MappingError> {
     let texts: Option<Vec<String>> = match value {
         Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
@@ -277,7 +278,7 @@ fn names(template: &str, key: &str, value: &Value, regex: bool) -> Result<NamePa
     })
 }
 
-/// `None` for `*`, which means all.
+/// Reads `match_mapping_type` or `unmatch_mapping_type`; `None` for `*`, which means all types.
 fn types(template: &str, key: &str, value: &Value) -> Result<Option<Vec<MatchType>>, MappingError> {
     let texts = list(template, key, value)?;
     if texts.iter().any(|text| text == "*") {
@@ -292,7 +293,7 @@ fn types(template: &str, key: &str, value: &Value) -> Result<Option<Vec<MatchTyp
     texts.iter().map(of).collect::<Result<_, _>>().map(Some)
 }
 
-/// The mapping with its placeholders filled in.
+/// The template's `mapping` with the placeholders `{name}` and `{dynamic_type}` filled in.
 fn filled(mapping: &Map<String, Value>, name: &str, dynamic_type: &str) -> Map<String, Value> {
     let text = |text: &str| {
         text.replace("{name}", name)

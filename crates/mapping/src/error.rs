@@ -57,7 +57,7 @@ pub enum MappingError {
 }
 
 impl MappingError {
-    /// Type of the error inside, before it is wrapped as a parse failure; `None`: it is not wrapped.
+    /// Exception type of the inner error, before it is wrapped as a parse failure; `None` if it is not wrapped.
     fn inner_type(&self) -> Option<&'static str> {
         match self {
             MappingError::UnknownType { .. }
@@ -119,11 +119,11 @@ pub(crate) type Cause = (&'static str, String);
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentError(Box<Details>);
 
-/// Boxed, as every function of the document reader returns it.
+/// Contents of a [`DocumentError`], boxed because every function of the document reader returns that in its result.
 #[derive(Debug, Clone, PartialEq)]
 struct Details {
     kind: DocumentErrorKind,
-    /// Where in the document; turned into line and column by [`DocumentError::locate`].
+    /// Path to the offending value in the document; turned into line and column by [`DocumentError::locate`].
     steps: Vec<Step>,
     position: Option<Position>,
 }
@@ -168,7 +168,7 @@ impl DocumentError {
         self
     }
 
-    /// What is wrong.
+    /// What is wrong with the document.
     pub fn kind(&self) -> &DocumentErrorKind {
         &self.0.kind
     }

@@ -1,24 +1,24 @@
-//! Addresses of `ip` fields. The index holds each as a keyword of 32 hexadecimal digits, its address of version 6 (with one
-//! of version 4 mapped into that), so that keywords are in the order of addresses and a network is a range of them.
+//! Addresses of `ip` fields. The index holds each as a keyword of 32 hexadecimal digits: the 128-bit IPv6 address, or
+//! the IPv4-mapped one for IPv4. So keywords sort like addresses, and a network is a range of keywords.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Digits of a keyword.
+/// Number of hexadecimal digits of an address's keyword.
 const DIGITS: usize = 32;
 const BITS: u32 = 128;
 
-/// An address in either version.
+/// Parses an IPv4 or IPv6 address.
 pub fn parse(text: &str) -> Option<IpAddr> {
     text.parse().ok()
 }
 
-/// The keyword of an address.
+/// The keyword under which an address is indexed: 32 hexadecimal digits.
 pub fn keyword(address: IpAddr) -> String {
     keyword_of(bits(address))
 }
 
-/// The address of a keyword as it is shown; other text as it is.
+/// Converts an indexed keyword back to the usual notation of its address; any other text is returned as it is.
 pub fn shown(keyword: &str) -> String {
     match u128::from_str_radix(keyword, 16) {
         Ok(bits) if keyword.len() == DIGITS => Ipv6Addr::from_bits(bits).to_canonical().to_string(),
@@ -26,10 +26,10 @@ pub fn shown(keyword: &str) -> String {
     }
 }
 
-/// First and last keyword of a network (`192.168.0.0/16`).
+/// First and last keyword of the addresses in a network such as `192.168.0.0/16`.
 ///
 /// # Errors
-/// The sentence of what is wrong with the text.
+/// The message about text that is not a network.
 pub fn network(text: &str) -> Result<(String, String), String> {
     let Some((address, prefix)) = text.split_once('/') else {
         return Err(format!("Expected [ip/prefix] but was [{text}]"));
@@ -44,7 +44,7 @@ pub fn network(text: &str) -> Result<(String, String), String> {
     Ok((keyword_of(bits & !host), keyword_of(bits | host)))
 }
 
-/// The sentence about text that is no address.
+/// Error message for text that is not an IP address.
 pub fn not_an_address(text: &str) -> String {
     format!("'{text}' is not an IP string literal.")
 }

@@ -24,12 +24,13 @@ pub fn java_string(value: &Value) -> String {
     }
 }
 
-/// `Double.toString`: plain between 1e-3 and 1e7, otherwise with an exponent; always a fraction.
+/// Formats like Java's `Double.toString`: plain between 1e-3 and 1e7, otherwise with an exponent; always with a
+/// fraction.
 pub fn java_double(value: f64) -> String {
     java_decimal(value, format!("{value:?}"), format!("{value:e}"))
 }
 
-/// `Float.toString`.
+/// Formats like Java's `Float.toString`.
 pub(crate) fn java_float(value: f32) -> String {
     java_decimal(f64::from(value), format!("{value:?}"), format!("{value:e}"))
 }
@@ -51,7 +52,7 @@ fn java_decimal(value: f64, plain: String, scientific: String) -> String {
     }
 }
 
-/// Name of a JSON token in Elasticsearch's messages.
+/// Token type of a JSON value as error messages of Elasticsearch's document parser name it, such as `VALUE_TRUE`.
 pub(crate) fn token_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "VALUE_NULL",
@@ -65,7 +66,7 @@ pub(crate) fn token_name(value: &Value) -> &'static str {
     }
 }
 
-/// Name of the token that starts a value, as Elasticsearch's parsers write it.
+/// Token type of a JSON value as error messages of Elasticsearch's request parsers name it, such as `VALUE_BOOLEAN`.
 pub fn json_token(value: &Value) -> &'static str {
     match value {
         Value::Null => "VALUE_NULL",

@@ -50,10 +50,11 @@ pub use types::{
 };
 pub use values::normalize_float;
 
-/// Reserved path among the keywords: fields of a document with values that `ignore_malformed` or `ignore_above` leave out.
+/// Reserved keyword field that lists the document's fields whose values were left out of the index because of
+/// `ignore_malformed` or `ignore_above`.
 pub const IGNORED: &str = "_ignored";
 
-/// The `_source` part of a mapping.
+/// The `_source` section of a mapping: whether and in which parts the source of documents is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceConfig {
     pub enabled: bool,
@@ -69,12 +70,12 @@ impl Default for SourceConfig {
 /// A leaf's parameters that change how values are read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LeafOptions {
-    /// Whether values go into the index at all.
+    /// Whether values are indexed; otherwise they are only checked.
     pub indexed: bool,
     pub coerce: bool,
     pub ignore_malformed: bool,
     pub null_value: Option<Value>,
-    /// Fields that get the values too.
+    /// Paths of the fields that `copy_to` copies the values to.
     pub copy_to: Vec<String>,
 }
 
@@ -118,7 +119,7 @@ impl From<LeafNode> for Node {
     }
 }
 
-/// Formats of dates, each with its name, which may stand for several.
+/// Date formats under the name that the mapping gives them; a name may stand for several alternatives.
 type DateFormats = Arc<[(String, Vec<DateFormat>)]>;
 
 /// The fields of an index. Cheap to clone apart from its tree.
@@ -129,10 +130,11 @@ pub struct Mapping {
     meta: Option<Value>,
     date_detection: bool,
     numeric_detection: bool,
-    /// Formats that dates of new fields are recognised by, as the mapping names them; none: the usual ones.
+    /// Date formats (`dynamic_date_formats`) that detect dates in unmapped fields, as the mapping names them; `None`
+    /// for the default formats.
     dynamic_dates: Option<DateFormats>,
     dynamic_templates: Arc<[DynamicTemplate]>,
-    /// Fields that have the same value in every document, and that value.
+    /// Paths and values of the `constant_keyword` fields whose value is known.
     constants: Arc<[(String, Arc<str>)]>,
     /// Every field, object and multi-field by full path.
     by_path: Arc<FxHashMap<String, FieldType>>,
@@ -140,7 +142,7 @@ pub struct Mapping {
     semantic: Arc<[String]>,
     /// See [`Mapping::semantic_key`].
     semantic_key: u64,
-    /// Whether there are token weights that need not become values.
+    /// Whether some field has token weights that can be read without building JSON values of them.
     reads_tokens: bool,
 }
 
@@ -194,10 +196,10 @@ impl Mapping {
         print::print(self)
     }
 
-    /// This mapping with `definition` put over it.
+    /// This mapping updated with the fields and parameters of `definition`.
     ///
     /// # Errors
-    /// When the definition is malformed or would change a field in place.
+    /// If the definition is malformed or would change an existing field in a way that is not allowed.
     pub fn merge_update(&self, definition: &Value) -> Result<Self, MappingError> {
         update::merge_update(self, definition)
     }
@@ -215,7 +217,7 @@ impl Mapping {
             .map(|(path, field_type)| (path.as_str(), field_type))
     }
 
-    /// Fields, multi-fields and objects: what `index.mapping.total_fields.limit` counts.
+    /// Number of fields, multi-fields and objects, as counted for `index.mapping.total_fields.limit`.
     pub fn field_count(&self) -> usize {
         self.by_path.len()
     }
@@ -308,7 +310,7 @@ impl Mapping {
         self.root.dynamic.unwrap_or_default()
     }
 
-    /// What is stored of a document.
+    /// The `_source` settings: which parts of a document are stored.
     pub fn source_filter(&self) -> &SourceConfig {
         &self.source
     }
@@ -318,7 +320,7 @@ impl Mapping {
         self.meta.as_ref()
     }
 
-    /// Definition of the leaf at `path`: its parameters as they were written (`index_options`, ...).
+    /// Value of a parameter of the leaf field at `path`, as written in the mapping (`index_options`, ...).
     pub fn parameter(&self, path: &str, name: &str) -> Option<&Value> {
         self.leaf(path)?.params.get(name)
     }
@@ -348,8 +350,8 @@ impl Mapping {
             .unwrap_or_default()
     }
 
-    /// Reads a document. The second part is the wider mapping to put in force **before** the document is
-    /// written, if it has fields that dynamic mapping adds.
+    /// Reads a document into values of the mapped fields. The second part of the result is the extended mapping that
+    /// has to take effect **before** the document is written, if dynamic mapping adds fields.
     ///
     /// # Errors
     /// See [`DocumentError`]; positions are filled in by [`DocumentError::locate`].
@@ -362,8 +364,8 @@ impl Mapping {
         document::parse_document(self, id, source, &[], limits)
     }
 
-    /// Reads the JSON of a document, its token weights much faster than as values. None where the mapping has no such fields, or the
-    /// weights have another form than the usual one, or something is wrong with the document.
+    /// Reads the JSON of a document, with a fast path for token weights that skips JSON values. `None` if the mapping
+    /// has no fields with token weights, if the weights are not in the usual form, or if the document is invalid.
     pub fn read_document(&self, source: &[u8]) -> Option<ReadDocument> {
         self.reads_tokens.then(|| document::read::read(self, source)).flatten()
     }
@@ -381,7 +383,7 @@ impl Mapping {
         document::parse_document(self, id, &document.rest, &document.tokens, limits)
     }
 
-    /// Finishes a mapping whose tree changed.
+    /// Recomputes everything derived from the field tree, after the tree changed.
     pub(crate) fn rebuilt(mut self) -> Self {
         let mut by_path = FxHashMap::default();
         collect(&self.root, "", &mut by_path);
@@ -442,7 +444,7 @@ fn collect_leaf(leaf: &LeafNode, path: String, by_path: &mut FxHashMap<String, F
     by_path.insert(path, leaf.field_type.clone());
 }
 
-/// `prefix.name`, or `name` at the top.
+/// Joins a path and a name to `prefix.name`; just `name` at the top level.
 pub(crate) fn join(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }

@@ -14,7 +14,7 @@ pub(crate) enum Step {
     End,
 }
 
-/// One-based line and column.
+/// Position in a JSON text: line and column, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub line: usize,
@@ -65,7 +65,7 @@ impl Cursor<'_> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Where name and value of an object's **last** entry called `key` are: the one that counts.
+    /// Byte offsets of the name and the value of an object's **last** member called `key`: the one that counts.
     fn find_key(&mut self, key: &str) -> Option<(usize, usize)> {
         let mut place = None;
         self.expect(b'{')?;
@@ -114,7 +114,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Moves behind the value, without recursion.
+    /// Moves past the value at the cursor, without recursion.
     fn skip_value(&mut self) -> Option<()> {
         let mut depth = 0usize;
         loop {

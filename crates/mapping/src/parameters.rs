@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::error::MappingError;
 use super::java::java_string;
 
-/// One field definition being read: hands out parameters and notices the ones nobody asked for.
+/// Reader of one field definition: hands out parameters and keeps track of those that nothing asked for.
 pub(crate) struct Params<'a> {
     pub field: &'a str,
     pub type_name: &'static str,
@@ -32,7 +32,7 @@ impl Params<'_> {
         Ok(flag)
     }
 
-    /// A parameter that is accepted with its default only.
+    /// Reads a parameter of which only some values are implemented, and refuses any other.
     pub fn only(&mut self, name: &'static str, allowed: &[Value]) -> Result<(), MappingError> {
         let Some(value) = self.take(name).cloned() else { return Ok(()) };
         if allowed.contains(&value) {
@@ -46,7 +46,7 @@ impl Params<'_> {
         })
     }
 
-    /// A parameter that is shown again and otherwise has no effect here (hints, storage choices).
+    /// Takes a parameter that the mapping shows but that has no effect here (hints, storage choices).
     pub fn keep(&mut self, name: &'static str) {
         if let Some(value) = self.take(name).cloned() {
             self.kept.insert(name.to_owned(), value);
@@ -76,7 +76,7 @@ pub(crate) fn bad(reason: String) -> MappingError {
     MappingError::BadValue { reason }
 }
 
-/// A boolean, or the text of one.
+/// Reads a boolean, or a string that spells one.
 pub(crate) fn boolean(key: &str, value: &Value) -> Result<bool, MappingError> {
     match value {
         Value::Bool(flag) => Ok(*flag),

@@ -14,7 +14,7 @@
 //! Little endian. No JSON text ends with a zero byte, so one look at the last byte tells whether there are any: a
 //! document without `semantic_text` is stored as it always was.
 
-/// Version of the payload.
+/// Version of the payload's layout, in its first byte.
 const VERSION: u8 = 1;
 const SPARSE: u8 = 1;
 const DENSE: u8 = 2;
@@ -26,16 +26,16 @@ pub const MAX_PASSAGES: usize = 10_000;
 /// The vector of a passage.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PassageVector {
-    /// Tokens and weights.
+    /// Sparse vector: tokens with their weights.
     Sparse(Vec<(Box<str>, f32)>),
-    /// Components.
+    /// Dense vector: one number per dimension.
     Dense(Vec<f32>),
     /// Both kinds of the same text.
     Hybrid { sparse: Vec<(Box<str>, f32)>, dense: Vec<f32> },
 }
 
 impl PassageVector {
-    /// Tokens and weights of the passage, if it has such.
+    /// Tokens and weights of the passage's sparse vector, if it has one.
     pub fn sparse(&self) -> Option<&[(Box<str>, f32)]> {
         match self {
             Self::Sparse(tokens) | Self::Hybrid { sparse: tokens, .. } => Some(tokens),
@@ -52,12 +52,13 @@ impl PassageVector {
     }
 }
 
-/// One passage.
+/// One passage: where its text is found, and its vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passage {
-    /// Place of the field that its text is from in [`FieldPassages::sources`].
+    /// Index in [`FieldPassages::sources`] of the field from which the text comes.
     pub source: u16,
-    /// Bytes of it in the values of that field, joined by one space.
+    /// Byte offset at which the passage's text starts in that field's values, joined by single spaces; it ends before
+    /// `end`.
     pub start: u32,
     pub end: u32,
     pub vector: PassageVector,
@@ -66,16 +67,16 @@ pub struct Passage {
 /// The passages of one `semantic_text` field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FieldPassages {
-    /// Path of the field.
+    /// Name of the `semantic_text` field's slot: the field's path, or `path..number` for another slot than the first.
     pub path: String,
     pub inference_id: String,
-    /// Tells models with different vectors apart; empty if the model cannot say.
+    /// Fingerprint of the model, which differs between models whose vectors differ; empty if the model has none.
     pub fingerprint: String,
-    /// How the texts were cut, as a text that is equal for equal ways.
+    /// The chunking settings by which the texts were cut, as a string that is equal for equal settings.
     pub chunking: String,
-    /// Paths of the fields whose texts these are: itself, and those that are copied to it.
+    /// Paths of the fields that the texts come from: the field itself, and those copied to it.
     pub sources: Vec<String>,
-    /// In the order of the texts.
+    /// The passages, in the order of the texts.
     pub chunks: Vec<Passage>,
 }
 
@@ -89,14 +90,14 @@ pub fn split(stored: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// Puts a payload of [`encode`] behind a document's JSON.
+/// Appends a payload of [`encode`] to a document's JSON, with its length and the marker byte.
 pub fn append(json: &mut Vec<u8>, payload: &[u8]) {
     json.extend_from_slice(payload);
     json.extend_from_slice(&(payload.len() as u32).to_le_bytes());
     json.push(0);
 }
 
-/// The payload of some fields.
+/// Encodes the passages of all given fields as a payload.
 pub fn encode(fields: &[FieldPassages]) -> Vec<u8> {
     let mut out = vec![VERSION];
     out.extend((fields.len() as u16).to_le_bytes());

@@ -1,4 +1,4 @@
-//! `semantic_text` fields: their parameters, and what a model's first vectors fix of them.
+//! `semantic_text` fields: their parameters, and what the first vectors from a model settle about a field.
 
 use serde_json::{Map, Value, json};
 
@@ -13,9 +13,9 @@ use super::types::{FieldType, ParsedDocument};
 use super::{LeafNode, Mapping, Node, ObjectNode, Slot, slots};
 use crate::passages::{FieldPassages, PassageVector};
 
-/// The endpoint of fields that name none.
+/// Inference id of fields whose mapping does not name an endpoint.
 pub const DEFAULT_INFERENCE_ID: &str = ".elser-2-elasticsearch";
-/// Name of the task of endpoints that make a sparse and a dense vector of each text.
+/// Task type of inference endpoints that make both a sparse and a dense vector of each text.
 pub const HYBRID_TASK: &str = "hybrid_embedding";
 
 /// A `semantic_text` field: text that is cut into passages, each encoded by a model.
@@ -27,13 +27,14 @@ pub struct SemanticText {
     pub search_inference_id: Option<String>,
     /// How texts are cut, if the mapping says it.
     pub chunking: Option<Chunking>,
-    /// What the endpoint makes; unknown until the first document if the mapping does not say it.
+    /// Kind of vectors that the endpoint makes; if the mapping does not say it, unknown until the first document.
     pub model: Option<SemanticModel>,
     /// How dense passages are laid out and compared; `None` unless the model makes dense vectors.
     pub dense: Option<Box<DenseVector>>,
-    /// Fingerprint of the model that made its vectors; unknown until the first of them, and for an index of before this was noted.
+    /// Fingerprint of the model that made the field's vectors; unknown until there are any, and in indices from
+    /// before fingerprints were recorded.
     pub fingerprint: Option<String>,
-    /// Where its vectors lie.
+    /// Where the field's vectors are stored: one slot, or two while its model is being changed.
     pub slots: Slots,
 }
 
@@ -52,7 +53,8 @@ impl Default for SemanticText {
 }
 
 impl SemanticText {
-    /// What compares its dense vectors, as requests write it; `None` unless it has such.
+    /// Name of the similarity that compares the field's dense vectors, as written in requests; `None` without dense
+    /// vectors.
     pub fn similarity(&self) -> Option<&'static str> {
         self.dense.as_ref().map(|dense| similarity_name(dense.similarity))
     }
@@ -63,19 +65,19 @@ impl SemanticText {
     }
 }
 
-/// What an endpoint makes of a text.
+/// Kind of vectors that an inference endpoint makes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SemanticModel {
-    /// Token weights.
+    /// Sparse vectors: token weights.
     Sparse,
-    /// Dense vectors of so many dimensions.
+    /// Dense vectors with `dims` dimensions.
     Dense { dims: usize },
-    /// Token weights and dense vectors of so many dimensions.
+    /// A sparse vector and a dense vector with `dims` dimensions for each text.
     Hybrid { dims: usize },
 }
 
 impl SemanticModel {
-    /// What made a vector.
+    /// Kind of model that makes vectors like the given one.
     pub fn of(vector: &PassageVector) -> Self {
         match vector {
             PassageVector::Sparse(_) => Self::Sparse,
@@ -84,7 +86,7 @@ impl SemanticModel {
         }
     }
 
-    /// Name of the endpoint's task.
+    /// Task type of endpoints with such a model, such as `sparse_embedding`.
     pub fn task(self) -> &'static str {
         match self {
             Self::Sparse => "sparse_embedding",
@@ -93,7 +95,7 @@ impl SemanticModel {
         }
     }
 
-    /// Length of its dense vectors, if it makes such.
+    /// Number of dimensions of the dense vectors; `None` if the model makes only sparse ones.
     pub fn dims(self) -> Option<usize> {
         match self {
             Self::Sparse => None,
@@ -101,7 +103,7 @@ impl SemanticModel {
         }
     }
 
-    /// As mappings show it.
+    /// The `model_settings` as JSON, in the form of mappings.
     pub(super) fn to_json(self, similarity: Option<String>) -> Value {
         match self.dims() {
             None => json!({"service": "elasticsearch", "task_type": self.task()}),
@@ -168,7 +170,8 @@ pub(super) fn parse(params: &mut Params<'_>) -> Result<SemanticText, MappingErro
     Ok(field)
 }
 
-/// Reads the parameters of a field that stands alone: its settings, and the parameters as they are shown.
+/// Reads a `semantic_text` definition outside a mapping; returns the settings, and the parameters as mappings show
+/// them.
 pub(super) fn parse_alone(
     path: &str,
     definition: &Value,
@@ -241,7 +244,7 @@ fn count(params: &Map<String, Value>) -> String {
     }
 }
 
-/// Reads `model_settings`.
+/// Reads the `model_settings` parameter.
 fn model(value: &Value) -> Result<SemanticModel, MappingError> {
     let Value::Object(map) = value else {
         return Err(bad(format!("[model_settings] must be a map, got [{}]", java_string(value))));
@@ -295,10 +298,10 @@ fn model(value: &Value) -> Result<SemanticModel, MappingError> {
     }
 }
 
-/// Prepares an update of a field: what the first document fixed stays unless it is said again.
+/// Prepares an update of a field: what the first document settled is kept unless the update sets it again.
 ///
 /// # Errors
-/// When the two do not go together.
+/// If the kept model and the update's `index_options` do not fit together.
 pub(super) fn update(old: &LeafNode, update: &mut LeafNode, name: &str) -> Result<(), MappingError> {
     let (FieldType::SemanticText(before), FieldType::SemanticText(after)) =
         (&old.field_type, &mut update.field_type)
@@ -317,7 +320,7 @@ pub(super) fn update(old: &LeafNode, update: &mut LeafNode, name: &str) -> Resul
     Ok(())
 }
 
-/// Whether an update of a field may change a parameter that others may not.
+/// Whether an update of a `semantic_text` field may change `parameter`; for other field types, always false.
 pub(super) fn may_change(old: &LeafNode, parameter: &str) -> bool {
     let FieldType::SemanticText(field) = &old.field_type else { return false };
     match parameter {
@@ -333,8 +336,8 @@ impl Mapping {
         &self.semantic
     }
 
-    /// Differs between mappings whose documents need other passages: a field more or less, another model, other texts,
-    /// cut otherwise. 0 without any field.
+    /// Hash that differs between mappings whose documents need different passages: other fields, models, source texts
+    /// or chunking settings. 0 if there are no `semantic_text` fields.
     pub fn semantic_key(&self) -> u64 {
         self.semantic_key
     }
@@ -364,8 +367,8 @@ impl Mapping {
         }
     }
 
-    /// Fields whose values become passages of the `semantic_text` field at `path`: itself, or for a multi-field the
-    /// field around it, and those that are copied there, sorted.
+    /// Paths of the fields whose values become passages of the `semantic_text` field at `path`: the field itself (for
+    /// a multi-field, its parent field) and those with a `copy_to` to it, sorted.
     pub fn semantic_sources(&self, path: &str) -> Vec<String> {
         let path = self.source_path(path).unwrap_or(path);
         let mut sources = Vec::new();
@@ -374,12 +377,13 @@ impl Mapping {
         sources
     }
 
-    /// Gives a document its passages. Returns the wider mapping to put in force before it is written, if these are
-    /// the first vectors of a field, or the first whose model is known: `similarity` says then what compares the vectors of an endpoint.
-    /// Whether they are of the model that is known already is not asked.
+    /// Adds passages to a document. Returns the extended mapping that has to take effect before the document is
+    /// written, if these are the field's first vectors, or the first whose model is known; `similarity` then gives
+    /// the similarity for the vectors of an endpoint. Does not check whether the vectors come from the model that is
+    /// already known.
     ///
     /// # Errors
-    /// A sentence about vectors that are of another kind than the field's, or that its similarity cannot compare.
+    /// A message about vectors of another kind than the field's, or that the field's similarity cannot compare.
     pub fn attach_passages(
         &self,
         parsed: &mut ParsedDocument,

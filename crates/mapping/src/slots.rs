@@ -1,9 +1,10 @@
-//! Where the vectors of a `semantic_text` field lie: usually under its own path, and while its model is changed in a second place too.
+//! Slots, in which the vectors of a `semantic_text` field are stored: usually one under the field's own path, and a
+//! second one while the field's model is being changed.
 //!
-//! A slot is a set of passages with the settings that they were made by. Documents are encoded for every slot of a field, and searches
-//! read the active one. Slots are numbered and no number is given twice, so that what segments still hold of a slot that is gone is
-//! never taken for the vectors of another model. Slot 0 has the field's path for a name, the others `path..number`: no field can have
-//! such a path, as no part of a path may be empty.
+//! A slot is a set of passages together with the settings by which they were made. Documents are encoded for every
+//! slot of a field, and searches read the active one. Slots are numbered, and no number is used twice, so that what
+//! segments still hold of a removed slot is never taken for vectors of another model. Slot 0 is named like the
+//! field's path, the others `path..number`: no field can have such a path, as no part of a path may be empty.
 
 use std::borrow::Cow;
 
@@ -22,20 +23,20 @@ const MARK: &str = "..";
 pub struct Slots {
     /// Number of the slot that is searched; its settings are the field's own.
     pub active: u32,
-    /// The highest number that was given so far.
+    /// Highest slot number used so far, removed slots included.
     last: u32,
-    /// A second slot that documents are encoded for.
+    /// The second slot, for which documents are encoded too while the model is being changed.
     beside: Option<Box<Beside>>,
 }
 
 impl Slots {
-    /// Number and settings of the slot that is not searched, if there is one.
+    /// Number and settings of the slot that searches do not read, if there is one.
     pub fn beside(&self) -> Option<(u32, &SemanticText)> {
         self.beside.as_ref().map(|beside| (beside.number, &beside.settings))
     }
 }
 
-/// A slot that is not searched.
+/// A second slot, which searches do not read.
 #[derive(Debug, Clone, PartialEq)]
 struct Beside {
     number: u32,
@@ -44,22 +45,22 @@ struct Beside {
     params: Map<String, Value>,
 }
 
-/// A slot by its name.
+/// A slot of a field, with its name and settings.
 #[derive(Debug, Clone)]
 pub struct Slot<'m> {
-    /// Under which passages and vectors of the slot are stored.
+    /// Name under which the slot's passages and vectors are stored.
     pub name: Cow<'m, str>,
     /// Path of the field.
     pub path: &'m str,
     pub settings: &'m SemanticText,
 }
 
-/// Path of the field that a slot is of.
+/// Path of the field to which the slot with this name belongs.
 pub fn field_of(slot: &str) -> &str {
     slot.split_once(MARK).map_or(slot, |(path, _)| path)
 }
 
-/// Name of a slot.
+/// Name of the slot with this number of the field at `path`.
 fn name(path: &str, number: u32) -> Cow<'_, str> {
     match number {
         0 => Cow::Borrowed(path),
@@ -67,7 +68,7 @@ fn name(path: &str, number: u32) -> Cow<'_, str> {
     }
 }
 
-/// Path of the field and number of a slot.
+/// Splits the name of a slot into the field's path and the slot's number.
 fn parts(slot: &str) -> (&str, u32) {
     match slot.split_once(MARK) {
         None => (slot, 0),
@@ -90,7 +91,7 @@ impl LeafNode {
 }
 
 impl Mapping {
-    /// A slot that documents are encoded for, by its name.
+    /// Settings of the slot with this name, if documents are encoded for it.
     pub fn slot(&self, name: &str) -> Option<&SemanticText> {
         let (path, number) = parts(name);
         let field = self.semantic_field(path)?;
@@ -100,7 +101,8 @@ impl Mapping {
         field.slots.beside().filter(|(beside, _)| *beside == number).map(|(_, settings)| settings)
     }
 
-    /// The slots that documents are encoded for, in the order of the fields, the one that is searched first.
+    /// All slots for which documents are encoded, in the order of the fields; of each field, the one that searches
+    /// read comes first.
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
         self.semantic_fields().iter().filter_map(|path| Some((path, self.semantic_field(path)?))).flat_map(
             |(path, field)| {
@@ -114,7 +116,8 @@ impl Mapping {
         )
     }
 
-    /// The slot that a clause on a field reads, or the one that is named itself.
+    /// Name and settings of the slot that a query clause on `field` reads: the field's active slot, or the slot that
+    /// `field` names.
     pub fn searched_slot<'m>(&'m self, field: &'m str) -> Option<(Cow<'m, str>, &'m SemanticText)> {
         if field.contains(MARK) {
             return Some((Cow::Borrowed(field), self.slot(field)?));
@@ -123,13 +126,13 @@ impl Mapping {
         Some((name(field, settings.slots.active), settings))
     }
 
-    /// Name of the slot beside the one that is searched.
+    /// Name of the field's slot that searches do not read, if there is one.
     pub fn slot_beside(&self, path: &str) -> Option<String> {
         let (number, _) = self.semantic_field(path)?.slots.beside()?;
         Some(name(path, number).into_owned())
     }
 
-    /// `index_options` of a slot for its sparse vectors.
+    /// The `index_options` for the sparse vectors of a slot.
     pub(super) fn sparse_options_of_slot(&self, slot: &str) -> Option<&Value> {
         let (path, number) = parts(slot);
         let leaf = self.leaf(path)?;
@@ -141,11 +144,12 @@ impl Mapping {
         params.get("index_options")?.get("sparse_vector")
     }
 
-    /// This mapping with a second slot for the field at `path`, by the parameters that `definition` has; `model_settings` are among
-    /// them, as documents must not be the first to find that these do not go together.
+    /// This mapping with a second slot for the field at `path`, whose parameters `definition` gives. They include
+    /// `model_settings`, so that a combination that does not fit together is found here and not by the first
+    /// document.
     ///
     /// # Errors
-    /// When the parameters are not those of a `semantic_text` field, or it has a second slot.
+    /// If the parameters are not those of a `semantic_text` field, or if the field already has a second slot.
     pub fn with_second_slot(&self, path: &str, definition: &Value) -> Result<Self, MappingError> {
         self.with_second(path, None, definition)
     }
@@ -169,7 +173,7 @@ impl Mapping {
         Ok(changed.rebuilt())
     }
 
-    /// This mapping with the two slots of a field exchanged; as it is for a field with one.
+    /// This mapping with the active and the second slot of a field swapped; unchanged if the field has only one.
     #[must_use]
     pub fn with_slots_exchanged(&self, path: &str) -> Self {
         let mut changed = self.clone();
@@ -189,7 +193,7 @@ impl Mapping {
         changed.rebuilt()
     }
 
-    /// This mapping without the slot of a field that is not searched.
+    /// This mapping without the field's slot that searches do not read.
     #[must_use]
     pub fn without_second_slot(&self, path: &str) -> Self {
         let mut changed = self.clone();
@@ -201,8 +205,8 @@ impl Mapping {
         changed.rebuilt()
     }
 
-    /// What [`Mapping::to_json`] does not show of the slots, by path; null where every field has its first slot alone and no vectors
-    /// of a known model.
+    /// State of the slots that [`Mapping::to_json`] does not show, by field path; null if no field ever had a second
+    /// slot or has vectors of a known model.
     pub fn slots_to_json(&self) -> Value {
         let mut all = Map::new();
         for path in self.semantic_fields() {
@@ -226,10 +230,10 @@ impl Mapping {
         if all.is_empty() { Value::Null } else { Value::Object(all) }
     }
 
-    /// Reads what [`Mapping::slots_to_json`] made.
+    /// Restores the state written by [`Mapping::slots_to_json`].
     ///
     /// # Errors
-    /// When a second slot cannot be read.
+    /// If a second slot's parameters cannot be read.
     pub fn with_slots(mut self, stored: &Value) -> Result<Self, MappingError> {
         let number =
             |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
@@ -257,7 +261,7 @@ impl Mapping {
 }
 
 impl SemanticModel {
-    /// What a model makes, as the `model_settings` of a field say it.
+    /// The model as the `model_settings` of a `semantic_text` field, with the similarity for its dense vectors.
     pub fn settings(self, similarity: Option<String>) -> Value {
         self.to_json(similarity)
     }

@@ -1,11 +1,11 @@
-//! Which parts of a document are kept or shown.
+//! Filters for the parts of a document's source that are stored or returned.
 
 use serde_json::{Map, Value};
 
 /// Include and exclude patterns over dotted paths; `*` matches any characters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceFilter {
-    /// Empty: everything.
+    /// Patterns of paths that pass; if empty, all paths do.
     pub includes: Vec<String>,
     pub excludes: Vec<String>,
 }
@@ -16,7 +16,8 @@ impl SourceFilter {
         self.includes.is_empty() && self.excludes.is_empty()
     }
 
-    /// Whether nothing at a path passes, whatever else is said of it; paths within are not looked at.
+    /// Whether an exclude pattern matches the path itself, so that nothing at it or below passes. Patterns for paths
+    /// below are not considered.
     pub fn excludes(&self, path: &str) -> bool {
         self.excludes.iter().any(|pattern| matches_path(pattern, path))
     }
@@ -62,7 +63,7 @@ impl SourceFilter {
     }
 }
 
-/// The values at a path, arrays taken apart; names with dots and objects with objects in them are the same.
+/// Adds the values at a path to `out`, with arrays flattened. Dots in member names and nested objects are equivalent.
 pub fn values_at<'a>(source: &'a Value, path: &str, out: &mut Vec<&'a Value>) {
     match source {
         Value::Object(map) => {
@@ -94,7 +95,8 @@ fn matches_path(pattern: &str, path: &str) -> bool {
     wildcard_match(pattern.as_bytes(), path.as_bytes())
 }
 
-/// `*` matches any run of bytes, everything else itself. Linear in memory, no backtracking blow-up.
+/// Matches with wildcards: `*` matches any run of bytes, any other byte only itself. Linear in memory, without
+/// exponential backtracking.
 fn wildcard_match(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,6 +1,7 @@
-//! `index_options` of a `sparse_vector` field: what queries of the field leave out unless they say otherwise.
+//! `index_options` of a `sparse_vector` field: which tokens queries of the field leave out by default.
 //!
-//! Nothing is left out of the index: as in Elasticsearch, the options are defaults of the `sparse_vector` query.
+//! All tokens are indexed nonetheless: as in Elasticsearch, the options are only defaults of the `sparse_vector`
+//! query.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +19,7 @@ pub struct PruningConfig {
     pub tokens_freq_ratio_threshold: f32,
     /// A weight is low when it is at most this share of the highest query weight.
     pub tokens_weight_threshold: f32,
-    /// Scores the left out tokens instead of the kept ones.
+    /// Whether the tokens that pruning leaves out are scored instead of those it keeps.
     pub only_score_pruned_tokens: bool,
 }
 
@@ -32,10 +33,10 @@ impl Default for PruningConfig {
     }
 }
 
-/// Whether queries of a field prune, and how, as far as its mapping says it.
+/// Whether and how queries of a `sparse_vector` field prune tokens, as far as the mapping sets it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SparseIndexOptions {
-    /// `prune`.
+    /// The `prune` option: whether queries leave out tokens.
     pub prune: Option<bool>,
     /// `pruning_config`, only with `prune: true`.
     pub config: Option<PruningConfig>,
@@ -76,7 +77,7 @@ impl SparseIndexOptions {
         }
     }
 
-    /// The options as a mapping shows them.
+    /// The options as JSON, in the form of mappings.
     pub(super) fn to_json(self) -> Value {
         let mut out = Map::new();
         if let Some(prune) = self.prune {
@@ -200,7 +201,7 @@ mod tests {
         json!({"properties": {"v": {"type": "sparse_vector", "index_options": options}}})
     }
 
-    /// The sentences of all causes, outermost first.
+    /// Messages of all causes of the error for these `index_options`, outermost first.
     fn errors(options: Value) -> Vec<String> {
         let error = Mapping::parse(&mapping(options)).expect_err("refused");
         assert_eq!(error.es_type(), "mapper_parsing_exception");

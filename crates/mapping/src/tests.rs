@@ -1,4 +1,4 @@
-//! Mappings and documents against what Elasticsearch answers.
+//! Tests of mappings and documents against Elasticsearch's responses.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn parse(mapping: &Mapping, raw: &str) -> Result<(ParsedDocument, Option<Mapping
     mapping.parse_document("4", &source, &Limits::default()).map_err(|error| error.locate(raw.as_bytes()))
 }
 
-/// Checks reason and causes of a refused document.
+/// Asserts that a document is refused with this reason and these causes.
 fn refused(mapping: &Mapping, raw: &str, reason: &str, causes: &[(&str, &str)]) {
     let error = parse(mapping, raw).unwrap_err();
     assert_eq!(error.reason(), reason, "{raw}");

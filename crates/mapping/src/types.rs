@@ -9,7 +9,7 @@ use super::dense::DenseVector;
 use super::semantic::SemanticText;
 use crate::passages::Passage;
 
-/// The analyzer of fields that name none.
+/// Name of the analyzer of `text` fields whose mapping does not name one.
 pub const DEFAULT_ANALYZER: &str = "default";
 
 /// How a `text` field is analyzed and what its postings hold.
@@ -24,11 +24,11 @@ pub struct TextOptions {
     pub index_options: TextIndexOptions,
     /// Whether the length of a text counts in its score.
     pub norms: bool,
-    /// Distance between two values, if the mapping says one.
+    /// Gap in term positions between two values of the field, if the mapping sets one.
     pub position_increment_gap: Option<usize>,
     /// Name of the similarity, if the mapping names one that the index's settings define.
     pub similarity: Option<String>,
-    /// The field is a `match_only_text`, which takes no parameters and whose lengths do not count.
+    /// Whether the field is a `match_only_text`, which has no parameters and ignores the length of texts in scores.
     pub match_only: bool,
 }
 
@@ -48,7 +48,7 @@ impl Default for TextOptions {
 }
 
 impl TextOptions {
-    /// A `match_only_text`.
+    /// Options of a `match_only_text` field.
     pub fn match_only() -> Self {
         Self { norms: false, match_only: true, ..Self::default() }
     }
@@ -65,12 +65,12 @@ pub enum TextIndexOptions {
 /// What happens to a field of a document that the mapping does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dynamic {
-    /// It is added to the mapping.
+    /// Unmapped fields are added to the mapping.
     #[default]
     True,
-    /// It stays in `_source` only.
+    /// Unmapped fields stay in `_source` only.
     False,
-    /// The document is refused.
+    /// Documents with unmapped fields are refused.
     Strict,
 }
 
@@ -85,15 +85,15 @@ impl Dynamic {
     }
 }
 
-/// What a field of terms is called, and what it holds.
+/// Field types whose values are indexed as whole terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum KeywordKind {
-    /// `keyword`
+    /// `keyword`: each document has its own values.
     #[default]
     Keyword,
     /// `wildcard`: the same here, as patterns are fast on all keywords.
     Wildcard,
-    /// `constant_keyword`: every document has this one value, once it is known.
+    /// `constant_keyword`: every document has this same value; `None` until it is known.
     Constant(Option<Arc<str>>),
 }
 
@@ -138,7 +138,7 @@ pub enum FieldType {
     Date {
         formats: Vec<DateFormat>,
     },
-    /// An address of version 4 or 6, in `_kw` as [`super::ip`] writes it.
+    /// An IPv4 or IPv6 address, in `_kw` as [`super::ip`] encodes it.
     Ip,
     /// Bytes in base64, in `_source` only. With `doc_values` or `store` an `exists` query finds them.
     Binary,
@@ -192,7 +192,7 @@ impl FieldType {
         }
     }
 
-    /// Name of the type that stands for all that behave like this one, as `_field_caps` shows it.
+    /// Name of the type family that behaves alike, as `_field_caps` shows it.
     pub fn family(&self) -> &'static str {
         match self {
             FieldType::Keyword { .. } => "keyword",
@@ -233,8 +233,8 @@ impl FieldType {
     }
 }
 
-/// The feature that a `rank_feature` field stores for a value: larger is better, and only the nine
-/// significant bits are kept that Lucene's `FeatureField` has room for, so that scores are the same.
+/// Feature value stored by a `rank_feature` field: larger is better. Only nine significant bits are kept, as in
+/// Lucene's `FeatureField`, so that scores are the same.
 pub fn feature_value(value: f32, positive_score_impact: bool) -> f32 {
     let feature = if positive_score_impact { value } else { 1.0 / value };
     f32::from_bits(feature.to_bits() >> 15 << 15)
@@ -253,15 +253,15 @@ pub enum NumberValue {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedDocument {
     pub texts: Vec<(String, String)>,
-    /// The terms of `texts`, one by one, in the form that the index takes, where somebody made them ahead; those of others are made with
-    /// the index's document.
+    /// Pre-analyzed terms of each of `texts`, in the form that the index takes; `None` for a text to be analyzed when
+    /// it is indexed.
     pub terms: Vec<Option<String>>,
     pub keywords: Vec<(String, String)>,
     pub numbers: Vec<(String, NumberValue)>,
-    /// In the order in which they came.
+    /// Token weights of sparse fields, in the order in which the document has them.
     pub sparse: Vec<(String, PackedTokens)>,
     pub dense: Vec<(String, Vec<f32>)>,
-    /// Passages of `semantic_text` fields: [`super::Mapping::attach_passages`].
+    /// Passages of `semantic_text` fields, by slot name: see [`super::Mapping::attach_passages`].
     pub passages: Vec<(String, Vec<Passage>)>,
     /// Full path of each mapped leaf that has a value, without repeats.
     pub field_names: Vec<String>,
@@ -269,16 +269,17 @@ pub struct ParsedDocument {
     pub stored_source: Option<Vec<u8>>,
 }
 
-/// Levels of objects that a mapping may have, whatever `index.mapping.depth.limit` says: each is two levels of the JSON in which a
-/// mapping is stored, and readers of JSON follow no more than 127.
+/// Largest allowed nesting depth of objects in a mapping, whatever `index.mapping.depth.limit` says: each level takes
+/// two levels of the JSON in which a mapping is stored, and JSON parsers follow no more than 127.
 pub const MOST_LEVELS: usize = 50;
 
-/// Bounds a document is checked against.
+/// Limits that documents and mappings are checked against.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// `index.mapping.total_fields.limit`.
+    /// `index.mapping.total_fields.limit`: most fields, objects and multi-fields of a mapping.
     pub total_fields: usize,
-    /// `index.mapping.total_fields.ignore_dynamic_beyond_limit`.
+    /// `index.mapping.total_fields.ignore_dynamic_beyond_limit`: whether new fields beyond the limit are ignored
+    /// instead of the document being refused.
     pub ignore_dynamic_beyond_limit: bool,
     /// `index.mapping.depth.limit`, at most [`MOST_LEVELS`].
     pub depth: usize,
@@ -287,7 +288,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Why a name is too long, if it is.
+    /// Error message for a field name that is too long; `None` if it is not.
     pub(crate) fn name_problem(&self, name: &str) -> Option<String> {
         // Most names are short in bytes already.
         (name.len() > self.field_name && name.chars().count() > self.field_name).then(|| {

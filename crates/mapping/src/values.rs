@@ -80,7 +80,7 @@ fn boolean(value: &Value) -> Result<Option<bool>, Vec<Cause>> {
     }
 }
 
-/// Range and name of an integer type, as messages call it.
+/// Smallest and largest value of an integer field type, and its name in error messages.
 fn integer_range(field_type: &FieldType) -> (i128, i128, &'static str) {
     match field_type {
         FieldType::Integer => (i32::MIN.into(), i32::MAX.into(), "an integer"),
@@ -182,7 +182,7 @@ fn not_numeric(value: &Value) -> Vec<Cause> {
     illegal(format!("Current token ({}) not numeric, can not use numeric value accessors", token_name(value)))
 }
 
-/// `Double.parseDouble`, apart from hexadecimal floats and type suffixes.
+/// Parses like Java's `Double.parseDouble`, except for hexadecimal floats and type suffixes.
 pub(super) fn parse_double(text: &str) -> Option<f64> {
     match text.trim() {
         "NaN" => Some(f64::NAN),
@@ -205,7 +205,7 @@ pub(super) fn weight(path: &str, feature: &str, value: &Value) -> Result<Option<
     Ok(Some(weight))
 }
 
-/// What a `rank_feature` field stores for a value: `None` for null.
+/// Reads a value of a `rank_feature` field; `None` for null.
 pub(super) fn rank_feature(
     path: &str,
     positive_score_impact: bool,
@@ -219,7 +219,7 @@ pub(super) fn rank_feature(
     Ok(Some(feature_value(value, positive_score_impact)))
 }
 
-/// A number, or text that is one, in single precision; `None` for null.
+/// Reads a single-precision number, or text that spells one; `None` for null.
 fn single(value: &Value, not_a_scalar: impl Fn() -> String) -> Result<Option<f32>, Vec<Cause>> {
     let single = match value {
         Value::Null => return Ok(None),
@@ -237,12 +237,12 @@ fn single(value: &Value, not_a_scalar: impl Fn() -> String) -> Result<Option<f32
     })
 }
 
-/// Whether Lucene's `FeatureField` takes a weight.
+/// Whether Lucene's `FeatureField` accepts a weight: finite and at least [`MIN_WEIGHT`].
 pub(super) fn is_weight(weight: f32) -> bool {
     weight.is_finite() && weight >= MIN_WEIGHT
 }
 
-/// What Lucene's `FeatureField` demands of a value.
+/// Refuses a weight that Lucene's `FeatureField` would refuse.
 fn check_feature(path: &str, feature: &str, weight: f32) -> Result<(), Vec<Cause>> {
     if !weight.is_finite() {
         return Err(illegal(format!(

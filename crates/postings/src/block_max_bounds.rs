@@ -1,10 +1,11 @@
-//! What the 16 levels of a dense term stand for.
+//! Choice of the impact codes that the 16 levels of a dense term stand for.
 
 /// Levels above 0.
 const LEVELS: usize = 15;
 
-/// The codes whose bounds of blocks are highest above their highest impacts by the least sum, given these
-/// (0: a block without postings). Ascending, 0 for level 0, the highest impact for level 15.
+/// Chooses the codes of the levels so that the blocks' bounds exceed their highest impacts by the least total.
+/// `highest` holds the highest impact of each block, 0 for a block without postings. The codes ascend: level 0 has
+/// code 0, and level 15 the highest impact.
 pub(crate) fn codes_for(highest: &[u8]) -> [u8; 16] {
     let mut counts = [0_u64; 256];
     highest.iter().for_each(|impact| counts[usize::from(*impact)] += 1);
@@ -34,10 +35,10 @@ pub(crate) fn codes_for(highest: &[u8]) -> [u8; 16] {
     codes
 }
 
-/// Sums of errors of values that share a level, which is the highest of them.
+/// Total errors of ranges of values that share a level, whose code is the highest of them.
 struct Errors<'a> {
     values: &'a [u8],
-    /// Of the first so many values: blocks, and their impacts added up.
+    /// Number of blocks, and sum of their impacts, over the first n values.
     blocks: Vec<i64>,
     impacts: Vec<i64>,
 }
@@ -66,8 +67,8 @@ impl<'a> Errors<'a> {
     }
 }
 
-/// A choice of where the highest level starts, as the sum of errors that it leaves for a code: `constant - blocks * code`, but for
-/// what depends on the end alone.
+/// A candidate for the value at which the highest level starts, as a line: the total error for a code is `constant -
+/// blocks * code`, up to a term that depends on the end alone.
 #[derive(Clone, Copy)]
 struct Line {
     start: usize,
@@ -89,10 +90,12 @@ impl Line {
     }
 }
 
-/// Places one more level: the least sum of errors for each number of values, and, in `below`, where the level starts then.
+/// Adds one more level: returns the least total error for each number of values, and stores in `below` where the new
+/// level starts in each case.
 ///
-/// For a given end the sums are lines over its code, one for each start. Both starts and codes ascend, so that the lowest line moves
-/// along the lower hull of all lines so far and never back: each is looked at once (the convex hull trick).
+/// For a given end, the totals are lines over its code, one line for each start. As both starts and codes ascend, the
+/// lowest line moves forward along the lower hull of the lines so far, and each line is looked at once (the convex
+/// hull trick).
 fn place(errors: &Errors<'_>, least: &[i64], below: &mut [usize], hull: &mut Vec<Line>) -> Vec<i64> {
     hull.clear();
     let mut lowest = 0;

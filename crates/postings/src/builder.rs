@@ -1,4 +1,4 @@
-//! In-memory, mutable form of one sparse field of one segment.
+//! Builder for the postings of one sparse field in one segment, in memory.
 
 use std::io::{self, Write};
 
@@ -31,7 +31,7 @@ struct TermBuffer {
 }
 
 impl PostingsBuilder {
-    /// An empty field.
+    /// A builder without any documents.
     pub fn new() -> Self {
         Self::default()
     }
@@ -94,7 +94,7 @@ impl PostingsBuilder {
         self.next_doc == 0
     }
 
-    /// Bytes of memory the builder holds, roughly.
+    /// Approximate memory used by the builder, in bytes.
     pub fn mem_usage(&self) -> usize {
         self.memory + self.presence.capacity() * 8
     }
@@ -123,7 +123,7 @@ impl PostingsBuilder {
         self.write_with(num_docs, FieldWriter::new(out, format, num_docs)?)
     }
 
-    /// A builder with windows of the given number of documents.
+    /// Builds the field like [`Self::finish`], but with `window` documents per window.
     #[cfg(test)]
     pub(crate) fn finish_in_windows(self, num_docs: u32, format: Format, window: u32) -> Vec<u8> {
         let mut bytes = Vec::new();

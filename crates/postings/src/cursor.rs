@@ -6,7 +6,7 @@ use sparrow_types::{DocId, TermId};
 
 use crate::reader::PostingsReader;
 
-/// Document of an exhausted cursor: tantivy's.
+/// Document returned by an exhausted cursor; the same value as in tantivy.
 pub const TERMINATED: DocId = i32::MAX as u32;
 
 /// Documents per window: its scores and match bits stay in the first level cache.
@@ -92,7 +92,8 @@ where
         self.scores[(self.doc - self.window) as usize]
     }
 
-    /// Postings of the query's terms, an upper bound of the documents.
+    /// Upper bound of the number of matching documents: the number of postings of the query's terms, at most all
+    /// documents.
     pub fn size_hint(&self) -> u32 {
         let postings: u64 = self.query.iter().map(|(term, _)| u64::from(self.reader.doc_freq(*term))).sum();
         postings.min(u64::from(self.reader.num_docs())) as u32

@@ -1,4 +1,4 @@
-//! The tokens of a segment: sorted bytewise, found by binary search; a token's place is its id.
+//! Token dictionary of a segment: tokens sorted bytewise and found by binary search; a token's index is its term id.
 
 use sparrow_types::TermId;
 

@@ -1,45 +1,45 @@
 //! Errors of the sparse index.
 
-/// Why bytes are not a readable sparse index.
+/// Reason why bytes cannot be read as sparse postings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PostingsError {
     /// Fewer bytes than header and footer need, or not as many as the footer says.
     #[error("sparse postings have {actual} bytes, {expected} are needed")]
     Truncated {
-        /// What the layout needs.
+        /// Number of bytes that the layout requires.
         expected: u64,
-        /// What there is.
+        /// Number of bytes present.
         actual: u64,
     },
-    /// The bytes do not start or end as sparse postings do.
+    /// The magic number at the start or the end is wrong.
     #[error("not sparse postings: wrong magic number")]
     BadMagic,
     /// Written by a newer release, or by a build between releases.
     #[error("sparse postings have format version {version}, versions 1 and 3 are known")]
     UnknownVersion {
-        /// The version found.
+        /// Version number in the file's header.
         version: u32,
     },
-    /// A checksum does not fit.
+    /// The checksum of a section does not match its bytes.
     #[error("sparse postings: checksum of the {section} is {actual:#010x}, expected {expected:#010x}")]
     Checksum {
-        /// Which part.
+        /// Name of the damaged section.
         section: &'static str,
-        /// Stored.
+        /// Checksum stored in the file.
         expected: u32,
-        /// Computed.
+        /// Checksum computed from the bytes.
         actual: u32,
     },
     /// A section or count in the footer contradicts the rest.
     #[error("sparse postings: invalid {section}")]
     Invalid {
-        /// Which part.
+        /// Name of the invalid section or count.
         section: &'static str,
     },
     /// A term's record points outside the postings or contradicts itself.
     #[error("sparse postings: the record of term {term} is invalid")]
     InvalidTerm {
-        /// The term's number.
+        /// Id of the term.
         term: u32,
     },
 }

@@ -21,10 +21,10 @@ use crate::error::PostingsError;
 /// On-disk format of the sparse postings of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Plain: per term a list of (document u32, weight f32).
+    /// Plain lists: for each term its documents (u32) and weights (f32).
     V1,
-    /// Bitmaps with bounds of blocks, or window-local ids; 8-bit impacts and residuals. (2 had no bounds, and was in no
-    /// release.)
+    /// Bitmaps with score bounds of blocks, or document ids local to a window; with 8-bit impacts and residuals.
+    /// (Version 2 had no bounds and was never released.)
     V3,
 }
 
@@ -32,7 +32,7 @@ impl Format {
     /// The format new segments are written in.
     pub const CURRENT: Self = Self::V3;
 
-    /// The number in the header.
+    /// Version number of the format, as written in the header.
     pub fn version(self) -> u32 {
         match self {
             Self::V1 => 1,
@@ -77,7 +77,7 @@ pub(crate) fn window_for(num_docs: u32) -> u32 {
     num_docs.max(1).next_multiple_of(64).min(WINDOW)
 }
 
-/// Section directory and counts; the last bytes of the file.
+/// The footer, which is at the end of the file: section directory and counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) format: Format,
@@ -86,7 +86,7 @@ pub(crate) struct Footer {
     pub(crate) term_count: u32,
     pub(crate) window: u32,
     pub(crate) posting_count: u64,
-    /// End of the term blobs, padding excluded.
+    /// Byte offset of the end of the terms' postings, excluding padding.
     pub(crate) postings_end: u64,
     pub(crate) presence: u64,
     pub(crate) token_offsets: u64,

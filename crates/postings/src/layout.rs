@@ -1,4 +1,5 @@
-//! The measures of a dense term's postings, and what kernels look for and find in them. See [`crate::record`] for the whole layout.
+//! Sizes in the layout of a dense term's postings, and what kernels look for and find there. See [`crate::record`]
+//! for the whole layout.
 
 use sparrow_types::DocId;
 
@@ -9,37 +10,38 @@ pub(crate) const CHUNK_LEVELS: usize = 64;
 pub(crate) const CHUNK_BITMAP: usize = 128;
 /// Bytes of a chunk's ranks.
 pub(crate) const CHUNK_RANKS: usize = 16;
-/// Levels, and what each stands for.
+/// Number of levels of a dense term, each with a code byte.
 pub(crate) const CODES: usize = 16;
-/// Documents that share the base of their ranks.
+/// Number of consecutive documents whose ranks have a common base.
 pub(crate) const REGION: u32 = 65_536;
 /// Documents that share a rank.
 pub(crate) const RANKED: u32 = 128;
 
-/// Where a chunk has the level of a block (0 to 127) of 8 documents: the byte, and the shift in it.
+/// Location of the level of an 8-document block (0 to 127) in a chunk's levels: the byte index, and the bit shift in
+/// that byte.
 ///
-/// The even bytes have the first 32 of 64 blocks, so that widening to 16 bits leaves them in order.
+/// The even bytes hold the first 32 of every 64 blocks, so that widening to 16 bits keeps blocks in order.
 #[inline]
 pub(crate) fn level_place(block: usize) -> (usize, u32) {
     ((block % 32) * 2 + block / 32 % 2, (block / 64) as u32 * 4)
 }
 
-/// A document, and where the ids of a segment's sparse terms have it.
+/// A document, and its location in the windows of a segment's sparse terms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) doc: DocId,
     pub(crate) window: u32,
-    /// In the window.
+    /// Id of the document within its window.
     pub(crate) id: u16,
-    /// Share of the window's documents before it, of 65,536.
+    /// Fraction of the window's documents that precede it, in units of 1/65,536.
     pub(crate) share: u32,
 }
 
-/// A posting that was found.
+/// A posting that a lookup found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Posting {
-    /// Whose: the place of the document among those that were looked for, and what the caller adds to tell the term.
+    /// Key given by the caller: the index of the document among those looked up, plus what identifies the term.
     pub(crate) of: u32,
-    /// In the term.
+    /// Index of the posting within the term's postings.
     pub(crate) position: u32,
 }

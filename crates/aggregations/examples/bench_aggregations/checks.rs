@@ -1,10 +1,10 @@
-//! What the answers should be, from the rows themselves.
+//! Checks of the benchmark's results against those computed directly from the generated rows.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Values of `n` below this are the documents of a query that does not match all.
+/// Upper bound, exclusive, of `n` in the documents that the benchmark's selective query matches.
 pub const SOME: u64 = 300;
 
 /// A generated document.
@@ -18,7 +18,7 @@ pub struct Row {
 
 const DAY: i64 = 86_400_000;
 
-/// Holds the answer of a case against counting the rows.
+/// Checks the result of a benchmark case against counts over the rows.
 pub fn check(case: &str, answer: &Value, rows: &[&Row]) -> Result<(), String> {
     let tag = |row: &Row| format!("tag{}", row.tag);
     let mean = |rows: &[&Row]| rows.iter().map(|row| row.price).sum::<f64>() / rows.len() as f64;
@@ -118,7 +118,7 @@ fn buckets(answer: &Value) -> Result<&Vec<Value>, String> {
     answer["buckets"].as_array().ok_or_else(|| format!("no buckets in {answer}"))
 }
 
-/// Keys and numbers of documents of all buckets that have any.
+/// Checks the keys and document counts of all non-empty buckets.
 fn counts(answer: &Value, expected: impl Iterator<Item = (Value, usize)>) -> Result<(), String> {
     let of = |bucket: &Value| (bucket["key"].clone(), bucket["doc_count"].as_u64().unwrap_or(0));
     let found: Vec<(Value, u64)> = buckets(answer)?.iter().map(of).filter(|(_, count)| *count > 0).collect();

@@ -1,7 +1,7 @@
-//! What aggregations cost: generated documents, JSON lines out, one thread.
+//! Benchmark of aggregations: generates documents and prints results as JSON lines; runs on one thread.
 //!
-//! `cargo run --release -p sparrow-index --example bench_aggregations -- [DOCUMENTS [PASSES]]` (200,000 and 7, of which the
-//! fastest counts). Every answer is compared with what the generated rows give.
+//! `cargo run --release -p sparrow-index --example bench_aggregations -- [DOCUMENTS [PASSES]]` (200,000 and 7 by
+//! default; the fastest pass counts). Every response is compared with what the generated rows yield.
 
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 

@@ -16,9 +16,9 @@ use sparrow_wire::Zone;
 pub struct Doc {
     tags: Vec<u8>,
     numbers: Vec<i8>,
-    /// In quarters, so that sums are exact.
+    /// Value in quarters, which makes sums exact.
     fraction: Option<i8>,
-    /// In days since the epoch.
+    /// Date as a number of days since the epoch.
     day: Option<u16>,
     flag: Option<bool>,
 }
@@ -66,7 +66,7 @@ fn fixture(batches: &[Vec<(String, Doc)>]) -> Fixture {
     fixture
 }
 
-/// Hits as `target:id` would need the documents; their numbers are enough.
+/// Writes the total and the sort values of hits, without loading any documents.
 struct NoHits;
 
 impl HitWriter for NoHits {
@@ -105,7 +105,7 @@ fn with_missing(name: &str, missing: Value) -> ValueSource {
     ValueSource { missing: Some(missing), ..field(name) }
 }
 
-/// Numbers aggregations as a parser does.
+/// Assigns ids to aggregations like the request parser.
 fn numbered(mut list: Vec<Aggregation>) -> Vec<Aggregation> {
     fn number(list: &mut [Aggregation], next: &mut usize) {
         for aggregation in list {
@@ -170,7 +170,7 @@ fn histogram(interval: f64, offset: f64, min_doc_count: u64) -> AggregationKind 
     })
 }
 
-/// One of each kind, some below others.
+/// Aggregations of every type, some of them nested.
 fn everything() -> Vec<Aggregation> {
     let path = |text: &str, names: &[&str], property: Option<&str>| MetricPath {
         text: text.to_owned(),
@@ -345,8 +345,8 @@ fn live(batches: &[Vec<(String, Doc)>], deleted: &[String]) -> Vec<(String, Doc)
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whether documents are in one segment or in several, with others deleted, in one index or in two, is not to be
-    /// seen; and one of each kind of result is what counting by hand gives.
+    /// Results do not depend on whether documents are in one segment or several, in one index or two, or whether
+    /// others were deleted; and each type of result equals that of the naive evaluator.
     #[test]
     fn results_do_not_depend_on_segments_and_are_right(
         batches in proptest::collection::vec(

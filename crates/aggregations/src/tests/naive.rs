@@ -1,4 +1,4 @@
-//! The same results, counted by hand.
+//! A naive evaluator, which computes the expected results directly from the documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Doc;
 use sparrow_mapping::date::format_millis;
 
-/// Values of a document under a key.
+/// Function that gives the values by which a document is grouped.
 type Values<'a, K> = &'a dyn Fn(&Doc) -> Vec<K>;
 
 fn groups<'a, K: Ord + Clone>(docs: &[&'a Doc], keys: Values<'_, K>) -> BTreeMap<K, Vec<&'a Doc>> {
@@ -48,7 +48,7 @@ fn stats(docs: &[&Doc], values: &dyn Fn(&Doc) -> Vec<f64>) -> Value {
     })
 }
 
-/// The three largest groups, and the documents in the others.
+/// The three largest groups, and the number of documents in all other groups.
 fn largest<K: Ord + Clone>(groups: BTreeMap<K, Vec<&Doc>>) -> (Vec<(K, Vec<&Doc>)>, usize) {
     let mut list: Vec<_> = groups.into_iter().collect();
     list.sort_by_key(|(_, docs)| std::cmp::Reverse(docs.len()));
@@ -57,7 +57,7 @@ fn largest<K: Ord + Clone>(groups: BTreeMap<K, Vec<&Doc>>) -> (Vec<(K, Vec<&Doc>
     (list, other)
 }
 
-/// Holds results against the documents that match, and all there are.
+/// Checks results against those computed from the matching documents `docs` and from all live documents `all`.
 pub fn check(found: &Map<String, Value>, docs: &[&Doc], all: &[&Doc]) -> Result<(), TestCaseError> {
     let tags_or_none = |doc: &Doc| if doc.tags.is_empty() { vec!["none".to_owned()] } else { tags(doc) };
     let (list, other) = largest(groups(docs, &tags_or_none));
@@ -160,7 +160,7 @@ pub fn check(found: &Map<String, Value>, docs: &[&Doc], all: &[&Doc]) -> Result<
     Ok(())
 }
 
-/// Start of the interval of three that begins at one.
+/// Start of the interval of width 3 and offset 1 that contains `n`.
 fn interval(n: i8) -> i64 {
     (i64::from(n) - 1).div_euclid(3) * 3 + 1
 }

@@ -1,6 +1,6 @@
-//! Character entities of HTML 4, and `apos`, sorted by name.
+//! Names of the character entities of HTML 4, and `apos`.
 
-/// Name and code point.
+/// Name and code point of each entity, sorted by name.
 #[rustfmt::skip]
 pub(super) const ENTITIES: [(&str, u32); 253] = [
     ("AElig", 198), ("Aacute", 193), ("Acirc", 194), ("Agrave", 192), ("Alpha", 913), ("Aring", 197),

@@ -1,5 +1,5 @@
-//! `html_strip`, after Lucene's `HTMLStripCharFilter`: inline tags go without a trace, other tags, scripts
-//! and styles become a line break, character references the character.
+//! The `html_strip` char filter, after Lucene's `HTMLStripCharFilter`: inline tags are removed; other tags, scripts
+//! and styles become a line break; character references become the character.
 
 use rustc_hash::FxHashSet;
 
@@ -14,9 +14,9 @@ const INLINE: [&str; 31] = [
     "input", "kbd", "label", "q", "s", "samp", "select", "small", "span", "strike", "strong", "sub", "sup",
     "textarea", "tt", "u", "var",
 ];
-/// Longest name of an element.
+/// Longest element name in bytes; a longer one is text.
 const LONGEST_NAME: usize = 64;
-/// Longest tag: one that is not closed by then is text.
+/// Longest tag in bytes; one that is not closed by then is text.
 const LONGEST_TAG: usize = 1 << 14;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl HtmlStrip {
     }
 }
 
-/// What markup at some place stands for.
+/// A piece of markup, and what it is replaced by.
 struct Markup {
     /// Length of the markup in bytes.
     length: usize,
@@ -79,7 +79,7 @@ impl CharFilter for HtmlStrip {
     }
 }
 
-/// Ends that do not occur any more.
+/// End markers that do not occur in the rest of the text, so that they need not be searched for again.
 #[derive(Default)]
 struct Ends(FxHashSet<&'static str>);
 
@@ -95,7 +95,7 @@ impl Ends {
         found.map(|at| at + end.len())
     }
 
-    /// Where a closing tag begins, in whatever case.
+    /// Byte offset of the closing tag `end`, in upper or lower case.
     fn find_tag(&mut self, text: &str, end: &'static str) -> Option<usize> {
         if self.0.contains(end) {
             return None;
@@ -154,7 +154,8 @@ impl HtmlStrip {
     }
 }
 
-/// Length of the tag whose name ends at `at`; quotes may hold a `>`. `None`: it is none.
+/// Length in bytes of the tag whose name ends at `at`; attribute values in quotes may contain `>`. `None` if it is
+/// not a tag.
 fn tag_length(rest: &str, at: usize) -> Option<usize> {
     let bytes = rest.as_bytes();
     let mut at = at;
@@ -176,7 +177,7 @@ fn tag_length(rest: &str, at: usize) -> Option<usize> {
     None
 }
 
-/// `&amp;`, `&#38;` or `&#x26;`; the semicolon may be missing.
+/// Parses a character reference such as `&amp;`, `&#38;` or `&#x26;`; the semicolon may be missing.
 fn reference(rest: &str) -> Option<Markup> {
     let body = &rest[1..];
     let take = |text: &str, wanted: fn(&u8) -> bool| text.bytes().take(10).take_while(wanted).count();

@@ -1,4 +1,4 @@
-//! `mapping`: the longest of some strings is replaced by another.
+//! The `mapping` char filter: replaces strings by others, preferring the longest match.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ use crate::pattern::most_bytes;
 #[derive(Debug)]
 pub(super) struct Mapping {
     rules: FxHashMap<String, String>,
-    /// Lengths of what is replaced, in characters, longest first.
+    /// Lengths in characters of the strings to replace, longest first.
     lengths: Vec<usize>,
 }
 
@@ -43,7 +43,7 @@ impl Mapping {
     }
 }
 
-/// `\n`, `\u0041` and such; `None` if something is missing.
+/// Resolves escapes such as `\n` and `\u0041`; `None` if one is incomplete.
 fn unescape(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut chars = text.chars();

@@ -1,4 +1,4 @@
-//! What happens to a text before it is cut into tokens, and where its characters were before.
+//! Char filters, which change a text before it is split into tokens and keep track of the original offsets.
 
 mod entities;
 mod html;
@@ -16,40 +16,41 @@ use mapping::Mapping;
 use normalize::Persian;
 use pattern::PatternReplace;
 
-/// Changes a text and keeps account of its offsets.
+/// A char filter: changes a text and records how offsets in it map to the text before.
 pub(super) trait CharFilter: Debug + Send + Sync {
-    /// What comes back is of no use when `is_stopped` says yes meanwhile: then it does not go on.
+    /// Changes a text. May stop early once `is_stopped` returns true; the result must then not be used.
     fn filter(&self, text: &str, is_stopped: &dyn Fn() -> bool) -> Filtered;
 
-    /// Whether it works on single characters, so that a normalizer may have it.
+    /// Whether the filter works on single characters and so is allowed in a normalizer.
     fn normalizes(&self) -> bool {
         false
     }
 }
 
-/// A changed text.
+/// A changed text, with the mapping of its offsets.
 #[derive(Debug)]
 pub(super) struct Filtered {
     pub text: String,
     pub offsets: OffsetMap,
 }
 
-/// From offsets in a changed text to offsets in the one before, in bytes.
+/// Mapping of byte offsets from a changed text to the text before the change.
 #[derive(Debug, Default)]
 pub(super) struct OffsetMap(Vec<Anchor>);
 
 #[derive(Debug, Clone, Copy)]
 struct Anchor {
-    /// Offset in the changed text from which it holds.
+    /// Byte offset in the changed text from which this anchor applies.
     at: usize,
-    /// Offset in the text before.
+    /// Corresponding byte offset in the text before.
     before: usize,
-    /// Whether later offsets move along, up to the next anchor.
+    /// Whether later offsets, up to the next anchor, keep their distance to this one; otherwise they all map to
+    /// `before`.
     moves: bool,
 }
 
 impl OffsetMap {
-    /// Where `offset` was before the change.
+    /// Byte offset before the change that corresponds to `offset` after it.
     pub fn correct(&self, offset: usize) -> usize {
         match self.0.partition_point(|anchor| anchor.at <= offset).checked_sub(1).map(|at| self.0[at]) {
             None => offset,
@@ -58,12 +59,13 @@ impl OffsetMap {
         }
     }
 
-    /// Bytes that the notes take.
+    /// Memory used by the mapping, in bytes.
     pub fn bytes(&self) -> usize {
         self.0.capacity() * size_of::<Anchor>()
     }
 
-    /// Notes that bytes of `before` became `length` bytes at `at`. Notes come in the order of the text.
+    /// Records that the bytes of `before` became `length` bytes at `at`; `last` is the length of the last character
+    /// of `before`. Must be called in the order of the text.
     fn replaced(&mut self, at: usize, length: usize, before: std::ops::Range<usize>, last: usize) {
         if length == before.len() {
             return;
@@ -76,12 +78,12 @@ impl OffsetMap {
     }
 }
 
-/// Length of the last character of `text[range]`, 0 for an empty range.
+/// Length in bytes of the last character of `text[range]`, 0 for an empty range.
 fn last_len(text: &str, range: &std::ops::Range<usize>) -> usize {
     text[range.clone()].chars().next_back().map_or(0, char::len_utf8)
 }
 
-/// The char filter that a definition without parameters names, or that `type` names with them.
+/// Builds a char filter of the given type; `None` if there is no such type.
 pub(super) fn build(kind: &str, params: &Params<'_>) -> Result<Option<Arc<dyn CharFilter>>, AnalysisError> {
     let filter: Arc<dyn CharFilter> = match kind {
         "html_strip" | "htmlStrip" => Arc::new(HtmlStrip::new(params)?),
@@ -94,10 +96,10 @@ pub(super) fn build(kind: &str, params: &Params<'_>) -> Result<Option<Arc<dyn Ch
     Ok(Some(filter))
 }
 
-/// Char filters that need no parameters and so are there by name.
+/// Types of char filters that can be used by name, as they need no parameters.
 pub(super) const BUILT_IN: &[&str] = &["html_strip", "htmlStrip", "persian"];
 
-/// The char filter of the `persian` analyzer.
+/// The char filter of the `persian` analyzer, which replaces zero-width non-joiners by spaces.
 pub(super) fn persian() -> Arc<dyn CharFilter> {
     Arc::new(Persian)
 }

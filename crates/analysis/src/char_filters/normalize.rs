@@ -1,4 +1,4 @@
-//! The char filter of Persian: a zero-width non-joiner separates like a space.
+//! The char filter for Persian: replaces zero-width non-joiners by spaces.
 
 use super::{CharFilter, Filtered, OffsetMap, last_len};
 

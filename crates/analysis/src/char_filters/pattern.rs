@@ -1,4 +1,4 @@
-//! `pattern_replace`.
+//! The `pattern_replace` char filter.
 
 use fancy_regex::Regex;
 
@@ -7,7 +7,7 @@ use crate::error::AnalysisError;
 use crate::params::Params;
 use crate::pattern::{Replacement, compile};
 
-/// Matches after which it is looked whether anybody still waits.
+/// Number of matches between two checks of whether the analysis has been stopped.
 const MATCHES_BETWEEN: usize = 256;
 
 #[derive(Debug)]

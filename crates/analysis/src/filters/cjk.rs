@@ -1,4 +1,4 @@
-//! `cjk_width` and `cjk_bigram`.
+//! The token filters `cjk_width` and `cjk_bigram`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::super::token::{Token, Tokens};
 use super::simple::text_filter;
 use super::{Filter, InRules};
 
-/// Full-width Latin to ASCII, half-width Katakana to full width.
+/// The `cjk_width` filter: full-width ASCII characters become ASCII, half-width Katakana full-width.
 pub(crate) fn width() -> Arc<dyn Filter> {
     text_filter("cjk_width", true, |text| {
         if text.chars().any(|c| ('\u{FF01}'..='\u{FF9F}').contains(&c)) {
@@ -61,7 +61,7 @@ fn voiced(c: char, half: bool) -> Option<char> {
     }
 }
 
-/// Pairs of neighbouring characters of Chinese, Japanese and Korean.
+/// The `cjk_bigram` filter: forms bigrams of neighbouring Chinese, Japanese and Korean characters.
 #[derive(Debug)]
 pub(crate) struct Bigrams {
     kinds: Vec<&'static str>,
@@ -95,7 +95,7 @@ impl Bigrams {
         Ok(Self { kinds, unigrams: params.flag("output_unigrams", false)? })
     }
 
-    /// Writes out a run of neighbouring characters.
+    /// Emits the bigrams, or single character, of a run of neighbouring characters.
     fn flush(&self, run: &mut Vec<(char, usize, usize)>, increment: u32, out: &mut VecDeque<Token>) {
         let mut increment = increment;
         let mut put =
@@ -172,7 +172,7 @@ impl Filter for Bigrams {
 }
 
 impl Bigrams {
-    /// Writes out all that begins before the last character of the run.
+    /// Emits the tokens of a run that begin before its last character, which is kept as the start of the next part.
     fn flush_part(
         &self,
         run: &mut Vec<(char, usize, usize)>,

@@ -1,4 +1,5 @@
-//! `word_delimiter` and `word_delimiter_graph`: words are cut at punctuation, changes of case and digits.
+//! The token filters `word_delimiter` and `word_delimiter_graph`, which split words at punctuation and at changes
+//! between cases or to digits.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,10 +12,10 @@ use super::{Filter, InRules};
 enum Kind {
     Lower,
     Upper,
-    /// Both at once: no change of case beside it.
+    /// A letter that counts as both lower and upper case, so that next to it the case does not change.
     Alpha,
     Digit,
-    /// Letters and digits at once.
+    /// A character that counts both as a letter and as a digit.
     Alphanum,
     Delimiter,
 }
@@ -130,7 +131,7 @@ impl Delimiter {
         self.options.numerics
     }
 
-    /// Byte ranges of the parts, and whether each is a number.
+    /// Byte ranges of the parts of a word, each with whether it is a number.
     fn parts(&self, text: &str) -> Vec<(usize, usize, bool)> {
         let kinds: Vec<(usize, char, Kind)> =
             text.char_indices().map(|(at, c)| (at, c, self.kind(c))).collect();
@@ -208,7 +209,7 @@ impl Delimiter {
         }
     }
 
-    /// Positions that the parts take.
+    /// Number of positions that the parts take up.
     fn width(&self, parts: &[(usize, usize, bool)]) -> usize {
         if self.options.word_parts && self.options.number_parts {
             return parts.len();
@@ -216,7 +217,7 @@ impl Delimiter {
         self.positions(parts).last().copied().unwrap_or(0)
     }
 
-    /// Position of each part, and behind the last one.
+    /// Position of each part, followed by the position after the last one.
     fn positions(&self, parts: &[(usize, usize, bool)]) -> Vec<usize> {
         let mut positions = Vec::with_capacity(parts.len() + 1);
         let mut at = 0;

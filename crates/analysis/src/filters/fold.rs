@@ -1,4 +1,4 @@
-//! `asciifolding`: letters of the Latin script without what was added to them.
+//! The token filter `asciifolding`: replaces characters by their ASCII equivalents, such as é by e.
 
 use tantivy::tokenizer::{AsciiFoldingFilter, RawTokenizer, TextAnalyzer, TokenStream};
 
@@ -18,7 +18,7 @@ impl AsciiFolding {
     }
 }
 
-/// The table is tantivy's, which took over Lucene's.
+/// ASCII folding by tantivy's table, which was taken from Lucene.
 pub(super) struct Folder(TextAnalyzer);
 
 impl Folder {

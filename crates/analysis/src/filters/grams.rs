@@ -1,4 +1,4 @@
-//! `ngram` and `edge_ngram` of tokens.
+//! The token filters `ngram` and `edge_ngram`.
 
 use super::super::error::AnalysisError;
 use super::super::params::Params;

@@ -1,4 +1,4 @@
-//! Token filters: tokens in, tokens out.
+//! Token filters, which turn a stream of tokens into another.
 
 pub(super) mod cjk;
 mod delimiter;
@@ -27,22 +27,22 @@ pub(super) use stop::{Stop, stop_words, word_list};
 pub(super) use synonym_rules::RuleAnalyzer;
 pub(super) use unique::Fingerprint;
 
-/// How a filter takes part in reading the rules of a synonym filter behind it.
+/// Whether a filter is applied to the rules of a synonym filter that comes after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InRules {
-    /// Rules pass through it too.
+    /// The filter is applied to the rules too.
     Applies,
-    /// Rules do without it.
+    /// The filter is not applied to the rules.
     Skipped,
-    /// There must be no such filter before synonyms.
+    /// The filter must not come before a synonym filter.
     Refused,
 }
 
-/// Changes a stream of tokens.
+/// A token filter: transforms a stream of tokens.
 pub(super) trait Filter: Debug + Send + Sync {
     fn apply<'a>(&'a self, tokens: Tokens<'a>) -> Tokens<'a>;
 
-    /// Whether it works on single characters, so that a normalizer may have it.
+    /// Whether the filter works on single characters and so is allowed in a normalizer.
     fn normalizes(&self) -> bool {
         false
     }
@@ -54,15 +54,15 @@ pub(super) trait Filter: Debug + Send + Sync {
 
 /// What a filter's definition may depend on besides its parameters.
 pub(super) struct Context<'a> {
-    /// The chain before the filter, with which synonyms are read.
+    /// The chain before the filter, by which synonym rules are analyzed.
     pub rules: &'a RuleAnalyzer<'a>,
-    /// `index.max_ngram_diff`.
+    /// `index.max_ngram_diff`: largest allowed difference between `max_gram` and `min_gram`.
     pub max_ngram_diff: i64,
-    /// `index.max_shingle_diff`.
+    /// `index.max_shingle_diff`: largest allowed difference between the sizes of shingles.
     pub max_shingle_diff: i64,
 }
 
-/// Filters of Elasticsearch that are not here.
+/// Types of filters that Elasticsearch has but that are not implemented here.
 const REFUSED: &[&str] = &[
     "condition",
     "predicate_token_filter",
@@ -87,7 +87,7 @@ const REFUSED: &[&str] = &[
     "czech_stem",
 ];
 
-/// The filter of this type; `None`: no such type.
+/// Builds a token filter of the given type; `None` if there is no such type.
 pub(super) fn build(
     kind: &str,
     params: &Params<'_>,
@@ -134,7 +134,7 @@ pub(super) fn build(
     Ok(filter)
 }
 
-/// A filter of single tokens by its type.
+/// Builds a filter of the given type that works on each token separately; `None` if there is no such type.
 pub(super) fn simple_named(
     kind: &str,
     params: &Params<'_>,
@@ -147,12 +147,12 @@ pub(super) fn decimal_digit() -> (String, Arc<dyn Filter>) {
     ("decimal_digit".to_owned(), simple::decimal_digit())
 }
 
-/// Rules instead of stems.
+/// A filter that replaces listed words by given stems and protects them from stemmers.
 pub(super) fn overrides(rules: &[(&str, &str)]) -> Arc<dyn Filter> {
     stem::overrides(rules)
 }
 
-/// Filters that are there by name, with their defaults.
+/// Types of filters that can be used by name, without a definition.
 pub(super) const BUILT_IN: &[&str] = &[
     "apostrophe",
     "arabic_normalization",

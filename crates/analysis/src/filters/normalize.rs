@@ -1,11 +1,11 @@
-//! Normalisations of scripts and languages: letters that are written in several ways become one.
+//! Normalization filters for scripts and languages: different spellings of a letter become one.
 
 use std::sync::Arc;
 
 use super::Filter;
 use super::simple::text_filter;
 
-/// Value of a decimal digit of another script.
+/// Value of a decimal digit of a non-ASCII script; `None` for any other character.
 pub(super) fn digit_value(c: char) -> Option<u8> {
     if c.is_ascii() {
         return None;
@@ -35,7 +35,7 @@ fn map(name: &'static str, change: fn(char) -> Option<char>) -> Arc<dyn Filter> 
     })
 }
 
-/// The normalisation called so.
+/// The normalization filter called `name`, such as `arabic_normalization`; `None` if there is none.
 pub(crate) fn build(name: &str) -> Option<Arc<dyn Filter>> {
     Some(match name {
         "arabic_normalization" => map("arabic_normalization", |c| match c {
@@ -63,7 +63,8 @@ pub(crate) fn build(name: &str) -> Option<Arc<dyn Filter>> {
     })
 }
 
-/// Umlauts lose their dots, `ae`, `oe` and `ue` (not behind a vowel or q) their e, ß becomes ss.
+/// The `german_normalization`: umlauts lose their dots; `ae`, `oe` and `ue` (unless after a vowel or q) lose their e;
+/// ß becomes ss.
 fn german(text: &mut String) {
     let mut out = String::with_capacity(text.len());
     // What an e is to follow: nothing, a letter whose e goes, or a vowel that leaves a u alone.
@@ -165,7 +166,7 @@ fn scandinavian_normalization(text: &mut String) {
     *text = out;
 }
 
-/// Cyrillic and Latin with marks to plain Latin.
+/// The `serbian_normalization`: Cyrillic letters, and Latin ones with diacritics, become plain Latin letters.
 fn serbian(text: &mut String) {
     if text.is_ascii() {
         return;

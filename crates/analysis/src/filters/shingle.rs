@@ -1,4 +1,4 @@
-//! `shingle` and `common_grams`: several tokens as one.
+//! The token filters `shingle` and `common_grams`, which join several tokens into one.
 
 use std::collections::VecDeque;
 
@@ -51,7 +51,8 @@ impl Shingle {
         })
     }
 
-    /// What begins with the first of the window.
+    /// Emits the tokens and shingles that begin with the first part of the window; `alone` if no shingle can be
+    /// formed in the text.
     fn at_front(&self, window: &VecDeque<Part>, alone: bool, out: &mut VecDeque<Token>) {
         let Some(front) = window.front() else { return };
         let before = out.len();
@@ -90,7 +91,7 @@ impl Shingle {
     }
 }
 
-/// A token, or a position that has none, with where the next one begins.
+/// A token, or an empty position with the byte offset at which the next token begins.
 enum Part {
     Token(Token),
     Filler(usize),
@@ -140,7 +141,7 @@ impl Filter for Shingle {
     }
 }
 
-/// `common_grams`: common words together with their neighbours.
+/// The `common_grams` filter: joins common words with their neighbours.
 #[derive(Debug)]
 pub(super) struct CommonGrams {
     words: FxHashSet<String>,

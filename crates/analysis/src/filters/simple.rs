@@ -12,7 +12,7 @@ use super::super::token::{Tokens, map_text, retain};
 use super::super::unicode::{lower, lowercase};
 use super::{Filter, InRules};
 
-/// Changes the text of each token.
+/// A filter that changes the text of each token separately.
 pub(super) struct TextFilter {
     name: &'static str,
     normalizes: bool,
@@ -57,7 +57,7 @@ fn uppercase(text: &mut String) {
         .collect();
 }
 
-/// The `lowercase` filter, of a language if it has its own rules.
+/// The `lowercase` filter, with the special rules of `language` if it has any.
 pub(crate) fn lowercase_filter(language: Option<&str>) -> Result<Arc<dyn Filter>, AnalysisError> {
     Ok(match language {
         None => text_filter("lowercase", true, lowercase),
@@ -70,7 +70,7 @@ pub(crate) fn lowercase_filter(language: Option<&str>) -> Result<Arc<dyn Filter>
     })
 }
 
-/// The dotless i is a letter of its own.
+/// Lowercases by Turkish rules, in which the dotless i is a separate letter.
 fn turkish(text: &mut String) {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -88,7 +88,7 @@ fn turkish(text: &mut String) {
     *text = out;
 }
 
-/// Without accents, and with one sigma.
+/// Lowercases Greek, removing accents and replacing final sigma by sigma.
 fn greek(text: &mut String) {
     *text = text
         .chars()
@@ -107,7 +107,7 @@ fn greek(text: &mut String) {
         .collect();
 }
 
-/// A prefixed n or t is told apart by a hyphen.
+/// Lowercases Irish: an n or t prefixed to a capital vowel is separated by a hyphen.
 fn irish(text: &mut String) {
     let mut chars = text.chars();
     if let (Some(first @ ('n' | 't')), Some('A' | 'E' | 'I' | 'O' | 'U' | 'Á' | 'É' | 'Í' | 'Ó' | 'Ú')) =
@@ -121,7 +121,7 @@ fn irish(text: &mut String) {
     lowercase(text);
 }
 
-/// Cuts off articles before an apostrophe.
+/// The `elision` filter: removes articles before an apostrophe.
 pub(crate) fn elision(articles: FxHashSet<String>, ignore_case: bool) -> Arc<dyn Filter> {
     text_filter("elision", true, move |text| {
         let Some((at, apostrophe)) = text.char_indices().find(|(_, c)| matches!(c, '\'' | '\u{2019}')) else {
@@ -137,11 +137,11 @@ pub(crate) fn elision(articles: FxHashSet<String>, ignore_case: bool) -> Arc<dyn
     })
 }
 
-/// The articles of French, for `elision` without any.
+/// The French articles, which `elision` uses by default.
 pub(crate) const FRENCH_ARTICLES: [&str; 13] =
     ["l", "m", "t", "qu", "n", "s", "j", "d", "c", "jusqu", "quoiqu", "lorsqu", "puisqu"];
 
-/// Digits of all scripts to those of ASCII.
+/// The `decimal_digit` filter: decimal digits of all scripts become ASCII digits.
 pub(super) fn decimal_digit() -> Arc<dyn Filter> {
     text_filter("decimal_digit", true, decimal_digits)
 }
@@ -159,7 +159,7 @@ fn decimal_digits(text: &mut String) {
         .collect();
 }
 
-/// `classic`: without the possessive and the dots of acronyms, as `classic` tokens are typed.
+/// The `classic` filter: removes the possessive `'s`, and the dots of acronyms, from tokens with those types.
 #[derive(Debug)]
 struct ClassicFilter;
 
@@ -190,7 +190,7 @@ impl Filter for Length {
     }
 }
 
-/// Length as Java counts it.
+/// Length of a text in UTF-16 code units, as Java counts it.
 pub(super) fn utf16_len(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
@@ -198,7 +198,8 @@ pub(super) fn utf16_len(text: &str) -> usize {
 #[derive(Debug)]
 struct Limit {
     max: usize,
-    /// Whether tokens behind the limit are read for their own sake: there is nothing to gain here.
+    /// The `consume_all_tokens` option: accepted, but tokens beyond the limit are not read, as that would change
+    /// nothing here.
     _consume: bool,
 }
 
@@ -208,7 +209,7 @@ impl Filter for Limit {
     }
 }
 
-/// Nothing to do: positions are flat enough to be indexed.
+/// The `flatten_graph` filter: makes token graphs flat enough to be indexed.
 #[derive(Debug)]
 struct FlattenGraph;
 
@@ -222,7 +223,7 @@ impl Filter for FlattenGraph {
     }
 }
 
-/// `pattern_capture`: what groups match, at the token's position.
+/// The `pattern_capture` filter: emits what the capture groups match, at the token's position.
 #[derive(Debug)]
 struct PatternCapture {
     patterns: Vec<fancy_regex::Regex>,

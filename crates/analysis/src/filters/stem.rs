@@ -1,4 +1,4 @@
-//! Stemmers, and what keeps words from them.
+//! Stemmers, and the filters that protect words from them.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::Filter;
 
 type Change = Box<dyn Fn(&mut String) + Send + Sync>;
 
-/// Stems tokens that are no keywords.
+/// A filter that stems the tokens not marked as keywords.
 pub(crate) struct Stem {
     name: String,
     change: Change,
@@ -40,7 +40,7 @@ impl Filter for Stem {
 }
 
 impl Stem {
-    /// The stemmer called so in `stemmer` filters; `None`: not one that is here.
+    /// The stemmer with the given name in `stemmer` filters; `None` if it is not implemented.
     pub fn named(language: &str) -> Option<Self> {
         let own = |change: fn(&mut String)| Some(Box::new(change) as Change);
         let change = match language {
@@ -64,7 +64,7 @@ impl Stem {
     }
 }
 
-/// Snowball's algorithm for a language of a `stemmer` or `snowball` filter.
+/// Snowball's algorithm for a language, as `stemmer` and `snowball` filters name it; `None` if there is none.
 fn algorithm(language: &str) -> Option<Algorithm> {
     Some(match language {
         "danish" => Algorithm::Danish,
@@ -113,7 +113,7 @@ pub(crate) fn remove_possessive(word: &mut String) {
     }
 }
 
-/// Marks words as keywords.
+/// The `keyword_marker` filter: marks words as keywords, which stemmers leave unchanged.
 struct Marker {
     words: FxHashSet<String>,
     ignore_case: bool,
@@ -145,12 +145,12 @@ impl Filter for Marker {
     }
 }
 
-/// Keeps these words from stemmers.
+/// A filter that marks the given words as keywords, which stemmers leave unchanged.
 pub(crate) fn protect(words: FxHashSet<String>) -> Arc<dyn Filter> {
     Arc::new(Marker { words, ignore_case: false, pattern: None })
 }
 
-/// `stemmer_override`: rules instead of stems.
+/// The `stemmer_override` filter: replaces words by given stems, which stemmers then leave unchanged.
 #[derive(Debug)]
 struct Override(FxHashMap<String, String>);
 
@@ -168,7 +168,7 @@ impl Filter for Override {
     }
 }
 
-/// Rules instead of stems.
+/// A filter that replaces the given words by the given stems.
 pub(super) fn overrides(rules: &[(&str, &str)]) -> Arc<dyn Filter> {
     Arc::new(Override(rules.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect()))
 }

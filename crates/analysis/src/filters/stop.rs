@@ -1,4 +1,4 @@
-//! `stop` and `keep`: words that go, words that stay.
+//! The token filters `stop`, `keep` and `keep_types`, which remove words or all others.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use super::super::token::{Tokens, retain};
 use super::super::unicode::lowercase;
 use super::Filter;
 
-/// Lists of languages, after Lucene's. Sections begin with `[name]`.
+/// Stop words by language, from Lucene. In the file, each language's section begins with `[name]`.
 static LISTS: LazyLock<FxHashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let mut lists: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
     let mut current = "";
@@ -23,12 +23,13 @@ static LISTS: LazyLock<FxHashMap<&'static str, Vec<&'static str>>> = LazyLock::n
     lists
 });
 
-/// The stop words of a language, by the name of its analyzer.
+/// Stop words of a language, which is named like its analyzer; `None` if there are none.
 pub(crate) fn stop_words(language: &str) -> Option<&'static [&'static str]> {
     LISTS.get(language).map(Vec::as_slice)
 }
 
-/// Reads a list of words, in which `_english_` stands for a language's.
+/// Reads a list of words, in which `_english_` stands for the stop words of a language. `default` names the language
+/// used without the parameter; if empty, there are no words then.
 pub(crate) fn word_list(
     params: &Params<'_>,
     key: &'static str,
@@ -61,14 +62,14 @@ pub(crate) fn word_list(
 pub(crate) struct Stop {
     words: FxHashSet<String>,
     ignore_case: bool,
-    /// Whether the words stay and all others go.
+    /// Whether the words are kept and all others removed, instead of the reverse.
     keeps: bool,
-    /// Whether the last token stays, as it may be the beginning of another word.
+    /// Whether the last token is kept in any case, as it may be the beginning of another word.
     keep_last: bool,
 }
 
 impl Stop {
-    /// The `stop` filter.
+    /// Reads the definition of a `stop` filter.
     pub fn new(params: &Params<'_>) -> Result<Self, AnalysisError> {
         params.refuse(&["stopwords_path"])?;
         let words = word_list(params, "stopwords", "english")?;
@@ -127,7 +128,7 @@ impl Filter for Stop {
     }
 }
 
-/// The `keep` filter.
+/// Reads the definition of a `keep` filter, which keeps only listed words.
 pub(super) fn keep(params: &Params<'_>) -> Result<Arc<dyn Filter>, AnalysisError> {
     params.refuse(&["keep_words_path"])?;
     let words = params.list("keep_words")?.ok_or_else(|| {
@@ -149,7 +150,7 @@ impl Filter for KeepTypes {
     }
 }
 
-/// The `keep_types` filter.
+/// Reads the definition of a `keep_types` filter, which keeps or removes tokens of listed types.
 pub(super) fn keep_types(params: &Params<'_>) -> Result<Arc<dyn Filter>, AnalysisError> {
     let types = params
         .list("types")?

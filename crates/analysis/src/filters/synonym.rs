@@ -1,4 +1,4 @@
-//! `synonym` and `synonym_graph`.
+//! The token filters `synonym` and `synonym_graph`.
 
 use std::collections::VecDeque;
 
@@ -64,10 +64,10 @@ impl Filter for Synonyms {
     }
 }
 
-/// A word that comes at some later position.
+/// A synonym that is emitted at a later position.
 struct Later {
     text: String,
-    /// `None`: that of the token it stands beside.
+    /// End offset in bytes; `None` for that of the token at the same position.
     end: Option<usize>,
     length: u32,
 }
@@ -76,14 +76,14 @@ struct Synonymous<'a> {
     rules: &'a Rules,
     graph: bool,
     input: Tokens<'a>,
-    /// Tokens read to find the longest rule.
+    /// Tokens read ahead to find the longest matching rule.
     ahead: VecDeque<Token>,
     out: VecDeque<Token>,
-    /// Words by position, the first being that of the next token (not for graphs).
+    /// Synonyms to be emitted, by position, from that of the next token on; unused for graphs.
     later: VecDeque<Vec<Later>>,
-    /// What the next token's increment grows by, as positions were added before it (for graphs).
+    /// Number of positions added to the increment of the next token, as a graph inserted them; unused without graphs.
     shift: u32,
-    /// Offsets of the last token.
+    /// Start and end offset of the last token, in bytes.
     last: (usize, usize),
 }
 
@@ -123,7 +123,7 @@ impl Iterator for Synonymous<'_> {
 }
 
 impl<'a> Synonymous<'a> {
-    /// The rule with the most words that the next tokens are, and how many.
+    /// The longest rule that matches the next tokens, and its number of words; `None` if no rule matches.
     fn longest(&self) -> Option<(usize, &'a Outputs)> {
         let mut key = String::new();
         let mut found = None;
@@ -139,7 +139,7 @@ impl<'a> Synonymous<'a> {
         found
     }
 
-    /// Words that come after the last token.
+    /// Emits synonyms whose positions lie after the last token; `false` if there are none left.
     fn words_left(&mut self) -> bool {
         let Some(words) = self.later.pop_front() else { return false };
         for (at, word) in words.into_iter().enumerate() {
@@ -150,7 +150,7 @@ impl<'a> Synonymous<'a> {
         true
     }
 
-    /// The original token if it stays, and the words that have come to its position.
+    /// Emits the original token if it `stays`, and the synonyms due at its position.
     fn put_beside(&mut self, token: Token, stays: bool) {
         self.last = (token.start, token.end);
         let mut increment = token.increment;
@@ -170,7 +170,7 @@ impl<'a> Synonymous<'a> {
         }
     }
 
-    /// Lays the words of the rule over the positions of the tokens and after.
+    /// Schedules the synonyms of a rule at the positions of the matched tokens and, if longer, after them.
     fn put_flat(&mut self, count: usize, rule: &Outputs) {
         let end = self.ahead[count - 1].end;
         for path in &rule.paths {
@@ -193,7 +193,8 @@ impl<'a> Synonymous<'a> {
         }
     }
 
-    /// Each path by positions of its own, between the start and the end of the tokens.
+    /// Emits each synonym of a rule as a path of the token graph with positions of its own, between the start and the
+    /// end of the matched tokens.
     fn put_graph(&mut self, count: usize, rule: &Outputs) {
         let originals: Vec<Token> = self.ahead.drain(..count).collect();
         let (Some(first), Some(last)) = (originals.first(), originals.last()) else { return };
@@ -236,8 +237,8 @@ impl<'a> Synonymous<'a> {
     }
 }
 
-/// Makes a graph flat enough to be indexed: each position is as far from the start of its graph as the longest
-/// way there, so that phrases along any one path match.
+/// Flattens a token graph so that it can be indexed: each node gets the position given by the longest path to it, so
+/// that phrases along any single path match.
 pub(super) fn flatten(mut tokens: Tokens<'_>) -> Tokens<'_> {
     // Tokens of one graph with the node they start at, counted from its first.
     let mut graph: Vec<(u32, Token)> = Vec::new();
@@ -277,7 +278,7 @@ pub(super) fn flatten(mut tokens: Tokens<'_>) -> Tokens<'_> {
     }))
 }
 
-/// Numbers the nodes of a graph anew.
+/// Renumbers the nodes of a graph by the longest path to each.
 fn level(graph: &mut Vec<(u32, Token)>) -> Vec<Token> {
     let mut levels: std::collections::BTreeMap<u32, u32> = std::collections::BTreeMap::from([(0, 0)]);
     // Starts come in order, so that a node's level is known when a token leaves it.

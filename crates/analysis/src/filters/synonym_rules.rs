@@ -7,21 +7,21 @@ use rustc_hash::FxHashMap;
 use super::super::error::AnalysisError;
 use super::super::token::Token;
 
-/// Most outputs of all rules together: equivalent words count by the square.
+/// Limit on the number of outputs of all rules together: n equivalent words have about n² outputs.
 const MAX_OUTPUTS: usize = 1_000_000;
 
-/// From the text of one side of a rule to its tokens.
+/// Function that analyzes the text of one side of a rule.
 type ReadRule<'a> = dyn Fn(&str) -> Result<Vec<Token>, AnalysisError> + 'a;
 
-/// Reads the words of rules: the chain before the synonym filter.
+/// Analyzer for the words in rules: the chain before the synonym filter.
 pub(crate) struct RuleAnalyzer<'a>(pub Box<ReadRule<'a>>);
 
-/// What stands for some words.
+/// What the words of a rule are replaced by.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
-    /// Whether the words stay.
+    /// Whether the original words are kept beside their synonyms.
     pub keeps: bool,
-    /// Each a list of words.
+    /// The synonyms, each a list of words.
     pub paths: Vec<Vec<String>>,
 }
 
@@ -29,12 +29,12 @@ pub(super) struct Outputs {
 #[derive(Default)]
 pub(super) struct Rules {
     pub by_words: FxHashMap<String, Outputs>,
-    /// Most words of a rule.
+    /// Number of words of the longest rule.
     pub longest: usize,
     outputs: usize,
 }
 
-/// Between the words of a key.
+/// Separator between the words of a rule's key.
 pub(super) const SEPARATOR: char = '\0';
 
 impl fmt::Debug for Rules {
@@ -44,7 +44,7 @@ impl fmt::Debug for Rules {
 }
 
 impl Rules {
-    /// Reads rules: `a, b => c` and `a, b, c`. Words that the analyzer cannot take are left out when `lenient`.
+    /// Parses rules: `a, b => c` and `a, b, c`. If `lenient`, words that cannot be analyzed are left out.
     pub fn parse(
         lines: &[String],
         expand: bool,
@@ -125,7 +125,7 @@ impl Rules {
     }
 }
 
-/// Splits where `separator` stands without a backslash before.
+/// Splits a text at each `separator` that has no backslash before it.
 fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -155,7 +155,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// The words of one side of a rule, which must stand one behind the other.
+/// Analyzes one side of a rule into its words, which must be at consecutive positions.
 fn read(text: &str, analyzer: &RuleAnalyzer<'_>) -> Result<Vec<String>, AnalysisError> {
     let mut words = Vec::new();
     for token in (analyzer.0)(text)? {

@@ -1,4 +1,4 @@
-//! `unique`, `remove_duplicates` and `fingerprint`.
+//! The token filters `unique`, `remove_duplicates` and `fingerprint`.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::filters::simple::utf16_len;
 
 #[derive(Debug)]
 pub(super) struct Unique {
-    /// Only tokens of one position count as the same.
+    /// Whether only tokens at the same position count as duplicates.
     same_position: bool,
 }
 
@@ -37,7 +37,7 @@ impl Filter for Unique {
     }
 }
 
-/// One token of all the others, sorted and without repeats.
+/// The `fingerprint` filter: joins all tokens into one, sorted and without duplicates.
 #[derive(Debug)]
 pub(crate) struct Fingerprint {
     separator: String,

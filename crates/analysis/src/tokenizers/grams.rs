@@ -1,4 +1,4 @@
-//! `ngram` and `edge_ngram`: every piece of some length.
+//! The `ngram` and `edge_ngram` tokenizers: every substring of some length.
 
 use super::super::error::AnalysisError;
 use super::super::params::Params;
@@ -10,9 +10,9 @@ use super::runs::CharKind;
 pub(crate) struct Grams {
     min: usize,
     max: usize,
-    /// Only those at the start of a run.
+    /// Whether only substrings at the start of a run are tokens.
     edge: bool,
-    /// Characters that grams consist of; none: all.
+    /// Kinds of characters that tokens may contain; if empty, all.
     kinds: Vec<CharKind>,
 }
 

@@ -1,4 +1,4 @@
-//! Tokenizers: a text becomes tokens.
+//! Tokenizers, which split a text into tokens.
 
 mod grams;
 mod paths;
@@ -18,7 +18,7 @@ pub(super) use grams::Grams;
 pub(super) use patterns::Pattern;
 pub(super) use runs::Runs;
 
-/// Cuts a text into tokens. Offsets are bytes of the text it gets.
+/// Splits a text into tokens, with offsets in bytes of that text.
 pub(super) trait Tokenizer: Debug + Send + Sync {
     fn tokens<'a>(&'a self, text: &'a str) -> Tokens<'a>;
 }
@@ -49,7 +49,7 @@ impl Tokenizer for Keyword {
     }
 }
 
-/// Reads `max_token_length`.
+/// Reads `max_token_length`, in characters: 255 by default, from 1 to 1,048,576.
 pub(super) fn max_token_length(params: &Params<'_>) -> Result<usize, AnalysisError> {
     let length = params.number("max_token_length", MAX_CHARS as i64)?;
     match usize::try_from(length) {
@@ -60,7 +60,8 @@ pub(super) fn max_token_length(params: &Params<'_>) -> Result<usize, AnalysisErr
     }
 }
 
-/// The tokenizer of this type. `max_diff` is `index.max_ngram_diff`.
+/// Builds a tokenizer of the given type; `None` if there is no such type. `max_diff` is the index's
+/// `index.max_ngram_diff`.
 pub(super) fn build(
     kind: &str,
     params: &Params<'_>,
@@ -90,7 +91,7 @@ pub(super) fn build(
     Ok(Some(tokenizer))
 }
 
-/// Tokenizers that are there by name, with their defaults.
+/// Types of tokenizers that can be used by name, without a definition.
 pub(super) const BUILT_IN: &[&str] = &[
     "standard",
     "keyword",

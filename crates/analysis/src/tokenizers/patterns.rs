@@ -1,4 +1,4 @@
-//! `pattern`, `simple_pattern` and `simple_pattern_split`.
+//! The tokenizers `pattern`, `simple_pattern` and `simple_pattern_split`.
 
 use fancy_regex::Regex;
 
@@ -11,12 +11,13 @@ use super::Tokenizer;
 #[derive(Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// The group whose matches are tokens; `None`: what lies between matches.
+    /// The capture group whose matches are tokens (0 is the whole match); `None` if tokens are what lies between
+    /// matches.
     group: Option<usize>,
 }
 
 impl Pattern {
-    /// The `pattern` tokenizer.
+    /// Reads the definition of a `pattern` tokenizer.
     pub fn new(params: &Params<'_>) -> Result<Self, AnalysisError> {
         let pattern = params.text("pattern")?.unwrap_or_else(|| "\\W+".to_owned());
         let regex = compile(&pattern, &params.text("flags")?.unwrap_or_default())?;
@@ -30,17 +31,17 @@ impl Pattern {
         Ok(Self { regex, group: usize::try_from(group).ok() })
     }
 
-    /// Tokens between the matches of a pattern.
+    /// A tokenizer whose tokens are the parts of a text between matches.
     pub fn split(regex: Regex) -> Self {
         Self { regex, group: None }
     }
 
-    /// `simple_pattern`: matches are tokens.
+    /// Reads the definition of a `simple_pattern` tokenizer, whose tokens are the matches.
     pub fn matching(params: &Params<'_>) -> Result<Self, AnalysisError> {
         Ok(Self { regex: compile(&params.text("pattern")?.unwrap_or_default(), "")?, group: Some(0) })
     }
 
-    /// `simple_pattern_split`.
+    /// Reads the definition of a `simple_pattern_split` tokenizer, whose tokens are the parts between matches.
     pub fn splitting(params: &Params<'_>) -> Result<Self, AnalysisError> {
         Ok(Self { regex: compile(&params.text("pattern")?.unwrap_or_default(), "")?, group: None })
     }

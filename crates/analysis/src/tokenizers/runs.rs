@@ -6,16 +6,16 @@ use super::super::params::Params;
 use super::super::token::{Token, Tokens, WORD};
 use super::{Tokenizer, max_token_length};
 
-/// Characters that are part of tokens.
+/// The characters that tokens consist of.
 #[derive(Debug)]
 enum Inside {
     Letters,
     NotWhitespace,
-    /// All but these.
+    /// All characters except these kinds.
     Not(Vec<CharKind>),
 }
 
-/// A set of characters by name or by itself.
+/// A single character, or a named class of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CharKind {
     One(char),
@@ -27,7 +27,7 @@ pub(super) enum CharKind {
 }
 
 impl CharKind {
-    /// Reads a kind by the name that `char_group` and the n-gram tokenizers share.
+    /// Reads the name of a character class, as in `char_group` and the n-gram tokenizers.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "letter" => CharKind::Letter,
@@ -51,7 +51,7 @@ impl CharKind {
     }
 }
 
-/// `Character.isWhitespace`: non-breaking spaces are not.
+/// Like Java's `Character.isWhitespace`, which excludes non-breaking spaces.
 pub(super) fn is_java_whitespace(c: char) -> bool {
     match c {
         '\t'..='\r' | '\u{1C}'..='\u{1F}' | ' ' => true,
@@ -61,7 +61,7 @@ pub(super) fn is_java_whitespace(c: char) -> bool {
     }
 }
 
-/// `Character.isLetter`.
+/// Like Java's `Character.isLetter`.
 pub(super) fn is_letter(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphabetic() } else { matches_class(c, &LETTER) }
 }
@@ -70,7 +70,7 @@ fn is_digit(c: char) -> bool {
     matches_class(c, &DIGIT)
 }
 
-/// Sorted ranges of a general category.
+/// Sorted ranges of the characters in a Unicode general category.
 type Ranges = std::sync::LazyLock<Vec<(char, char)>>;
 
 static LETTER: Ranges = Ranges::new(|| ranges(r"\p{L}"));

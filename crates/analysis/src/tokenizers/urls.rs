@@ -1,4 +1,4 @@
-//! `uax_url_email` and `classic`: tokenizers that know addresses.
+//! The tokenizers `uax_url_email` and `classic`, which recognise URLs, email addresses or host names.
 
 use regex::Regex;
 
@@ -7,8 +7,8 @@ use super::super::token::{Token, Tokens};
 use super::super::words::{Words, word_kind};
 use super::Tokenizer;
 
-/// The words of `standard`, with URLs and addresses of mail in one piece. A host without a scheme counts
-/// as a URL when it ends in one of the generic domains or a country's.
+/// The `uax_url_email` tokenizer: like `standard`, but URLs and email addresses stay in one piece. A host without a
+/// scheme counts as a URL if it ends in a known generic domain or a two-letter country domain.
 #[derive(Debug)]
 pub(super) struct UrlEmail {
     addresses: Regex,
@@ -75,12 +75,12 @@ impl Tokenizer for UrlEmail {
     }
 }
 
-/// Lucene's `ClassicTokenizer`, the grammar of the first `standard`.
+/// The `classic` tokenizer: Lucene's `ClassicTokenizer`, with the grammar of the original `standard` tokenizer.
 #[derive(Debug)]
 pub(super) struct Classic {
-    /// The kinds of tokens, each anchored at the start.
+    /// Patterns of the token types, anchored at the start, each with the type's name.
     kinds: Vec<(Regex, &'static str)>,
-    /// A character that may begin a token.
+    /// Pattern of the characters that can begin a token.
     start: Regex,
     max_chars: usize,
 }

@@ -1,8 +1,8 @@
-//! What can be done to an index, as privileges are granted for it.
+//! Actions on indices, for which privileges are granted.
 
 use serde::{Deserialize, Serialize};
 
-/// Declares the actions with the names under which the HTTP layer knows them.
+/// Declares the [`Action`] enum with the names under which the HTTP layer knows the actions.
 macro_rules! actions {
     ($($(#[$about:meta])* $variant:ident = $name:literal,)+) => {
         /// An action on indices, by the name that the sentence of a refusal gives it. The HTTP layer's table says which
@@ -13,7 +13,7 @@ macro_rules! actions {
         }
 
         impl Action {
-            /// The name of the action.
+            /// The action's name in messages and in the HTTP layer, such as `indices:data/read/search`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -25,7 +25,7 @@ macro_rules! actions {
 
 actions! {
     CreateIndex = "indices:admin/create",
-    /// Making an index by writing to its name.
+    /// Creating an index implicitly by writing to it.
     AutoCreate = "indices:admin/auto_create",
     GetIndex = "indices:admin/get",
     DeleteIndex = "indices:admin/delete",
@@ -70,14 +70,14 @@ actions! {
     ValidateQuery = "indices:admin/validate/query",
     SearchShards = "indices:admin/shards/search_shards",
     GetFieldMapping = "indices:admin/mappings/fields/get",
-    /// Reading a document by its id, also one that a query names.
+    /// Reading a document by its id, including documents that a query refers to by id.
     Get = "indices:data/read/get",
     MultiGet = "indices:data/read/mget",
-    /// Any write of a whole document; which one decides what of the next two is needed.
+    /// Any write of a whole document; depending on the write, one of the next two is needed too.
     Index = "indices:data/write/index",
-    /// Adding a document that is not there, or has no id yet.
+    /// Adding a document whose id does not exist yet, or that has no id.
     Create = "indices:data/write/index:op_type/create",
-    /// Writing a document whether it is there or not.
+    /// Writing a document whether or not its id exists.
     Overwrite = "indices:data/write/index:op_type/index",
     Update = "indices:data/write/update",
     Delete = "indices:data/write/delete",

@@ -1,7 +1,7 @@
-//! Who asks, and what they may do to which indices.
+//! Callers, and what they may do to which indices.
 //!
-//! A name is checked where it is resolved, after it was parsed: whatever stands for an index takes a [`Right`], so that
-//! no place can be forgotten. A key that may do everything brings no rights along and costs nothing.
+//! A name is checked where it is resolved, after parsing: every function that resolves index names takes a [`Right`],
+//! so that no check can be forgotten. A key without restrictions has no rights attached and costs nothing.
 
 mod action;
 mod names;
@@ -22,26 +22,27 @@ use crate::error::{EngineError, Exception};
 use crate::name_steps::NameSteps;
 use crate::origin;
 
-/// Keys whose rights are kept as they were read last, and bytes of their texts: what is read of one takes about as much again.
+/// Largest number of keys whose parsed rights are cached; together with a limit on the bytes of their texts, which a
+/// parsed form about doubles.
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 8 << 20;
 
-/// What a restricted key may do.
+/// The rights of a restricted key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 struct Rights {
     /// Id of the key.
     key: String,
-    /// Who the key belongs to.
+    /// Name of the user to whom the key belongs.
     user: String,
     grants: BTreeMap<Action, Grant>,
-    /// The lists of all grants, each set of them once: many actions are granted on the same.
+    /// The distinct sets of pattern lists in all grants: many actions are granted on the same names.
     known: Vec<Vec<Patterns>>,
     holder: Holder,
 }
 
 impl PartialEq for Rights {
-    /// The lists of all grants follow from the grants.
+    /// Compares everything but `known`, which follows from the grants.
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
             && self.user == other.user
@@ -52,7 +53,7 @@ impl PartialEq for Rights {
 
 impl Eq for Rights {}
 
-/// Rights in the hands of a request or a job.
+/// Rights as used by one request or job, with a cache of the names looked up.
 #[derive(Debug)]
 struct HeldRights {
     rights: Arc<Rights>,
@@ -64,7 +65,7 @@ impl HeldRights {
         Self { rights, remembered: Remembered::default() }
     }
 
-    /// Whether each list has a pattern that matches; there has to be one.
+    /// Whether every list has a pattern that matches the name; false if there are no lists.
     fn cover(&self, lists: &[Patterns], name: &str) -> bool {
         !lists.is_empty() && lists.iter().all(|list| self.remembered.covers(list, name))
     }
@@ -78,63 +79,64 @@ impl PartialEq for HeldRights {
 
 impl Eq for HeldRights {}
 
-/// A restricted key with the rights that it had at one time: whom something belongs to that is open between requests.
+/// A restricted key together with its rights at one time: the owner of something that stays open between requests,
+/// such as a scroll.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
     key: String,
-    /// A digest of the rights, which may be long.
+    /// SHA-256 digest of the rights' JSON text, which may be long.
     rights: [u8; 32],
 }
 
 impl Holder {
-    /// A key by its id, with its rights as they were sent.
+    /// The holder for a key's id and its rights, as the JSON text that was sent.
     pub fn new(key: &str, rights: &str) -> Self {
         Self { key: key.to_owned(), rights: Sha256::digest(rights).into() }
     }
 
-    /// Whether it is the same key, with whatever rights.
+    /// Whether the key is the same, whatever its rights.
     pub fn is_key_of(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-/// Where an action is allowed.
+/// The names on which one action is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Grant {
-    /// Lists of patterns. A name is allowed if each list has a pattern that matches: the first is that of the key, those
-    /// behind it are of the keys that made it.
+    /// Lists of name patterns. A name is allowed if each list has a pattern that matches it: the first list is that
+    /// of the key, the others are those of the keys that created it.
     names: Vec<Patterns>,
-    /// The privileges that would allow it, for the sentence of a refusal.
+    /// The privileges that would grant the action, for the message of a refusal.
     by: String,
 }
 
 impl Grant {
-    /// Whether there can be no name that it covers.
+    /// Whether no name can be covered by the grant.
     fn is_empty(&self) -> bool {
         self.names.is_empty() || self.names.iter().any(|list| list.is_empty())
     }
 }
 
-/// Who a request or a job acts for: a restricted key, or someone who may do everything.
+/// On whose behalf a request or job acts: a restricted key, or a caller that may do everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller(Option<Arc<HeldRights>>);
 
 impl Caller {
-    /// Whom something belongs to that a restricted key leaves open between requests: that key alone, as long as it has
-    /// the rights under which it was opened.
+    /// Owner of what the caller leaves open between requests, such as a scroll: only this key may use it, and only
+    /// while it has the same rights. `None` for an unrestricted caller.
     pub fn holder(&self) -> Option<&Holder> {
         self.0.as_ref().map(|held| &held.rights.holder)
     }
 
-    /// Whether the caller may know of a name: it may carry out some action on it.
+    /// Whether the caller may know that a name exists: it may carry out at least one action on it.
     pub fn knows(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|held| held.rights.known.iter().any(|lists| held.cover(lists, name)))
     }
 
-    /// Checks that there is nothing that the caller may not do. `action` is what is to be done, in the sentence of a refusal.
+    /// Checks that the caller is not restricted at all. `action` names the operation in the message of a refusal.
     ///
     /// # Errors
-    /// 403 for a restricted key.
+    /// 403 if the caller is a restricted key.
     pub fn check_unlimited(&self, action: &str) -> Result<(), EngineError> {
         let Some(rights) = self.0.as_ref().map(|held| &held.rights) else { return Ok(()) };
         let reason = format!(
@@ -145,7 +147,7 @@ impl Caller {
         Err(EngineError::api(403, Exception::new("security_exception", reason)))
     }
 
-    /// Whether there is anything that the caller may not do.
+    /// Whether the caller is a restricted key.
     pub fn is_restricted(&self) -> bool {
         self.0.is_some()
     }
@@ -155,7 +157,8 @@ impl Caller {
         self.to_given(Some(action))
     }
 
-    /// The right to carry out the action that a request was let in for. A restricted key without one may do nothing.
+    /// The caller's right to carry out the action assigned to the request. With `None`, a restricted key may do
+    /// nothing.
     pub fn to_given(&self, action: Option<Action>) -> Right<'_> {
         Right { held: self.0.as_deref(), actions: [action, None], is_asked: true }
     }
@@ -164,15 +167,15 @@ impl Caller {
         Self(Some(Arc::new(HeldRights::new(rights))))
     }
 
-    /// For what is kept of a job; none for someone who may do everything.
+    /// The rights in the form stored with a job; `None` for an unrestricted caller.
     pub fn to_saved(&self) -> Option<serde_json::Value> {
         self.0.as_ref().and_then(|held| serde_json::to_value(&*held.rights).ok())
     }
 
-    /// Reads what [`Caller::to_saved`] wrote.
+    /// Restores a caller stored by [`Caller::to_saved`].
     ///
     /// # Errors
-    /// When it cannot be read: then nothing may be done in that name.
+    /// If the rights cannot be read: the job must then not run at all.
     pub fn from_saved(saved: Option<serde_json::Value>) -> Result<Self, EngineError> {
         let unreadable =
             |error| EngineError::internal(format!("the rights of a job cannot be read: {error}"));
@@ -184,12 +187,12 @@ impl Caller {
     }
 }
 
-/// Rights that were read, by their text, the latest last: a key sends the same with each request.
+/// Cache of parsed rights by their JSON text, most recently added last: a key sends the same text with each request.
 static READ: Mutex<RightsCache> = Mutex::new(RightsCache { read: VecDeque::new(), bytes: 0 });
 
 struct RightsCache {
     read: VecDeque<(Box<str>, Arc<Rights>)>,
-    /// Length of the texts.
+    /// Total length in bytes of the cached texts.
     bytes: usize,
 }
 
@@ -198,7 +201,7 @@ impl RightsCache {
         self.read.iter().find(|(key, _)| **key == *text).map(|(_, rights)| Arc::clone(rights))
     }
 
-    /// Keeps rights unless they are kept, in place of those that came first.
+    /// Adds rights to the cache unless they are in it, evicting the oldest if it is full.
     fn keep(&mut self, text: &str, rights: &Arc<Rights>) {
         if text.len() > KEPT_BYTES || self.find(text).is_some() {
             return;
@@ -229,25 +232,26 @@ impl<'de> Deserialize<'de> for Caller {
     }
 }
 
-/// The right of a caller to carry out an action, or two at once, on indices and aliases. An alias is a name of its own:
-/// who may use it reaches its indices through it, and who may use its indices may not use it for that.
+/// A caller's right to carry out one action, or two together, on indices and aliases. An alias is a name of its own:
+/// whoever may use it reaches its indices through it, and access to the indices does not include access through the
+/// alias.
 #[derive(Debug, Clone, Copy)]
 pub struct Right<'a> {
-    /// None for one who may do everything.
+    /// Rights of a restricted key; `None` for a caller that may do everything.
     held: Option<&'a HeldRights>,
     actions: [Option<Action>; 2],
-    /// Whether it is a caller's, and not one for work of the server itself.
+    /// Whether the right belongs to a caller, as opposed to the server's own work.
     is_asked: bool,
 }
 
 impl<'a> Right<'a> {
-    /// For work of the server itself, for names that were resolved before, and for callers whose privilege is one of
-    /// the whole cluster.
+    /// A right to do everything: for the server's own work, for names that were checked before, and for callers
+    /// authorized by a cluster privilege.
     pub fn unlimited() -> Self {
         Self { held: None, actions: [None, None], is_asked: false }
     }
 
-    /// This right where the caller may carry out `action` as well.
+    /// This right, restricted to names on which the caller may carry out `action` as well.
     #[must_use]
     pub fn and(self, action: Action) -> Self {
         Self { actions: [self.actions[0], Some(action)], ..self }
@@ -259,7 +263,7 @@ impl<'a> Right<'a> {
         Self { actions: [Some(action), None], ..self }
     }
 
-    /// Whether patterns of the caller may stand for this name.
+    /// Whether patterns in the caller's request may match this name.
     pub fn sees(&self, name: &str) -> bool {
         self.missing(name).is_none()
     }
@@ -276,10 +280,10 @@ impl<'a> Right<'a> {
         self.actions.into_iter().flatten().find(denied).map(Some)
     }
 
-    /// Checks names, after date math.
+    /// Checks that the caller may carry out the actions on all names, with date math resolved.
     ///
     /// # Errors
-    /// 403 that tells the names that are not allowed; when the request is to stop meanwhile.
+    /// 403 with the names that are not allowed, or an error if the request has been stopped.
     pub fn check<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), EngineError> {
         let mut steps = NameSteps::default();
         let mut refused: Option<Option<Action>> = None;
@@ -300,10 +304,10 @@ impl<'a> Right<'a> {
         }
     }
 
-    /// Checks that a pattern can stand for anything at all.
+    /// Checks that a pattern in the request could match some allowed name.
     ///
     /// # Errors
-    /// 403 for a caller who may carry out the action nowhere.
+    /// 403 if there is no name on which the caller may carry out the action.
     pub fn check_pattern(&self, pattern: &str) -> Result<(), EngineError> {
         self.note(pattern);
         let Some(held) = self.held else { return Ok(()) };
@@ -317,14 +321,14 @@ impl<'a> Right<'a> {
         }
     }
 
-    /// Tells whoever writes down what requests name.
+    /// Records a name for the audit log, if a caller asked for it.
     fn note(&self, name: &str) {
         if self.is_asked {
             origin::note(name);
         }
     }
 
-    /// The documented refusal.
+    /// The 403 error for a refused action, with Elasticsearch's message.
     fn denial(&self, action: Option<Action>, names: &str) -> EngineError {
         let Some((rights, action)) = self.held.map(|held| &held.rights).zip(action) else {
             return EngineError::api(

@@ -1,4 +1,4 @@
-//! Lists of patterns for names, read once so that a name is looked up in them and not compared with each.
+//! Lists of name patterns, prepared so that a name is looked up rather than compared with each pattern.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,25 +9,26 @@ use sparrow_wire::glob;
 
 use crate::name_steps;
 
-/// Patterns for names, which grants of many actions share.
+/// A shared list of name patterns, as the grants of many actions have the same.
 pub(super) type Patterns = Arc<PatternList>;
 
-/// Up to so many patterns that each name has to be compared with, remembering what came of it takes longer.
+/// Number of patterns up to which comparing a name with each is faster than caching the results.
 const FEW: usize = 8;
-/// Most names whose answers a request remembers, and most bytes of one: no index has a longer name.
+/// Largest number of results that a request caches; and the longest name cached, in bytes, as no index has a longer
+/// one.
 const MOST_REMEMBERED: usize = 32_768;
 const MOST_BYTES: usize = 255;
 
-/// A list of patterns in which a name is looked up.
+/// A list of name patterns, prepared for looking up names.
 #[derive(Debug)]
 pub(super) struct PatternList {
-    /// The patterns as they were given. Those below are places in it.
+    /// The patterns as given. The lists below hold indices into this one.
     texts: Vec<String>,
-    /// Whole names, in their order.
+    /// Patterns without wildcards, which are whole names, sorted.
     names: Vec<u32>,
-    /// Beginnings of names with a `*` behind them, in their order; none of them begins with another.
+    /// Patterns that end in their only wildcard `*`, sorted by prefix; none is a prefix of another.
     beginnings: Vec<u32>,
-    /// All others.
+    /// All other patterns, with wildcards elsewhere.
     others: Vec<u32>,
 }
 
@@ -61,7 +62,7 @@ impl PatternList {
         &self.texts[place as usize]
     }
 
-    /// Whether a pattern matches that is a name or the beginning of one.
+    /// Whether the name equals a pattern without wildcards or begins with a prefix pattern.
     fn has(&self, name: &str) -> bool {
         if self.names.binary_search_by(|place| self.text(*place).cmp(name)).is_ok() {
             return true;
@@ -71,13 +72,13 @@ impl PatternList {
         behind > 0 && name.starts_with(beginning(self.text(self.beginnings[behind - 1])))
     }
 
-    /// Whether one of the patterns matches that a name has to be compared with.
+    /// Whether one of the other patterns matches the name, which takes a comparison with each.
     fn fits(&self, name: &str) -> bool {
         self.others.iter().any(|place| glob::matches_role(self.text(*place), name))
     }
 }
 
-/// A pattern without the `*` that it ends with.
+/// The prefix of a pattern that ends in `*`.
 fn beginning(pattern: &str) -> &str {
     &pattern[..pattern.len() - 1]
 }
@@ -102,13 +103,13 @@ impl PartialOrd for PatternList {
     }
 }
 
-/// What came of names that were looked up in long lists, for as long as a request or a job has its rights.
+/// Cache of the results of looking up names in long lists, kept as long as a request or job holds its rights.
 #[derive(Debug, Default)]
 pub(super) struct Remembered(Mutex<Answers>);
 
 #[derive(Debug, Default)]
 struct Answers {
-    /// By the place of a list in memory, which the rights hold.
+    /// Results by the address of the list, which the rights keep in memory.
     of_lists: HashMap<usize, HashMap<Box<str>, bool>>,
     count: usize,
 }

@@ -1,4 +1,4 @@
-//! Rights as they are written: what the HTTP layer sends with each request, and what is kept with a job.
+//! The serialized form of rights, as the HTTP layer sends it with each request and as it is stored with a job.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ struct WrittenGrant {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum WrittenList {
-    /// The place of a list among all.
+    /// Index of a list in `lists`.
     At(usize),
     /// The list itself, as jobs of older versions have it.
     These(Vec<String>),
@@ -56,7 +56,7 @@ impl TryFrom<Written> for Rights {
     }
 }
 
-/// The lists that grants have, each set of them once.
+/// The distinct sets of pattern lists in all grants.
 fn distinct(grants: &BTreeMap<Action, Grant>) -> Vec<Vec<Patterns>> {
     let mut known: Vec<Vec<Patterns>> = grants.values().map(|grant| grant.names.clone()).collect();
     known.retain(|lists| !lists.is_empty());

@@ -1,4 +1,4 @@
-//! What a request of term vectors asks for, from its parameters and its body.
+//! Requests for term vectors, from query string parameters and body.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
 
-/// A document whose term vectors are wanted, and what of them.
+/// A document whose term vectors are requested, and what to return of them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TermVectorsRequest {
     pub(super) index: Option<String>,
     pub(super) id: Option<String>,
-    /// A document that is in no index.
+    /// A document supplied in the request instead of one in the index.
     pub(super) doc: Option<Value>,
     pub(super) version: Option<i64>,
     pub(super) realtime: bool,
-    /// Names and patterns.
+    /// Names of fields, or patterns; `None` if not given.
     pub(super) fields: Option<Vec<String>>,
     pub(super) offsets: bool,
     pub(super) positions: bool,
@@ -27,7 +27,7 @@ pub(super) struct TermVectorsRequest {
     pub(super) filter: Option<Filter>,
 }
 
-/// Which terms are shown.
+/// Criteria for the terms that are returned.
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
     pub(super) max_num_terms: usize,
@@ -73,7 +73,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Whether a term may be shown that stands so often in the document.
+    /// Whether the filter accepts a term that occurs `times` times in the document.
     pub(super) fn takes(&self, term: &str, times: u64) -> bool {
         let length = term.chars().count() as u64;
         times >= self.min_term_freq
@@ -84,7 +84,7 @@ impl Filter {
 }
 
 impl TermVectorsRequest {
-    /// What the parameters say.
+    /// Reads the query string parameters.
     pub(super) fn of_params(params: &Params<'_>) -> Result<Self, EngineError> {
         params.bool("payloads", true)?;
         let fields = params.get("fields").filter(|list| !list.is_empty());
@@ -100,7 +100,7 @@ impl TermVectorsRequest {
         })
     }
 
-    /// Adds what an object of the body says.
+    /// Adds the options in an object of the body.
     pub(super) fn read(&mut self, object: &Value) -> Result<(), EngineError> {
         let Some(members) = object.as_object() else {
             return Err(EngineError::parse("failed to parse term vectors request. it must be an object"));
@@ -152,8 +152,10 @@ impl TermVectorsRequest {
         Ok(())
     }
 
+    /// Checks that the request names exactly one document.
+    ///
     /// # Errors
-    /// When it says no document, or two.
+    /// If it names none, or two.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         match (&self.id, &self.doc) {
             (Some(_), Some(_)) => Err(EngineError::parse(
@@ -165,7 +167,7 @@ impl TermVectorsRequest {
     }
 }
 
-/// The documents of the body of `_mtermvectors`.
+/// Reads the documents in the body of `_mtermvectors`.
 pub(super) fn of_body(
     body: &Value,
     common: &TermVectorsRequest,
@@ -206,7 +208,7 @@ fn scalar(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A list of names.
+/// Reads a list of names.
 fn names(key: &str, value: &Value) -> Result<Vec<String>, EngineError> {
     let items =
         value.as_array().filter(|items| items.iter().all(|item| item.is_string() || item.is_number()));

@@ -9,9 +9,9 @@ use crate::template::{Escape, Template};
 #[derive(Debug)]
 pub(crate) struct PipelineCall {
     name: Template,
-    /// The name as the definition has it.
+    /// Pipeline name as written in the processor's definition: a template.
     written: String,
-    /// Whether a pipeline that does not exist is passed over.
+    /// Whether a missing pipeline is skipped instead of failing the document.
     pub ignore_missing: bool,
 }
 
@@ -25,15 +25,15 @@ impl PipelineCall {
         })
     }
 
-    /// The name as the definition has it.
+    /// Pipeline name as written in the processor's definition: a template.
     pub fn written(&self) -> &str {
         &self.written
     }
 
-    /// Id of the pipeline for a document.
+    /// Id of the pipeline to call for this document: the name template, rendered with the document's fields.
     ///
     /// # Errors
-    /// If it would be too long.
+    /// If the rendered id would be too long.
     pub fn name(&self, document: &Document) -> Result<String, ProcessorError> {
         self.name.render(document, Escape::Plain)
     }

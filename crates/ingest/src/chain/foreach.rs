@@ -8,38 +8,38 @@ use crate::config::Config;
 use crate::document::{Document, java_type};
 use crate::error::{ConfigError, ProcessorError};
 
-/// Where the processor finds the element that it is run for.
+/// Key under `_ingest` that holds the current element while the inner processor runs.
 const VALUE: &str = "_value";
-/// Where it finds the name of that element in an object.
+/// Key under `_ingest` that holds the name of the current element while looping over an object.
 const KEY: &str = "_key";
 
-/// A processor that another one runs for every element of a field.
+/// The `foreach` processor: runs an inner processor for every element of a field.
 #[derive(Debug)]
 pub(crate) struct ForEach {
     field: String,
     ignore_missing: bool,
-    /// The processor, which reads and writes `_ingest._value`.
+    /// The inner processor, which reads and writes `_ingest._value`.
     pub processor: Box<Node>,
 }
 
-/// The elements of one document, on their way through the processor.
+/// The elements of one document's field on their way through the inner processor.
 struct Elements {
-    /// Place of the document in the batch.
+    /// Index of the document in the batch.
     at: usize,
-    /// The names of the elements of an object, which are those of `waiting`.
+    /// Member names of the elements, parallel to `waiting`, when the field holds an object; `None` for a list.
     keys: Option<Vec<String>>,
     waiting: Vec<Value>,
     done: Vec<Value>,
     done_keys: Vec<String>,
-    /// What an outer `foreach` has put where this one puts its elements.
+    /// Values that an enclosing `foreach` had put under `_value` and `_key`, to be restored at the end.
     outer: [Option<Value>; 2],
     trace: Option<Vec<Value>>,
-    /// What processors had added to the document before.
+    /// `Document::added` before the loop, in bytes: restored at the end, when the whole field is counted anew.
     added: isize,
 }
 
 impl ForEach {
-    /// Reads the parameters; `build` makes the processor.
+    /// Reads the processor's parameters; `build` makes the inner processor from its definition.
     pub fn from_config(
         config: &mut Config,
         build: impl FnOnce(Value) -> Result<Node, ConfigError>,
@@ -56,8 +56,9 @@ impl ForEach {
         })
     }
 
-    /// Runs the processor on the first element of every document, then on the second of every document that has one,
-    /// and so on: so an inference sees the texts of many documents at once, as it does outside.
+    /// Runs the inner processor on the first element of every document, then on the second of every document that has
+    /// one, and so on, so that an `inference` processor sees the texts of many documents at once, just as it does
+    /// outside a loop.
     pub fn run(
         &self,
         runtime: &Runtime<'_>,
@@ -122,7 +123,7 @@ impl ForEach {
         Ok(Some(Elements { at, keys, waiting, done, done_keys: Vec::new(), outer, trace, added }))
     }
 
-    /// Puts the elements back, changed as they are, unless the document ended at one of them.
+    /// Writes the processed elements back to the field, unless the document was dropped or failed on the way.
     fn write(&self, node: &Node, item: &mut Item, elements: Elements) {
         for (name, value) in [VALUE, KEY].into_iter().zip(elements.outer) {
             match value {
@@ -156,7 +157,7 @@ impl ForEach {
 }
 
 impl Elements {
-    /// Hands the next element to the processor; says whether there is one.
+    /// Makes the next element available to the inner processor; `false` if none is left.
     fn start(&mut self, document: &mut Document) -> bool {
         let next = self.done.len();
         let Some(value) = self.waiting.get_mut(next) else { return false };
@@ -167,7 +168,7 @@ impl Elements {
         true
     }
 
-    /// Takes the element back; a processor may have given it another name.
+    /// Takes the processed element back, with its member name, which the processor may have changed.
     fn finish(&mut self, document: &mut Document) {
         let next = self.done.len();
         self.done.push(document.ingest.shift_remove(VALUE).unwrap_or_default());

@@ -39,7 +39,7 @@ struct Pair {
 struct Job {
     /// Position in the list of documents.
     document: usize,
-    /// Position in the list of pairs.
+    /// Index of the pair in [`Form::Pairs`].
     pair: usize,
     text: String,
 }
@@ -348,10 +348,10 @@ fn results_field(config: &Config, map: Map<String, Value>) -> Result<Option<Stri
     }
 }
 
-/// Checks the options of a tokenizer: they can be said, but not changed.
+/// Checks the tokenizer options, which may only have the values that apply anyway.
 ///
 /// # Errors
-/// The sentence of what is wrong.
+/// The message for the first option with another value.
 pub fn check_tokenization(tokenization: &Value) -> Result<(), String> {
     let Some(map) = tokenization.as_object() else { return Err("[tokenization] must be an object".into()) };
     for (name, options) in map {

@@ -1,5 +1,5 @@
-//! Processors that change a text: `lowercase`, `uppercase`, `trim`, `html_strip`, `urldecode` and `gsub`; `bytes` is
-//! made of the same.
+//! Processors that change a text: `lowercase`, `uppercase`, `trim`, `html_strip`, `urldecode` and `gsub`. The `bytes`
+//! processor is built from the same parts.
 
 use std::fmt;
 
@@ -34,7 +34,8 @@ impl fmt::Debug for ChangeText {
     }
 }
 
-/// A processor with `field`, `target_field` and `ignore_missing` only.
+/// Reads the definition of a processor that has no parameters but `field`, `target_field` and `ignore_missing`, and
+/// whose change never fails.
 pub(crate) fn simple(
     config: &mut Config,
     change: impl Fn(&str) -> String + Send + Sync + 'static,
@@ -43,7 +44,7 @@ pub(crate) fn simple(
     read(config, move |text, _| Ok(Value::String(change(text))), refusal)
 }
 
-/// As [`simple`], for a change that a text may not be fit for.
+/// Like [`simple`], for a change that can fail on some texts.
 pub(super) fn read(
     config: &mut Config,
     change: impl Fn(&str, End) -> Result<Value, ProcessorError> + Send + Sync + 'static,
@@ -75,7 +76,7 @@ pub(crate) fn gsub(config: &mut Config) -> Result<ChangeText, ConfigError> {
     )
 }
 
-/// Percent-decoding; sequences that are no UTF-8 are replaced.
+/// Percent-decodes a text; byte sequences that are not valid UTF-8 are replaced with U+FFFD.
 pub(crate) fn url_decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

@@ -47,7 +47,7 @@ impl Processor for UriParts {
     }
 }
 
-/// The parts of a URI by their names in the Elastic Common Schema; nothing for a text that is none.
+/// Splits a URI into its parts, named as in the Elastic Common Schema; `None` if the text is not a URI.
 fn parts(text: &str) -> Option<Map<String, Value>> {
     if text.is_empty()
         || text.contains(|c: char| c.is_control() || c.is_whitespace() || "<>\"{}|\\^`".contains(c))
@@ -123,7 +123,7 @@ fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Percent-decoding; nothing for a percent sign without two digits.
+/// Percent-decodes a text; `None` if a percent sign is not followed by two hexadecimal digits.
 fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

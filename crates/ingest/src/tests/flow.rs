@@ -1,4 +1,5 @@
-//! Where documents go: handlers, other pipelines, loops over elements; what a simulation shows of it.
+//! Tests of the path of documents through pipelines: failure handlers, calls of other pipelines, loops over elements,
+//! and what a simulation reports about them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The lists of a query's terms, window by window: what their documents may score, and what they score.
+//! The posting lists of a query's terms, window by window: score bounds, and scores.
 
 use tantivy::{DocId, TERMINATED};
 
@@ -6,10 +6,11 @@ use super::{Clause, WINDOW};
 use crate::ROUNDING;
 use crate::list::{BLOCK, Block, PostingList};
 
-/// Lists of fewer documents are decoded and scored whole: their blocks would reach into many windows, and their bounds are exact so.
+/// Number of documents below which a list is decoded and scored completely: its few blocks would span many windows,
+/// and this makes its bounds exact.
 const SHORT: u32 = 2048;
 
-/// What no document of a window scores more than, by window and term.
+/// Upper bounds of the scores in each window, for each term.
 pub(super) struct Bounds {
     windows: usize,
     terms: usize,
@@ -32,18 +33,18 @@ impl Bounds {
     }
 }
 
-/// A list with where its windows start.
+/// A posting list with the place in it where each window starts.
 pub(super) struct List<'a> {
     clause: Clause<'a>,
-    /// By window: the first block that reaches into it; of a list that is scored whole, the first document.
+    /// For each window, the first block that overlaps it; in a completely scored list, its first document.
     first: Vec<u32>,
     content: Content,
-    /// Where to look next.
+    /// Index of the block or document where the next lookup starts.
     at: usize,
 }
 
 enum Content {
-    /// Documents and their scores.
+    /// A completely scored list: its documents and their scores.
     Scored {
         docs: Vec<DocId>,
         scores: Vec<f32>,
@@ -51,12 +52,12 @@ enum Content {
     Packed(Packed),
 }
 
-/// The blocks of a list, of which one is decoded.
+/// A list kept in packed blocks, of which one at a time is decoded.
 struct Packed {
-    /// Offsets of the blocks' bytes.
+    /// Byte offset of each block in the list's data.
     starts: Vec<u32>,
     block: Box<Block>,
-    /// Number of that block, and its last document.
+    /// Index of the decoded block; its last document follows.
     decoded: usize,
     last: DocId,
 }
@@ -135,7 +136,7 @@ impl<'a> List<'a> {
         Self { clause, first, content: Content::Packed(packed), at: 0 }
     }
 
-    /// About how many documents of a window it has.
+    /// Estimated number of the list's documents in a window.
     pub(super) fn postings(&self, window: u32) -> usize {
         let window = window as usize;
         let there = (self.first[window + 1] - self.first[window]) as usize;
@@ -145,12 +146,12 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Goes to the first document of a window or before it.
+    /// Moves to the start of a window, before or at its first document.
     pub(super) fn enter(&mut self, window: u32) {
         self.at = self.first[window as usize] as usize;
     }
 
-    /// Adds the scores of a window's documents, and says how many these are.
+    /// Adds the scores of all documents of the list in a window to `sums`; returns the number of these documents.
     pub(super) fn add(&mut self, window: u32, start: DocId, end: DocId, sums: &mut [f32]) -> usize {
         self.enter(window);
         match &mut self.content {
@@ -182,7 +183,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Adds to some sums of a window the scores of their documents, which ascend.
+    /// Adds the term's scores to `sums` for the given documents of a window, which must ascend.
     pub(super) fn look_up(&mut self, window: u32, docs: &[DocId], sums: &mut [f32]) {
         self.enter(window);
         for (doc, sum) in docs.iter().zip(sums) {
@@ -222,7 +223,7 @@ impl<'a> List<'a> {
 }
 
 impl Packed {
-    /// Decodes a block unless it is decoded.
+    /// Decodes the block `number`, unless it is the decoded one.
     #[inline]
     fn go_to(&mut self, list: &PostingList<'_>, number: usize) {
         if number != self.decoded {

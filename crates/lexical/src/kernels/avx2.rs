@@ -1,4 +1,4 @@
-//! AVX2: comparisons make a bit for each sum, and the bits that are set are gone through.
+//! Kernels with AVX2: comparisons yield one bit per sum, and the bits that are set are then visited.
 
 use std::arch::x86_64::*;
 
@@ -11,7 +11,7 @@ pub(super) fn implementation() -> Option<Implementation> {
     found.then_some(Implementation { name: "avx2", count, collect })
 }
 
-/// A bit for each sum that is at least `floor`.
+/// Bit mask of the sums in a group that are at least `floor`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn reaching(sums: &[f32; GROUP], floor: __m256) -> u32 {

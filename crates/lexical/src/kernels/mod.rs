@@ -1,4 +1,4 @@
-//! Vector instructions for the windows of [`crate::any`]: everything unsafe of the crate.
+//! SIMD kernels for the windows of [`crate::any`]; all unsafe code of the crate is here.
 //!
 //! All implementations are equal, bit for bit. The choice is made once; `SPARROW_SIMD` (`scalar`, `avx2`) forces one that the machine
 //! has. AVX-512, which writes the wanted lanes of a vector one after another, was not faster.
@@ -13,10 +13,10 @@ mod tests;
 
 use std::sync::LazyLock;
 
-/// Sums that are looked at together; a window has a multiple of them.
+/// Number of sums processed together; the length of a window is a multiple of it.
 pub(crate) const GROUP: usize = 16;
 
-/// Documents with the sums of their scores. What is behind `len` is of no account.
+/// Documents of a window with the sums of their scores. Anything beyond `len` is ignored.
 pub(crate) struct Candidates {
     docs: Vec<u32>,
     sums: Vec<f32>,
@@ -24,13 +24,13 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Room for so many.
+    /// An empty list with room for `most` documents.
     pub(crate) fn new(most: usize) -> Self {
         // The last one that is not wanted is written as well.
         Self { docs: vec![0; most + 1], sums: vec![0.0; most + 1], len: 0 }
     }
 
-    /// Leaves out those whose sums are less than `floor`.
+    /// Removes the documents whose sums are less than `floor`.
     pub(crate) fn keep(&mut self, floor: f32) {
         let mut len = 0;
         for at in 0..self.len {
@@ -54,7 +54,7 @@ impl Candidates {
     }
 }
 
-/// One set of kernels.
+/// One implementation of all kernels.
 pub(crate) struct Implementation {
     name: &'static str,
     count: fn(&[[f32; GROUP]], f32) -> usize,
@@ -62,13 +62,13 @@ pub(crate) struct Implementation {
 }
 
 impl Implementation {
-    /// How many sums are at least `floor`; whole groups.
+    /// Number of sums that are at least `floor`. The length of `sums` must be a multiple of [`GROUP`].
     pub(crate) fn count(&self, sums: &[f32], floor: f32) -> usize {
         (self.count)(sums.as_chunks().0, floor)
     }
 
-    /// Replaces `found` by the sums that are at least `floor`, and their documents, of which `start` is the first. Sets all sums to 0;
-    /// whole groups.
+    /// Replaces `found` by the documents whose sums are at least `floor`, and these sums; `start` is the first
+    /// document of `sums`. Sets all sums to 0. The length of `sums` must be a multiple of [`GROUP`].
     pub(crate) fn collect(&self, sums: &mut [f32], floor: f32, start: u32, found: &mut Candidates) {
         (self.collect)(sums.as_chunks_mut().0, floor, start, found);
     }

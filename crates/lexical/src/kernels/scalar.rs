@@ -1,4 +1,4 @@
-//! Plain code: what the others are compared with.
+//! Portable kernels, with which the other implementations are compared.
 
 use super::{Candidates, GROUP, Implementation};
 

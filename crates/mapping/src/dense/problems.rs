@@ -1,11 +1,11 @@
-//! Why a vector does not fit a field.
+//! Error messages for vectors that do not fit a `dense_vector` field.
 
 use sparrow_vectors::{Element, Similarity};
 
 use super::super::java::java_float;
 use super::{DenseVector, element_name, similarity_name};
 
-/// Why a component of a dense vector is refused.
+/// Error message for a component that the element type cannot hold, at dimension `at`; `None` if it fits.
 pub fn component_problem(element: Element, component: f32, at: usize) -> Option<String> {
     let name = element_name(element);
     if !component.is_finite() {
@@ -32,7 +32,7 @@ pub fn component_problem(element: Element, component: f32, at: usize) -> Option<
     })
 }
 
-/// What makes a vector's length unfit for a field's similarity.
+/// Error message for a vector whose magnitude does not suit the field's similarity; `None` if it does.
 pub fn magnitude_problem(field: &DenseVector, vector: &[f32]) -> Option<String> {
     let squared: f32 = vector.iter().map(|component| component * component).sum();
     let float = field.element == Element::Float;
@@ -54,10 +54,10 @@ pub fn magnitude_problem(field: &DenseVector, vector: &[f32]) -> Option<String> 
     Some(format!("The [{name}] similarity {problem}. {}", preview(field.element, vector)))
 }
 
-/// How far the squared length of a "unit" vector may be from 1.
+/// Largest allowed deviation of a unit vector's squared length from 1.
 const UNIT_TOLERANCE: f32 = 1e-3;
 
-/// The first components, for errors.
+/// The first five components as text, for error messages.
 pub fn preview(element: Element, vector: &[f32]) -> String {
     let shown: Vec<String> = vector
         .iter()

@@ -97,7 +97,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks the dimensions, and fixes those of a field that has none yet.
+    /// Checks the number of dimensions of a vector; for a field that has none set yet, sets it to that number.
     fn check_dims(
         &mut self,
         leaf: &LeafNode,
@@ -136,10 +136,10 @@ impl Reader<'_> {
     }
 }
 
-/// Components from a hexadecimal string, two digits each.
+/// Decodes a hexadecimal string with two digits per vector component.
 ///
 /// # Errors
-/// A sentence about a string that is not one.
+/// A message about text that is not valid hexadecimal.
 pub fn hex(text: &str) -> Result<Vec<f32>, String> {
     if !text.len().is_multiple_of(2) {
         return Err(format!("found uneven number of hexadecimal digits: [{text}]"));

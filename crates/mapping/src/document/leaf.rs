@@ -18,16 +18,17 @@ use crate::IGNORED;
 
 /// Longest term Lucene takes, in bytes.
 pub(super) const MAX_TERM: usize = 32_766;
-/// A float array of this many numbers and more becomes a dense vector.
+/// Least length at which an array of fractional numbers in an unmapped field is mapped as a dense vector.
 const MIN_DYNAMIC_DIMS: usize = 128;
-/// `ignore_above` of the keyword that dynamic mapping adds to a text.
+/// `ignore_above` of the keyword multi-field that dynamic mapping adds to a text field, in characters.
 const DYNAMIC_IGNORE_ABOVE: u64 = 256;
 
-/// A text field without parameters.
+/// Shared options of `text` fields without parameters.
 static DEFAULT_TEXT: LazyLock<Arc<TextOptions>> = LazyLock::new(Arc::default);
 
 impl Reader<'_> {
-    /// The field that a new name gets from its first value: from a template, or by the usual rules.
+    /// The field added for a name that is not mapped, from its first value: by a dynamic template, or by the default
+    /// rules.
     pub(super) fn dynamic_field(&self, name: &str, path: &str, value: &Value) -> Result<Node, DocumentError> {
         let leaf = self.dynamic_leaf(value);
         if self.mapping.dynamic_templates.is_empty() {
@@ -46,7 +47,7 @@ impl Reader<'_> {
         Ok(template.unwrap_or(leaf.into()))
     }
 
-    /// The field that a template gives to a new name.
+    /// The field that a dynamic template creates for a name that is not mapped; `None` if no template applies.
     pub(super) fn template(
         &self,
         name: &str,
@@ -59,7 +60,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The format that recognises a new date, as its mapping names it; `Some(None)` is the default one.
+    /// The date format in which a text in an unmapped field is a date, as the new field's mapping names it: `None` if
+    /// it is no date, `Some(None)` for the default format.
     fn detect_date(&self, text: &str) -> Option<Option<&str>> {
         let Some(formats) = &self.mapping.dynamic_dates else { return date::detect(text) };
         let format = formats.iter().find(|(_, formats)| date::parse_date(formats, text, false).is_some());
@@ -110,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value for a mapped field and its multi-fields.
+    /// Reads a value of a mapped field and its multi-fields.
     pub(super) fn leaf(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), DocumentError> {
         match &leaf.field_type {
             FieldType::SparseVector | FieldType::RankFeatures => return self.sparse(leaf, path, value),
@@ -171,7 +173,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Gives a value to another field as well; what is copied is not copied on.
+    /// Copies a value to another field (`copy_to`); copies are not copied further.
     fn copy(&mut self, target: &str, value: &Value) -> Result<(), DocumentError> {
         let root =
             Scope { node: Some(&self.mapping.root), path: "", dynamic: self.mapping.dynamic(), depth: 1 };
@@ -271,7 +273,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A value of a field that has one value in all documents. The first one is it, if the mapping says none.
+    /// Reads a value of a `constant_keyword` field. If the mapping does not set the constant, the first value becomes
+    /// it.
     fn constant(
         &mut self,
         leaf: &LeafNode,
@@ -307,7 +310,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes that a value of a field is left out.
+    /// Records in the `_ignored` field that a value of the field at `path` was left out.
     fn ignored(&mut self, path: &str) {
         let entry = (IGNORED.to_owned(), path.to_owned());
         if self.keywords_seen.insert(entry.clone()) {
@@ -324,7 +327,7 @@ impl Reader<'_> {
     }
 }
 
-/// Text of a scalar; `None` for null.
+/// Converts a JSON scalar to text; `None` for null.
 fn text_of(value: &Value) -> Result<Option<String>, Vec<Cause>> {
     match value {
         Value::Null => Ok(None),
@@ -335,8 +338,10 @@ fn text_of(value: &Value) -> Result<Option<String>, Vec<Cause>> {
     }
 }
 
+/// Checks that a text is valid Base64.
+///
 /// # Errors
-/// Why a text is no base64.
+/// A message about the first problem found.
 fn check_base64(text: &str) -> Result<(), String> {
     let digits = text.trim_end_matches('=');
     if let Some(bad) = digits.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/'))) {

@@ -1,4 +1,4 @@
-//! A JSON document to values of its fields, with dynamic mapping.
+//! Reading a JSON document into values of its fields, with dynamic mapping.
 
 pub(super) mod dense;
 mod leaf;
@@ -19,7 +19,8 @@ use super::location::Step;
 use super::types::{Dynamic, Limits, ParsedDocument};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
 
-/// `tokens` are token weights that are no part of `source`, by the path of their field.
+/// Reads a document into values of the mapped fields; returns the extended mapping too, if dynamic mapping adds
+/// fields. `tokens` are token weights that are not part of `source`, by the path of their field.
 pub(super) fn parse_document(
     mapping: &Mapping,
     id: &str,
@@ -66,7 +67,7 @@ pub(super) fn parse_document(
     Ok((out, wider))
 }
 
-/// What an index says of its documents: not for documents to say themselves.
+/// Names of metadata fields, which a document must not contain.
 const METADATA: [&str; 13] = [
     "_data_stream_timestamp",
     "_feature",
@@ -83,7 +84,7 @@ const METADATA: [&str; 13] = [
     "_version",
 ];
 
-/// What is stored when the mapping filters the source.
+/// The source to store for a document, if the mapping filters or disables `_source`; `None` to store it unchanged.
 fn stored_source(mapping: &Mapping, source: &Value) -> Option<Vec<u8>> {
     let config = mapping.source_filter();
     if !config.enabled {
@@ -96,7 +97,8 @@ fn stored_source(mapping: &Mapping, source: &Value) -> Option<Vec<u8>> {
     serde_json::to_vec(&config.filter.apply(source)).ok()
 }
 
-/// Puts an added node into the tree; parents come first, in path order.
+/// Inserts an added field or object into the mapping's tree. Must be called in path order, so that parents come
+/// first.
 fn insert(object: &mut ObjectNode, parts: &[&str], node: Node) {
     match parts {
         [] => {}
@@ -120,7 +122,7 @@ fn insert(object: &mut ObjectNode, parts: &[&str], node: Node) {
     }
 }
 
-/// An object of the mapping that is being read into.
+/// The mapped object into which a JSON object of the document is being read.
 struct Scope<'p, 'a> {
     /// `None` for an object this document adds.
     node: Option<&'a ObjectNode>,
@@ -138,10 +140,10 @@ struct Reader<'a> {
     keywords_seen: FxHashSet<(String, String)>,
     /// Fields and objects this document adds, by path.
     added: BTreeMap<String, Node>,
-    /// How many of them the limit counts, multi-fields included.
+    /// Number of added fields and objects that count towards the limit, including multi-fields.
     added_count: usize,
     steps: Vec<Step>,
-    /// Whether a value of another field is being copied.
+    /// Whether the value being read is a copy made by `copy_to`.
     copying: bool,
 }
 
@@ -189,7 +191,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `"a.b": 1` is read as `"a": {"b": 1}`.
+    /// Reads a member whose name may contain dots: `"a.b": 1` is read as `"a": {"b": 1}`.
     fn dotted(&mut self, scope: &Scope<'_, 'a>, key: &str, value: &Value) -> Result<(), DocumentError> {
         let Some((first, rest)) = key.split_once('.') else { return self.entry(scope, key, value) };
         if first.trim().is_empty() || rest.trim().is_empty() {
@@ -293,7 +295,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A value for a mapped object.
+    /// Reads a value of a mapped object: an object, a list of objects, or null.
     fn fill_object(&mut self, scope: &Scope<'_, 'a>, name: &str, value: &Value) -> Result<(), DocumentError> {
         match value {
             Value::Object(map) => self.object(scope, map),
@@ -373,7 +375,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds an object that the mapping does not know, as a template or the usual rules make it.
+    /// Adds an object that is not in the mapping, as defined by a dynamic template or the default rules.
     fn add_object(&mut self, name: &str, path: &str) -> Result<Added, DocumentError> {
         let node = match self.mapping.dynamic_templates.is_empty() {
             true => None,
@@ -396,7 +398,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds an object, and what is in it one by one, so that it is found there.
+    /// Adds an object and, one by one, the fields in it, so that each of them can be found by its path.
     fn add_tree(&mut self, path: &str, mut object: ObjectNode) -> Result<bool, DocumentError> {
         let properties = std::mem::take(&mut object.properties);
         if !self.add(path, Node::Object(object))? {
@@ -447,7 +449,7 @@ impl<'a> Reader<'a> {
 #[allow(clippy::large_enum_variant, reason = "lives on the stack while one field is read")]
 enum PathTarget<'a> {
     Object {
-        /// `None`: added by this document.
+        /// `None` for an object that this document adds to the mapping.
         node: Option<&'a ObjectNode>,
         dynamic: Option<Dynamic>,
         enabled: bool,
@@ -456,23 +458,23 @@ enum PathTarget<'a> {
     Nothing,
 }
 
-/// What became of a new object.
+/// Outcome of adding an object that was not in the mapping.
 enum Added {
-    /// Its own `dynamic`, and whether it is read.
+    /// It was added as an object, with its `dynamic` setting and whether it is `enabled`.
     Object(Option<Dynamic>, bool),
-    /// A template made it a field.
+    /// It was added as a field, by a dynamic template.
     Leaf(Box<LeafNode>),
-    /// There is no room for it.
+    /// It was not added, as the limit on the number of fields is reached.
     Ignored,
 }
 
-/// `{"a": {"b": value}}` for `a.b`.
+/// Wraps a value in nested objects along a dotted path: `{"a": {"b": value}}` for `a.b`.
 fn nested_value(path: &str, value: &Value) -> Value {
     path.rsplit('.')
         .fold(value.clone(), |inner, name| Value::Object(Map::from_iter([(name.to_owned(), inner)])))
 }
 
-/// A scope that owns its path.
+/// Like [`Scope`], but owning its path.
 struct Inner<'a> {
     node: Option<&'a ObjectNode>,
     path: String,

@@ -1,8 +1,8 @@
-//! A document's JSON, read with its mapping at hand: token weights go where they are kept without becoming values first.
+//! A fast reader of a document's JSON that knows the mapping: it puts token weights directly into their packed form.
 //!
-//! A vector of 200 tokens as a value is an ordered map of 200 texts, which takes longer than everything else that is done with it. This
-//! reader knows the usual form of such fields and gives up on any other, and on whatever is wrong with a document: the reader of
-//! values then says what.
+//! A vector of 200 tokens as a JSON value is an ordered map of 200 strings, which takes longer to build than
+//! everything else done with it. This reader handles the usual form of such fields and gives up on any other, and on
+//! any error in a document: the general reader then reports what is wrong.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,29 +20,29 @@ use super::super::{Mapping, Node, ObjectNode, SourceConfig, join};
 use super::METADATA;
 use super::leaf::MAX_TERM;
 
-/// A document that was read with a mapping.
+/// A document read by the fast reader: its token weights apart from everything else.
 #[derive(Debug)]
 pub struct ReadDocument {
-    /// Everything but the fields of `tokens`.
+    /// The document as a JSON value, without the fields that are in `tokens`.
     pub rest: Value,
     /// Token weights by the path of their field.
     pub(crate) tokens: Vec<(String, PackedTokens)>,
 }
 
 impl ReadDocument {
-    /// A document all of which is a value.
+    /// A document read without the fast path, entirely as a JSON value.
     pub fn whole(value: Value) -> Self {
         Self { rest: value, tokens: Vec::new() }
     }
 
-    /// The document as a value, unless token weights were read apart.
+    /// The document as a JSON value; `None` if token weights were read separately.
     pub fn into_value(self) -> Option<Value> {
         self.tokens.is_empty().then_some(self.rest)
     }
 }
 
-/// Reads a document whose token weights, if it has any, are in their usual form: one object of the field's own, within objects that the
-/// mapping knows. None for any other document, and for one that is wrong.
+/// Reads a document whose token weights, if it has any, are in the usual form: one object as the field's value,
+/// within objects that are in the mapping. `None` for any other document, and for an invalid one.
 pub(crate) fn read(mapping: &Mapping, source: &[u8]) -> Option<ReadDocument> {
     let mut tokens = Vec::new();
     let object = Object {
@@ -57,7 +57,7 @@ pub(crate) fn read(mapping: &Mapping, source: &[u8]) -> Option<ReadDocument> {
     rest.is_object().then_some(ReadDocument { rest, tokens })
 }
 
-/// Whether there is a field whose weights are read apart.
+/// Whether the mapping has a field whose token weights can be read separately.
 pub(crate) fn has_tokens(object: &ObjectNode, path: &str, source: &SourceConfig) -> bool {
     object.enabled
         && object.properties.iter().any(|(name, node)| {
@@ -69,17 +69,18 @@ pub(crate) fn has_tokens(object: &ObjectNode, path: &str, source: &SourceConfig)
         })
 }
 
-/// The filter by which parts of the source are stored; none if all of it is stored, or nothing.
+/// The filter that selects which parts of the source are stored; `None` if all or nothing of it is stored.
 fn stored_filter(source: &SourceConfig) -> Option<&SourceFilter> {
     (source.enabled && !source.filter.is_empty()).then_some(&source.filter)
 }
 
-/// Whether a field need not be a value: what a filter may let through has to be one.
+/// Whether a field's token weights can be read separately; they cannot if a source filter might store them, which
+/// needs a JSON value.
 fn is_apart(path: &str, filter: Option<&SourceFilter>) -> bool {
     filter.is_none_or(|filter| filter.excludes(path))
 }
 
-/// The members of an object that the mapping knows.
+/// Deserializer of a JSON object whose mapping is known.
 struct Object<'m, 'o> {
     node: &'m ObjectNode,
     path: &'o str,
@@ -120,7 +121,7 @@ impl Members for Object<'_, '_> {
     }
 }
 
-/// Reads an object of weights by token.
+/// Deserializer of an object of weights by token.
 struct Tokens {
     /// Whether a token may have dots.
     is_dotted: bool,
@@ -162,7 +163,7 @@ impl<'de> Visitor<'de> for Tokens {
     }
 }
 
-/// Reads a name, where it stands if it has no escapes.
+/// Deserializer of a token, borrowed from the input if it has no escapes.
 struct Token;
 
 impl<'de> DeserializeSeed<'de> for Token {
@@ -189,7 +190,7 @@ impl<'de> Visitor<'de> for Token {
     }
 }
 
-/// Reads a weight that is a number.
+/// Deserializer of a weight given as a JSON number.
 struct Weight;
 
 impl<'de> DeserializeSeed<'de> for Weight {
@@ -238,7 +239,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Both readers say the same of a document; whether the quick one took it.
+    /// Asserts that both readers give the same result for a document; returns whether the fast one handled it.
     fn agree(mapping: &Mapping, source: &str) -> bool {
         let limits = Limits::default();
         let Some(read) = mapping.read_document(source.as_bytes()) else { return false };

@@ -1,5 +1,5 @@
-//! Values of `sparse_vector` and `rank_features` fields. Everything the segment plugin
-//! could stumble over is refused here: an error in its writer would cost a whole batch of documents.
+//! Values of `sparse_vector` and `rank_features` fields. Everything that the index's segment writer would fail on is
+//! refused here, as an error there would cost a whole batch of documents.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::Reader;
 use super::leaf::MAX_TERM;
 
 impl Reader<'_> {
-    /// Token weights: an object, or several whose weights are joined.
+    /// Reads token weights: an object, or a list of objects whose weights are merged.
     pub(super) fn sparse(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), DocumentError> {
         let type_name = leaf.field_type.name();
         match value {

@@ -43,7 +43,7 @@ pub(super) fn leaf(
     Ok(LeafNode { options, params: params.kept, fields, field_type })
 }
 
-/// Reads the parameters that a type has beside those of every type.
+/// Reads the parameters that are specific to the field's type.
 fn read_type(
     field_type: &mut FieldType,
     params: &mut Params<'_>,
@@ -160,7 +160,7 @@ fn date_formats(params: &mut Params<'_>) -> Result<Vec<DateFormat>, MappingError
     Ok(formats)
 }
 
-/// Refuses what makes a `semantic_text` give its values to other fields.
+/// Refuses `fields` and `copy_to` in a `semantic_text` definition.
 fn refuse_other_values(params: &Params<'_>) -> Result<(), MappingError> {
     let (name, map) = (params.field, params.map);
     if map.get("fields").is_some_and(|fields| fields.as_object().is_none_or(|fields| !fields.is_empty())) {
@@ -217,7 +217,7 @@ fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
     }
 }
 
-/// Whether a multi-field fits the field around it: only what is text can be searched by meaning.
+/// Refuses a `semantic_text` multi-field of a field that is neither `text` nor `keyword`.
 fn check_sub_field(parent: &FieldType, name: &str, sub: &LeafNode) -> Result<(), MappingError> {
     if matches!(sub.field_type, FieldType::SemanticText(_))
         && !matches!(parent, FieldType::Text { .. } | FieldType::Keyword { .. })

@@ -1,4 +1,4 @@
-//! JSON mapping definitions to field trees. Unknown keys are errors that name the key.
+//! Parsing of JSON mapping definitions into field trees. An unknown key is an error that names the key.
 
 mod leaf;
 mod text;
@@ -114,7 +114,7 @@ fn dynamic_setting(value: &Value) -> Result<Dynamic, MappingError> {
     }
 }
 
-/// Formats of dates in new fields: one, or a list; each may hold alternatives.
+/// Reads the date formats for unmapped fields: one, or a list; each may consist of alternatives.
 fn date_formats(key: &str, value: &Value) -> Result<DateFormats, MappingError> {
     let names = match value {
         Value::String(one) => vec![one.clone()],
@@ -132,7 +132,8 @@ fn date_formats(key: &str, value: &Value) -> Result<DateFormats, MappingError> {
         .collect()
 }
 
-/// Reads a `properties` object; dotted names make objects. The object that has it is on the `level`th level, from 1.
+/// Reads a `properties` object; names with dots create nested objects. `level` is the nesting depth, from 1, of the
+/// object that has the properties.
 fn properties(value: &Value, owner: &str, level: usize) -> Result<BTreeMap<String, Node>, MappingError> {
     let map = value.as_object().ok_or_else(|| MappingError::Malformed {
         reason: format!(
@@ -167,7 +168,7 @@ fn properties(value: &Value, owner: &str, level: usize) -> Result<BTreeMap<Strin
     Ok(out)
 }
 
-/// Puts a node below `parents`, merging objects that two names share.
+/// Inserts a field or object below `parents`, merging objects that several names share.
 fn insert(
     properties: &mut BTreeMap<String, Node>,
     parents: &[&str],
@@ -204,7 +205,7 @@ pub(super) fn node(name: &str, definition: &Value) -> Result<Node, MappingError>
     node_at(name, definition, 1)
 }
 
-/// Reads the definition of a field of an object on the `level`th level.
+/// Reads the definition of a field whose parent object is at nesting depth `level`.
 fn node_at(name: &str, definition: &Value, level: usize) -> Result<Node, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
         reason: format!(

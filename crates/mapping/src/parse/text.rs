@@ -72,7 +72,7 @@ pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError>
     Ok(options)
 }
 
-/// Reads the parameters of a keyword; gives its normalizer.
+/// Reads the parameters of a keyword field; returns the name of its normalizer.
 pub(super) fn keyword(params: &mut Params<'_>) -> Result<Option<Arc<str>>, MappingError> {
     params.flag("norms", false)?;
     let normalizer = name(params, "normalizer")?;
@@ -103,7 +103,7 @@ fn index_options(params: &mut Params<'_>) -> Result<TextIndexOptions, MappingErr
     })
 }
 
-/// One of some values, of which the first is the default.
+/// Reads a parameter that has to be one of the `allowed` values, the first of which is the default.
 fn one_of(
     params: &mut Params<'_>,
     key: &'static str,
