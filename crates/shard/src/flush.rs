@@ -10,8 +10,7 @@ use crate::shard::{Phase, Shard};
 impl Shard {
     /// Makes everything written durable in segments, and trims the log.
     ///
-    /// # Errors
-    /// [`ShardError::Closed`]; what the disk refuses, after which the log keeps everything.
+    /// # Errors [`ShardError::Closed`]; I/O errors, after which the log keeps everything.
     pub fn flush(&self) -> Result<(), ShardError> {
         {
             let _one = self.flushing.lock();
@@ -43,10 +42,9 @@ impl Shard {
         self.refresh()
     }
 
-    /// Begins again with merges that failed. Whether they succeed is seen later.
+    /// Starts failed merges again, by committing. Does not wait for their result.
     ///
-    /// # Errors
-    /// What keeps the segments from committing.
+    /// # Errors [`ShardError::Closed`], [`ShardError::ReadOnly`], or why the segments cannot commit.
     pub fn retry_merges(&self) -> Result<(), ShardError> {
         let _refresh = self.refreshing.lock();
         let mut state = self.state.lock();
