@@ -26,8 +26,9 @@ pub struct MergeSource<'a, B> {
 /// merges), into a field of `num_docs` documents. With a single source, rewrites it in another format.
 /// Memory: the postings of one term, the dictionary and a bit per document.
 ///
-/// # Errors `InvalidInput` when document numbers do not ascend or are not below `num_docs`; errors of writing
-/// to `out`.
+/// # Errors
+/// `InvalidInput` when document numbers do not ascend or are not below `num_docs`; errors of writing to
+/// `out`.
 pub fn merge_postings<B>(
     sources: &[MergeSource<'_, B>],
     num_docs: u32,

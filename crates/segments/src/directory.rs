@@ -105,8 +105,9 @@ impl LazyDirectory {
     /// Opens the directory, which must exist. If there is a commit in it, all its files are read and compared with what the commit
     /// says of them, and then what a crash left behind is removed: files of segments that the commit does not name.
     ///
-    /// # Errors [`IndexError::Corrupt`] names the first file that differs from what was written; nothing is
-    /// removed then.
+    /// # Errors
+    /// [`IndexError::Corrupt`] names the first file that differs from what was written; nothing is removed
+    /// then.
     pub fn open(root: &Path) -> Result<Self, IndexError> {
         let mut state = State::default();
         if let Some(found) = CheckedCommit::read(root)? {
@@ -203,8 +204,9 @@ impl LazyDirectory {
     /// first, as the replaced files may belong to the durable commit, which then lists both contents: after a
     /// crash either may be found.
     ///
-    /// # Errors Any I/O error, which poisons the directory like a failed flush: afterwards it is unknown
-    /// which content a file has and which commit is on disk.
+    /// # Errors
+    /// Any I/O error, which poisons the directory like a failed flush: afterwards it is unknown which content
+    /// a file has and which commit is on disk.
     pub fn replace(&self, pairs: &[(PathBuf, PathBuf)]) -> io::Result<()> {
         // A flush that runs would write a list without the new contents behind the renaming.
         let _flush = self.shared.flush.lock();

@@ -10,7 +10,8 @@ use crate::shard::{Phase, Shard};
 impl Shard {
     /// Makes everything written durable in segments, and trims the log.
     ///
-    /// # Errors [`ShardError::Closed`]; I/O errors, after which the log keeps everything.
+    /// # Errors
+    /// [`ShardError::Closed`]; I/O errors, after which the log keeps everything.
     pub fn flush(&self) -> Result<(), ShardError> {
         {
             let _one = self.flushing.lock();
@@ -44,7 +45,8 @@ impl Shard {
 
     /// Starts failed merges again, by committing. Does not wait for their result.
     ///
-    /// # Errors [`ShardError::Closed`], [`ShardError::ReadOnly`], or why the segments cannot commit.
+    /// # Errors
+    /// [`ShardError::Closed`], [`ShardError::ReadOnly`], or why the segments cannot commit.
     pub fn retry_merges(&self) -> Result<(), ShardError> {
         let _refresh = self.refreshing.lock();
         let mut state = self.state.lock();

@@ -27,7 +27,8 @@ impl Shard {
 
     /// Makes everything written searchable.
     ///
-    /// # Errors [`ShardError::Closed`]; why the segments cannot commit. Writes are not lost.
+    /// # Errors
+    /// [`ShardError::Closed`]; why the segments cannot commit. Writes are not lost.
     pub fn refresh(&self) -> Result<(), ShardError> {
         let _one = self.refreshing.lock();
         let running = Running { shard: self, number: self.visibility.begin(), ended: false };

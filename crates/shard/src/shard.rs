@@ -385,8 +385,9 @@ impl Shard {
     /// Makes the log durable up to everything in the segments' buffer, so that no commit contains a write
     /// that is refused in the end. Skipped where writes are acknowledged before they are durable.
     ///
-    /// # Errors [`ShardError::ReadOnly`]: buffered writes may have been refused; they come back with the log,
-    /// as far as it contains them. [`ShardError::Closed`].
+    /// # Errors
+    /// [`ShardError::ReadOnly`]: buffered writes may have been refused; they come back with the log, as far
+    /// as it contains them. [`ShardError::Closed`].
     pub(crate) fn before_commit(&self, state: &mut WriteState) -> Result<(), ShardError> {
         match &state.phase {
             Phase::Closed => return Err(ShardError::Closed),
@@ -433,7 +434,8 @@ impl Shard {
     /// Recovers a shard whose log or segments failed: reopens both and applies the log, if the disk permits.
     /// Searches continue on their snapshots. Does nothing to an intact shard.
     ///
-    /// # Errors What still fails; the shard is unchanged.
+    /// # Errors
+    /// What still fails; the shard is unchanged.
     pub fn recover(&self) -> Result<(), ShardError> {
         self.recover_if(|_| true)
     }
@@ -507,7 +509,8 @@ impl Shard {
 
     /// Applies the log again if the segments' buffer lacks writes.
     ///
-    /// # Errors Why the replay failed; the buffer remains marked as incomplete.
+    /// # Errors
+    /// Why the replay failed; the buffer remains marked as incomplete.
     pub(crate) fn complete(&self, state: &mut WriteState) -> Result<(), ShardError> {
         let Some(replay_after) = state.incomplete else { return Ok(()) };
         let index = self.index();
@@ -524,7 +527,8 @@ impl Shard {
     /// Handles an error of the segments: if their buffer was lost, marks it as incomplete and applies the log
     /// again; any other error is returned.
     ///
-    /// # Errors `error` itself, or why the replay failed.
+    /// # Errors
+    /// `error` itself, or why the replay failed.
     pub(crate) fn rolled_back(
         &self,
         state: &mut WriteState,

@@ -108,8 +108,9 @@ impl Visibility {
     /// Waits for the refresh that shows all writes made before the call. Returns false, without waiting, when
     /// `most` requests already wait; the caller should refresh then.
     ///
-    /// # Errors [`ShardError::Refresh`] when that refresh fails, [`ShardError::Closed`] when there will be
-    /// none, [`ShardError::Cancelled`] when `cancelled` returns true.
+    /// # Errors
+    /// [`ShardError::Refresh`] when that refresh fails, [`ShardError::Closed`] when there will be none,
+    /// [`ShardError::Cancelled`] when `cancelled` returns true.
     pub(crate) fn wait(&self, most: usize, cancelled: &dyn Fn() -> bool) -> Result<bool, ShardError> {
         let mut state = self.state.lock();
         let wanted = state.covering();

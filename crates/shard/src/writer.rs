@@ -151,8 +151,9 @@ impl Writer<'_> {
 
     /// Adopts a wider mapping in the segments. The caller must have saved it before.
     ///
-    /// # Errors When the segments cannot be opened with it; they are reopened with the current mapping as
-    /// soon as that is possible.
+    /// # Errors
+    /// When the segments cannot be opened with it; they are reopened with the current mapping as soon as that
+    /// is possible.
     pub fn widen(&mut self, mapping: &Mapping) -> Result<(), ShardError> {
         self.try_to_widen(mapping).inspect_err(|_| self.state.reopen = true)
     }

@@ -148,7 +148,8 @@ pub struct PassageMap {
 impl PassageMap {
     /// Opens a map and validates all of it.
     ///
-    /// # Errors What is malformed, as text.
+    /// # Errors
+    /// What is malformed, as text.
     pub(super) fn open(bytes: OwnedBytes) -> Result<Self, &'static str> {
         if bytes.len() < HEADER || &bytes[..8] != MAGIC {
             return Err("not a list of passages");
