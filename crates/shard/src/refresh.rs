@@ -20,7 +20,7 @@ impl Shard {
         self.visibility.is_dirty()
     }
 
-    /// Number of refreshes so far, as [`Visibility::done`](crate::visibility::Visibility::done) counts them.
+    /// Number of refreshes so far: all that succeeded, and those that failed before the last of them.
     pub fn refreshes(&self) -> u64 {
         self.visibility.done()
     }
@@ -68,8 +68,7 @@ impl Shard {
     }
 
     /// Waits for a refresh that shows everything written before the call. Normally that is the regular
-    /// refresh; if `regular` is false, or [`MOST_WAITING`] requests already wait, the shard is refreshed at
-    /// once.
+    /// refresh; if `regular` is false, or enough requests already wait, the shard is refreshed at once.
     ///
     /// # Errors
     /// [`ShardError::Refresh`] when the refresh fails; [`ShardError::Closed`]; [`ShardError::Cancelled`].

@@ -13,7 +13,7 @@ use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 
-/// Most repositories.
+/// Most repositories that can be registered.
 const MOST: usize = 1000;
 
 /// `PUT|POST /_snapshot/{repository}`
@@ -74,7 +74,7 @@ pub fn get_repository(
     Ok(Reply::ok(&Value::Object(shown)))
 }
 
-/// `DELETE /_snapshot/{repository}`: forgets repositories; what lies in them stays.
+/// `DELETE /_snapshot/{repository}`: unregisters repositories; their files stay.
 pub fn delete_repository(
     service: &SnapshotService,
     request: &Request,

@@ -108,8 +108,8 @@ impl<'c, 'a> Batch<'c, 'a> {
         self.places.clear();
     }
 
-    /// Calls `each(index of the part, up to `TERMS` of its clauses from `first` on, places, index of its
-    /// first place)` for all parts.
+    /// Calls `each(index of the part, clauses, places, index of its first place)` for all parts, with at most
+    /// [`TERMS`] of the part's clauses, from `first` on.
     fn for_each_part(&self, first: usize, mut each: impl FnMut(usize, &[Clause<'a>], &[Place], usize)) {
         let mut start = 0;
         for (part, (_, clauses, end)) in self.parts.iter().enumerate() {
