@@ -9,7 +9,7 @@
 
 use half::f16;
 
-/// Residual of a weight that does not fit a byte: its half-precision value is in the term's list of escapes.
+/// Residual that marks an escaped weight: its half-precision value is in the term's list of escapes.
 pub(crate) const ESCAPE: u8 = 255;
 
 /// The weight that the index keeps for `weight`, or `None` when none is stored (zero, negative or NaN).

@@ -85,8 +85,8 @@ pub(crate) struct WriteState {
     pub(crate) reopen: bool,
     /// Earliest time of the next attempt by a writer to recover the shard.
     pub(crate) next_recovery: Option<Instant>,
-    /// Why the last recovery failed, and whether the cause was a full disk; until one succeeds, the segments
-    /// take no writes.
+    /// Why the last recovery failed, and whether the cause was a full disk; `None` if it succeeded. Segments
+    /// that were given up for a failed recovery take no writes.
     pub(crate) unrecovered: Option<(String, bool)>,
 }
 
@@ -435,7 +435,7 @@ impl Shard {
     /// Searches continue on their snapshots. Does nothing to an intact shard.
     ///
     /// # Errors
-    /// What still fails; the shard is unchanged.
+    /// Why the attempt failed; the shard then still needs recovery.
     pub fn recover(&self) -> Result<(), ShardError> {
         self.recover_if(|_| true)
     }

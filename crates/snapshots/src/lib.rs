@@ -61,8 +61,8 @@ use sparrow_call::places;
 
 /// Name of the store with the registered repositories.
 const STORE: &str = "repositories";
-/// Folder in the data directory for hard links to commits that are being copied. Emptied when the server
-/// starts.
+/// Folder in the data directory for temporary links and files of snapshots and restores. Emptied when the
+/// server starts.
 const STAGING: &str = "staging";
 /// Default folder of repositories, beside the data directory.
 const FOLDER: &str = "snapshots";
@@ -90,8 +90,8 @@ struct Repository {
 }
 
 impl Snapshots {
-    /// Reads the registered repositories, and removes links that a crash left of snapshots being created.
-    /// Touches no repository.
+    /// Reads the registered repositories, and removes temporary files that a crash left in the data
+    /// directory. Touches no repository.
     ///
     /// # Errors
     /// When the store cannot be read, or `root` is or is inside the data directory.

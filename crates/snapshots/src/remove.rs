@@ -38,7 +38,7 @@ pub fn delete_snapshot(
     Ok(Reply::acknowledged())
 }
 
-/// Names of the snapshots that an expression matches, including those that are being created.
+/// Names of the snapshots that an expression matches, including those that are being created or failed.
 fn select(
     service: &SnapshotService,
     repository: &Repository,

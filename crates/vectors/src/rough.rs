@@ -1,4 +1,4 @@
-//! Approximate nearness by integer arithmetic on codes of floats; exact on byte and bit vectors.
+//! Nearness from integer arithmetic: on codes that approximate floats, on byte vectors, and on bit vectors.
 
 use crate::element::{Element, Metric};
 use crate::kernels::{self, Rows};

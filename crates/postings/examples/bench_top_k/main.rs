@@ -116,7 +116,7 @@ struct Variant<'a> {
     segments: &'a Segments,
     filter: Option<Vec<u64>>,
     expected: Vec<Hits>,
-    /// Time of each question in each pass, pass by pass.
+    /// Time of each question in each pass, pass by pass, in milliseconds.
     milliseconds: Vec<f64>,
     /// Time of each question's immediate repetition, in milliseconds.
     again: Vec<f64>,

@@ -40,9 +40,9 @@ pub(super) fn count_frequent(searches: &mut [Search<'_, '_, '_>], wanted: u64, s
 
 /// Estimated number of documents that match because they have the segment's most frequent term.
 struct Expected {
-    /// Lower limit: all deleted documents have the term; 0 if there is a filter.
+    /// Lower limit, as if all deleted documents had the term; 0 if there is a filter.
     least: u64,
-    /// Expected value: deletes and filter are independent of the term.
+    /// Expected number, as if deletes and filter were independent of the term.
     likely: u64,
 }
 

@@ -16,13 +16,13 @@ pub struct MergeStats {
     pub current_docs: u64,
     /// Bytes read by running merges.
     pub current_bytes: u64,
-    /// Number of finished merges.
+    /// Number of ended merges, including failed ones.
     pub total: u64,
-    /// Documents in finished merges.
+    /// Documents in ended merges.
     pub docs: u64,
-    /// Bytes read by finished merges.
+    /// Bytes read by ended merges.
     pub bytes: u64,
-    /// Total duration of finished merges, in nanoseconds.
+    /// Total duration of ended merges, in nanoseconds.
     pub nanos: u64,
     /// Number of failed merges. Their segments are kept, and merged after the next commit.
     pub failed: u64,

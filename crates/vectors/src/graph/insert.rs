@@ -254,8 +254,8 @@ fn choose(vectors: &Packed, candidates: &[Seen], most: usize) -> Vec<Seen> {
     chosen
 }
 
-/// Highest level of a vector: pseudo-random by its number, each level with the probability 1 / m of going one
-/// higher.
+/// Highest level of a vector, drawn pseudo-randomly from its number; each further level has the probability 1
+/// / m.
 fn level_of(vector: u32, m: u16) -> usize {
     // SplitMix64.
     let mut state = u64::from(vector).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

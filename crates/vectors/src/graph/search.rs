@@ -10,8 +10,7 @@ use super::format::{Block, GraphCodes, GraphReader, Level};
 /// Steps between checks of the cancel flag.
 const CANCEL_INTERVAL: usize = 256;
 
-/// Where the vectors of a graph come from, for the function [`BeamSearch::near`] that compares them with the
-/// query.
+/// First vector and codes of a graph, which [`BeamSearch::near`] needs to compare its vectors with the query.
 pub(crate) struct Compared<'a> {
     /// Number of the graph's first vector in the segment.
     pub(crate) first: usize,

@@ -7,7 +7,7 @@
 /// `dots_i8`.
 macro_rules! implementation {
     ($name:literal, $features:literal, $detected:expr) => {
-        /// This implementation, when the machine has the instructions.
+        /// Implementation with these instructions, or `None` if this machine lacks them.
         pub(super) fn implementation() -> Option<Implementation> {
             $detected.then_some(Implementation { name: $name, dots, squared_distances, dots_i8 })
         }

@@ -127,7 +127,7 @@ pub struct JsonError {
 }
 
 impl JsonError {
-    /// The exception that represents the error in a response; it contains the parser's message twice.
+    /// The exception that represents the error in a response, with the parser's message as its cause.
     pub fn exception(&self) -> Exception {
         let JsonError { at, detail, end_of_file } = self;
         if *end_of_file {
