@@ -65,27 +65,27 @@ where
         Ok(())
     }
 
-    /// Layout of the bytes.
+    /// Format version of the encoded field.
     pub fn format(&self) -> Format {
         self.footer.format
     }
 
-    /// Documents of the segment, with or without the field.
+    /// Number of documents in the segment, with or without the field.
     pub fn num_docs(&self) -> u32 {
         self.footer.num_docs
     }
 
-    /// Documents with a value, an empty one included.
+    /// Number of documents with a value, even an empty one.
     pub fn docs_with_field(&self) -> u32 {
         self.footer.docs_with_field
     }
 
-    /// Distinct tokens.
+    /// Number of distinct tokens.
     pub fn term_count(&self) -> u32 {
         self.footer.term_count
     }
 
-    /// Token-weight pairs in all documents.
+    /// Number of token-weight pairs in all documents.
     pub fn posting_count(&self) -> u64 {
         self.footer.posting_count
     }
@@ -173,7 +173,7 @@ where
         self.dictionary().token(term)
     }
 
-    /// Documents with a term, deleted ones included.
+    /// Number of documents with a term, including deleted ones.
     pub fn doc_freq(&self, term: TermId) -> u32 {
         self.record(term).map_or(0, |record| record.df)
     }

@@ -90,7 +90,7 @@ fn weight(rng: &mut StdRng, shape: u8) -> f32 {
     }
 }
 
-/// A bit per document, set with this probability.
+/// A random bitmap of documents, in which each bit is set with this probability.
 pub(crate) fn random_bits(seed: u64, num_docs: usize, density: f64) -> Vec<u64> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut words = vec![0; num_docs.div_ceil(64)];
@@ -100,7 +100,7 @@ pub(crate) fn random_bits(seed: u64, num_docs: usize, density: f64) -> Vec<u64> 
     words
 }
 
-/// Terms with weights; some terms unknown, some repeated.
+/// A random query: terms with weights, some of them unknown, some repeated.
 pub(crate) fn random_query(seed: u64, reader: &Reader) -> Vec<(u32, f32)> {
     let mut rng = StdRng::seed_from_u64(seed);
     let terms = [1, 2, 5, 17, 60][rng.random_range(0..5)];

@@ -41,7 +41,7 @@ pub const MANAGED: &str = ".managed.json";
 struct State {
     /// Newest content of `meta.json` (without our list of files) and `.managed.json`.
     meta_files: HashMap<PathBuf, Vec<u8>>,
-    /// Files whose newest content is not yet durable.
+    /// Meta files whose newest content is not durable yet.
     changed: HashSet<PathBuf>,
     /// Length and checksum of every existing file that this process has written or checked.
     sums: HashMap<PathBuf, Checksum>,

@@ -18,7 +18,7 @@ use sparrow_wire::glob;
 /// Default timeout of a request that waits for a task.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
-/// `GET /_tasks/{task}`
+/// `GET /_tasks/{task}`: shows a task and, once it has ended, its stored result.
 pub fn get_task(
     all: &Tasks,
     request: &Request,
@@ -54,7 +54,7 @@ pub fn get_task(
     }
 }
 
-/// `GET /_tasks`
+/// `GET /_tasks`: lists running tasks.
 pub fn list_tasks(
     all: &Tasks,
     request: &Request,
@@ -104,7 +104,7 @@ pub fn listed(all: &Tasks, request: &Request) -> Result<Vec<Arc<Task>>, EngineEr
     Ok(filter.select(all))
 }
 
-/// `POST /_tasks[/{task}]/_cancel`
+/// `POST /_tasks[/{task}]/_cancel`: cancels the matching tasks.
 pub fn cancel_tasks(
     all: &Tasks,
     request: &Request,
@@ -149,7 +149,7 @@ pub fn cancel_tasks(
     Ok(Reply::ok(&shown))
 }
 
-/// `POST /_reindex/{task}/_rethrottle`
+/// `POST /_reindex/{task}/_rethrottle`: changes the rate limit of a running task.
 pub fn rethrottle(
     all: &Tasks,
     request: &Request,

@@ -329,7 +329,7 @@ impl Segments {
     }
 }
 
-/// Per question, the fastest of its passes.
+/// Shortest time of each question over all passes, in milliseconds.
 fn fastest(milliseconds: &[f64], questions: usize) -> Vec<f64> {
     let of =
         |question| milliseconds[question..].iter().step_by(questions).copied().fold(f64::INFINITY, f64::min);

@@ -7,9 +7,9 @@ use super::{Bitmap, Implementation};
 use crate::layout::{CHUNK_LEVELS, level_place};
 use crate::trace;
 
-/// Documents of a block.
+/// Documents per block.
 pub(crate) const BLOCK: usize = 8;
-/// Blocks of a chunk.
+/// Blocks per chunk.
 pub(super) const CHUNK_BLOCKS: usize = 128;
 /// How many chunks ahead levels are prefetched.
 pub(crate) const AHEAD: usize = 4;

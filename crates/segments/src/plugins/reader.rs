@@ -125,7 +125,8 @@ impl SegmentPlugins {
         self.graphs.get(&field.field_id())
     }
 
-    /// The documents of a `semantic_text` field's passages, by which its postings and vectors are numbered.
+    /// Map between the documents and passages of a `semantic_text` field, whose postings and vectors are
+    /// numbered by passage.
     pub fn passages(&self, field: Field) -> Option<&PassageMap> {
         self.passages.get(&field.field_id())
     }

@@ -13,7 +13,7 @@ use crate::error::StorageError;
 pub(super) struct Failed {
     /// Path of the last file of the log.
     pub path: PathBuf,
-    /// Number of that file.
+    /// Generation number of that last file.
     pub generation: Generation,
     /// Bytes of the file that are synced.
     pub durable_bytes: u64,

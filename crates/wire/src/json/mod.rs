@@ -36,7 +36,7 @@ pub struct Node {
     pub at: Location,
     /// Location of its last token: the closing bracket of an object or array, else `at`.
     pub end: Location,
-    /// The value.
+    /// The value itself, without its location.
     pub json: Json,
 }
 
