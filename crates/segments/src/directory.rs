@@ -294,7 +294,7 @@ impl LazyDirectory {
         Ok(())
     }
 
-    /// Makes tantivy drop the memory maps of files that are no longer used; it only does so when asked for
+    /// Makes tantivy forget the paths of files that are no longer mapped, which it only does when asked for
     /// its cache statistics.
     fn forget_unmapped(&self) {
         let _ = self.inner.get_cache_info();
