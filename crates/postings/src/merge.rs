@@ -13,20 +13,22 @@ use crate::writer::FieldWriter;
 /// Entry of [`MergeSource::doc_map`] for a document that is not carried over.
 pub const DROPPED: DocId = DocId::MAX;
 
-/// One old segment.
+/// One segment to be merged, with the new numbers of its documents.
 pub struct MergeSource<'a, B> {
     /// Postings of the segment.
     pub reader: &'a PostingsReader<B>,
-    /// New number of each of its documents, ascending, or [`DROPPED`]. Missing entries are dropped.
+    /// New number of each of the segment's documents, ascending, or [`DROPPED`]. Documents without an entry
+    /// are dropped.
     pub doc_map: &'a [DocId],
 }
 
-/// Writes the union of `sources`, whose new document numbers ascend from source to source (as
-/// tantivy merges), into a field of `num_docs` documents. Also rewrites one source in another
-/// format. Memory: the postings of one term, the dictionary and a bit per document.
+/// Writes the union of `sources`, whose new document numbers ascend from source to source (as tantivy
+/// merges), into a field of `num_docs` documents. With a single source, rewrites it in another format.
+/// Memory: the postings of one term, the dictionary and a bit per document.
 ///
 /// # Errors
-/// `InvalidInput` when document numbers do not ascend or reach `num_docs`; those of `out`.
+/// `InvalidInput` when document numbers do not ascend or are not below `num_docs`; errors of writing to
+/// `out`.
 pub fn merge_postings<B>(
     sources: &[MergeSource<'_, B>],
     num_docs: u32,

@@ -9,11 +9,10 @@
 
 use half::f16;
 
-/// Residual that says: look into the list of escapes.
+/// Residual that marks an escaped weight: its half-precision value is in the term's list of escapes.
 pub(crate) const ESCAPE: u8 = 255;
 
-/// What a weight becomes when it is stored, or `None` when it is not stored at all (zero,
-/// negative, not a number).
+/// The weight that the index keeps for `weight`, or `None` when none is stored (zero, negative or NaN).
 ///
 /// Rounded to half precision (11 significant bits); above the largest half 65,504, below the
 /// smallest positive half 2⁻²⁴.
@@ -21,7 +20,7 @@ pub fn stored_weight(weight: f32) -> Option<f32> {
     half_bits(weight).map(half_value)
 }
 
-/// Like [`stored_weight`], as the bits of the half.
+/// The stored weight of `weight` as the bits of its half-precision value; `None` as for [`stored_weight`].
 pub(crate) fn half_bits(weight: f32) -> Option<u16> {
     if weight.is_nan() || weight <= 0.0 {
         return None;
@@ -38,8 +37,8 @@ pub(crate) fn half_value(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 13) * f32::from_bits(0x7780_0000)
 }
 
-/// Bits of the half nearest to a positive number of at most 65,504, ties to even: without the call that the
-/// conversion otherwise is.
+/// Bits of the half nearest to a positive number of at most 65,504, ties to even; avoids the function call
+/// that a general conversion compiles to.
 #[inline]
 fn nearest_half(value: f32) -> u16 {
     // The least normal half is 2^-14. Below it, halves count in 2^-24, as numbers from 1/2 to 1 do.
@@ -51,7 +50,7 @@ fn nearest_half(value: f32) -> u16 {
     (if value < f32::from_bits(0x3880_0000) { small } else { normal }) as u16
 }
 
-/// Scale of one term's impacts.
+/// Maps one term's weights to impacts: the highest weight is impact 255, one impact is `step` of weight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     pub(crate) max: f32,
@@ -59,7 +58,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// `max` is the highest weight of the term as half bits.
+    /// Scale of a term whose highest weight has the half-precision bits `max`.
     #[inline]
     pub(crate) fn new(max: u16) -> Self {
         let max = half_value(max);
@@ -83,7 +82,7 @@ impl Scale {
         if (0..i32::from(ESCAPE)).contains(&distance) { distance as u8 } else { ESCAPE }
     }
 
-    /// The half, from impact and residual (which is not [`ESCAPE`]).
+    /// Weight that an impact and a residual (other than [`ESCAPE`]) encode.
     #[inline]
     pub(crate) fn restore(&self, impact: u8, residual: u8) -> f32 {
         half_value((self.base(impact) + i32::from(residual)) as u16)

@@ -65,32 +65,32 @@ where
         Ok(())
     }
 
-    /// Layout of the bytes.
+    /// Format version of the encoded field.
     pub fn format(&self) -> Format {
         self.footer.format
     }
 
-    /// Documents of the segment, with or without the field.
+    /// Number of documents in the segment, with or without the field.
     pub fn num_docs(&self) -> u32 {
         self.footer.num_docs
     }
 
-    /// Documents with a value, an empty one included.
+    /// Number of documents with a value, even an empty one.
     pub fn docs_with_field(&self) -> u32 {
         self.footer.docs_with_field
     }
 
-    /// Distinct tokens.
+    /// Number of distinct tokens.
     pub fn term_count(&self) -> u32 {
         self.footer.term_count
     }
 
-    /// Token-weight pairs in all documents.
+    /// Number of token-weight pairs in all documents.
     pub fn posting_count(&self) -> u64 {
         self.footer.posting_count
     }
 
-    /// Bytes of the field.
+    /// Size of the encoded field, in bytes.
     pub fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -119,45 +119,46 @@ where
         Record::decode(slice(&self.bytes, at, size), self.footer.format)
     }
 
-    /// Postings of a term; none for an unknown one.
+    /// Postings of a term; empty for an unknown term.
     pub(crate) fn postings(&self, term: TermId) -> Postings<'_> {
         let empty = Record { blob: HEADER_BYTES as u64, df: 0, escapes: 0, max: 1, kind: Kind::Plain };
         self.postings_of(&self.resolve(term).unwrap_or(ResolvedTerm { record: empty, codes: [0; CODES] }))
     }
 
-    /// Has the record of a term fetched.
+    /// Prefetches the record of a term into the CPU cache.
     pub(crate) fn fetch_record(&self, term: TermId) {
         let size = self.footer.format.record_bytes();
         kernels::fetch(&self.bytes, self.footer.records as usize + term as usize * size);
     }
 
-    /// A term's record, if it is one. Checked again because bytes may have changed since `open`.
+    /// Record of a term, or `None` if it is unknown or invalid. Validated on every call, because the bytes
+    /// may have changed since `open`.
     pub(crate) fn checked_record(&self, term: TermId) -> Option<Record> {
         self.record(term).filter(|record| record.is_valid(&self.footer, &self.shape))
     }
 
-    /// Has what [`Self::resolve`] reads beside the record fetched.
+    /// Prefetches the level codes of a dense term, which [`Self::resolve`] reads beside the record.
     pub(crate) fn fetch_codes(&self, record: &Record) {
         record.fetch_codes(&self.bytes, &self.shape);
     }
 
-    /// A term whose record was checked.
+    /// Completes a validated record with its level codes.
     pub(crate) fn resolved(&self, record: Record) -> ResolvedTerm {
         ResolvedTerm { record, codes: record.codes(&self.bytes, &self.shape) }
     }
 
-    /// What searches need of a term, to be kept for them; `None` for an unknown one. See
-    /// [`SegmentSearch::terms`](crate::SegmentSearch::terms).
+    /// Looks up and validates a term once, so that repeated searches need not; `None` for an unknown term.
+    /// See [`SegmentSearch::terms`](crate::SegmentSearch::terms).
     pub fn resolve(&self, term: TermId) -> Option<ResolvedTerm> {
         self.checked_record(term).map(|record| self.resolved(record))
     }
 
-    /// Has what a search of all documents reads first of a term's postings fetched.
+    /// Prefetches the first bytes that a search of all documents reads of a term's postings.
     pub(crate) fn fetch_start(&self, record: &Record) {
         record.fetch_start(&self.bytes, &self.shape);
     }
 
-    /// Postings of a term whose record was checked.
+    /// Postings of a term that was already looked up and validated.
     pub(crate) fn postings_of(&self, term: &ResolvedTerm) -> Postings<'_> {
         Postings::new(&self.bytes, &self.shape, term)
     }
@@ -172,7 +173,7 @@ where
         self.dictionary().token(term)
     }
 
-    /// Documents with a term, deleted ones included.
+    /// Number of documents with a term, including deleted ones.
     pub fn doc_freq(&self, term: TermId) -> u32 {
         self.record(term).map_or(0, |record| record.df)
     }
@@ -216,7 +217,7 @@ where
         }
     }
 
-    /// [`Self::for_each_doc`] for a range of documents, whose postings are held in memory.
+    /// Same as [`Self::for_each_doc`], for a range of documents; holds their postings in memory.
     pub fn for_each_doc_in(&self, docs: Range<DocId>, each: &mut impl FnMut(DocId, &[(TermId, f32)])) {
         let end = docs.end.min(self.footer.num_docs);
         if docs.start >= end {
@@ -238,7 +239,7 @@ where
         }
     }
 
-    /// Scores of single documents, in any order.
+    /// Prepares scoring single documents, in any order, against the terms and weights of `query`.
     pub fn look_up(&self, query: &[(TermId, f32)]) -> LookUp<'_> {
         LookUp {
             num_docs: self.footer.num_docs,
@@ -247,7 +248,7 @@ where
     }
 }
 
-/// The terms of a query, for scores of documents that something else finds.
+/// Terms and weights of a query, to score documents that another search has found.
 pub struct LookUp<'a> {
     num_docs: u32,
     terms: Vec<(Postings<'a>, f32)>,
@@ -269,5 +270,5 @@ impl LookUp<'_> {
     }
 }
 
-/// Documents transposed at once: their lists stay in a few megabytes.
+/// Documents whose vectors are rebuilt per pass over the postings; their lists take a few megabytes.
 const CHUNK: u32 = 4096;

@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The layout of V3 with this number in a record.
+    /// The V3 layout with this `kind` number, as records store it.
     #[inline]
     pub(crate) fn from_number(number: u8) -> Option<Self> {
         match number {
@@ -52,10 +52,10 @@ impl Kind {
     }
 }
 
-/// A term in at least one of so many documents is dense.
+/// A term is dense if it occurs in at least one of this many documents.
 const DENSE_SHARE: u64 = 24;
 
-/// What the layouts of all terms of a segment have in common.
+/// Sizes that the layouts of all terms of a segment depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) num_docs: u32,
@@ -77,7 +77,7 @@ impl Shape {
         }
     }
 
-    /// Which layout V3 gives a term with `df` postings.
+    /// The layout that V3 uses for a term with `df` postings.
     pub(crate) fn kind_for(&self, df: u32) -> Kind {
         if df as usize <= self.windows {
             Kind::Rare
@@ -88,17 +88,17 @@ impl Shape {
         }
     }
 
-    /// Bytes of the levels of a dense term, of its bitmap, its ranks and its regions.
+    /// Sizes in bytes of a dense term's levels, bitmap, ranks and regions.
     pub(crate) fn dense_parts(&self) -> [usize; 4] {
         [self.chunks * CHUNK_LEVELS, self.chunks * CHUNK_BITMAP, self.chunks * CHUNK_RANKS, self.regions * 4]
     }
 
-    /// Bytes of the directory of a sparse term.
+    /// Size in bytes of a sparse term's window directory.
     pub(crate) fn windows_bytes(&self) -> usize {
         (self.windows + 1) * 4
     }
 
-    /// Bytes in front of the postings of a term.
+    /// Bytes that precede the postings of a term with this layout.
     fn directory_bytes(&self, kind: Kind) -> usize {
         match kind {
             Kind::Plain | Kind::Rare => 0,
@@ -140,7 +140,7 @@ impl Record {
         Some(Self { blob, df, escapes, max: u16_at(bytes, 16), kind })
     }
 
-    /// Where the impacts of a sparse or dense term are.
+    /// Offset in the file of the first impact of a sparse or dense term.
     #[inline]
     pub(crate) fn impacts_at(&self, shape: &Shape) -> usize {
         let ids = if self.kind == Kind::Sparse { self.df as usize * 2 } else { 0 };
@@ -158,7 +158,8 @@ impl Record {
             }
     }
 
-    /// Has the start of the term fetched: of a dense one, the levels up to where bounding chunks fetches ahead.
+    /// Prefetches the first bytes of the term's postings; of a dense term, the levels of the first
+    /// [`kernels::AHEAD`] chunks.
     #[inline]
     pub(crate) fn fetch_start(&self, bytes: &[u8], shape: &Shape) {
         let blob = self.blob as usize;
@@ -173,23 +174,23 @@ impl Record {
         }
     }
 
-    /// Where the codes of a dense term are.
+    /// Offset in the file of a dense term's level codes; `None` for other layouts.
     fn codes_at(&self, shape: &Shape) -> Option<usize> {
         (self.kind == Kind::Dense).then(|| self.impacts_at(shape) - CODES)
     }
 
-    /// Has the codes of a dense term fetched.
+    /// Prefetches the level codes of a dense term.
     pub(crate) fn fetch_codes(&self, bytes: &[u8], shape: &Shape) {
         self.codes_at(shape).into_iter().for_each(|at| kernels::fetch(bytes, at));
     }
 
-    /// The codes of a dense term whose record was checked; of others 0.
+    /// Level codes of a dense term whose record was validated; all 0 for other layouts.
     pub(crate) fn codes(&self, bytes: &[u8], shape: &Shape) -> [u8; CODES] {
         let codes = self.codes_at(shape).and_then(|at| slice(bytes, at, CODES).first_chunk().copied());
         codes.unwrap_or_default()
     }
 
-    /// Whether the record fits the file.
+    /// Whether the record's counts and offsets are possible for a file with this footer.
     pub(crate) fn is_valid(&self, footer: &Footer, shape: &Shape) -> bool {
         let max_ok = match self.kind {
             Kind::Plain => true,

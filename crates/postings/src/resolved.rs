@@ -1,4 +1,4 @@
-//! What a search needs of a term before its postings, for who asks for the same terms again.
+//! Terms that were looked up and validated once, for callers that search for the same terms again.
 
 use sparrow_types::TermId;
 
@@ -6,23 +6,23 @@ use crate::kernels;
 use crate::layout::CODES;
 use crate::record::Record;
 
-/// A term of one segment, found and checked: 40 bytes.
+/// A term of one segment, looked up and validated; 40 bytes.
 ///
-/// In the file that are two places, each on a page of its own that hardly anything else is read from: the record,
-/// and what the levels of a frequent term stand for. With 23 terms in each of five segments, waiting for them is a
-/// fifth of a search. Whoever searches the same segments again keeps what [`PostingsReader::resolve`] gave for a
-/// token in all of them side by side, and hands it to [`SegmentSearch::terms`].
+/// In the file it occupies two places, on pages that are rarely read for anything else: the record, and the
+/// level codes of a dense term. With 23 terms in each of five segments, waiting for them is a fifth of a
+/// search. Callers that search the same segments again keep the results of [`PostingsReader::resolve`] for a
+/// token side by side, and pass them in [`SegmentSearch::terms`].
 ///
 /// [`PostingsReader::resolve`]: crate::PostingsReader::resolve
 /// [`SegmentSearch::terms`]: crate::SegmentSearch::terms
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResolvedTerm {
     pub(crate) record: Record,
-    /// Codes of a dense term.
+    /// Level codes of a dense term; all 0 for others.
     pub(crate) codes: [u8; CODES],
 }
 
-/// A token in one segment, if that has it.
+/// A token's id and resolved term in one segment; `None` if the segment does not have the token.
 pub type SegmentTerm = Option<(TermId, ResolvedTerm)>;
 
 /// The tokens of a query in several segments, as [`SegmentSearch`](crate::SegmentSearch) takes them.
@@ -31,12 +31,12 @@ pub struct QueryTerms {
     /// Term ids and weights, segment by segment, in the query's order.
     query: Vec<(TermId, f32)>,
     resolved: Vec<ResolvedTerm>,
-    /// Where each segment's end.
+    /// Per segment, the end of its terms in `query` and `resolved`.
     ends: Vec<usize>,
 }
 
 impl QueryTerms {
-    /// Of every token its run, which is what it is in each of so many segments, and its weight.
+    /// Takes, per query token, its term in each of the `segments` segments (in segment order) and its weight.
     pub fn new<'r>(runs: impl Iterator<Item = (&'r [SegmentTerm], f32)> + Clone, segments: usize) -> Self {
         // Runs are kept wherever their tokens were first asked for: waited for all at once.
         runs.clone().for_each(|(run, _)| kernels::fetch_all(run));
@@ -56,7 +56,8 @@ impl QueryTerms {
         Self { query, resolved, ends }
     }
 
-    /// What a segment knows of the query: its own numbers of the tokens with their weights, and what they were resolved to.
+    /// Query terms of one segment: its term ids with their weights, and the resolved terms, both in query
+    /// order.
     pub fn of_segment(&self, segment: usize) -> (&[(TermId, f32)], &[ResolvedTerm]) {
         let start = segment.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let range = start..self.ends.get(segment).copied().unwrap_or(start);

@@ -9,25 +9,25 @@ use crate::quantize::{ESCAPE, Scale, half_value};
 use crate::record::{Kind, Record, Shape};
 use crate::resolved::ResolvedTerm;
 
-/// Borrowed postings of one term. Positions count from 0 to `df`, ascending by document.
+/// Borrowed postings of one term. Positions run from 0 up to `df`, in ascending document order.
 #[derive(Clone, Copy)]
 pub(crate) struct Postings<'a> {
     /// Bytes of the file; kernels read past the end of a term's impacts and ids.
     bytes: &'a [u8],
     shape: &'a Shape,
     record: Record,
-    /// What the levels of a dense term stand for.
+    /// Quantised upper bound that each of a dense term's 16 levels stands for.
     pub(crate) codes: [u8; CODES],
     pub(crate) scale: Scale,
-    /// Where the impacts of a sparse or dense term are.
+    /// Offset in the file of the first impact of a sparse or dense term.
     impacts_at: usize,
-    /// The document of the segment that counts as 0, and the number of its window.
+    /// Segment document that is numbered 0 here; `first_window` is the number of its window.
     first: DocId,
     first_window: usize,
 }
 
 impl<'a> Postings<'a> {
-    /// View of a term whose record was checked.
+    /// View of the postings of a resolved term.
     #[inline]
     pub(crate) fn new(
         bytes: &'a [u8],
@@ -46,8 +46,8 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// The same term as if the segment began with a document, a multiple of [`REGION`] and of the segment's window: documents before
-    /// it are not found, and others are counted from it. Positions stay what they are.
+    /// View of the same term that starts at document `first`, a multiple of [`REGION`] and of the segment's
+    /// window: earlier documents are not found, and later ones are numbered from it. Positions do not change.
     pub(crate) fn from(self, first: DocId) -> Self {
         debug_assert!(first.is_multiple_of(REGION) && first.is_multiple_of(self.shape.window));
         Self { first, first_window: (first / self.shape.window) as usize, ..self }
@@ -64,7 +64,7 @@ impl<'a> Postings<'a> {
         self.record.df
     }
 
-    /// Number of postings of so many documents, from the first that counts.
+    /// Number of postings among the first `docs` documents of this view.
     pub(crate) fn df_of(&self, docs: u32) -> u32 {
         if self.first == 0 && docs >= self.shape.num_docs {
             return self.df();
@@ -77,14 +77,14 @@ impl<'a> Postings<'a> {
         self.record.blob as usize
     }
 
-    /// Levels of a dense term.
+    /// Levels of a dense term's chunks, from the first document of this view on.
     #[inline]
     pub(crate) fn levels(&self) -> &'a [u8] {
         let levels = slice(self.bytes, self.blob(), self.shape.dense_parts()[0]);
         levels.get((self.first / CHUNK) as usize * CHUNK_LEVELS..).unwrap_or(&[])
     }
 
-    /// Which documents have a dense term.
+    /// Bitmap of the documents that contain a dense term.
     #[inline]
     pub(crate) fn bitmap(&self) -> Bitmap<'a> {
         let [levels, bits, ranks, regions] = self.shape.dense_parts();
@@ -112,7 +112,8 @@ impl<'a> Postings<'a> {
         self.bytes.get(self.impacts_at + position..).unwrap_or(&[])
     }
 
-    /// The pairs of a plain term, the documents of a rare one, the ids of a sparse one.
+    /// Document column of the postings: document-weight pairs of a plain term, document numbers of a rare
+    /// one, window ids of a sparse one.
     #[inline]
     fn documents(&self) -> &'a [u8] {
         let (directory, size) = match self.kind() {
@@ -149,13 +150,13 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Half bits.
+    /// Half-precision bits of the weight at a position of a rare term.
     #[inline]
     fn rare_weight_at(&self, position: usize) -> u16 {
         u16_at(self.bytes, self.blob() + self.df() as usize * 4 + position * 2)
     }
 
-    /// Where to look for a document.
+    /// Window, id in the window and estimated share of it at which to look for a document.
     pub(crate) fn place(&self, doc: DocId) -> Place {
         let Shape { num_docs, window: size, .. } = *self.shape;
         let (window, id) = (doc / size, doc % size);
@@ -163,7 +164,8 @@ impl<'a> Postings<'a> {
         Place { doc, window, id: id as u16, share: ((u64::from(id) << 16) / u64::from(documents)) as u32 }
     }
 
-    /// Has what [`Self::find_all`] reads fetched, as far as it is known where that is.
+    /// Prefetches what [`Self::find_all`] reads, where its address is known in advance: the bitmap of a dense
+    /// term.
     #[inline]
     pub(crate) fn fetch_places(&self, places: &[Place]) {
         // In sparse lists the search of all documents read a moment ago.
@@ -173,8 +175,8 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Writes the postings of some documents to the start of `found`, which has room for all, with places counted from
-    /// `first`, and returns how many there are.
+    /// Looks up the documents of `places` and writes those that have the term to the start of `found`, which
+    /// has room for all; their `of` is the index in `places` plus `first`. Returns how many were found.
     pub(crate) fn find_all(&self, places: &[Place], first: u32, found: &mut [Posting]) -> usize {
         match self.kind() {
             Kind::Dense => kernels::chosen().find_dense(&self.bitmap(), places, first, found),
@@ -192,14 +194,14 @@ impl<'a> Postings<'a> {
         }
     }
 
-    /// Has what [`Self::weight_at`] reads fetched; rare terms have it all in a line or two.
+    /// Prefetches what [`Self::weight_at`] reads of a sparse or dense term.
     #[inline]
     pub(crate) fn fetch_weight(&self, position: usize) {
         kernels::fetch(self.bytes, self.impacts_at + position);
         kernels::fetch(self.bytes, self.impacts_at + self.df() as usize + position);
     }
 
-    /// Has the postings of a sparse term in one window fetched.
+    /// Prefetches the ids and impacts of a sparse term in one window.
     pub(crate) fn fetch_window(&self, window: usize) {
         let (ids, impacts) = self.in_window(window);
         let ids = ids.as_flattened();
@@ -231,7 +233,7 @@ impl<'a> Postings<'a> {
         self.documents().as_chunks().0
     }
 
-    /// Which documents have a sparse term.
+    /// Ids of a sparse term with its window directory, as the kernels take them.
     #[inline]
     fn sparse_ids(&self) -> SparseIds<'a> {
         let at = self.blob() + self.shape.windows_bytes();
@@ -239,7 +241,7 @@ impl<'a> Postings<'a> {
         SparseIds { windows: self.windows(), ids, count: self.df() as usize }
     }
 
-    /// Of a sparse term, how many postings are before each window.
+    /// Window directory of a sparse term: the number of postings before each window.
     #[inline]
     fn windows(&self) -> &'a [u8] {
         let windows = slice(self.bytes, self.blob(), self.shape.windows_bytes());
@@ -255,7 +257,7 @@ impl<'a> Postings<'a> {
         start..end
     }
 
-    /// Position of a document's posting.
+    /// Position of a document's posting; `None` if it does not have the term.
     #[inline]
     pub(crate) fn find(&self, doc: DocId) -> Option<usize> {
         match self.kind() {

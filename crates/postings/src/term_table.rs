@@ -1,13 +1,13 @@
-//! The tokens of a segment that is being written, by number.
+//! Numbers the tokens of a segment that is being written.
 
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
 
-/// Gives each token a number.
+/// Maps each token to a number.
 ///
-/// Most tokens are short. Those of up to 15 bytes are keys by themselves, so that looking one up reads the table and nothing else; the
-/// texts of all others are where the allocator put them.
+/// Most tokens are short. Those of up to 15 bytes are stored in the hash table itself, so that a look-up
+/// reads nothing else; longer ones are separate allocations.
 #[derive(Default)]
 pub(crate) struct TermTable {
     short: FxHashMap<Short, u32>,
@@ -15,10 +15,12 @@ pub(crate) struct TermTable {
 }
 
 impl TermTable {
-    /// Bytes of memory of a token besides its text: the slot with key, number and control byte, at the usual load.
+    /// Memory per token in bytes, excluding the text of a long one: the slot with key, number and control
+    /// byte, at the usual load.
     pub(crate) const MEMORY: usize = 48;
 
-    /// The number of a token: `new` for one that was never asked for, which has it from then on; none for a new one that is no text.
+    /// Number of a token. A token that is not in the table is added as number `new`; `None` for a new one
+    /// that is not valid UTF-8.
     pub(crate) fn number(&mut self, token: &[u8], new: u32) -> Option<u32> {
         if let Some(key) = key_of(token) {
             return match self.short.get(&key) {
@@ -47,7 +49,7 @@ impl TermTable {
     }
 }
 
-/// A token of up to 15 bytes, and its length in the last one.
+/// A token of up to 15 bytes, zero-padded; the last byte is its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Short([u8; 16]);
 
@@ -58,7 +60,7 @@ impl Hash for Short {
     }
 }
 
-/// A token as a key; none for one of more than 15 bytes.
+/// A token as a table key; `None` for one of more than 15 bytes.
 fn key_of(token: &[u8]) -> Option<Short> {
     if token.len() > 15 {
         return None;

@@ -14,7 +14,8 @@ pub(crate) struct Model {
 pub(crate) type Reader = PostingsReader<std::sync::Arc<[u8]>>;
 
 impl Model {
-    /// `num_docs` documents over `vocabulary` tokens, from one in every document to one in few.
+    /// Random model of `num_docs` documents over `vocabulary` tokens, whose frequencies range from one in
+    /// every document to one in 10,000.
     pub(crate) fn random(seed: u64, num_docs: usize, vocabulary: usize) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let shapes: Vec<(String, f64, u8)> = (0..vocabulary)
@@ -53,7 +54,8 @@ impl Model {
         self.builder().finish(self.docs.len() as u32, format)
     }
 
-    /// As earlier builds wrote it, where that differs.
+    /// The same field as earlier builds wrote it, in windows of [`FORMER_WINDOW`]; `None` if it is too short
+    /// to differ.
     pub(crate) fn former_reader(&self) -> Option<Reader> {
         let num_docs = self.docs.len() as u32;
         let bytes = (num_docs > FORMER_WINDOW)
@@ -65,7 +67,7 @@ impl Model {
         PostingsReader::open(self.bytes(format).into()).unwrap()
     }
 
-    /// A document's tokens as they are stored, by token.
+    /// A document's tokens with their stored weights, sorted by token; `None` if it has no value.
     pub(crate) fn stored(&self, doc: usize) -> Option<Vec<(String, f32)>> {
         let mut tokens: Vec<_> = self.docs[doc]
             .as_ref()?
@@ -77,7 +79,8 @@ impl Model {
     }
 }
 
-/// Few distinct values (ties), SPLADE-like, many magnitudes, or extremes.
+/// A random weight of one of four shapes: few distinct values (ties), SPLADE-like, many magnitudes, or
+/// extremes.
 fn weight(rng: &mut StdRng, shape: u8) -> f32 {
     match shape {
         0 => [0.5, 1.0, 1.5][rng.random_range(0..3)],
@@ -87,7 +90,7 @@ fn weight(rng: &mut StdRng, shape: u8) -> f32 {
     }
 }
 
-/// A bit per document, set with this probability.
+/// A random bitmap of documents, in which each bit is set with this probability.
 pub(crate) fn random_bits(seed: u64, num_docs: usize, density: f64) -> Vec<u64> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut words = vec![0; num_docs.div_ceil(64)];
@@ -97,7 +100,7 @@ pub(crate) fn random_bits(seed: u64, num_docs: usize, density: f64) -> Vec<u64> 
     words
 }
 
-/// Terms with weights; some terms unknown, some repeated.
+/// A random query: terms with weights, some of them unknown, some repeated.
 pub(crate) fn random_query(seed: u64, reader: &Reader) -> Vec<(u32, f32)> {
     let mut rng = StdRng::seed_from_u64(seed);
     let terms = [1, 2, 5, 17, 60][rng.random_range(0..5)];

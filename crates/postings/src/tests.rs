@@ -1,4 +1,4 @@
-//! What was written is read back, in both formats, through merges, and whatever happens to the bytes.
+//! Round trips in both formats, through merges and with damaged bytes.
 
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn check_contents(model: &Model, reader: &Reader) {
     assert_eq!(reader.term("absent"), None);
 }
 
-/// Cursor and exhaustive scores agree, whether it walks or jumps.
+/// Asserts that the cursor's scores equal the exhaustive ones, whether it steps or seeks.
 fn check_cursor(reader: &Reader, query: &[(u32, f32)], seed: u64) {
     let everything = reader.top_k_exhaustive(&TopKRequest {
         query,
@@ -189,7 +189,7 @@ proptest! {
     }
 }
 
-/// Makes the checksums right for changed bytes, as someone hostile would.
+/// Recomputes the checksums over changed bytes, as an attacker would.
 fn mend_checksums(bytes: &mut [u8]) {
     let start = bytes.len() - FOOTER_BYTES;
     let presence = u64::from_le_bytes(*bytes[start + 48..].first_chunk().unwrap()) as usize;
@@ -201,7 +201,7 @@ fn mend_checksums(bytes: &mut [u8]) {
     bytes[start + FOOTER_BYTES - 8..start + FOOTER_BYTES - 4].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Everything that reads, on bytes whose contents may be nonsense.
+/// Calls every reading method on bytes whose contents may be nonsense.
 fn exercise(reader: &Reader, seed: u64) {
     for round in 0..4 {
         let query = random_query(seed.wrapping_add(round), reader);

@@ -1,14 +1,14 @@
-//! Which bytes of a field searches read, for measuring what the memory alone costs.
+//! Records which bytes of a field searches read, to measure what memory access alone costs.
 //!
-//! Only with the feature `trace`, which slows searches down; without it nothing is left of it. Not traced are the few
-//! weights that do not fit their residual, and what is not part of the field: sums and bounds.
+//! Compiled in only with the feature `trace`, which slows searches down. Not traced are the few weights that
+//! do not fit their residual, and what is not part of the field: sums and bounds.
 
 use std::ops::Range;
 
-/// Whether reads are recorded.
+/// Whether this build records reads (feature `trace`).
 pub(crate) const ON: bool = cfg!(feature = "trace");
 
-/// Bytes that are read at once.
+/// Size of a cache line, in bytes.
 #[cfg(feature = "trace")]
 const LINE: usize = 64;
 
@@ -17,7 +17,7 @@ thread_local! {
     static LINES: std::cell::RefCell<Vec<usize>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-/// Records that bytes are read.
+/// Records a read of the bytes `range` of `bytes`, if tracing is compiled in.
 #[inline(always)]
 pub(crate) fn touch(bytes: &[u8], range: Range<usize>) {
     #[cfg(feature = "trace")]
@@ -30,8 +30,8 @@ pub(crate) fn touch(bytes: &[u8], range: Range<usize>) {
     let _ = (bytes, range);
 }
 
-/// The lines of 64 bytes that this thread read of `bytes`, a field's, since it was asked last: numbers of lines from
-/// the first on, in the order of reading, repeated ones left out.
+/// The 64-byte cache lines of the field `bytes` that this thread has read since the previous call: numbers
+/// counted from the field's first line, in order of reading, without repeats.
 #[cfg(feature = "trace")]
 pub fn take_lines(bytes: &[u8]) -> Vec<u32> {
     let base = bytes.as_ptr() as usize / LINE;

@@ -28,7 +28,7 @@ impl<'w> FieldWriter<'w> {
         Self::in_windows(out, format, num_docs, window_for(num_docs))
     }
 
-    /// With windows of so many documents.
+    /// Starts a field whose windows span `window` documents.
     pub(crate) fn in_windows(
         out: &'w mut dyn Write,
         format: Format,
@@ -156,7 +156,8 @@ impl<'w> FieldWriter<'w> {
         blob.extend_from_slice(&codes);
     }
 
-    /// Writes what follows the postings. `presence` has a bit per document that has the field.
+    /// Writes the sections that follow the postings. `presence` has a bit per document, set if it has the
+    /// field.
     pub(crate) fn finish(mut self, presence: &[u64]) -> io::Result<()> {
         let postings_end = self.position;
         if self.format == Format::V3 {

@@ -1,4 +1,4 @@
-//! Bad bytes for the reader of sparse postings: it refuses them, or reads them without a panic.
+//! Feeds damaged bytes to the reader of sparse postings, which must refuse them or read them without a panic.
 
 use sparrow_fuzzing::{Campaign, Random, mutated};
 use sparrow_postings::{Format, PostingsBuilder, PostingsReader, SparseCursor, TERMINATED};
@@ -18,7 +18,7 @@ fn seed(format: Format, docs: u32, terms: usize) -> Vec<u8> {
     builder.finish(docs, format)
 }
 
-/// Makes the checksums true again, so that what is behind them is reached.
+/// Corrects the checksums of damaged bytes, so that the reader gets past them.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let Some(start) = bytes.len().checked_sub(FOOTER) else { return bytes };
     let section = |bytes: &[u8], at: usize| -> usize {
@@ -38,7 +38,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What a search and a merge do with a segment.
+/// Runs the operations of a search and a merge on the bytes of a segment.
 fn read(bytes: &[u8]) {
     let Ok(reader) = PostingsReader::open(bytes) else { return };
     // As in an index: what a checksum does not vouch for is not searched.

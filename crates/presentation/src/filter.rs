@@ -1,8 +1,8 @@
-//! `filter_path`: what an answer keeps.
+//! Applies `filter_path`: which parts of an answer are kept.
 //!
-//! Comma-separated dot paths, with `*` inside a name, `**` for any depth and a leading `-` to leave something out. Arrays are
-//! looked through, and containers that become empty vanish. All paths are followed at once as a set of places, and what a name
-//! leads to from a set is remembered: answers repeat their names.
+//! Comma-separated dot paths, with `*` inside a name, `**` for any depth and a leading `-` to leave something
+//! out. Arrays are looked through, and containers that become empty vanish. All paths are matched at once, as
+//! a set of positions in them. The set that a name leads to is cached, because answers repeat their names.
 
 use std::rc::Rc;
 
@@ -11,17 +11,17 @@ use rustc_hash::FxHashMap;
 use super::Problem;
 use super::scan::{Malformed, Scanner, Token, unescaped};
 
-/// Steps that any answer may take, and as many more for each of its bytes. Patterns come from strangers: the work is theirs to
-/// choose without a bound.
+/// Matching steps that a request may take: this many, plus [`STEPS_PER_BYTE`] per byte of the answer.
+/// Patterns come from clients, and can be made to take any amount of work.
 const STEPS: usize = 50_000_000;
 const STEPS_PER_BYTE: usize = 64;
 
-/// Ways from a set of places by a name that are remembered.
+/// Most cached transitions from a set of positions by a name.
 const REMEMBERED: usize = 10_000;
-/// Longest name that is remembered.
+/// Longest name whose transitions are cached, in bytes.
 const REMEMBERED_NAME: usize = 128;
 
-/// Keeps of an answer what `filter` names, without any space between.
+/// Removes from a JSON answer what `filter` does not select, and all whitespace between tokens.
 pub(super) fn filtered(bytes: &[u8], filter: &str) -> Result<Vec<u8>, Problem> {
     let paths: Vec<&str> = filter.split(',').map(trimmed).filter(|path| !path.is_empty()).collect();
     let excluded = paths.iter().filter_map(|path| path.strip_prefix('-'));
@@ -89,12 +89,12 @@ pub(super) fn filtered(bytes: &[u8], filter: &str) -> Result<Vec<u8>, Problem> {
     Ok(out)
 }
 
-/// A container whose values are looked at.
+/// An open object or array that is only partly kept.
 struct Frame {
     state: State,
-    /// Length of the output before it, and before its key.
+    /// Length of the output before the container and its key, in bytes.
     mark: usize,
-    /// Values that are kept so far.
+    /// Number of values kept so far.
     entries: usize,
 }
 
@@ -104,7 +104,7 @@ fn entered(frames: &mut [Frame]) {
     }
 }
 
-/// What holds for the value that comes: what its key led to, or else what holds for its array.
+/// Filter state of the next value: the one its key led to, or that of the array it is in.
 fn value_state(frames: &[Frame], next: &mut Option<State>, mark: &mut usize, out: &mut Vec<u8>) -> State {
     if let Some(state) = next.take() {
         return state;
@@ -121,7 +121,7 @@ fn value_state(frames: &[Frame], next: &mut Option<State>, mark: &mut usize, out
     }
 }
 
-/// Copies a container from behind its opening on, without any space.
+/// Copies the rest of a container after its opening bracket, without whitespace.
 fn copy_rest(scanner: &mut Scanner<'_>, object: bool, out: &mut Vec<u8>) -> Result<(), Malformed> {
     let mut open = vec![object];
     // Whether a comma goes before the next key or item.
@@ -154,7 +154,7 @@ fn copy_rest(scanner: &mut Scanner<'_>, object: bool, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Steps that are left.
+/// Number of matching steps left.
 struct Work {
     left: usize,
 }
@@ -166,12 +166,12 @@ impl Work {
     }
 }
 
-/// What holds for a value.
+/// Filter state of a value: the positions that the path to it has reached.
 #[derive(Clone)]
 struct State {
-    /// Places in the paths to keep; none when all of the value is kept.
+    /// Positions in the paths to keep; `None` when all of the value is kept.
     kept: Option<Rc<PositionSet>>,
-    /// Places in the paths to leave out; none when none of them leads here.
+    /// Positions in the paths to leave out; `None` when none of them leads here.
     dropped: Option<Rc<PositionSet>>,
 }
 
@@ -180,7 +180,7 @@ impl State {
         self.kept.is_none() && self.dropped.is_none()
     }
 
-    /// What holds for the value of a key; nothing if it is left out.
+    /// State of the member `name` of the value; `None` if it is left out.
     fn behind(
         &self,
         name: &[u8],
@@ -208,40 +208,41 @@ impl State {
     }
 }
 
-/// A set of places in paths, ascending.
+/// A set of positions in paths, ascending.
 struct PositionSet {
     places: Vec<u32>,
-    /// Number among the sets that ways are remembered of.
+    /// Number of the set in the cache of transitions; `None` if its transitions are not cached.
     known: Option<u32>,
 }
 
-/// Where a name leads from a set of places.
+/// Result of following a name from a set of positions.
 #[derive(Clone)]
 enum Way {
-    /// To the end of a path.
+    /// A path ends here: all below matches.
     Ends,
-    /// Out of all paths.
+    /// No path matches.
     Nowhere,
     To(Rc<PositionSet>),
 }
 
-/// One name of a path.
+/// One element of a path.
 enum Name {
-    /// Any number of names.
+    /// `**`: any number of names.
     Anything,
-    /// One name, with stars for any letters.
+    /// A name in which `*` stands for any characters.
     Glob(Vec<u8>),
-    /// Stands behind the last name.
+    /// Marks the end of a path.
     End,
 }
 
-/// Dot paths, one behind the other, each name in a place of its own.
+/// Dot paths, stored one after another in `names`; an index into it is a position.
 struct Paths {
     names: Vec<Name>,
     starts: Vec<u32>,
     known: FxHashMap<Vec<u32>, Rc<PositionSet>>,
     ways: FxHashMap<(u32, Box<[u8]>), Way>,
-    /// The round in which a place was reached, and a run of `**` at it was followed.
+    /// Per position, the last round in which it was reached; `followed` is the same for runs of `**` followed
+    /// from it.
     reached: Vec<u32>,
     followed: Vec<u32>,
     round: u32,
@@ -271,7 +272,7 @@ impl Paths {
         }
     }
 
-    /// The places that all paths begin at; none if there are no paths.
+    /// Start positions of all paths; `None` if there are no paths.
     fn start(&mut self) -> Option<Rc<PositionSet>> {
         (!self.starts.is_empty()).then(|| self.set(self.starts.clone()))
     }
@@ -304,7 +305,8 @@ impl Paths {
         Ok(way)
     }
 
-    /// The places behind those names that match `name`; `**` matches it and stays where it is.
+    /// Positions after the elements of `from` that match `name`; `**` matches any name and keeps its
+    /// position.
     fn look(&mut self, from: &[u32], name: &[u8], work: &mut Work) -> Result<Way, Problem> {
         self.round += 1;
         let round = self.round;
@@ -350,7 +352,7 @@ impl Paths {
     }
 }
 
-/// Whether a text matches a pattern, whose `*` stand for anything.
+/// Whether a text matches a pattern in which `*` stands for any characters.
 fn matches(pattern: &[u8], text: &[u8], work: &mut Work) -> Result<bool, Problem> {
     let (mut at, mut read) = (0, 0);
     // The last star, and how much of the text it stands for so far.
@@ -387,7 +389,7 @@ fn matches(pattern: &[u8], text: &[u8], work: &mut Work) -> Result<bool, Problem
     Ok(pattern[at.min(pattern.len())..].iter().all(|letter| *letter == b'*'))
 }
 
-/// The names of a dot path; a dot of a name itself is written behind a backslash.
+/// Names of a dot path; `\.` is a dot inside a name.
 fn segments(path: &str) -> Vec<Vec<u8>> {
     let mut names = vec![Vec::new()];
     for &byte in path.as_bytes() {
@@ -404,7 +406,7 @@ fn segments(path: &str) -> Vec<Vec<u8>> {
     names
 }
 
-/// A text without the space around it, as JavaScript sees that.
+/// A text without leading and trailing whitespace, by JavaScript's definition of it.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|letter: char| letter == '\u{feff}' || (letter.is_whitespace() && letter != '\u{85}'))
 }

@@ -1,25 +1,26 @@
-//! How an answer is laid out: for people (`pretty`) or as YAML.
+//! Formats an answer for people (`pretty`) or as YAML.
 
 use super::Problem;
 use super::scan::{Scanner, Token, escaped, unescaped};
 
-/// Bytes from which on an answer that is laid out may have eight times those that it had before; and most that it may have at all.
+/// Output length in bytes above which formatting may enlarge an answer at most eightfold; `MOST` is the limit
+/// in any case.
 const LONG: usize = 256 << 20;
 const MOST: usize = 2 << 30;
 
-/// Refuses a layout that grows out of proportion: `so_far` bytes were written for an answer of `from` bytes.
+/// Refuses output that has grown too much: `so_far` bytes were written for an answer of `from` bytes.
 fn check_length(so_far: usize, from: usize) -> Result<(), Problem> {
     if so_far > MOST || (so_far > LONG && so_far / 8 > from) { Err(Problem::TooLong) } else { Ok(()) }
 }
 
-/// An object or a list that has begun.
+/// An object or array that is being written.
 struct Container {
     is_object: bool,
-    /// Whether a member or an item was written.
+    /// Whether a member or an item was already written.
     has_any: bool,
 }
 
-/// Lays an answer out: two spaces a level, ` : ` behind keys, a newline at the end.
+/// Pretty-prints an answer: two spaces per level, ` : ` after keys, a newline at the end.
 pub(super) fn pretty(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
     let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 2);
     let mut scanner = Scanner::new(bytes);
@@ -70,11 +71,11 @@ fn new_line(out: &mut Vec<u8>, depth: usize) {
     out.resize(out.len() + 2 * depth, b' ');
 }
 
-/// An object or a list of YAML that has begun.
+/// A YAML mapping or sequence that is being written.
 #[derive(Clone, Copy, Default)]
 struct Block {
     is_object: bool,
-    /// Spaces before each of its lines.
+    /// Indentation of its lines, in spaces.
     margin: usize,
 }
 
@@ -137,7 +138,7 @@ fn begin(out: &mut Vec<u8>, is_begun: &mut bool, margin: usize) {
     }
 }
 
-/// A key needs no quotes if it is a plain word which is nothing else to any version of YAML.
+/// Writes a key, without quotes if it is a plain word that no version of YAML reads as anything else.
 fn write_key(out: &mut Vec<u8>, key: &[u8]) {
     const RESERVED: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let name = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
@@ -147,7 +148,8 @@ fn write_key(out: &mut Vec<u8>, key: &[u8]) {
     if is_word { out.extend_from_slice(name) } else { write_scalar(out, key) }
 }
 
-/// A string of JSON is one of YAML, but for escapes that YAML 1.1 does not have, and surrogates.
+/// Writes a JSON scalar. JSON strings are valid YAML, except for escapes that YAML 1.1 lacks and for
+/// surrogates, which are re-encoded.
 fn write_scalar(out: &mut Vec<u8>, text: &[u8]) {
     let is_foreign = text.starts_with(b"\"") && text.windows(2).any(|pair| pair == b"\\u" || pair == b"\\/");
     if is_foreign {

@@ -1,5 +1,5 @@
-//! What a request asks of the shape of its answer, whichever operation made it: `filter_path`, `pretty`, `human`,
-//! `error_trace`, YAML.
+//! Output options that apply to every operation's answer: `filter_path`, `pretty`, `human`, `error_trace`,
+//! YAML.
 //!
 //! Works over the bytes of answers, most of it without building a tree. Scalars stay the slices of text they came as: `1.0`
 //! stays `1.0`, and a long integer keeps its digits.
@@ -13,32 +13,33 @@ use serde::Deserialize;
 
 use self::scan::Malformed;
 
-/// The shape that a request wants.
+/// Output options of a request.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shape {
-    /// What to keep: comma-separated dot paths.
+    /// Comma-separated dot paths to keep, or with `-` to leave out.
     pub filter_path: Option<String>,
-    /// Laid out for people.
+    /// Whether to indent the output.
     pub pretty: bool,
-    /// Readable twins beside sizes and times.
+    /// Whether to add a readable form beside sizes and times, as `1kb` beside a number of bytes.
     pub human: bool,
-    /// The request, `METHOD /path`, that traces in an error name; no traces without it.
+    /// Method and path of the request, `METHOD /path`, to name in error traces; `None` for no traces.
     pub trace: Option<String>,
-    /// YAML in place of JSON.
+    /// Whether to write YAML instead of JSON.
     pub yaml: bool,
 }
 
-/// Why an answer cannot be shaped.
+/// Why an answer cannot be formatted as requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// It is not JSON: a fault of ours.
+    /// The answer is not JSON, which is a bug of the server.
     #[error("the answer is not JSON")]
     Malformed,
-    /// The paths of `filter_path` need more steps on this answer than any useful ones do.
+    /// The paths of `filter_path` take more matching steps on this answer than allowed.
     #[error("filter_path takes too many steps on this answer")]
     TooMuchWork,
-    /// Laid out, it is longer than anybody reads: indentation multiplies what is nested deeply.
+    /// The formatted answer exceeds the length limit; indentation multiplies the size of deeply nested
+    /// values.
     #[error("the answer is too long to be laid out with pretty or as YAML")]
     TooLong,
 }
@@ -49,7 +50,7 @@ impl From<Malformed> for Problem {
     }
 }
 
-/// Gives an answer in JSON the shape that its request wants. Takes time in proportion to the answer, whatever is wanted.
+/// Formats a JSON answer as its request wants. Takes time proportional to the answer, whatever the options.
 ///
 /// # Errors
 /// See [`Problem`].

@@ -1,6 +1,6 @@
-//! JSON as a stream of tokens that are slices of the text they came from: numbers keep their digits, strings their escapes.
+//! Splits JSON into tokens that are slices of the text: numbers keep their digits, strings their escapes.
 
-/// One piece of JSON. Strings keep their quotes and escapes.
+/// One JSON token. Strings keep their quotes and escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     ObjectStart,
@@ -15,12 +15,12 @@ pub(super) enum Token<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// Reads JSON that this server has written. It is not checked further than reading it needs; what follows the first value is
-/// not looked at. Takes memory for each level of nesting, but no stack.
+/// Reads JSON that this server has written. Checks it only as far as reading requires; what follows the first
+/// value is ignored. Uses heap memory per nesting level, but no stack.
 pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// What is open; true for an object.
+    /// Open containers, outermost first; true for an object.
     open: Vec<bool>,
     expects_key: bool,
     is_over: bool,
@@ -31,7 +31,7 @@ impl<'a> Scanner<'a> {
         Self { bytes, at: 0, open: Vec::new(), expects_key: false, is_over: false }
     }
 
-    /// The next piece; none behind the value.
+    /// The next token; `None` after the end of the value.
     pub(super) fn next(&mut self) -> Result<Option<Token<'a>>, Malformed> {
         if self.is_over {
             return Ok(None);
@@ -76,7 +76,7 @@ impl<'a> Scanner<'a> {
         Ok(Some(token))
     }
 
-    /// Whether the container that has just begun has nothing in it; if so, its end is passed over.
+    /// Whether the container that has just been opened is empty; if so, its end is skipped.
     pub(super) fn takes_empty(&mut self) -> bool {
         match self.peek() {
             Some(b'}' | b']') => self.next().is_ok(),
@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes over the value that comes next.
+    /// Skips the next value.
     pub(super) fn skip(&mut self) -> Result<(), Malformed> {
         let depth = self.open.len();
         loop {
@@ -97,7 +97,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The byte that the next piece begins with.
+    /// First byte of the next token, if there is one.
     fn peek(&mut self) -> Option<u8> {
         let rest = self.bytes.get(self.at..)?;
         let between = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':');
@@ -121,8 +121,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The text of a string that is in quotes. Halves of surrogate pairs that stand alone become what they would be in UTF-8 if it
-/// allowed them, so that they stay apart from everything else.
+/// The text of a quoted string. Lone surrogates are encoded as UTF-8 would encode them if it allowed them, so
+/// that they differ from all other text.
 pub(super) fn unescaped(quoted: &[u8]) -> Vec<u8> {
     let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
     let mut out = Vec::with_capacity(inner.len());
@@ -169,7 +169,7 @@ fn unit(text: &[u8], at: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Writes a code point in UTF-8, a lone surrogate in the same way.
+/// Writes a code point, or a lone surrogate, in UTF-8.
 fn push(out: &mut Vec<u8>, code: u32) {
     match char::from_u32(code) {
         Some(letter) => out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -181,7 +181,7 @@ fn push(out: &mut Vec<u8>, code: u32) {
     }
 }
 
-/// A text as a string of JSON with no more escapes than it needs; the counterpart of [`unescaped`].
+/// A text as a JSON string with as few escapes as possible; the inverse of [`unescaped`].
 pub(super) fn escaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     out.push(b'"');

@@ -1,22 +1,23 @@
-//! Answers that are looked at as a whole: readable twins in statistics (`human`), traces in errors (`error_trace`).
+//! Changes that need the answer as a tree: readable forms of statistics (`human`) and error traces
+//! (`error_trace`).
 
 use sparrow_mapping::date::iso_millis;
 
 use super::scan::{Malformed, Scanner, Token, escaped, unescaped};
 
-/// JSON whose scalars and keys are slices of its text.
+/// A JSON tree whose scalars and keys are slices of the text.
 pub(super) enum Json<'a> {
     Scalar(&'a [u8]),
-    /// A scalar that was not in the text.
+    /// A scalar that was added, and is not in the text.
     Made(Vec<u8>),
     Array(Vec<Json<'a>>),
     Object(Vec<(Vec<u8>, Json<'a>)>),
 }
 
-/// Deepest nesting that is read. Statistics and errors have a few levels.
+/// Deepest nesting, in levels, that is read; statistics and errors have a few levels.
 const MOST_LEVELS: usize = 64;
 
-/// Reads JSON; nothing if it is nested deeper than statistics and errors are.
+/// Reads JSON; `None` if it is nested deeper than [`MOST_LEVELS`].
 pub(super) fn read(bytes: &[u8]) -> Result<Option<Json<'_>>, Malformed> {
     let mut scanner = Scanner::new(bytes);
     let first = scanner.next()?.ok_or(Malformed)?;
@@ -60,7 +61,7 @@ fn value<'a>(
     }
 }
 
-/// Writes JSON without any space.
+/// Writes JSON without whitespace between tokens.
 pub(super) fn write(json: &Json<'_>, out: &mut Vec<u8>) {
     match json {
         Json::Scalar(text) => out.extend_from_slice(text),
@@ -106,7 +107,7 @@ impl Json<'_> {
         }
     }
 
-    /// What a scalar says; empty for anything else.
+    /// Text of a scalar, a string without quotes and escapes; empty for a container.
     fn said(&self) -> Vec<u8> {
         match self.text() {
             Some(text) if text.starts_with(b"\"") => unescaped(text),
@@ -157,8 +158,8 @@ fn lines(error: &Json<'_>, request: &str) -> Vec<Vec<u8>> {
     all
 }
 
-/// Adds a readable twin before each count of bytes and milliseconds (`size` before `size_in_bytes`). Only for statistics: a
-/// document may have fields of such names.
+/// Adds a readable form before each number of bytes or milliseconds (`size` before `size_in_bytes`). Only for
+/// statistics: documents may have fields with such names.
 pub(super) fn humanize(json: &mut Json<'_>) {
     match json {
         Json::Scalar(_) | Json::Made(_) => {}
@@ -182,7 +183,7 @@ pub(super) fn humanize(json: &mut Json<'_>) {
     }
 }
 
-/// Name, in quotes, and value of the twin of a scalar.
+/// Name (in quotes) and value of the readable form of a scalar; `None` if the key has none.
 fn twin_of(key: &[u8], text: &[u8]) -> Option<(Vec<u8>, String)> {
     let name = std::str::from_utf8(key.get(1..key.len().checked_sub(1)?)?).ok()?;
     let text = std::str::from_utf8(text).ok()?;
@@ -236,13 +237,13 @@ fn short_time(number: f64, unit: &str) -> String {
     format!("{}micros", decimal(micros))
 }
 
-/// One digit behind the point, which is cut and not rounded, and none if it is zero.
+/// Formats a number with one decimal, truncated, and without decimals if that is 0.
 fn decimal(number: f64) -> String {
     // Adding nothing takes the sign from a zero.
     format!("{}", (number * 10.0).trunc() / 10.0 + 0.0)
 }
 
-/// A moment in ISO 8601; empty for one that calendars do not have.
+/// A time, in milliseconds since the epoch, in ISO 8601; empty for one outside the calendar.
 #[expect(clippy::cast_possible_truncation, reason = "what calendars have is far inside the range of an i64")]
 fn moment(milliseconds: f64) -> String {
     let is_in_range = milliseconds.is_finite() && milliseconds.abs() < 8.64e15;

@@ -34,30 +34,31 @@ use crate::manifest::{Checksum, Commit, META, Manifest, Meta, segment_of};
 use crate::plugins::{MergeFailures, on_merge_thread};
 use crate::verify::CheckedCommit;
 
-/// tantivy's list of files it may delete.
+/// Name of tantivy's list of files that it may delete.
 pub const MANAGED: &str = ".managed.json";
 
 #[derive(Default)]
 struct State {
-    /// Newest content of the two meta files; that of the commit point without our list of files.
+    /// Newest content of `meta.json` (without our list of files) and `.managed.json`.
     meta_files: HashMap<PathBuf, Vec<u8>>,
-    /// Files whose newest content is not yet durable.
+    /// Meta files whose newest content is not durable yet.
     changed: HashSet<PathBuf>,
-    /// Checksums of every file that was written or checked and is still there.
+    /// Length and checksum of every existing file that this process has written or checked.
     sums: HashMap<PathBuf, Checksum>,
-    /// The commit point on the disk, if it has a list of files: that list, and the rest of it.
+    /// The `meta.json` that is on disk, if it has a list of files: that list, and the other members.
     durable: Option<(Manifest, Vec<u8>)>,
-    /// Counts writes of `meta.json`: commits and finished merges.
+    /// Number of writes of `meta.json`, by commits and finished merges.
     generation: u64,
     unsynced: HashSet<PathBuf>,
     deleted: HashSet<PathBuf>,
     /// Files created anew under a name whose deletion a running flush may still hold.
     recreated: HashSet<PathBuf>,
-    /// After a failed fsync the kernel may have dropped dirty pages and report success next time.
+    /// The first fsync error; nothing is made durable after it, because the kernel may have dropped dirty
+    /// pages and report success next time.
     poisoned: Option<String>,
 }
 
-/// A file of a commit.
+/// Name and size of a file that belongs to a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitFile {
     pub name: String,
@@ -69,21 +70,22 @@ struct Shared {
     state: Mutex<State>,
     /// Held by a flush from start to end.
     flush: Mutex<()>,
-    /// Files that are being written.
+    /// Number of segment files that are being written.
     writing: AtomicUsize,
-    /// When the last of them was closed, or the directory opened.
+    /// When the last segment file was closed, or else the directory opened.
     last_written: Mutex<Instant>,
     /// Held while files are physically removed, and while a new searcher opens its files.
     removal: Mutex<()>,
     merge_failures: Arc<MergeFailures>,
-    /// The file that could not be written last, and why, in a merge and anywhere else: of a thread that ended for it tantivy only
-    /// says that it ended.
+    /// The last file that could not be written in a merge, and the error; `refused` is the same for other
+    /// threads. Kept because tantivy only reports that the thread has ended.
     refused_merge: Mutex<Option<(PathBuf, io::Error)>>,
     refused: Mutex<Option<(PathBuf, io::Error)>>,
 }
 
-/// See the module documentation. Clones share everything; [`LazyDirectory::successor`] makes an instance
-/// over the same state for a reopened index.
+/// tantivy directory whose only durable point is [`LazyDirectory::make_durable`]; see the module
+/// documentation. Clones share everything; [`LazyDirectory::successor`] makes an instance over the same state
+/// for a reopened index.
 #[derive(Clone)]
 pub struct LazyDirectory {
     shared: Arc<Shared>,
@@ -104,7 +106,8 @@ impl LazyDirectory {
     /// says of them, and then what a crash left behind is removed: files of segments that the commit does not name.
     ///
     /// # Errors
-    /// [`IndexError::Corrupt`] names the first file that is not as it was written; nothing is removed then.
+    /// [`IndexError::Corrupt`] names the first file that differs from what was written; nothing is removed
+    /// then.
     pub fn open(root: &Path) -> Result<Self, IndexError> {
         let mut state = State::default();
         if let Some(found) = CheckedCommit::read(root)? {
@@ -137,7 +140,7 @@ impl LazyDirectory {
         self.shared.state.lock().sums.get(path).copied()
     }
 
-    /// Stops this instance from writing and gives a new one over the same state.
+    /// Stops this instance from writing and returns a new one over the same state.
     pub fn successor(&self) -> tantivy::Result<Self> {
         // Under the state lock, so that no write is half done.
         self.retire();
@@ -154,24 +157,24 @@ impl LazyDirectory {
         self.retired.store(true, Ordering::SeqCst);
     }
 
-    /// Whether no file of a segment was being written for this long. A merge writes from about its beginning to its end, and one
-    /// that follows another begins at once.
+    /// Whether no segment file has been written for at least `time`. A merge writes nearly all the time that
+    /// it runs, and consecutive merges leave no gap.
     pub fn is_quiet(&self, time: Duration) -> bool {
         self.shared.writing.load(Ordering::Relaxed) == 0 && self.shared.last_written.lock().elapsed() >= time
     }
 
-    /// Bytes of files that wait for the next flush to be removed.
+    /// Total size, in bytes, of files that the next flush will remove.
     pub fn garbage_bytes(&self) -> u64 {
         let state = self.shared.state.lock();
         state.deleted.iter().filter_map(|path| state.sums.get(path)).map(|sum| sum.bytes).sum()
     }
 
-    /// Counts the commits and finished merges of this process.
+    /// Number of commits and finished merges since the process started.
     pub fn generation(&self) -> u64 {
         self.shared.state.lock().generation
     }
 
-    /// Keeps files from being removed while it lives.
+    /// Prevents files from being removed while the returned guard is held.
     pub fn hold_files(&self) -> MutexGuard<'_, ()> {
         self.shared.removal.lock()
     }
@@ -181,28 +184,29 @@ impl LazyDirectory {
         self.shared.state.lock().poisoned.is_some()
     }
 
-    /// Why nothing more is written here.
+    /// The error that says why this directory is no longer written: a failed fsync, or a retired instance.
     pub fn poisoned(&self) -> IndexError {
         let reason = self.shared.state.lock().poisoned.clone();
         IndexError::Poisoned { reason: reason.unwrap_or_else(|| "others are taking their place".to_owned()) }
     }
 
-    /// Newest `meta.json`.
+    /// Newest content of `meta.json`, durable or not.
     pub fn read_meta(&self) -> Result<Vec<u8>, OpenReadError> {
         self.atomic_read(Path::new(META))
     }
 
-    /// Puts a new `meta.json` in place, in memory like any commit.
+    /// Replaces `meta.json` in memory, as a commit does; durable with the next flush.
     pub fn write_meta(&self, bytes: &[u8]) -> io::Result<()> {
         self.atomic_write(Path::new(META), bytes)
     }
 
-    /// Replaces files: each second of a pair by the first, both of this directory. Contents are synced first, as the replaced ones
-    /// may belong to the durable commit, which then lists both contents: a crash may find either.
+    /// Replaces files: in each pair, the second by the first, both in this directory. Contents are synced
+    /// first, as the replaced files may belong to the durable commit, which then lists both contents: after a
+    /// crash either may be found.
     ///
     /// # Errors
-    /// What the disk refuses, which poisons the directory like a failed flush: nobody knows then which content a file has, or which
-    /// commit the disk.
+    /// Any I/O error, which poisons the directory like a failed flush: afterwards it is unknown which content
+    /// a file has and which commit is on disk.
     pub fn replace(&self, pairs: &[(PathBuf, PathBuf)]) -> io::Result<()> {
         // A flush that runs would write a list without the new contents behind the renaming.
         let _flush = self.shared.flush.lock();
@@ -290,15 +294,17 @@ impl LazyDirectory {
         Ok(())
     }
 
-    /// tantivy remembers the path of every file that it ever mapped, unless it is asked how many are mapped now.
+    /// Makes tantivy forget the paths of files that are no longer mapped, which it only does when asked for
+    /// its cache statistics.
     fn forget_unmapped(&self) {
         let _ = self.inner.get_cache_info();
     }
 
-    /// Links the files of the durable commit into `target`, an empty directory, which is an index of its own then;
-    /// copies where the file system cannot link. Says which files there are, with their bytes.
+    /// Links the files of the durable commit into `target`, an empty directory, which then is an index of its
+    /// own; copies them where the file system cannot link. Returns the files, sorted by name.
     ///
-    /// No file goes meanwhile: they are only removed by a flush, and that waits. Durable when it returns.
+    /// No file disappears meanwhile: only a flush removes files, and it waits. Everything is durable on
+    /// return.
     pub fn link_commit(&self, target: &Path) -> io::Result<Vec<CommitFile>> {
         let _flush = self.shared.flush.lock();
         let root = &self.shared.root;
@@ -338,7 +344,8 @@ impl LazyDirectory {
         Ok(files)
     }
 
-    /// Gives the commit point and its list of files, if it was written.
+    /// Makes what a flush took durable; returns the new `meta.json` with its list of files, if it was
+    /// written.
     fn sync(&self, taken: &FlushedState) -> io::Result<Option<(Manifest, Vec<u8>)>> {
         for path in taken.unsynced.difference(&taken.deleted) {
             fs::sync_data(self.shared.root.join(path))?;
@@ -356,22 +363,23 @@ impl LazyDirectory {
         Ok(Some((manifest, meta.clone())))
     }
 
-    /// Merges that failed. Their reasons come from here where they are those of the disk.
+    /// Record of failed merges. This directory adds the I/O errors to it.
     pub fn merge_failures(&self) -> &Arc<MergeFailures> {
         &self.shared.merge_failures
     }
 
-    /// The file that could not be written last, and why, if that was since this was asked for. Merges apart.
+    /// The last file that could not be written outside merges, and the error, if there was one since the
+    /// previous call.
     pub fn take_refusal(&self) -> Option<(PathBuf, io::Error)> {
         self.shared.refused.lock().take()
     }
 
-    /// As [`LazyDirectory::take_refusal`], of merges.
+    /// Same as [`LazyDirectory::take_refusal`], for files written by merges.
     pub fn take_refusal_of_merge(&self) -> Option<(PathBuf, io::Error)> {
         self.shared.refused_merge.lock().take()
     }
 
-    /// Notes what keeps a file from being written.
+    /// Records an error that prevented a file from being written.
     fn note_refusal(&self, path: &Path, error: &io::Error) {
         let kept = match error.raw_os_error() {
             Some(number) => io::Error::from_raw_os_error(number),
@@ -382,7 +390,8 @@ impl LazyDirectory {
         self.note_failure(path, error);
     }
 
-    /// Notes what keeps a file from being read or written, if it is a merge that needs it. Merges of a retired instance end so.
+    /// Records an error that prevented a merge from reading or writing a file. Ignored in a retired instance,
+    /// whose merges are expected to fail.
     fn note_failure(&self, path: &Path, error: &io::Error) {
         if on_merge_thread() && !self.retired.load(Ordering::SeqCst) {
             let name = path.to_string_lossy();
@@ -398,11 +407,11 @@ impl LazyDirectory {
     }
 }
 
-/// What a flush takes with it, all of one moment.
+/// State that a flush makes durable, taken under one lock.
 struct FlushedState {
     unsynced: HashSet<PathBuf>,
     deleted: HashSet<PathBuf>,
-    /// The meta files, if they changed since the last flush.
+    /// New contents of `.managed.json` and `meta.json`, where they changed since the last flush.
     managed: Option<Vec<u8>>,
     meta: Option<Vec<u8>>,
     /// Checksums of the files, if the commit point changed.
@@ -410,12 +419,12 @@ struct FlushedState {
 }
 
 impl State {
-    /// Lets nothing more be made durable, for the first reason.
+    /// Prevents all further flushes; the first reason is kept.
     fn poison(&mut self, error: &io::Error) {
         self.poisoned.get_or_insert_with(|| error.to_string());
     }
 
-    /// Begins with a commit that was read and checked.
+    /// Initialises the state from a commit that was read and checked.
     fn begin(&mut self, meta: Meta, sums: HashMap<PathBuf, Checksum>) {
         // What may be removed one day is known from what is there: a damaged list of it does no harm.
         let managed: Vec<_> = sums.keys().filter_map(|path| path.to_str()).chain([META]).collect();
@@ -446,8 +455,8 @@ impl State {
     }
 }
 
-/// Removes files named like segment files that the durable commit does not name, and those of atomic writes that did not come to
-/// their rename.
+/// Removes segment files that the durable commit does not name, and temporary files of interrupted atomic
+/// writes.
 fn sweep(root: &Path, commit: &Commit) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;
@@ -461,7 +470,7 @@ fn sweep(root: &Path, commit: &Commit) -> io::Result<()> {
     Ok(())
 }
 
-/// A file being written; closing it registers it for the next flush.
+/// A file being written; closing it registers it as unsynced.
 struct LazyFile {
     file: File,
     directory: LazyDirectory,
@@ -618,7 +627,7 @@ mod tests {
 
     use super::*;
 
-    /// A file that gets the name of one whose deletion waits for a flush is not the file that was deleted.
+    /// A new file under a name whose deletion waits for a flush must survive that flush.
     #[test]
     fn a_waiting_deletion_does_not_remove_a_newer_file_of_that_name() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,8 @@
-//! What can go wrong in an index, apart from bad documents and mappings.
+//! Errors of an index, except those caused by documents and mappings.
 
 use std::path::PathBuf;
 
-/// Failure of an index operation. Variants carry data; the engine makes the sentences.
+/// Failure of an index operation. Variants carry data; the engine turns them into messages.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// tantivy reported an error.
@@ -11,7 +11,7 @@ pub enum IndexError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
-    /// A file of ours is damaged or from an unknown version.
+    /// A file that this crate writes is damaged or has an unknown version.
     #[error("{path}: {reason}")]
     Corrupt { path: PathBuf, reason: String },
     /// A file was written by a newer version.
@@ -23,14 +23,15 @@ pub enum IndexError {
     /// Dense vectors inside a segment are damaged.
     #[error("dense field [{field}] of segment {segment}: {source}")]
     Vectors { field: String, segment: String, source: sparrow_vectors::VectorsError },
-    /// Buffered writes were lost and rolled back: every write with a sequence number above
-    /// `replay_after` (all, if `None`) has to be applied again from the WAL.
+    /// Buffered writes were lost and rolled back: all writes with a sequence number above `replay_after`
+    /// (`None`: all writes) must be applied again from the write-ahead log.
     #[error("buffered writes were rolled back: {source}")]
     RolledBack { replay_after: Option<u64>, source: Box<dyn std::error::Error + Send + Sync> },
-    /// The disk failed while the segments were made durable: they can be read, but never flushed again by this process.
+    /// A disk failure prevented the segments from being made durable: they can still be read, but this
+    /// process will never flush them again.
     #[error("segments have to be opened anew: {reason}")]
     Poisoned {
-        /// What failed.
+        /// What failed first, as text.
         reason: String,
     },
     /// The caller cancelled a long operation.
@@ -42,7 +43,7 @@ pub enum IndexError {
 }
 
 impl IndexError {
-    /// Builds an I/O error that names its file.
+    /// Returns a function that wraps an I/O error with the path of its file.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> IndexError {
         let path = path.into();
         move |source| IndexError::Io { path, source }

@@ -1,5 +1,6 @@
-//! What lies in a segment of an index and in a commit: the schema, sparse postings and dense vectors as plugins of tantivy, tantivy's
-//! directory over our files, the list of files with their checksums, and the check of that list.
+//! Contents of an index's segments and commits: the schema, sparse postings and dense vectors as tantivy
+//! plugins, tantivy's directory over our files, the list of files with their checksums, and the check of that
+//! list.
 
 pub mod directory;
 mod error;

@@ -1,7 +1,8 @@
-//! What a durable commit says of its files: length and CRC-32 of each, and of itself.
+//! File list of a durable commit: length and CRC-32 of each file, and of the list itself.
 //!
-//! The list is a member of our own in tantivy's `meta.json`, which tantivy ignores, so that a commit and its checksums are replaced
-//! by one renaming. It comes last, and the last 21 bytes are the checksum of all bytes before them:
+//! The list is an extra member of tantivy's `meta.json`, which tantivy ignores, so that a commit and its
+//! checksums are replaced by one rename. It comes last, and the last 21 bytes are the checksum of all bytes
+//! before them:
 //!
 //! ```text
 //! {…tantivy's members…,"sparrow":{"format":1,"files":{"<name>":[[length, crc32], …], …},"crc32":"0123abcd"}}
@@ -18,9 +19,9 @@ use serde_json::{Map, Value};
 /// Name of tantivy's commit point.
 pub const META: &str = "meta.json";
 
-/// Our member of `meta.json`.
+/// Name of our extra member of `meta.json`.
 const MEMBER: &str = "sparrow";
-/// Version of that member.
+/// Format version of that member.
 pub const FORMAT: u64 = 1;
 const TAIL_BEGINS: &[u8] = br#","crc32":""#;
 const TAIL_ENDS: &[u8] = br#""}}"#;
@@ -33,14 +34,15 @@ pub struct Checksum {
     pub crc32: u32,
 }
 
-/// Name of a file in the index's folder → the contents that it may have; one, but for a file that is being replaced.
+/// File names of a commit, each with the contents that the file may have: one, or two while the file is being
+/// replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
     pub files: BTreeMap<String, Vec<Checksum>>,
 }
 
 impl Manifest {
-    /// The files that `commit` names, of those whose sums are known.
+    /// List of the files that `commit` names and whose checksums are in `sums`.
     pub fn of(commit: &Commit, sums: &HashMap<PathBuf, Checksum>) -> Self {
         let named = sums.iter().filter_map(|(path, sum)| {
             let name = path.to_str()?;
@@ -49,7 +51,7 @@ impl Manifest {
         Self { files: named.collect() }
     }
 
-    /// The bytes of a `meta.json`: `meta`, which has no member of ours, with this list.
+    /// Content of a `meta.json`: tantivy's members in `meta`, followed by this list.
     ///
     /// # Errors
     /// When `meta` is no JSON object.
@@ -81,17 +83,18 @@ fn tail(checksum: u32) -> Vec<u8> {
     tail
 }
 
-/// A `meta.json` that is as it was written.
+/// A decoded `meta.json` whose checksum is correct.
 #[derive(Debug)]
 pub struct Meta {
-    /// Its members without ours.
+    /// tantivy's members as JSON, without ours.
     pub bytes: Vec<u8>,
     pub commit: Commit,
-    /// `None` in one that an older version wrote: nothing in it can be checked then.
+    /// List of files; `None` if an older version wrote the `meta.json`, so that no file can be checked
+    /// against it.
     pub manifest: Option<Manifest>,
 }
 
-/// Why a `meta.json` is not used.
+/// Why a `meta.json` cannot be used.
 #[derive(Debug)]
 pub enum MetaProblem {
     Damaged(String),
@@ -99,7 +102,7 @@ pub enum MetaProblem {
 }
 
 impl Meta {
-    /// Checks and reads the bytes of the file.
+    /// Checks and decodes the content of a `meta.json`.
     pub fn decode(bytes: &[u8]) -> Result<Self, MetaProblem> {
         let damaged = |reason: String| MetaProblem::Damaged(reason);
         let mut members: Map<String, Value> =
@@ -145,14 +148,14 @@ fn read_own(member: &Value) -> Result<Manifest, MetaProblem> {
     }
 }
 
-/// The segments of a commit: name (32 hexadecimal digits) → stamp of its file of deletions, if it has one.
+/// Segments of a commit: name (32 hexadecimal digits) → stamp of its deletions file, if it has one.
 #[derive(Debug, Default)]
 pub struct Commit {
     segments: HashMap<String, Option<u64>>,
 }
 
 impl Commit {
-    /// The segments that tantivy's members name; `None` when they cannot be read.
+    /// Segments listed in the members of a `meta.json`; `None` when they cannot be read.
     pub fn of(members: &Map<String, Value>) -> Option<Self> {
         let mut segments = HashMap::new();
         for segment in members.get("segments")?.as_array()? {
@@ -174,13 +177,13 @@ impl Commit {
         }
     }
 
-    /// The segments' names.
+    /// Names of the segments, 32 hexadecimal digits each.
     pub fn segments(&self) -> impl Iterator<Item = &str> {
         self.segments.keys().map(String::as_str)
     }
 }
 
-/// The segment that a file is named after, if it is named like a file of one.
+/// Segment name that a file name begins with; `None` if it is not a segment file.
 pub fn segment_of(file: &str) -> Option<&str> {
     let (id, _) = file.split_once('.')?;
     (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)

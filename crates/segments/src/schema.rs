@@ -1,4 +1,4 @@
-//! From a mapping to a tantivy schema.
+//! Derives the tantivy schema from a mapping.
 //!
 //! Text fields need a tantivy field each, as their lengths and average lengths are their own; keywords
 //! and numbers share one JSON field each, keyed by the full dotted path as one flat key. Fields are only
@@ -17,19 +17,19 @@ use tantivy::schema::{
 use sparrow_analysis::tokenizer_name;
 use sparrow_mapping::{FieldType, Mapping, TextIndexOptions, TextOptions as TextMapping};
 
-/// Reserved field: the document's `_id`.
+/// Reserved field with the document's `_id`.
 pub const ID: &str = "_id";
-/// Reserved field: sequence number of the write.
+/// Reserved field with the sequence number of the write.
 pub const SEQ_NO: &str = "_seq_no";
-/// Reserved field: version of the document.
+/// Reserved field with the version of the document.
 pub const VERSION: &str = "_version";
-/// Reserved field: the stored JSON.
+/// Reserved field with the document's JSON as stored.
 pub const SOURCE: &str = "_source";
-/// Reserved field: paths of the mapped leaves a document has.
+/// Reserved field with the paths of the mapped leaf fields that a document has.
 pub const FIELD_NAMES: &str = "_field_names";
-/// Reserved field: keywords by path.
+/// Reserved field with keywords, keyed by path.
 pub const KEYWORDS: &str = "_kw";
-/// Reserved field: numbers, booleans and dates by path.
+/// Reserved field with numbers, booleans and dates, keyed by path.
 pub const NUMBERS: &str = "_num";
 
 /// Type name of sparse custom fields.
@@ -39,7 +39,7 @@ pub const DENSE_TYPE: &str = "dense";
 /// Type name of custom fields with several vectors a document: those of `semantic_text`.
 pub const PASSAGES_TYPE: &str = "passages";
 
-/// Kind of tantivy field a mapped field needs for itself.
+/// Kinds of mapped fields that need a tantivy field of their own.
 #[derive(Debug, Clone, PartialEq)]
 enum OwnField {
     Text(Arc<TextMapping>),
@@ -48,7 +48,7 @@ enum OwnField {
     Passages,
 }
 
-/// The tantivy schema of an index and where each mapped field is in it.
+/// The tantivy schema of an index, with the tantivy field of each mapped field.
 #[derive(Debug, Clone)]
 pub struct IndexSchema {
     pub schema: Schema,
@@ -129,7 +129,7 @@ impl IndexSchema {
         self.dense.get(path).copied()
     }
 
-    /// Custom field of a slot of a `semantic_text` field.
+    /// Custom field for the passages of a `semantic_text` slot.
     pub fn passages(&self, slot: &str) -> Option<Field> {
         self.passages.get(slot).copied()
     }
@@ -144,7 +144,7 @@ impl IndexSchema {
         self.dense.values().copied()
     }
 
-    /// Entries that `mapping` needs and the schema has not, in a stable order. Empty: no widening.
+    /// Field entries that `mapping` needs and the schema lacks, in a stable order; empty if it needs none.
     pub fn missing_entries(&self, mapping: &Mapping) -> Vec<FieldEntry> {
         own_fields(mapping)
             .into_iter()
@@ -159,7 +159,7 @@ impl IndexSchema {
     }
 }
 
-/// Names of the analyzers that text fields of the schema were made with.
+/// Names of the analyzers of the schema's text fields.
 pub fn analyzers(schema: &Schema) -> impl Iterator<Item = String> + '_ {
     schema.fields().filter_map(|(_, entry)| match entry.field_type() {
         TantivyType::Str(options) if entry.name().starts_with("t:") => {
@@ -170,7 +170,7 @@ pub fn analyzers(schema: &Schema) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Whether the plugin or tantivy's postings own the field: the custom type name, if any.
+/// Type name of a custom field, which the segment plugin owns; `None` for a field that tantivy indexes.
 pub fn custom_type(entry: &FieldEntry) -> Option<&str> {
     match entry.field_type() {
         TantivyType::Custom(options) => Some(options.type_name()),
@@ -217,7 +217,7 @@ fn own_entry(path: &str, own: &OwnField) -> FieldEntry {
     }
 }
 
-/// tantivy builds custom entries only through a schema builder.
+/// A custom field entry. Made through a schema builder, as tantivy offers no other way.
 fn custom_entry(name: &str, type_name: &str) -> FieldEntry {
     let mut builder = Schema::builder();
     let field = builder.add_custom_field(name, type_name, json!({}));

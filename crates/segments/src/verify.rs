@@ -1,4 +1,4 @@
-//! Whether the files of a commit are as they were written: their lengths, and the CRC-32 of all their bytes.
+//! Checks the files of a commit against their lengths and CRC-32 checksums.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,36 +12,36 @@ use sparrow_files::{self as fs, File};
 use crate::error::IndexError;
 use crate::manifest::{Checksum, Commit, FORMAT, META, Manifest, Meta, MetaProblem};
 
-/// Bytes of a file that one thread reads as one piece.
+/// Size in bytes of the pieces in which threads hash a file.
 const PIECE: u64 = 8 << 20;
-/// Bytes of one read.
+/// Size of one read, in bytes.
 const READ: usize = 1 << 20;
-/// Most threads: a disk is busy with these, and memory bandwidth nearly.
+/// Most hashing threads; enough to saturate a disk, and nearly the memory bandwidth.
 const MOST_THREADS: usize = 8;
 
-/// A file that is not as it was written.
+/// A file that differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Name of the file in the index's folder.
+    /// Name of the file in the index's directory.
     pub file: String,
-    /// What is wrong with it.
+    /// What is wrong with the file, as text.
     pub reason: String,
 }
 
 impl Damage {
-    /// As the error that keeps the index in `root` from being opened.
+    /// The error that prevents the index in `root` from being opened.
     pub fn into_error(self, root: &Path) -> IndexError {
         IndexError::Corrupt { path: root.join(self.file), reason: self.reason }
     }
 }
 
-/// The commit point on the disk, checked.
+/// A `meta.json` on disk that was read and checked.
 pub struct CheckedCommit {
     pub meta: Meta,
 }
 
 impl CheckedCommit {
-    /// Reads it; `None` where there is none.
+    /// Reads and checks the `meta.json` of an index; `None` if there is none.
     pub fn read(root: &Path) -> Result<Option<Self>, IndexError> {
         let path = root.join(META);
         let bytes = match fs::read(&path) {
@@ -58,12 +58,12 @@ impl CheckedCommit {
         }
     }
 
-    /// tantivy's members of it.
+    /// tantivy's members of the `meta.json`, as JSON.
     pub fn meta_bytes(&self) -> &[u8] {
         &self.meta.bytes
     }
 
-    /// Sums of the files, and which are damaged.
+    /// Checks all files of the commit; returns the checksums of intact files, and the damaged files.
     pub fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Checksum>, Vec<Damage>), IndexError> {
         match &self.meta.manifest {
             Some(manifest) => Ok(files(root, manifest)),
@@ -72,7 +72,7 @@ impl CheckedCommit {
     }
 }
 
-/// What is wrong with the newest durable commit in `root` and with its files, without opening or changing any.
+/// Damaged files of the newest durable commit in `root`. Opens no index and changes nothing.
 ///
 /// # Errors
 /// When the commit itself cannot be read; without it nothing is known of the files.
@@ -83,8 +83,8 @@ pub fn damages(root: &Path) -> Result<Vec<Damage>, IndexError> {
     }
 }
 
-/// Reads all files that `manifest` lists, several at a time. Gives the sums of those that are as one of their contents, and what is
-/// wrong with the others.
+/// Reads all files of `manifest`, several in parallel. Returns the checksums of those that have one of their
+/// listed contents, and damage of the others.
 pub fn files(root: &Path, manifest: &Manifest) -> (HashMap<PathBuf, Checksum>, Vec<Damage>) {
     let mut damages = Vec::new();
     let mut listed = Vec::new();
@@ -173,7 +173,7 @@ fn checksums(root: &Path, files: &[(&str, &[Checksum], u64)]) -> Vec<io::Result<
     sums.into_iter().map(|sum| sum.map(Hasher::finalize)).collect()
 }
 
-/// Hashes `length` bytes of a file.
+/// Hashes `length` bytes of a file from `start` on.
 fn hash(path: &Path, start: u64, length: u64, buffer: &mut [u8]) -> io::Result<Hasher> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(start))?;
@@ -193,11 +193,12 @@ fn hash(path: &Path, start: u64, length: u64, buffer: &mut [u8]) -> io::Result<H
     Ok(hasher)
 }
 
-/// Ends the body of each file of tantivy's: length of the footer's JSON, and a number that says what it is.
+/// Size in bytes of what ends each file of tantivy's: the length of the footer's JSON, and a magic number.
 const FOOTER_END: u64 = 8;
 const FOOTER_MAGIC: u32 = 1337;
 
-/// As [`files`] for a commit of an older version, without a list: each file has the checksum that tantivy wrote behind its body.
+/// Same as [`files`], for a commit of an older version without a list: compares each file with the checksum
+/// in its tantivy footer.
 pub fn footers(root: &Path, commit: &Commit) -> io::Result<(HashMap<PathBuf, Checksum>, Vec<Damage>)> {
     let (mut sums, mut damages) = (HashMap::new(), Vec::new());
     let mut names = Vec::new();
@@ -226,7 +227,7 @@ pub fn footers(root: &Path, commit: &Commit) -> io::Result<(HashMap<PathBuf, Che
     Ok((sums, damages))
 }
 
-/// Length of what stands before the footer in a whole file.
+/// Length in bytes of a tantivy file without its footer; `None` if it is too short.
 pub fn body_length(bytes: &[u8]) -> Option<usize> {
     let (rest, _magic) = bytes.split_last_chunk::<4>()?;
     let (rest, length) = rest.split_last_chunk::<4>()?;

@@ -1,4 +1,4 @@
-//! What can go wrong with a shard.
+//! Errors of a shard.
 
 use sparrow_index::IndexError;
 use sparrow_storage::StorageError;
@@ -10,23 +10,23 @@ pub enum ShardError {
     /// The shard was deleted or shut down.
     #[error("the shard is closed")]
     Closed,
-    /// The log cannot take writes until there is room, or the disk works, again.
+    /// The log failed: no writes are accepted until there is disk space, or the disk works, again.
     #[error("the shard is read-only: {reason}")]
     ReadOnly {
-        /// What failed first.
+        /// What failed first, as text.
         reason: String,
-        /// Whether it was for want of space.
+        /// Whether the cause was a full disk.
         disk_full: bool,
     },
-    /// A refresh that somebody waited for failed.
+    /// A refresh that a request waited for failed.
     #[error("the refresh failed: {reason}")]
     Refresh {
-        /// What failed.
+        /// What failed, as text.
         reason: String,
-        /// Whether it was for want of space.
+        /// Whether the cause was a full disk.
         disk_full: bool,
     },
-    /// A log record is of a kind that this version does not know.
+    /// A log record has a kind that this version does not know.
     #[error("a log record is not readable by this version")]
     UnknownRecord,
     /// The caller cancelled the operation.
@@ -39,17 +39,17 @@ pub enum ShardError {
 }
 
 impl ShardError {
-    /// The refusal of writes that a failure of the log leads to.
+    /// The error with which writes are refused after a failure of the log.
     pub fn read_only(cause: &Self) -> Self {
         Self::ReadOnly { reason: cause.to_string(), disk_full: cause.is_disk_full() }
     }
 
-    /// The failure of a refresh that an error of the segments leads to.
+    /// The error of a refresh that failed because of the segments.
     pub(crate) fn refresh(cause: &IndexError) -> Self {
         Self::Refresh { reason: cause.to_string(), disk_full: disk_is_full(cause) }
     }
 
-    /// Whether there was no space for what was to be written.
+    /// Whether the cause was a full disk.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::ReadOnly { disk_full, .. } | Self::Refresh { disk_full, .. } => *disk_full,

@@ -11,7 +11,7 @@ impl Shard {
     /// Makes everything written durable in segments, and trims the log.
     ///
     /// # Errors
-    /// [`ShardError::Closed`]; what the disk refuses, after which the log keeps everything.
+    /// [`ShardError::Closed`]; I/O errors, after which the log keeps everything.
     pub fn flush(&self) -> Result<(), ShardError> {
         {
             let _one = self.flushing.lock();
@@ -43,10 +43,10 @@ impl Shard {
         self.refresh()
     }
 
-    /// Begins again with merges that failed. Whether they succeed is seen later.
+    /// Starts failed merges again, by committing. Does not wait for their result.
     ///
     /// # Errors
-    /// What keeps the segments from committing.
+    /// [`ShardError::Closed`], [`ShardError::ReadOnly`], or why the segments cannot commit.
     pub fn retry_merges(&self) -> Result<(), ShardError> {
         let _refresh = self.refreshing.lock();
         let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! What one log record of an index holds.
+//! Encoding of an index's log records.
 //!
 //! ```text
 //! kind u8 (1 index, 2 delete) · seq_no u64 · version u64 · id length u32 · id · source
@@ -6,13 +6,13 @@
 //!
 //! Little endian. The source is the document after its pipeline ran, so that replay runs no model.
 
-/// A write as the log has it.
+/// One write as stored in the log.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     pub seq_no: u64,
     pub version: u64,
     pub id: &'a str,
-    /// `None` for a deletion.
+    /// Source of the document; `None` for a deletion.
     pub source: Option<&'a [u8]>,
 }
 
@@ -33,8 +33,8 @@ impl<'a> Record<'a> {
         bytes
     }
 
-    /// Reads a record; `None` when the bytes are none of ours (the log's checksum held, so a newer version
-    /// wrote them).
+    /// Decodes a record; `None` if its kind is unknown (the log's checksum is correct, so a newer version
+    /// wrote it).
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (seq_no, rest) = rest.split_first_chunk::<8>()?;

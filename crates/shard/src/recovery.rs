@@ -1,4 +1,4 @@
-//! Bringing segments to the state that was acknowledged: a commit, then the log.
+//! Restores the acknowledged state of the segments: the last commit, then the log.
 
 use sparrow_index::{IndexError, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Mapping, ParsedDocument};
@@ -10,26 +10,28 @@ use crate::record::Record;
 /// A logged document, read against the mapping in force.
 pub struct RereadDocument {
     pub parsed: ParsedDocument,
-    /// Fields that today's mapping cannot take, left out; the stored source has them all the same.
+    /// Fields that the current mapping cannot take and that were not indexed; the stored source still has
+    /// them.
     pub left_out: Vec<String>,
 }
 
-/// Reads a logged document: mapping, id, logged bytes. It never refuses one, since it was acknowledged: what the mapping of today
-/// cannot take is left out of the index and named.
+/// Parses a logged document: mapping, id, logged bytes. Never refuses one, as it was acknowledged: fields
+/// that the current mapping cannot take are not indexed, and are named.
 pub type Reread = dyn Fn(&Mapping, &str, &[u8]) -> RereadDocument + Send + Sync;
 
-/// What a replay did.
+/// Result of a replay of the log.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Replayed {
-    /// Writes that were applied again.
+    /// Number of writes that were applied again.
     pub records: u64,
-    /// Documents of which fields had to be left out of the index.
+    /// Number of documents with fields that could not be indexed.
     pub incomplete_documents: u64,
-    /// The highest sequence number in the log.
+    /// Highest sequence number in the log, `None` if it is empty.
     pub last_seq_no: Option<u64>,
 }
 
-/// Applies the log's writes after `covered`. They may have been applied before: twice is the same as once.
+/// Applies the log's writes with sequence numbers above `covered`. Idempotent: they may have been applied
+/// before.
 ///
 /// # Errors
 /// When a record cannot be read or the segments cannot take it.

@@ -5,12 +5,12 @@ use sparrow_index::IndexError;
 use crate::error::ShardError;
 use crate::shard::{Shard, WriteState};
 
-/// Most requests that wait for the regular refresh; one more refreshes at once, as Elasticsearch does beyond
-/// `index.max_refresh_listeners`. Each of them holds a thread here.
+/// Most requests that wait for the regular refresh; one more triggers a refresh at once, as Elasticsearch
+/// does beyond `index.max_refresh_listeners`. Each waiting request occupies a thread.
 const MOST_WAITING: usize = 3;
 
 impl Shard {
-    /// Notes that something was written which a refresh would show.
+    /// Records that there is a write which is not searchable yet.
     pub(crate) fn mark_dirty(&self) {
         self.visibility.note_write();
     }
@@ -20,7 +20,7 @@ impl Shard {
         self.visibility.is_dirty()
     }
 
-    /// How many refreshes there were.
+    /// Number of refreshes so far: all that succeeded, and those that failed before the last of them.
     pub fn refreshes(&self) -> u64 {
         self.visibility.done()
     }
@@ -28,7 +28,7 @@ impl Shard {
     /// Makes everything written searchable.
     ///
     /// # Errors
-    /// [`ShardError::Closed`]; what keeps the segments from committing. What was written stays written.
+    /// [`ShardError::Closed`]; why the segments cannot commit. Writes are not lost.
     pub fn refresh(&self) -> Result<(), ShardError> {
         let _one = self.refreshing.lock();
         let running = Running { shard: self, number: self.visibility.begin(), ended: false };
@@ -67,8 +67,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Waits for a refresh that shows everything written before the call. The regular refresh does it; with `regular` false, or
-    /// when enough others wait, the shard is refreshed at once.
+    /// Waits for a refresh that shows everything written before the call. Normally that is the regular
+    /// refresh; if `regular` is false, or enough requests already wait, the shard is refreshed at once.
     ///
     /// # Errors
     /// [`ShardError::Refresh`] when the refresh fails; [`ShardError::Closed`]; [`ShardError::Cancelled`].
@@ -82,7 +82,8 @@ impl Shard {
     }
 }
 
-/// Changes what is buffered, or commits it. Should that panic, nobody knows what the buffer has: it counts as incomplete.
+/// Runs a change or commit of the segments' buffer. If `change` panics, the buffer stays marked as
+/// incomplete.
 pub(crate) fn guarded(
     state: &mut WriteState,
     change: impl FnOnce() -> Result<(), IndexError>,
@@ -93,7 +94,8 @@ pub(crate) fn guarded(
     result
 }
 
-/// A refresh under way. One that panics has failed: whoever waits for it is told, and what it was to show is shown by the next.
+/// A running refresh. If it panics it counts as failed: those who wait for it get an error, and the next
+/// refresh shows the writes.
 struct Running<'a> {
     shard: &'a Shard,
     number: u64,

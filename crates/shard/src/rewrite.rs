@@ -1,4 +1,4 @@
-//! Replacing the segments by a rewritten form of them.
+//! Replaces the segments by a rewritten form of them.
 //!
 //! ```text
 //! flush ── rewrite into another folder ── replay the log ── (writes wait) replay the rest ── the owner notes the folder ── swap
@@ -49,9 +49,9 @@ impl Shard {
         Ok(stats)
     }
 
-    /// Applies most of what was written meanwhile, so that writes wait only for the rest. Gives how far it came; nothing when a
-    /// write that just happened got in the way (a record half written, a mapping just widened), for then everything is applied
-    /// again under the lock.
+    /// Applies most of what was written meanwhile, so that writes are blocked only for the rest. Returns how
+    /// far it came, or `None` if a concurrent write interfered (a half-written record, a mapping just
+    /// widened); then everything is applied again under the lock.
     fn catch_up(&self, new: &SparrowIndex, covered: Option<u64>) -> Option<CaughtUp> {
         let replay = || -> Result<CaughtUp, ShardError> {
             // What is written from here on lies in files of its own, and only those are read again.
@@ -120,15 +120,15 @@ impl Shard {
     }
 }
 
-/// How far a new form has come.
+/// How much of the log the new segments contain.
 struct CaughtUp {
-    /// It has the writes up to here.
+    /// Highest sequence number that the new segments contain.
     seq_no: Option<u64>,
-    /// Those behind are in this generation of the log, or a later one.
+    /// Generation of the log from which on later writes are found.
     generation: Generation,
 }
 
-/// Keeps the log from being trimmed, also when a rewrite panics.
+/// Guard that keeps the log from being trimmed; released also when a rewrite panics.
 struct KeepLog<'a>(&'a AtomicBool);
 
 impl<'a> KeepLog<'a> {

@@ -1,4 +1,4 @@
-//! The shard itself: what it holds, and how it is opened and closed.
+//! The shard: its state, and how it is opened, recovered and closed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,49 +15,52 @@ use crate::recovery::{self, Replayed, Reread};
 use crate::versions::{LiveVersion, LiveVersions};
 use crate::visibility::Visibility;
 
-/// Shortest time between two attempts of writers to bring a read-only shard back. After one that took longer they leave it alone
-/// for as long as that took: an attempt reads all segments.
+/// Shortest time between attempts of writers to recover a read-only shard. After an attempt that took longer,
+/// they wait as long as it took, because an attempt reads all segments.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Where a shard is and how it reads what it logged.
+/// Location and settings of a shard, and callbacks to its owner.
 #[derive(Clone)]
 pub struct ShardOptions {
     /// Name of the index, for log messages.
     pub name: Arc<str>,
-    /// Folder of the index: the log is in `wal`, the segments in a folder of their own beside it.
+    /// Directory of the index: the log is in `wal`, the segments in another directory beside it.
     pub root: PathBuf,
     pub index: IndexOptions,
     pub reread: Arc<Reread>,
-    /// The mapping in force, which segments that are opened anew get.
+    /// Returns the current mapping, with which segments are reopened.
     pub mapping: Arc<dyn Fn() -> Mapping + Send + Sync>,
-    /// Whether writes are acknowledged before the log is durable. A recovery then keeps what it can read of them.
+    /// Returns whether writes are acknowledged before the log is durable. If so, recovery keeps the unsynced
+    /// writes that it can read.
     pub acknowledges_early: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
-/// What the segments said of a document, and the segments that did: nothing newer can have their address while it lives.
+/// Result of looking a document up in the segments, with the snapshot that was searched; holding it keeps its
+/// address from being reused.
 pub struct LookedUp {
     snapshot: Arc<Snapshot>,
     found: Option<DocMeta>,
 }
 
-/// What a shard does with writes.
+/// Whether a shard accepts writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// It takes them.
+    /// Writes are accepted.
     Open,
-    /// The log failed: they are refused until there is room, or the disk works, again.
+    /// The log failed: writes are refused until there is disk space, or the disk works, again.
     ReadOnly {
         reason: String,
         disk_full: bool,
-        /// Whether writes that are not durable were acknowledged all the same, and come back with the log if it can be read.
+        /// Whether writes that are not durable were acknowledged nevertheless; they come back with the log if
+        /// it can be read.
         keeps_unsynced: bool,
     },
-    /// It was deleted or shut down: they are refused for good.
+    /// The shard was deleted or shut down: writes are refused for good.
     Closed,
 }
 
 impl Phase {
-    /// Why writes are refused now, or nothing.
+    /// Returns an error if writes are refused now.
     ///
     /// # Errors
     /// [`ShardError::Closed`], [`ShardError::ReadOnly`].
@@ -72,23 +75,23 @@ impl Phase {
     }
 }
 
-/// What only one writer at a time touches.
+/// State protected by the write lock.
 pub(crate) struct WriteState {
     pub(crate) phase: Phase,
-    /// The segments' buffer lacks writes of the log: all above the number, or all. Set before anything is tried to mend it, and
-    /// cleared when a replay has succeeded.
+    /// Set while the segments' buffer lacks writes of the log: those above the number, or all if `None`. Set
+    /// before a repair is attempted, and cleared when a replay has succeeded.
     pub(crate) incomplete: Option<Option<u64>>,
-    /// Replaying did not help: the segments have to be opened anew.
+    /// Whether the segments must be reopened, because replaying the log did not help.
     pub(crate) reopen: bool,
-    /// Before this moment no writer tries to bring the shard back.
+    /// Earliest time of the next attempt by a writer to recover the shard.
     pub(crate) next_recovery: Option<Instant>,
-    /// Why the last attempt to bring it back failed, and whether that was for want of space: segments that were given up for it take
-    /// nothing.
+    /// Why the last recovery failed, and whether the cause was a full disk; `None` if it succeeded. Segments
+    /// that were given up for a failed recovery take no writes.
     pub(crate) unrecovered: Option<(String, bool)>,
 }
 
 impl WriteState {
-    /// An error of the segments, or what keeps those from being opened that are to take their place.
+    /// Replaces the error of segments that were given up by the reason why they could not be reopened.
     fn reason_of(&self, error: ShardError) -> ShardError {
         match (&error, &self.unrecovered) {
             (ShardError::Index(sparrow_index::IndexError::Poisoned { .. }), Some((reason, disk_full))) => {
@@ -102,7 +105,7 @@ impl WriteState {
 /// One index's write path. See the crate's documentation.
 pub struct Shard {
     pub(crate) options: ShardOptions,
-    /// Replaced as a whole by a rewrite in another format and by a recovery.
+    /// The segments; replaced as a whole by a rewrite and by a recovery.
     pub(crate) index: RwLock<Arc<SparrowIndex>>,
     pub(crate) wal: Wal,
     pub(crate) flushing: Mutex<()>,
@@ -110,26 +113,27 @@ pub struct Shard {
     pub(crate) state: Mutex<WriteState>,
     pub(crate) versions: Mutex<LiveVersions>,
     pub(crate) visibility: Visibility,
-    /// While a log that was closed is opened anew: why writes are refused.
+    /// Set while a failed log is being reopened: the phase, which says why writes are refused.
     recovering: Mutex<Option<Phase>>,
     closed: AtomicBool,
-    /// Set while a rewrite runs: the log keeps what the new segments do not have yet.
+    /// Set while a rewrite runs; the log is then not trimmed, as the new segments need it.
     pub(crate) rewriting: AtomicBool,
-    /// Set when the folder of a rewrite could not be noted: a restart may find the old one noted, or the new one.
+    /// Set when it is unknown whether the folder of a rewrite was recorded: after a restart the old or the
+    /// new one may be used.
     pub(crate) folder_is_uncertain: AtomicBool,
-    /// Writes with a lower number are in a durable commit.
+    /// All writes with a lower sequence number are in a durable commit.
     pub(crate) flushed: AtomicU64,
-    /// Changes only under the write lock.
+    /// Sequence number of the next write; changes only under the write lock.
     pub(crate) next_seq_no: AtomicU64,
 }
 
-/// Segments as the disk has them, with the log's writes applied.
+/// Segments that were just opened, with the log's writes applied.
 struct Opened {
     index: SparrowIndex,
     replayed: Replayed,
-    /// The number after the last one that the commit or the log has.
+    /// Sequence number after the highest in the commit or the log.
     next_seq_no: u64,
-    /// The number after the last one that the commit covers.
+    /// Sequence number after the highest in the commit.
     flushed: u64,
 }
 
@@ -158,7 +162,7 @@ impl Opened {
 }
 
 impl Shard {
-    /// A shard with newly made segments and no documents.
+    /// Creates a shard over new segments without documents.
     ///
     /// # Errors
     /// When the log cannot be created.
@@ -209,17 +213,17 @@ impl Shard {
         }
     }
 
-    /// The segments.
+    /// The index over the current segments.
     pub fn index(&self) -> Arc<SparrowIndex> {
         self.index.read().clone()
     }
 
-    /// What a search sees.
+    /// The snapshot that new searches use.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.index().searcher()
     }
 
-    /// What the shard does with writes.
+    /// Whether the shard accepts writes, and if not, why.
     pub fn phase(&self) -> Phase {
         self.state.lock().phase.clone()
     }
@@ -229,60 +233,61 @@ impl Shard {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// The number that the next write gets.
+    /// Sequence number of the next write.
     pub fn next_seq_no(&self) -> u64 {
         self.next_seq_no.load(Ordering::Acquire)
     }
 
-    /// Writes that are in the log and in no durable commit.
+    /// Number of writes that are in the log but not in a durable commit.
     pub fn uncommitted(&self) -> u64 {
         self.next_seq_no().saturating_sub(self.flushed.load(Ordering::Acquire))
     }
 
-    /// Bytes of the log that a flush takes away, those that wait to be written included. While the log is kept for another form
-    /// of the segments, older files stay whatever is flushed, and only the newest counts.
+    /// Bytes of the log that a flush would remove, including those not yet written. While the log is kept for
+    /// a rewrite, older log files stay, and only the newest counts.
     pub fn log_bytes(&self) -> u64 {
         if self.keeps_log() { self.wal.bytes_since_roll() } else { self.wal.size_bytes() }
     }
 
-    /// Whether a flush leaves the log as it is.
+    /// Whether the log is currently not trimmed by flushes.
     pub(crate) fn keeps_log(&self) -> bool {
         self.rewriting.load(Ordering::SeqCst) || self.folder_is_uncertain.load(Ordering::SeqCst)
     }
 
-    /// Whether a restart may find another folder noted than the one in use.
+    /// Whether a restart may use another segment folder than the current one.
     pub fn is_folder_uncertain(&self) -> bool {
         self.folder_is_uncertain.load(Ordering::SeqCst)
     }
 
-    /// Tells that the disk names the folder in use for certain. After a rewrite whose folder could not be noted it may name either
-    /// one, and the log is kept for the other.
+    /// Records that the current folder is the one a restart will use. After a rewrite whose folder could not
+    /// be recorded that is unknown, and the log is kept for the other folder.
     pub fn folder_is_certain(&self) {
         self.folder_is_uncertain.store(false, Ordering::SeqCst);
     }
 
-    /// Bytes that are held for reads by id until the next refresh.
+    /// Bytes held for reads by id until the next refresh.
     pub fn unrefreshed_bytes(&self) -> usize {
         self.versions.lock().bytes()
     }
 
-    /// Forgets deletions that were remembered long enough.
+    /// Forgets deletions that are older than the configured lifetime.
     pub fn forget_old_deletions(&self) {
         self.versions.lock().forget_old_deletions();
     }
 
-    /// Sets how long the versions of deleted documents are remembered.
+    /// Sets for how long versions of deleted documents are remembered; `None` for the default, a minute.
     pub fn remember_deletions_for(&self, lifetime: Option<Duration>) {
         self.versions.lock().remember_deletions_for(lifetime);
     }
 
-    /// A document that was written, or deleted, since the last refresh.
+    /// Version of a document that was written or deleted since the last refresh.
     pub fn live_version(&self, id: &str) -> Option<LiveVersion> {
         self.versions.lock().get(id).cloned()
     }
 
-    /// Looks a document up in the segments, so that this need not be done by [`Shard::current_version`] while nobody else may
-    /// write. `None` if it was written since the last refresh, and segments say nothing of it.
+    /// Looks a document up in the segments in advance, so that [`Shard::current_version`] need not do so
+    /// under the write lock. `None` if the document was written since the last refresh, so that the segments
+    /// are out of date.
     ///
     /// # Errors
     /// When the segments cannot be read.
@@ -295,8 +300,9 @@ impl Shard {
         Ok(Some(LookedUp { snapshot, found }))
     }
 
-    /// Version of a document, written or searchable. A deletion is `Some` without a source. What was looked up before counts if a
-    /// search sees the same segments now: after a refresh in between it is looked up again.
+    /// Version of a document, written or searchable; for a deleted one `Some` without a source. An earlier
+    /// look-up is used if a search still sees the same segments; after a refresh the document is looked up
+    /// again.
     ///
     /// # Errors
     /// When the segments cannot be read.
@@ -343,7 +349,7 @@ impl Shard {
         self.wal.sync(lsn).map_err(|error| self.log_failed(error.into()))
     }
 
-    /// Notes that the log is closed for writes.
+    /// Makes the shard read-only if `error` has closed the log; returns the error to report.
     pub(crate) fn log_failed(&self, error: ShardError) -> ShardError {
         if !self.wal.is_poisoned() {
             return error;
@@ -351,7 +357,7 @@ impl Shard {
         self.log_failed_locked(&mut self.state.lock(), error)
     }
 
-    /// As [`Shard::log_failed`], for whoever has the write lock.
+    /// Same as [`Shard::log_failed`], for callers that hold the write lock.
     pub(crate) fn log_failed_locked(&self, state: &mut WriteState, error: ShardError) -> ShardError {
         if !self.wal.is_poisoned() {
             return error;
@@ -376,11 +382,12 @@ impl Shard {
         }
     }
 
-    /// Lets segments be committed: everything that they have is durable in the log then, where a write is acknowledged only when it
-    /// is. So no commit shows or keeps a write that is refused after all.
+    /// Makes the log durable up to everything in the segments' buffer, so that no commit contains a write
+    /// that is refused in the end. Skipped where writes are acknowledged before they are durable.
     ///
     /// # Errors
-    /// [`ShardError::ReadOnly`]: what is buffered may have been refused. It comes back with the log, as far as that has it.
+    /// [`ShardError::ReadOnly`]: buffered writes may have been refused; they come back with the log, as far
+    /// as it contains them. [`ShardError::Closed`].
     pub(crate) fn before_commit(&self, state: &mut WriteState) -> Result<(), ShardError> {
         match &state.phase {
             Phase::Closed => return Err(ShardError::Closed),
@@ -396,8 +403,8 @@ impl Shard {
         self.wal.sync_all().map_err(|error| self.log_failed_locked(state, error.into()))
     }
 
-    /// Whether the shard needs [`Shard::recover`]: its log is closed for writes, its segments cannot be made durable, or their
-    /// buffer lacks writes. Answers at once: `false` while somebody writes.
+    /// Whether the shard needs [`Shard::recover`]: its log has failed, its segments cannot be made durable,
+    /// or their buffer lacks writes. Never blocks; returns false while the write lock is held.
     pub fn needs_recovery(&self) -> bool {
         let Some(state) = self.state.try_lock() else { return false };
         match state.phase {
@@ -412,28 +419,28 @@ impl Shard {
         }
     }
 
-    /// Whether the log is closed for writes. Answers at once, also while somebody writes or opens the log anew.
+    /// Whether writes are refused because the log has failed. Never blocks.
     pub fn refuses_writes(&self) -> bool {
         self.recovering.lock().is_some()
             || self.wal.is_poisoned()
             || self.state.try_lock().is_some_and(|state| matches!(state.phase, Phase::ReadOnly { .. }))
     }
 
-    /// Whether a refresh would be refused. Answers at once, as [`Shard::refuses_writes`] does.
+    /// Whether a refresh would be refused. Never blocks.
     pub fn refuses_refreshes(&self) -> bool {
         self.is_dirty() && self.refuses_writes() && !(self.options.acknowledges_early)()
     }
 
-    /// Brings a shard back whose log or segments failed: opens both anew and applies the log, if the disk lets it. Searches go on
-    /// with what they saw. Does nothing to a shard that is well.
+    /// Recovers a shard whose log or segments failed: reopens both and applies the log, if the disk permits.
+    /// Searches continue on their snapshots. Does nothing to an intact shard.
     ///
     /// # Errors
-    /// What still fails; the shard is as it was.
+    /// Why the attempt failed; the shard then still needs recovery.
     pub fn recover(&self) -> Result<(), ShardError> {
         self.recover_if(|_| true)
     }
 
-    /// As [`Shard::recover`], if `is_wanted` still says so when nobody else is at it.
+    /// Same as [`Shard::recover`], if `is_wanted` returns true once the locks are held.
     fn recover_if(&self, is_wanted: impl FnOnce(&WriteState) -> bool) -> Result<(), ShardError> {
         let _flush = self.flushing.lock();
         let _refresh = self.refreshing.lock();
@@ -500,10 +507,10 @@ impl Shard {
         Ok(())
     }
 
-    /// Applies the log again, if the segments' buffer lacks writes of it.
+    /// Applies the log again if the segments' buffer lacks writes.
     ///
     /// # Errors
-    /// What keeps it from succeeding; the buffer is remembered as incomplete.
+    /// Why the replay failed; the buffer remains marked as incomplete.
     pub(crate) fn complete(&self, state: &mut WriteState) -> Result<(), ShardError> {
         let Some(replay_after) = state.incomplete else { return Ok(()) };
         let index = self.index();
@@ -517,10 +524,11 @@ impl Shard {
         Ok(())
     }
 
-    /// Remembers that the segments' buffer was lost, and applies the log again. An error of another kind is given back.
+    /// Handles an error of the segments: if their buffer was lost, marks it as incomplete and applies the log
+    /// again; any other error is returned.
     ///
     /// # Errors
-    /// `error` itself, or what keeps the replay from succeeding.
+    /// `error` itself, or why the replay failed.
     pub(crate) fn rolled_back(
         &self,
         state: &mut WriteState,
@@ -535,7 +543,7 @@ impl Shard {
         self.complete(state)
     }
 
-    /// The write lock, for whoever may write now.
+    /// Acquires the write lock, after trying to recover a failed shard; an error if writes are refused.
     pub(crate) fn lock_for_writing(&self) -> Result<MutexGuard<'_, WriteState>, ShardError> {
         self.wal.wait_for_room();
         // Whoever waited for it would keep a thread from the writers of other indices.
@@ -555,14 +563,14 @@ impl Shard {
         state.phase.takes_writes().map(|()| state)
     }
 
-    /// Both at once: whoever is refused because of the phase asks the other why.
+    /// Sets the phase and the flag together: whoever is refused because of the phase checks the flag.
     pub(crate) fn mark_closed(&self, state: &mut WriteState) {
         state.phase = Phase::Closed;
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    /// Ends the shard: writes, refreshes and flushes that come later are refused, and nobody waits any longer. Searches that hold
-    /// a snapshot finish.
+    /// Closes the shard: later writes, refreshes and flushes are refused, and waiting requests are released.
+    /// Searches that hold a snapshot can finish.
     pub fn close(&self) {
         self.mark_closed(&mut self.state.lock());
         self.visibility.close();
@@ -570,7 +578,8 @@ impl Shard {
     }
 }
 
-/// Lets writers be refused at once while a log that is closed for them is opened anew, which takes as long as reading it does.
+/// Guard that lets writers be refused at once, without waiting, while a failed log is being reopened and
+/// read.
 struct Recovering<'a>(&'a Shard);
 
 impl<'a> Recovering<'a> {

@@ -1,4 +1,4 @@
-//! Versions of documents that no snapshot shows yet.
+//! Versions of documents that are not in any snapshot yet.
 //!
 //! A write needs the current version of its document, and a get by id sees writes at once; both look here
 //! before they look into the index.
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use sparrow_storage::Lsn;
 
-/// What is known of one document.
+/// Newest known version of one document.
 #[derive(Debug, Clone)]
 pub struct LiveVersion {
     pub seq_no: u64,
@@ -28,11 +28,12 @@ impl LiveVersion {
 /// A version and its position in the log.
 type Logged = (Lsn, LiveVersion);
 
-/// The newest version of a document, and those that count if the log loses it.
+/// The newest version of a document, and older ones to fall back to if the log loses it.
 #[derive(Debug)]
 struct VersionHistory {
     newest: Logged,
-    /// Those before it that the log may be cut back to, oldest first: the newest durable one, where it was held, and all behind that.
+    /// Older versions that the log may be cut back to, oldest first: the newest durable one, if it was held,
+    /// and all after it.
     older: Vec<Logged>,
 }
 
@@ -41,7 +42,8 @@ impl VersionHistory {
         Self { newest: (lsn, version), older: Vec::new() }
     }
 
-    /// Takes the place of this one. `durable` tells up to which position the log is durable.
+    /// Replaces the history by a newer one, keeping the older versions that are still needed. `durable`
+    /// returns the position up to which the log is durable.
     fn replace(&mut self, newer: Self, durable: &impl Fn() -> Lsn) {
         let Self { newest, mut older } = std::mem::replace(self, newer);
         older.push(newest);
@@ -52,7 +54,7 @@ impl VersionHistory {
         self.older = older;
     }
 
-    /// The newest version up to a position of the log.
+    /// The newest version at or before a position of the log.
     fn up_to(&self, last: Lsn) -> Option<&LiveVersion> {
         let newest_first = std::iter::once(&self.newest).chain(self.older.iter().rev());
         newest_first.filter(|(lsn, _)| *lsn <= last).map(|(_, version)| version).next()
@@ -72,42 +74,44 @@ struct Tombstone {
     since: Instant,
 }
 
-/// Bytes that a document takes besides its id and sources: a place of the hash table, and one in the list of deletions or the
-/// reference count of its source.
+/// Estimated bytes per document besides its id and sources: its slot in the hash table, and one in the table
+/// of deletions or the reference count of its source.
 const ENTRY_BYTES: usize = 2 * (size_of::<(String, VersionHistory)>() + 16);
 
-/// Versions since the last refresh, those that a refresh is just making visible, and recent deletions.
+/// Versions written since the last refresh, those that a running refresh is making visible, and recent
+/// deletions.
 #[derive(Debug, Default)]
 pub struct LiveVersions {
     current: FxHashMap<String, VersionHistory>,
     refreshing: FxHashMap<String, VersionHistory>,
     tombstones: FxHashMap<String, Tombstone>,
-    /// What lies behind this position of the log is shown to nobody; all is shown without one.
+    /// Position in the log up to which versions are shown to reads; `None`: all are.
     shown_up_to: Option<Lsn>,
-    /// Bytes that `current` takes.
+    /// Bytes held by `current`.
     current_bytes: usize,
-    /// Bytes that a running refresh is making visible.
+    /// Bytes held by `refreshing` while a refresh runs.
     refreshing_bytes: usize,
-    /// When expired deletions were looked for the last time.
+    /// When expired deletions were last removed.
     swept: Option<Instant>,
-    /// How long the version of a deleted document is remembered (`index.gc_deletes`).
+    /// For how long versions of deleted documents are remembered (`index.gc_deletes`); `None` for the
+    /// default.
     tombstone_lifetime: Option<Duration>,
 }
 
-/// Most deletions that are remembered, however long they are to be: each takes about 200 bytes besides its id.
+/// Most deletions that are remembered, whatever their lifetime; each takes about 200 bytes besides its id.
 const MOST_TOMBSTONES: usize = 200_000;
 
-/// How long the version of a deleted document is remembered where nothing else is asked for.
+/// Default lifetime of remembered deletions.
 const TOMBSTONE_LIFETIME: Duration = Duration::from_secs(60);
 
 impl LiveVersions {
-    /// Sets how long the version of a deleted document is remembered; without it, a minute.
+    /// Sets for how long versions of deleted documents are remembered; `None` for the default, a minute.
     pub fn remember_deletions_for(&mut self, lifetime: Option<Duration>) {
         self.tombstone_lifetime = lifetime;
     }
 
-    /// Forgets all writes and deletions, as after a restart: segments that were opened anew show those that were acknowledged, and
-    /// the others never happened.
+    /// Forgets all writes and deletions, as after a restart: the reopened segments contain the acknowledged
+    /// writes, and the others are undone.
     pub fn forget_writes(&mut self) {
         self.current = FxHashMap::default();
         self.refreshing = FxHashMap::default();
@@ -117,7 +121,8 @@ impl LiveVersions {
         self.refreshing_bytes = 0;
     }
 
-    /// What lies behind this position of the log was refused: reads are shown what was there before, until all writes are forgotten.
+    /// Hides versions after a position of the log, because they were refused: reads see older versions until
+    /// all writes are forgotten.
     pub fn show_up_to(&mut self, last: Lsn) {
         self.shown_up_to = Some(last);
     }
@@ -131,7 +136,7 @@ impl LiveVersions {
         })
     }
 
-    /// A write came to lie at `lsn`. `durable` tells up to which position the log is durable.
+    /// Records a write at log position `lsn`. `durable` returns the position up to which the log is durable.
     pub fn insert(&mut self, id: String, version: LiveVersion, lsn: Lsn, durable: impl Fn() -> Lsn) {
         if version.source.is_some() {
             self.tombstones.remove(&id);
@@ -156,7 +161,7 @@ impl LiveVersions {
         }
     }
 
-    /// Forgets the older half of the deletions that a search would not find any more, as if they had been made before a restart.
+    /// Forgets the older half of the remembered deletions, as a restart would.
     fn forget_older_deletions(&mut self) {
         let mut times: Vec<Instant> = self.tombstones.values().map(|deletion| deletion.since).collect();
         let middle = times.len() / 2;
@@ -165,13 +170,14 @@ impl LiveVersions {
         self.tombstones.retain(|_, deletion| deletion.since > median);
     }
 
-    /// Bytes held since the last refresh that succeeded or runs: sources, ids, and what each entry takes besides, deletions too.
+    /// Bytes held since the last refresh that succeeded or is running: sources, ids and an estimate per
+    /// entry, including deletions.
     pub fn bytes(&self) -> usize {
         self.current_bytes
     }
 
-    /// A refresh begins: what is here now will be in the snapshot when it ends. `durable` tells up to which position the log is
-    /// durable.
+    /// Starts a refresh, whose snapshot will contain all current versions. `durable` returns the position up
+    /// to which the log is durable.
     pub fn start_refresh(&mut self, durable: impl Fn() -> Lsn) {
         let current = std::mem::take(&mut self.current);
         self.refreshing_bytes += std::mem::take(&mut self.current_bytes);
@@ -188,20 +194,20 @@ impl LiveVersions {
         }
     }
 
-    /// A refresh failed: what it was to show is still held, and counts again.
+    /// Ends a failed refresh: the versions it was to show are kept, and counted again.
     pub fn keep_refreshing(&mut self) {
         self.current_bytes += std::mem::take(&mut self.refreshing_bytes);
     }
 
-    /// The snapshot shows what was here when the refresh began.
+    /// Ends a successful refresh: forgets the versions that its snapshot contains.
     pub fn finish_refresh(&mut self) {
         self.refreshing = FxHashMap::default();
         self.refreshing_bytes = 0;
         self.sweep();
     }
 
-    /// Forgets deletions that were remembered long enough, also where nothing is written any more. Between two looks at all of them
-    /// goes by as long as each is remembered, so that asking is cheap.
+    /// Forgets deletions whose lifetime has passed. Scans them at most once per lifetime, so that frequent
+    /// calls are cheap.
     pub fn forget_old_deletions(&mut self) {
         if !self.tombstones.is_empty()
             && self.swept.is_none_or(|at| at.elapsed() >= self.tombstone_lifetime())
@@ -232,7 +238,8 @@ mod tests {
         LiveVersion { seq_no, version: 1, source: (!deleted).then(|| Arc::from(&b"{}"[..])) }
     }
 
-    /// Writes at the position of its sequence number, while the log is durable up to the one before.
+    /// Inserts a version at the log position of its sequence number, with the log durable up to the position
+    /// before.
     fn write(versions: &mut LiveVersions, id: &str, version: LiveVersion) {
         let lsn = version.seq_no;
         versions.insert(id.to_owned(), version, lsn, || lsn - 1);
@@ -256,7 +263,8 @@ mod tests {
         assert!(versions.get("a").is_none());
     }
 
-    /// What a read is told of a document: its number if it is there, that it was deleted, or nothing.
+    /// Sequence number that a read sees of a document, and whether the document exists; `None` if nothing is
+    /// known.
     fn told(versions: &LiveVersions, id: &str) -> Option<(u64, bool)> {
         versions.get(id).map(|version| (version.seq_no, version.source.is_some()))
     }
@@ -293,7 +301,8 @@ mod tests {
         assert_eq!(told(&versions, "new"), Some((10, true)));
     }
 
-    /// Writes at once share a sync, and what was not durable when the next version came may be when the log fails.
+    /// Concurrent writes share a sync: a version that was not durable when the next one came may be durable
+    /// when the log fails.
     #[test]
     fn what_became_durable_before_the_failure_is_shown() {
         let mut versions = LiveVersions::default();

@@ -1,4 +1,4 @@
-//! Who waits for a refresh, and for which one.
+//! Lets requests wait for the refresh that shows their writes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use sparrow_types::processors::pause;
 
 use crate::error::ShardError;
 
-/// How often a waiting request looks whether it is still wanted.
+/// How often a waiting request checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Why a refresh failed.
@@ -19,22 +19,22 @@ struct Failure {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether something was written that no refresh has taken.
+    /// Whether there are writes that no refresh has taken.
     dirty: bool,
-    /// Refreshes that have begun.
+    /// Number of refreshes started; also the number of the latest.
     begun: u64,
-    /// Number of the last one that took what had been written.
+    /// Number of the last refresh that took all writes.
     taken: u64,
-    /// Number of the last one that succeeded.
+    /// Number of the last refresh that succeeded.
     done: u64,
-    /// The last one that failed, and why.
+    /// Number of the last refresh that failed, and why.
     failed: Option<(u64, Failure)>,
     closed: bool,
     waiting: usize,
 }
 
 impl State {
-    /// The number of the refresh that shows what was written until now.
+    /// Number of the refresh that shows all writes so far.
     fn covering(&self) -> u64 {
         let ended = self.failed.as_ref().map_or(self.done, |(number, _)| self.done.max(*number));
         match self.dirty {
@@ -54,31 +54,31 @@ pub(crate) struct Visibility {
 }
 
 impl Visibility {
-    /// A refresh begins; gives its number.
+    /// Registers the start of a refresh; returns its number.
     pub(crate) fn begin(&self) -> u64 {
         let mut state = self.state.lock();
         state.begun += 1;
         state.begun
     }
 
-    /// Something was written. Called by whoever has the write lock.
+    /// Registers a write. The caller holds the write lock.
     pub(crate) fn note_write(&self) {
         self.state.lock().dirty = true;
     }
 
-    /// Whether something was written that no refresh has taken.
+    /// Whether there are writes that no refresh has taken.
     pub(crate) fn is_dirty(&self) -> bool {
         self.state.lock().dirty
     }
 
-    /// A refresh that has begun takes what was written until now. It has the write lock.
+    /// Registers that a running refresh has taken all writes so far. The caller holds the write lock.
     pub(crate) fn take(&self, number: u64) {
         let mut state = self.state.lock();
         state.dirty = false;
         state.taken = number;
     }
 
-    /// A refresh ended. They run one after another.
+    /// Registers the end of a refresh and wakes those who wait. Refreshes run one at a time.
     pub(crate) fn end(&self, number: u64, result: &Result<(), ShardError>) {
         let mut state = self.state.lock();
         match result {
@@ -94,23 +94,23 @@ impl Visibility {
         self.changed.notify_all();
     }
 
-    /// There will be no refresh any more.
+    /// Registers that there will be no further refresh, and wakes those who wait.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// How many refreshes succeeded, failed ones before the last success included.
+    /// Number of the last refresh that succeeded; it counts failed ones before it, too.
     pub(crate) fn done(&self) -> u64 {
         self.state.lock().done
     }
 
-    /// Waits for the refresh that shows what was written before the call. `false`: as many as `most` wait already, and the caller
-    /// should refresh.
+    /// Waits for the refresh that shows all writes made before the call. Returns false, without waiting, when
+    /// `most` requests already wait; the caller should refresh then.
     ///
     /// # Errors
-    /// [`ShardError::Refresh`] when that refresh fails, [`ShardError::Closed`] when there will be none, [`ShardError::Cancelled`]
-    /// when `cancelled` says so.
+    /// [`ShardError::Refresh`] when that refresh fails, [`ShardError::Closed`] when there will be none,
+    /// [`ShardError::Cancelled`] when `cancelled` returns true.
     pub(crate) fn wait(&self, most: usize, cancelled: &dyn Fn() -> bool) -> Result<bool, ShardError> {
         let mut state = self.state.lock();
         let wanted = state.covering();
@@ -166,7 +166,7 @@ mod tests {
         thread
     }
 
-    /// A refresh that takes what was written, and has not ended.
+    /// Starts a refresh that takes all writes and has not ended yet.
     fn taking(visibility: &Visibility) -> u64 {
         let number = visibility.begin();
         visibility.take(number);
@@ -187,7 +187,7 @@ mod tests {
         assert!(waiter.join().unwrap().unwrap());
     }
 
-    /// Otherwise it would wait for a refresh that nothing asks for.
+    /// A request that waited for the next refresh instead might wait for one that never comes.
     #[test]
     fn what_a_running_refresh_takes_waits_for_that_one() {
         for takes_first in [true, false] {

@@ -1,4 +1,4 @@
-//! Writing: one document after another, under a lock that only the living shard gives.
+//! Writes documents one after another, under a lock that only an open shard grants.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use crate::refresh::guarded;
 use crate::shard::{Phase, Shard, WriteState};
 use crate::versions::LiveVersion;
 
-/// The right to write to a shard, held by one thread at a time. It also orders changes of the metadata beside the shard: whoever
-/// changes them reads, changes and saves while holding it, so that no change is lost and none outlives the deletion of the index.
+/// Exclusive right to write to a shard. It also serialises changes of the metadata stored beside the shard:
+/// read, change and save it while holding this, so that no change is lost and none survives the deletion of
+/// the index.
 pub struct Writer<'a> {
     shard: &'a Shard,
     pub(crate) state: MutexGuard<'a, WriteState>,
@@ -24,14 +25,14 @@ pub struct Writer<'a> {
 pub struct NewDocument {
     pub id: String,
     pub version: u64,
-    /// What is logged: the source, with its passages.
+    /// Bytes for the log: the source, with its passages.
     pub raw: Vec<u8>,
     pub parsed: ParsedDocument,
-    /// Whether a document with this id is there.
+    /// Whether a document with this id already exists.
     pub replaces: bool,
 }
 
-/// Where a write came to lie.
+/// Sequence number and log position of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Logged {
     pub seq_no: u64,
@@ -40,7 +41,7 @@ pub struct Logged {
 }
 
 impl Shard {
-    /// The right to write.
+    /// Acquires the right to write.
     ///
     /// # Errors
     /// [`ShardError::Closed`], [`ShardError::ReadOnly`].
@@ -48,7 +49,7 @@ impl Shard {
         Ok(Writer { shard: self, state: self.lock_for_writing()? })
     }
 
-    /// The right to change metadata, which a shard gives also while its log is closed for writes.
+    /// Acquires the right to change metadata, which is granted even while the log has failed.
     ///
     /// # Errors
     /// [`ShardError::Closed`].
@@ -81,7 +82,7 @@ impl Writer<'_> {
         Ok(logged)
     }
 
-    /// Logs and applies the deletion of a document, `existed` telling whether there is one.
+    /// Logs and applies the deletion of a document; `existed` says whether it exists.
     ///
     /// # Errors
     /// [`ShardError::ReadOnly`] when the log refuses; nothing was written then.
@@ -100,8 +101,8 @@ impl Writer<'_> {
         Ok(logged)
     }
 
-    /// Ends the shard, as [`Shard::close`] does. Nothing is written and no metadata changed between what the caller did before
-    /// and this.
+    /// Closes the shard, as [`Shard::close`] does. Between what the caller did before and this, nothing is
+    /// written and no metadata changes.
     pub fn close(self) {
         let Self { shard, mut state } = self;
         shard.mark_closed(&mut state);
@@ -129,7 +130,8 @@ impl Writer<'_> {
         Ok(Logged { seq_no, lsn })
     }
 
-    /// The write is in the log. If the segments could not take it, it comes into them by a replay: now, or before the next commit.
+    /// Handles the result of adding a logged write to the segments: on failure, the write is replayed from
+    /// the log, now or before the next commit.
     fn buffered(&mut self, result: Result<(), IndexError>) {
         // Under the write lock, as a refresh takes it back: whoever finds the shard clean afterwards knows that a refresh has it.
         self.shard.mark_dirty();
@@ -147,10 +149,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Puts a wider mapping in force in the segments. It has to be saved before.
+    /// Adopts a wider mapping in the segments. The caller must have saved it before.
     ///
     /// # Errors
-    /// When the segments cannot be opened with it; they are opened anew with the mapping in force as soon as that succeeds.
+    /// When the segments cannot be opened with it; they are reopened with the current mapping as soon as that
+    /// is possible.
     pub fn widen(&mut self, mapping: &Mapping) -> Result<(), ShardError> {
         self.try_to_widen(mapping).inspect_err(|_| self.state.reopen = true)
     }
@@ -167,12 +170,12 @@ impl Writer<'_> {
         Ok(update(&mut self.state).inspect_err(|_| _ = self.state.incomplete.get_or_insert(None))?)
     }
 
-    /// Whether the segments may lack what was saved beside them, as an attempt to put it in force failed.
+    /// Whether the segments may lack a mapping that was saved, because an attempt to adopt it failed.
     pub fn may_lag(&self) -> bool {
         self.state.reopen
     }
 
-    /// Whether nothing is in the log but what a durable commit covers.
+    /// Whether the log contains no write that is not in a durable commit.
     pub fn is_flushed(&self) -> bool {
         self.shard.uncommitted() == 0
     }

@@ -1,4 +1,4 @@
-//! `_snapshot/{repository}`: registering, showing, verifying, cleaning up and forgetting repositories.
+//! `_snapshot/{repository}`: registers, shows, verifies, cleans up and unregisters repositories.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 
-/// Most repositories.
+/// Most repositories that can be registered.
 const MOST: usize = 1000;
 
-/// `PUT|POST /_snapshot/{repository}`
+/// `PUT|POST /_snapshot/{repository}`: registers a repository, or changes its settings.
 pub fn put_repository(
     service: &SnapshotService,
     request: &Request,
@@ -57,7 +57,7 @@ pub fn put_repository(
     Ok(Reply::acknowledged())
 }
 
-/// `GET /_snapshot[/{repository}]`
+/// `GET /_snapshot[/{repository}]`: shows repositories and their settings.
 pub fn get_repository(
     service: &SnapshotService,
     request: &Request,
@@ -74,7 +74,7 @@ pub fn get_repository(
     Ok(Reply::ok(&Value::Object(shown)))
 }
 
-/// `DELETE /_snapshot/{repository}`: forgets repositories; what lies in them stays.
+/// `DELETE /_snapshot/{repository}`: unregisters repositories; their files stay.
 pub fn delete_repository(
     service: &SnapshotService,
     request: &Request,
@@ -103,7 +103,7 @@ pub fn delete_repository(
     Ok(Reply::acknowledged())
 }
 
-/// `POST /_snapshot/{repository}/_verify`
+/// `POST /_snapshot/{repository}/_verify`: checks that the repository can be accessed.
 pub fn verify_repository(
     service: &SnapshotService,
     request: &Request,
@@ -117,7 +117,7 @@ pub fn verify_repository(
     Ok(Reply::ok(&json!({"nodes": {service.node.id(): {"name": NODE_NAME}}})))
 }
 
-/// `POST /_snapshot/{repository}/_cleanup`
+/// `POST /_snapshot/{repository}/_cleanup`: removes blobs that no snapshot uses.
 pub fn cleanup_repository(
     service: &Arc<SnapshotService>,
     request: &Request,

@@ -1,7 +1,7 @@
-//! Looking at a repository: which of its files are not as they were written, and which snapshots cannot do without them.
+//! Checks a repository: which of its files are damaged or missing, and which snapshots need them.
 //!
-//! Nothing is written and nothing is locked, so a server may use the repository meanwhile: what is about a snapshot that was deleted
-//! in between is left out in the end.
+//! Nothing is written and nothing is locked, so a server may use the repository meanwhile. Findings about
+//! snapshots that were deleted during the check are dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,19 +14,19 @@ use sparrow_call::error::EngineError;
 use sparrow_indices::Metadata;
 use sparrow_models::Models;
 
-/// The state of all files of a snapshot repository, as `sparrow check --repository` prints it.
+/// Result of checking all files of a snapshot repository, as `sparrow check --repository` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct RepositoryReport {
-    /// Path of the repository.
+    /// Path of the repository's directory.
     pub repository: String,
-    /// The snapshots, by the time when they were begun; those whose file cannot be read are missing.
+    /// Snapshots, ordered by start time; those whose file cannot be read are missing.
     pub snapshots: Vec<CheckedSnapshot>,
-    /// Files that were read whole and compared with their hash, and their bytes.
+    /// Number of blobs that were read completely and match their hash; `bytes` is their total size.
     pub blobs: u64,
     pub bytes: u64,
-    /// Blobs that no snapshot has, which the next deletion or clean-up removes.
+    /// Number of blobs that no snapshot uses; the next deletion or clean-up removes them.
     pub unneeded: u64,
-    /// Empty when everything is whole.
+    /// Damaged and missing files, by path; empty if there are none.
     pub problems: Vec<RepositoryProblem>,
 }
 
@@ -35,38 +35,38 @@ pub struct RepositoryReport {
 pub struct CheckedSnapshot {
     pub snapshot: String,
     pub uuid: String,
-    /// `SUCCESS`, or `PARTIAL` where indices could not be read when it was made.
+    /// `SUCCESS`, or `PARTIAL` if some indices could not be read when the snapshot was made.
     pub state: String,
-    /// Whether a restore of all of it fails.
+    /// Whether restoring the whole snapshot would fail.
     pub damaged: bool,
 }
 
 /// A file of a repository that is damaged or missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RepositoryProblem {
-    /// Path of the file below the repository.
+    /// Path of the file, relative to the repository.
     pub file: String,
     pub reason: String,
-    /// Names of the snapshots that cannot be restored whole without it. None for a file that no snapshot has, and for the file of a
-    /// snapshot whose name cannot be read.
+    /// Names of the snapshots that cannot be restored completely without the file. Empty if no snapshot uses
+    /// it, or if it belongs to a snapshot whose name cannot be read.
     pub snapshots: Vec<String>,
-    /// What of them it is a part of, in words: `index [articles]`, `model [e5]`.
+    /// Parts of those snapshots that the file belongs to: `index [articles]`, `model [e5]`.
     pub parts: Vec<String>,
 }
 
-/// What needs a blob.
+/// Snapshots, and parts of them, that use a blob.
 #[derive(Default)]
 struct Users {
-    /// Uuids of snapshots.
+    /// Uuids of the snapshots that use the blob.
     snapshots: BTreeSet<String>,
     parts: BTreeSet<String>,
     lengths: BTreeSet<u64>,
 }
 
-/// Reads every file of a repository and compares it with its hash.
+/// Checks a repository by reading every file and comparing it with its hash.
 ///
 /// # Errors
-/// When the folder is no repository, has links in it, or cannot be listed.
+/// When the directory is not a repository, contains symbolic links, or cannot be listed.
 pub fn check_repository(path: &Path) -> Result<RepositoryReport, EngineError> {
     let name = path.display().to_string();
     let layout = Layout::new(&name, path.to_path_buf());
@@ -96,9 +96,9 @@ pub fn check_repository(path: &Path) -> Result<RepositoryReport, EngineError> {
 
 struct Check<'a> {
     layout: &'a Layout,
-    /// With the uuids of snapshots in the place of their names.
+    /// Problems found so far, with the uuids of snapshots instead of their names.
     problems: Vec<RepositoryProblem>,
-    /// Whether each is damaged.
+    /// Snapshots found so far, and whether each is damaged.
     snapshots: Vec<(Info, bool)>,
     blobs: u64,
     bytes: u64,
@@ -117,7 +117,7 @@ impl Check<'_> {
         });
     }
 
-    /// Reads the file of a snapshot, and notes which blobs it needs.
+    /// Reads the file of a snapshot, and adds the blobs that it needs to `users`.
     fn snapshot(&mut self, uuid: &str, users: &mut BTreeMap<String, Users>) {
         let (file, info, content) = self.layout.read_snapshot(uuid);
         let owner = Users { snapshots: BTreeSet::from([uuid.to_owned()]), ..Users::default() };
@@ -145,7 +145,8 @@ impl Check<'_> {
         }
     }
 
-    /// Reads all blobs, and looks for those that are needed and are not there; says how many are not needed.
+    /// Reads all blobs, and finds those that are needed but missing. Returns the number of blobs that no
+    /// snapshot uses.
     fn all_blobs(&mut self, users: &mut BTreeMap<String, Users>) -> Result<u64, EngineError> {
         let mut unneeded = 0;
         for sha256 in self.layout.blobs()? {
@@ -213,7 +214,8 @@ impl Check<'_> {
     }
 }
 
-/// What a restore of the whole snapshot would refuse before it reads any blob.
+/// Reasons, found without reading blobs, why the whole snapshot could not be restored; empty if there are
+/// none.
 fn unusable(content: &Content) -> Vec<String> {
     let mut problems = Vec::new();
     for index in &content.indices {

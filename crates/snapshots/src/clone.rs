@@ -1,4 +1,5 @@
-//! `PUT /_snapshot/{repository}/{snapshot}/_clone/{target}`: a snapshot with some indices of another one.
+//! `PUT /_snapshot/{repository}/{snapshot}/_clone/{target}`: copies some indices of a snapshot into a new
+//! snapshot.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{concrete_name, new_uuid, now_millis};
 
-/// Makes the clone. No byte of an index is copied.
+/// Creates the clone, which shares the blobs of the snapshot.
 pub fn clone_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,

@@ -1,4 +1,4 @@
-//! How often snapshots were made and restored, and how often that failed.
+//! Counts created and restored snapshots, and failures.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use sparrow_call::error::EngineError;
 
-/// Counts since the start of the server.
+/// Numbers of created and restored snapshots, and of failures, since the start of the server.
 #[derive(Debug, Default)]
 pub struct Counts {
     made: AtomicU64,
-    /// Snapshots that were made and lack indices, besides those in `made`.
+    /// Number of snapshots that were created but lack indices; not included in `made`.
     partial: AtomicU64,
     failed: AtomicU64,
     restored: AtomicU64,
@@ -19,7 +19,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts a snapshot by its end: whether indices are missing, or why there is none. One that was stopped has not failed.
+    /// Counts a finished snapshot: `Ok` with whether indices are missing, or the error. A cancelled one is
+    /// not counted.
     pub(super) fn snapshot(&self, is_partial: Result<bool, &EngineError>) {
         match is_partial {
             Ok(true) => &self.partial,
@@ -43,7 +44,7 @@ impl Counts {
         self.deletions_failed.fetch_add(1, Relaxed);
     }
 
-    /// As `instruments` shows them.
+    /// The counts as a JSON object for `instruments`.
     pub fn to_json(&self) -> Value {
         let of = |count: &AtomicU64| count.load(Relaxed);
         json!({

@@ -29,10 +29,10 @@ use sparrow_call::rights::Right;
 use sparrow_indices::{IndexHandle, ResolveOptions, concrete_name, new_uuid, now_millis};
 use sparrow_tasks::{TaskContext, TaskSpec};
 
-/// Most bytes of `metadata`, as Elasticsearch has it.
+/// Largest `metadata` in bytes of JSON, as in Elasticsearch.
 const MOST_METADATA: usize = 1024;
 
-/// What a request wants of a snapshot.
+/// Parsed body of a request for a snapshot.
 struct SnapshotRequest {
     indices: String,
     options: ResolveOptions,
@@ -94,7 +94,7 @@ impl SnapshotRequest {
     }
 }
 
-/// The repository is full.
+/// Error for a repository that has as many snapshots as it may hold.
 pub(super) fn too_many(repository: &Repository) -> EngineError {
     let most = repository.settings.most_snapshots();
     errors::repository(
@@ -106,7 +106,7 @@ pub(super) fn too_many(repository: &Repository) -> EngineError {
     )
 }
 
-/// Makes a snapshot, as a task.
+/// Creates a snapshot in a task.
 pub fn create_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
@@ -199,7 +199,7 @@ pub fn create_snapshot(
     }
 }
 
-/// Logs, counts and remembers what became of a snapshot: perhaps nobody waits for it.
+/// Logs, counts and records the outcome of a snapshot, since perhaps nobody waits for it.
 fn note_end(
     service: &SnapshotService,
     creation: &Creation,
@@ -236,7 +236,7 @@ fn note_end(
     }
 }
 
-/// A snapshot that is being made.
+/// The creation of one snapshot.
 struct Job<'a> {
     service: &'a SnapshotService,
     repository: &'a Repository,
@@ -245,7 +245,7 @@ struct Job<'a> {
     context: &'a TaskContext,
 }
 
-/// An index whose files are linked.
+/// An index whose files are linked into the staging folder.
 struct Staged {
     content: IndexContent,
     files: Vec<(String, u64)>,
@@ -353,7 +353,7 @@ impl Job<'_> {
         Ok(info)
     }
 
-    /// Links the files of an index and takes its metadata.
+    /// Links the files of an index's durable commit into `folder`, and reads its metadata.
     fn stage(&self, handle: &IndexHandle, folder: &Path) -> Result<Staged, EngineError> {
         let start = now_millis();
         // After the files: a mapping only widens, and one that is wider than segments suits them. But an upgrade that ended in
@@ -383,7 +383,7 @@ impl Job<'_> {
         })
     }
 
-    /// Blobs of files that earlier snapshots took from the same folders of the same indices.
+    /// Files that earlier snapshots stored of the same segment folders of the same indices, with their blobs.
     fn known_files(&self, staged: &[(usize, Staged)]) -> Result<StoredFiles, EngineError> {
         let layout = &self.repository.layout;
         let mut stored = StoredFiles::new();
@@ -411,7 +411,7 @@ impl Job<'_> {
         Ok(stored)
     }
 
-    /// After a crash, removes what it left; what this snapshot could use of it is used.
+    /// Marks the change as complete, and after a crash first removes blobs that no snapshot uses.
     fn tidy(&self, held: &Exclusive) {
         let layout = &self.repository.layout;
         let tidied = if held.crashed { layout.sweep(held).map(|_| ()) } else { Ok(()) };
@@ -421,24 +421,24 @@ impl Job<'_> {
     }
 }
 
-/// Uuid and folder of an index → its files by name.
+/// Files of earlier snapshots: uuid of the index and its segment folder → file name → entry.
 type StoredFiles = HashMap<(String, String), HashMap<String, FileEntry>>;
 
-/// Whether the content of a file with this name can never be another one. Field norms are replaced under their name when a
-/// mapping is widened; the numbers of files of deletions come again after a rollback; meta files are written anew.
+/// Whether a file with this name always has the same content. Not so field norms, which are replaced when a
+/// mapping is widened, files of deletions, whose numbers recur after a rollback, and meta files.
 fn never_changes(name: &str) -> bool {
     let Some((segment, extension)) = name.split_once('.') else { return false };
     segment.len() == 32 && extension != "fieldnorm" && !extension.ends_with("del")
 }
 
-/// Brings files into the repository.
+/// Copies files into the repository.
 struct Copy<'a, 'b> {
     job: &'a Job<'a>,
     held: &'a Exclusive,
     known: &'a StoredFiles,
     pace: &'a mut Pace<'b>,
     number: u64,
-    /// Blobs that were written.
+    /// Hashes of the blobs that were written.
     new: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is said about repositories and snapshots, in Elasticsearch's words.
+//! Errors about repositories and snapshots, in Elasticsearch's words.
 
 use sparrow_call::error::{ApiError, EngineError, Exception};
 
@@ -6,17 +6,17 @@ fn api(status: u16, kind: &'static str, reason: String) -> EngineError {
     EngineError::api(status, Exception::new(kind, reason))
 }
 
-/// There is no repository of this name.
+/// Error for a repository name that is not registered.
 pub(super) fn missing_repository(name: &str) -> EngineError {
     api(404, "repository_missing_exception", format!("[{name}] missing"))
 }
 
-/// Something is wrong with a repository.
+/// Error for a repository with a problem, `problem` in words.
 pub(super) fn repository(name: &str, problem: &str) -> EngineError {
     api(500, "repository_exception", format!("[{name}] {problem}"))
 }
 
-/// A repository cannot be made as its definition says.
+/// Error for a repository that cannot be created as defined.
 pub(super) fn not_created(name: &str, problem: &str) -> EngineError {
     let cause = Exception::new("repository_exception", format!("[{name}] {problem}"));
     let exception = Exception::new("repository_exception", format!("[{name}] failed to create repository"));
@@ -27,12 +27,12 @@ pub(super) fn not_created(name: &str, problem: &str) -> EngineError {
     }))
 }
 
-/// A repository cannot be written to or read from.
+/// Error for a repository that cannot be written to or read from.
 pub(super) fn not_verified(name: &str, problem: &str) -> EngineError {
     api(500, "repository_verification_exception", format!("[{name}] {problem}"))
 }
 
-/// A repository that is in use cannot change.
+/// Error for changing a repository that is in use; `by` says by what.
 pub(super) fn in_use(name: &str, by: &str) -> EngineError {
     let reason = format!(
         "[{name}] trying to modify or unregister repository that is currently used ({by} is in progress)"
@@ -40,34 +40,34 @@ pub(super) fn in_use(name: &str, by: &str) -> EngineError {
     api(409, "repository_conflict_exception", reason)
 }
 
-/// There is no snapshot of this name.
+/// Error for a snapshot name that does not exist.
 pub(super) fn missing_snapshot(repository: &str, snapshot: &str) -> EngineError {
     api(404, "snapshot_missing_exception", format!("[{repository}:{snapshot}] is missing"))
 }
 
-/// The name of a snapshot is taken; `how` says by what.
+/// Error for a snapshot name that is taken; `how` says by what.
 pub(super) fn name_in_use(repository: &str, snapshot: &str, how: &str) -> EngineError {
     let reason = format!("[{repository}:{snapshot}] Invalid snapshot name [{snapshot}], {how}");
     api(400, "snapshot_name_already_in_use_exception", reason)
 }
 
-/// No snapshot may have this name.
+/// Error for a snapshot name that is not allowed.
 pub(super) fn invalid_name(repository: &str, snapshot: &str, problem: &str) -> EngineError {
     let reason = format!("[{repository}:{snapshot}] Invalid snapshot name [{snapshot}], {problem}");
     api(400, "invalid_snapshot_name_exception", reason)
 }
 
-/// A snapshot cannot be made. `label` is its name, or its name and its uuid.
+/// Error for a snapshot that cannot be created. `label` is its name, or its name and uuid.
 pub(super) fn snapshot(repository: &str, label: &str, problem: &str) -> EngineError {
     api(500, "snapshot_exception", format!("[{repository}:{label}] {problem}"))
 }
 
-/// A snapshot cannot be restored.
+/// Error for a snapshot that cannot be restored.
 pub(super) fn restore(repository: &str, label: &str, problem: &str) -> EngineError {
     api(500, "snapshot_restore_exception", format!("[{repository}:{label}] {problem}"))
 }
 
-/// A restore failed when a part of it, `restored` in words, was in its place already.
+/// Error for a restore that failed after part of it was installed; `restored` lists that part in words.
 pub(super) fn half_restored(
     repository: &str,
     label: &str,
@@ -83,12 +83,12 @@ pub(super) fn half_restored(
     EngineError::api(error.status(), exception)
 }
 
-/// Another operation on the same snapshot is under way.
+/// Error for a snapshot on which another operation is running.
 pub(super) fn concurrent(repository: &str, label: &str, problem: &str) -> EngineError {
     api(503, "concurrent_snapshot_execution_exception", format!("[{repository}:{label}] {problem}"))
 }
 
-/// A restore was asked for an index that the snapshot does not have.
+/// Error for restoring an index that the snapshot does not contain.
 pub(super) fn not_in_snapshot(index: &str) -> EngineError {
     EngineError::api(
         404,

@@ -1,8 +1,9 @@
-//! Snapshots that were asked for and not made.
+//! Records snapshots that were requested but not created.
 //!
-//! Nobody may wait for a snapshot, and one that fails leaves nothing in its repository: so it is remembered here, with the reason,
-//! until one of the same name is made or it is deleted. What is being made is noted too, and so a server that ends in the middle of it says so
-//! after the next start.
+//! A client need not wait for a snapshot, and one that fails leaves nothing in its repository. So it is
+//! recorded here with the reason, until a snapshot of the same name is created or it is deleted. Running
+//! creations are recorded too, so that one that the end of the server interrupts counts as failed after the
+//! next start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,14 +18,14 @@ use super::running::Creation;
 use sparrow_call::error::EngineError;
 use sparrow_indices::now_millis;
 
-/// Name of the store.
+/// Name of the store with the records.
 const STORE: &str = "failed_snapshots";
-/// Most that are remembered; the oldest go.
+/// Most records that are kept; beyond that, the oldest finished ones are dropped.
 const MOST: usize = 100;
-/// Why a snapshot failed that nobody has ended.
+/// Reason recorded for a creation that the end of the server interrupted.
 const CUT_SHORT: &str = "the server ended before the snapshot was complete";
 
-/// A snapshot that is being made, or was not made.
+/// Record of a snapshot whose creation is running or has failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Failed {
     pub repository: String,
@@ -37,7 +38,7 @@ pub(super) struct Failed {
     metadata: Option<Map<String, Value>>,
     start: u64,
     end: u64,
-    /// Why it failed; none while it is being made.
+    /// Why the creation failed; `None` while it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -62,12 +63,12 @@ impl Failed {
         self.location == location && self.snapshot == snapshot
     }
 
-    /// Why it failed.
+    /// Why the creation failed; empty while it is running.
     pub fn reason(&self) -> &str {
         self.reason.as_deref().unwrap_or_default()
     }
 
-    /// As a listing shows it: no index is in it.
+    /// The record in the form of a snapshot that contains no index, for listings.
     pub fn info(&self) -> Info {
         Info {
             snapshot: self.snapshot.clone(),
@@ -84,7 +85,7 @@ impl Failed {
     }
 }
 
-/// All of them, as the data directory keeps them.
+/// All records, kept in a store of the data directory.
 #[derive(Debug)]
 pub(super) struct FailedSnapshots {
     data: Arc<DataDir>,
@@ -92,7 +93,7 @@ pub(super) struct FailedSnapshots {
 }
 
 impl FailedSnapshots {
-    /// Reads them. What was being made when the server ended has failed.
+    /// Reads the records. Creations that were running when the server ended become failed.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -109,7 +110,7 @@ impl FailedSnapshots {
         Ok(Self { data, all: Mutex::new(all) })
     }
 
-    /// A snapshot is being made: whatever became of an earlier one of its name is forgotten.
+    /// Adds the record of a creation that starts; an earlier record of the same name is removed.
     pub fn begin(&self, creation: &Creation) {
         self.change(|all| {
             all.retain(|failed| !failed.is_called(&creation.location, &creation.snapshot));
@@ -123,12 +124,12 @@ impl FailedSnapshots {
         });
     }
 
-    /// A snapshot is made, or was deleted while it was being made.
+    /// Removes the record of a snapshot that was created, or that was deleted during its creation.
     pub fn forget(&self, creation: &Creation) {
         self.change(|all| all.retain(|failed| failed.uuid != creation.uuid));
     }
 
-    /// A snapshot was not made.
+    /// Marks the record of a creation as failed.
     pub fn fail(&self, creation: &Creation, reason: String) {
         self.change(|all| {
             for failed in all.iter_mut().filter(|failed| failed.uuid == creation.uuid) {
@@ -137,7 +138,7 @@ impl FailedSnapshots {
         });
     }
 
-    /// Those of a repository, but for those that a listing of it has.
+    /// Failed snapshots of a repository, without those whose name `made` contains.
     pub fn of(&self, repository: &str, location: &Path, made: &[Info]) -> Vec<Failed> {
         let all = self.all.lock();
         let is_shown = |failed: &&Failed| {
@@ -149,7 +150,7 @@ impl FailedSnapshots {
         all.iter().filter(is_shown).cloned().collect()
     }
 
-    /// Forgets some that ended, of a folder of snapshots.
+    /// Removes records of failed snapshots from the repository folder `location`, by snapshot name.
     pub fn delete(&self, location: &Path, names: &[String]) {
         let named = |failed: &Failed| {
             failed.reason.is_some() && failed.location == location && names.contains(&failed.snapshot)
@@ -159,7 +160,7 @@ impl FailedSnapshots {
         }
     }
 
-    /// Forgets those of repositories that are not registered any more.
+    /// Removes the failed snapshots of repositories that are no longer registered.
     pub fn keep(&self, is_registered: impl Fn(&str) -> bool) {
         let gone = |failed: &Failed| failed.reason.is_some() && !is_registered(&failed.repository);
         if self.all.lock().iter().any(gone) {
@@ -167,7 +168,8 @@ impl FailedSnapshots {
         }
     }
 
-    /// What the disk refuses is no reason to make no snapshot: only the next start knows less then.
+    /// Changes the records and saves them. A write error is only logged: it does not prevent a snapshot, but
+    /// the next start will lack the change.
     fn change(&self, change: impl FnOnce(&mut Vec<Failed>)) {
         let mut all = self.all.lock();
         change(&mut all);

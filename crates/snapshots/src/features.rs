@@ -1,8 +1,9 @@
-//! States of features, as Elasticsearch names what a snapshot may have besides indices and the global state. There is one:
-//! `security`, the API keys.
+//! Feature states, Elasticsearch's name for what a snapshot may contain besides indices and the global state.
+//! There is one: `security`, the API keys.
 //!
-//! Keys guard the engine from in front of it, and it knows of them only the file that they are kept in. A snapshot takes the text
-//! of that file as it is; `snapshot_keys` hands it back to whoever looks after the keys, before a restore.
+//! API keys are checked before requests reach the engine, which knows only the file that holds them. A
+//! snapshot stores the text of that file unchanged; before a restore, `snapshot_keys` returns it to the part
+//! of the server that manages keys.
 
 use serde_json::Value;
 use sparrow_storage::{DataDir, StorageError};
@@ -11,10 +12,10 @@ use super::list_of;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::Request;
 
-/// The feature whose state is the API keys.
+/// Name of the feature whose state is the API keys.
 pub(super) const SECURITY: &str = "security";
 
-/// Where they are kept, below the data directory.
+/// Path of the file with the API keys, relative to the data directory.
 const KEYS: &str = "security/api_keys.json";
 
 /// Whether `feature_states` names the API keys.
@@ -34,18 +35,18 @@ pub(super) fn parse(value: &Value) -> Result<bool, EngineError> {
     }
 }
 
-/// Checks that the caller may copy API keys, or bring them back: who can do that can give himself any right.
+/// Checks that the caller may copy or restore API keys; whoever can do so can grant himself any right.
 ///
 /// # Errors
-/// 403 for a caller who may not do everything.
+/// 403 for a caller without all rights.
 pub(super) fn check(request: &Request, action: &str) -> Result<(), EngineError> {
     request.caller.check_unlimited(&format!("{action}/{SECURITY}"))
 }
 
-/// The text of the file with the API keys; none where nobody keeps any.
+/// Text of the file with the API keys; `None` if there is no such file.
 ///
 /// # Errors
-/// When it is there and cannot be read.
+/// When the file exists but cannot be read.
 pub(super) fn keys(data: &DataDir) -> Result<Option<String>, EngineError> {
     let path = data.path().join(KEYS);
     match sparrow_files::read_to_string(&path) {

@@ -1,4 +1,4 @@
-//! What belongs to no index: pipelines, templates, settings of the cluster, inference endpoints.
+//! Reads and restores what belongs to no index: pipelines, templates, cluster settings, inference endpoints.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use sparrow_call::error::EngineError;
 use sparrow_models::endpoints::Endpoint;
 
 impl GlobalState {
-    /// As it is now.
+    /// The current global state of the node.
     pub fn of(service: &SnapshotService) -> Self {
         let endpoints = service.models.endpoints.all();
         let stored = endpoints.iter().filter(|endpoint| !endpoint.preconfigured);
@@ -24,10 +24,10 @@ impl GlobalState {
         }
     }
 
-    /// Whether all of it can be used here.
+    /// Checks whether this server can use all parts of the state.
     ///
     /// # Errors
-    /// What is wrong with a part of it.
+    /// Why a part cannot be used.
     pub fn check(&self) -> Result<(), EngineError> {
         sparrow_ingest::Pipelines::check_all(&self.pipelines)?;
         sparrow_indices::TemplateSet::parse(&self.templates)?;
@@ -44,12 +44,12 @@ impl GlobalState {
         self.inference.values().map(parse).collect()
     }
 
-    /// Puts it in force as Elasticsearch does: pipelines, index and component templates and persistent settings take the
-    /// place of all that are there, legacy templates and endpoints of those of the same name. `done` says of each part that it
-    /// is in force.
+    /// Restores the state as Elasticsearch does: pipelines, index and component templates and persistent
+    /// settings replace all existing ones; legacy templates and endpoints replace those of the same name.
+    /// `done` is called with the name of each part once it is in force.
     ///
     /// # Errors
-    /// When a part of it cannot be used here or written; parts before it are then in force.
+    /// When a part cannot be used or written; the parts before it are then already in force.
     pub fn apply(
         &self,
         service: &Arc<SnapshotService>,

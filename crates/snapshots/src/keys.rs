@@ -1,4 +1,4 @@
-//! The API keys of a snapshot, before a restore brings them back.
+//! Returns the API keys of a snapshot before a restore.
 
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use super::restore_request::RestoreRequest;
 use super::{errors, features};
 use crate::service::SnapshotService;
 
-/// The API keys that a restore with this body brings back, as the text of their file: `{"keys": "…"}`, or `{}` when it is not asked
-/// for them. Fails as the restore itself would, so that no keys come back for one that is refused at once.
+/// API keys that a restore with this request body would restore, as the text of their file: `{"keys": "…"}`,
+/// or `{}` if the body does not ask for them. Fails where the restore itself would, so that no keys are
+/// restored for a request that is refused at once.
 pub fn snapshot_keys(
     service: &Arc<SnapshotService>,
     request: &Request,

@@ -1,4 +1,4 @@
-//! A repository on the disk. All that touches its files is here and below.
+//! Layout of a repository on disk. All code that touches its files is in this module and its submodules.
 //!
 //! ```text
 //! repository.json          who it is; made once
@@ -42,9 +42,9 @@ const SNAPSHOTS: &str = "snapshots";
 const BLOBS: &str = "blobs";
 const TEMPORARY: &str = "temporary";
 const EXTENSION: &str = ".json";
-/// The folders of a repository.
+/// Names of the folders in a repository.
 const FOLDERS: [&str; 3] = [SNAPSHOTS, BLOBS, TEMPORARY];
-/// Its files, and those that stand in for them while they are written.
+/// Names of the files in a repository, and of the temporary files through which they are written.
 const FILES: [&str; 5] = [IDENTITY, "repository.tmp", LOCK, UNFINISHED, "unfinished.tmp"];
 
 #[derive(Serialize, Deserialize)]
@@ -52,45 +52,45 @@ struct Identity {
     uuid: String,
 }
 
-/// The snapshots of a repository.
+/// Result of listing the snapshots of a repository.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     /// Snapshots that can be read, ordered by start time.
     pub infos: Vec<Info>,
-    /// Why others cannot, each naming its file.
+    /// Why the other snapshots cannot be read, each naming its file.
     pub unreadable: Vec<String>,
 }
 
-/// What was removed.
+/// Number and size in bytes of the blobs that a clean-up removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Swept {
     pub blobs: u64,
     pub bytes: u64,
 }
 
-/// The folder of a repository.
+/// A repository's directory on disk.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
-    /// Name of the repository, for what is said.
+    /// Name of the repository, for messages.
     name: String,
     root: PathBuf,
 }
 
-/// Keeps others, also other processes, from changing the repository while it lives.
+/// Exclusive lock for changing the repository, also against other processes; held until dropped.
 #[derive(Debug)]
 pub(super) struct Exclusive {
     _lock: File,
-    /// A change before this one did not come to its end.
+    /// Whether an earlier change was interrupted.
     pub crashed: bool,
 }
 
 impl Layout {
-    /// The repository in a folder, which need not exist.
+    /// Layout of a repository in a directory, which need not exist.
     pub fn new(name: &str, root: PathBuf) -> Self {
         Self { name: name.to_owned(), root }
     }
 
-    /// The folders that a repository in `root` keeps for itself.
+    /// Paths of the folders of a repository in `root`.
     pub fn folders(root: &Path) -> [PathBuf; 3] {
         FOLDERS.map(|folder| root.join(folder))
     }
@@ -123,10 +123,10 @@ impl Layout {
         errors::repository(&self.name, &format!("[{file}] cannot be {action}: {}", io_reason(error)))
     }
 
-    /// Uuid of the repository; `None` where nothing lies at the location.
+    /// Uuid of the repository; `None` if there is no repository at the location.
     ///
     /// # Errors
-    /// When its file cannot be read, is damaged or of a newer format.
+    /// When `repository.json` cannot be read, is damaged or has a newer format.
     pub fn identity(&self) -> Result<Option<String>, EngineError> {
         self.check_places()?;
         match lines::read(&self.root.join(IDENTITY), false).and_then(|bytes| read_line::<Identity>(&bytes)) {
@@ -136,15 +136,15 @@ impl Layout {
         }
     }
 
-    /// Whether there is a folder of snapshots.
+    /// Whether the folder of snapshots exists.
     pub fn has_snapshots(&self) -> bool {
         self.root.join(SNAPSHOTS).is_dir()
     }
 
-    /// The file that says who the repository is, and what is wrong with it; nothing when it is whole.
+    /// Name of the file with the repository's uuid, and what is wrong with it; `None` when it is intact.
     ///
     /// # Errors
-    /// When something leads out of the repository.
+    /// When a file or folder of the repository is a symbolic link or of the wrong kind.
     pub fn check_identity(&self) -> Result<Option<(String, String)>, EngineError> {
         self.check_places()?;
         let read = lines::read(&self.root.join(IDENTITY), false);
@@ -156,8 +156,8 @@ impl Layout {
         Ok(Some((IDENTITY.to_owned(), problem)))
     }
 
-    /// The file of a snapshot: its name, what a listing says of the snapshot, as far as it can be read, and what a restore needs.
-    /// Why that cannot be read, or nothing of a file that is not there.
+    /// Reads the file of a snapshot. Returns its name, what listings show, as far as it can be read, and what
+    /// a restore needs, or else the reason why that cannot be read, or `None` if the file does not exist.
     pub fn read_snapshot(&self, uuid: &str) -> (String, Option<Info>, Result<Content, Option<String>>) {
         let file = file_of(uuid);
         let bytes = match lines::read(&self.root.join(&file), false) {
@@ -179,20 +179,21 @@ impl Layout {
         (file, info, content.map_err(Some))
     }
 
-    /// Whether there is a repository in the folder, usable or not.
+    /// Whether the directory contains a repository, usable or not.
     pub fn exists(&self) -> bool {
         self.root.join(IDENTITY).symlink_metadata().is_ok()
     }
 
-    /// Checks that nothing leads out of the repository.
+    /// Checks that no file or folder of the repository is a symbolic link or of the wrong kind.
     ///
     /// # Errors
-    /// `repository_exception` that names what does.
+    /// `repository_exception` that names the file or folder.
     fn check_places(&self) -> Result<(), EngineError> {
         FOLDERS.iter().chain(&FILES).try_for_each(|name| self.check_place(name))
     }
 
-    /// Checks that a name in the repository is that of a folder or a file, as it should be, if it is there.
+    /// Checks that a name in the repository, if it exists, is a folder or a regular file, as expected, and
+    /// not a link.
     ///
     /// # Errors
     /// As [`Layout::check_places`].
@@ -207,10 +208,10 @@ impl Layout {
         Err(errors::repository(&self.name, &format!("[{name}] {problem}")))
     }
 
-    /// Makes the folders that are missing, and the identity of a new repository; gives its uuid.
+    /// Creates missing folders, and the uuid of a new repository; returns its uuid.
     ///
     /// # Errors
-    /// As [`Layout::identity`]; when the folder cannot be written.
+    /// As [`Layout::identity`]; when the directory cannot be written.
     pub fn create(&self) -> Result<String, EngineError> {
         self.check_places()?;
         for folder in FOLDERS {
@@ -230,10 +231,11 @@ impl Layout {
         Ok(uuid)
     }
 
-    /// Writes, reads and removes a file.
+    /// Verifies access to the repository by writing, reading and removing a file; if not `writable`, by
+    /// listing the directory.
     ///
     /// # Errors
-    /// `repository_verification_exception`; `repository_exception` where something leads out of the repository.
+    /// `repository_verification_exception`; `repository_exception` as [`Layout::check_places`].
     pub fn verify(&self, writable: bool) -> Result<(), EngineError> {
         self.check_places()?;
         let failed = |error: &(dyn std::error::Error + 'static)| {
@@ -255,10 +257,10 @@ impl Layout {
         }
     }
 
-    /// Keeps everybody else from changing the repository, and notes that a change is under way.
+    /// Locks the repository for changes, marks a change as unfinished, and removes temporary files.
     ///
     /// # Errors
-    /// When another process changes it, or it cannot be written.
+    /// When another process is changing the repository, or it cannot be written.
     pub fn begin(&self) -> Result<Exclusive, EngineError> {
         self.create()?;
         let lock = self.lock()?;
@@ -276,7 +278,7 @@ impl Layout {
         Ok(Exclusive { _lock: lock, crashed })
     }
 
-    /// Keeps other processes from changing the repository until the file is closed.
+    /// Locks the repository against other processes until the returned file is closed.
     fn lock(&self) -> Result<File, EngineError> {
         let lock = File::open_or_create(self.root.join(LOCK))
             .map_err(|error| self.failed("opened", LOCK, &error))?;
@@ -289,19 +291,19 @@ impl Layout {
         Ok(lock)
     }
 
-    /// Notes that a change is complete: every blob belongs to a snapshot.
+    /// Marks a change as complete: every blob belongs to a snapshot.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// When the directory cannot be written.
     pub fn end(&self, _held: &Exclusive) -> Result<(), EngineError> {
         durable::remove_file(&self.root.join(UNFINISHED))
             .map_err(|error| self.failed("removed", UNFINISHED, &error))
     }
 
-    /// The snapshots. One that cannot be read does not hide the others.
+    /// Lists the snapshots. One that cannot be read does not hide the others.
     ///
     /// # Errors
-    /// When the folder cannot be listed.
+    /// When the folder of snapshots cannot be listed.
     pub fn list(&self) -> Result<Listing, EngineError> {
         self.identity()?;
         let mut listing = Listing::default();
@@ -320,10 +322,10 @@ impl Layout {
         Ok(listing)
     }
 
-    /// What a restore needs of a snapshot.
+    /// Reads what a restore needs of a snapshot.
     ///
     /// # Errors
-    /// When its file cannot be read, is damaged or of a newer format.
+    /// When the snapshot's file cannot be read, is damaged or has a newer format.
     pub fn content(&self, uuid: &str) -> Result<Content, EngineError> {
         let unusable = |problem| self.unusable(&file_of(uuid), problem);
         let bytes = lines::read(&self.root.join(file_of(uuid)), false).map_err(unusable)?;
@@ -337,10 +339,10 @@ impl Layout {
         Ok(content)
     }
 
-    /// Puts the file of a snapshot in place, whose blobs are durable, and reads it as a restore would.
+    /// Writes the file of a snapshot, whose blobs must be durable, and reads it back to check it.
     ///
     /// # Errors
-    /// When it cannot be written, or could not be read again; there is no such snapshot then.
+    /// When the file cannot be written or read back; it is removed then.
     pub fn put_snapshot(&self, _held: &Exclusive, info: &Info, content: &Content) -> Result<(), EngineError> {
         let file = file_of(&info.uuid);
         let lines = written(info)? + &written(content)?;
@@ -363,10 +365,10 @@ impl Layout {
         Err(self.unusable(&file, problem))
     }
 
-    /// Takes the file of a snapshot away.
+    /// Removes the file of a snapshot.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// When the file cannot be removed.
     pub fn remove_snapshot(&self, _held: &Exclusive, uuid: &str) -> Result<(), EngineError> {
         let file = file_of(uuid);
         durable::remove_file(&self.root.join(&file)).map_err(|error| self.failed("removed", &file, &error))
@@ -380,7 +382,7 @@ impl Layout {
     }
 }
 
-/// Reads both lines of the file of a snapshot.
+/// Parses both lines of the file of a snapshot.
 fn parse(bytes: &[u8]) -> Result<(Info, Content), Unusable> {
     // What the first line says holds for the second: a newer version may mean something else by it.
     let info = read_line(bytes)?;
@@ -388,7 +390,7 @@ fn parse(bytes: &[u8]) -> Result<(Info, Content), Unusable> {
     Ok((info, read_line(second)?))
 }
 
-/// Whether a file of a snapshot has a hash and a name that one may have.
+/// Whether the hash and the name of a file entry are well-formed.
 fn may_be_named(file: &FileEntry) -> bool {
     is_hash(&file.sha256) && is_file_name(&file.name)
 }
@@ -405,7 +407,8 @@ fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether a file may have this name in the folder of an index or of a model: a repository may come from anywhere.
+/// Whether a name is safe for a file in the folder of an index or model, as a repository may come from
+/// anywhere: 1 to 100 ASCII letters, digits, `.`, `-` and `_`.
 fn is_file_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     (1..=100).contains(&name.len()) && name.bytes().all(plain) && !matches!(name, "." | "..")

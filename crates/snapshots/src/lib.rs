@@ -1,9 +1,9 @@
-//! Snapshots: copies of indices and of what belongs to no index, kept in repositories, which are folders.
+//! Snapshots: copies of indices and of global state, stored in repositories, which are directories.
 //!
-//! A snapshot is one file that names blobs by the hash of their content, so what is in the repository already is not
-//! written again. It is put in place last: whatever happens before, the repository is what it was, and asking for the same
-//! snapshot again goes on with the blobs that are there. Files of an index are taken as links to its durable commit, which
-//! takes no time and holds nobody up, and copied from there.
+//! A snapshot is one file that names blobs by the hash of their content, so that content already in the
+//! repository is not written again. It is written last: until then the repository is unchanged, and a
+//! repeated request reuses the blobs that are there. Files of an index are hard-linked from its durable
+//! commit, which takes no time and blocks nobody, and copied from the links.
 
 mod api;
 mod check;
@@ -59,27 +59,28 @@ pub use self::status::snapshot_status;
 use sparrow_call::error::EngineError;
 use sparrow_call::places;
 
-/// Name of the store with the repositories.
+/// Name of the store with the registered repositories.
 const STORE: &str = "repositories";
-/// Folder in the data directory for links to commits that are being copied. It is emptied at the start.
+/// Folder in the data directory for temporary links and files of snapshots and restores. Emptied when the
+/// server starts.
 const STAGING: &str = "staging";
-/// Folder of repositories, beside the data directory.
+/// Default folder of repositories, beside the data directory.
 const FOLDER: &str = "snapshots";
 
-/// The repositories, and what is being done with them.
+/// Registered repositories, and the operations running on them.
 pub struct Snapshots {
     data: Arc<DataDir>,
-    /// All repositories lie below it.
+    /// Directory below which all repositories must be.
     root: PathBuf,
     registered: RwLock<Arc<BTreeMap<String, Registered>>>,
-    /// Serialises registrations.
+    /// Held while a repository is registered or unregistered.
     changing: Mutex<()>,
     running: Running,
     failed: FailedSnapshots,
     counts: Counts,
 }
 
-/// A repository, ready to be used.
+/// A registered repository with its resolved location.
 #[derive(Debug, Clone)]
 struct Repository {
     name: String,
@@ -89,11 +90,11 @@ struct Repository {
 }
 
 impl Snapshots {
-    /// Reads which repositories there are, and removes what a crash left of snapshots that were being made. None of the
-    /// repositories is touched.
+    /// Reads the registered repositories, and removes temporary files that a crash left in the data
+    /// directory. Touches no repository.
     ///
     /// # Errors
-    /// When the store cannot be read, or `root` is the data directory or in it.
+    /// When the store cannot be read, or `root` is or is inside the data directory.
     pub fn open(data: Arc<DataDir>, root: Option<PathBuf>) -> Result<Self, EngineError> {
         let beside = || data.path().parent().unwrap_or(data.path()).join(FOLDER);
         let root = root.unwrap_or_else(beside);
@@ -123,7 +124,7 @@ impl Snapshots {
         })
     }
 
-    /// How often snapshots were made and restored.
+    /// Counts of created and restored snapshots.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -137,7 +138,7 @@ impl Snapshots {
         self.registered().iter().map(|(name, it)| (name.clone(), it.kind.clone())).collect()
     }
 
-    /// The repository of this name.
+    /// Looks a repository up by name.
     fn repository(&self, name: &str) -> Result<Repository, EngineError> {
         match self.registered().get(name) {
             Some(settings) => self.open_repository(name, settings.clone()),
@@ -150,11 +151,11 @@ impl Snapshots {
         Ok(Repository { name: name.to_owned(), settings, layout: Layout::new(name, path.clone()), path })
     }
 
-    /// Checks that a repository and the data directory, or the folder of another repository, do not lie in each other. Two
-    /// repositories may be the same folder.
+    /// Checks that the repository is not inside the data directory or the directory of another repository,
+    /// nor these inside it. Two repositories may be the same directory.
     ///
     /// # Errors
-    /// `repository_exception` that says what it lies in, or what lies in it.
+    /// `repository_exception` that names the other directory.
     fn check_apart(&self, repository: &Repository) -> Result<(), EngineError> {
         let location = repository.settings.location();
         let refuse = |problem: &str| {
@@ -181,7 +182,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Names of the repositories of an expression.
+    /// Names of the repositories that an expression matches.
     fn select(&self, expression: &str) -> Result<Vec<String>, EngineError> {
         let registered = self.registered();
         let repositories: Vec<&str> = registered.keys().map(String::as_str).collect();
@@ -189,14 +190,14 @@ impl Snapshots {
         Ok(selected.into_iter().map(str::to_owned).collect())
     }
 
-    /// Replaces the repositories, durably. Only under `changing`.
+    /// Replaces the list of repositories, durably. The caller holds `changing`.
     fn replace(&self, next: BTreeMap<String, Registered>) -> Result<(), EngineError> {
         self.data.write_json(STORE, &json!(next))?;
         *self.registered.write() = Arc::new(next);
         Ok(())
     }
 
-    /// A folder for links and files that are being brought together, removed with the guard.
+    /// Creates a temporary folder for links and files; it is removed when the guard is dropped.
     fn staging(&self) -> Result<Staging, EngineError> {
         let path = self.data.path().join(STAGING).join(sparrow_indices::new_uuid());
         durable::create_dir_all(&path)?;
@@ -213,7 +214,7 @@ impl Repository {
     }
 }
 
-/// A folder that goes with it.
+/// Guard of a temporary folder, which is removed when it is dropped.
 struct Staging(PathBuf);
 
 impl Drop for Staging {
@@ -222,7 +223,7 @@ impl Drop for Staging {
     }
 }
 
-/// Reads a list of names: a text with commas, or an array of texts.
+/// Parses a list of names, a comma-separated string or an array of strings, into a comma-separated string.
 fn list_of(key: &str, value: &Value) -> Result<String, EngineError> {
     let refuse =
         || EngineError::illegal_argument(format!("malformed {key} section, should be an array of strings"));
@@ -236,7 +237,7 @@ fn list_of(key: &str, value: &Value) -> Result<String, EngineError> {
     }
 }
 
-/// Reads a switch of a body.
+/// Parses a boolean of a request body.
 fn switch(key: &str, value: &Value) -> Result<bool, EngineError> {
     match value {
         Value::Bool(value) => Ok(*value),

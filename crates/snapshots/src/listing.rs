@@ -1,4 +1,4 @@
-//! `GET /_snapshot/{repository}/{snapshots}`: which snapshots there are.
+//! `GET /_snapshot/{repository}/{snapshots}`: lists snapshots.
 
 use std::cmp::Ordering;
 
@@ -15,12 +15,12 @@ use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 
-/// A snapshot of a listing: made, or being made.
+/// An entry of a listing: a snapshot that was created, is being created, or failed.
 struct ListedSnapshot {
     repository: String,
     info: Info,
     in_progress: bool,
-    /// Why it was not made.
+    /// Why the creation failed; `None` if it did not.
     failure: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct SnapshotRow {
     pub snapshot: String,
     pub repository: String,
     pub status: &'static str,
-    /// Milliseconds since the epoch; the end is 0 while it is being made.
+    /// Start time in milliseconds since the epoch; `end` likewise, or 0 while the snapshot is being created.
     pub start: u64,
     pub end: u64,
     pub indices: usize,
@@ -78,7 +78,7 @@ impl ListedSnapshot {
         self.info.end.saturating_sub(self.info.start)
     }
 
-    /// What it is sorted by: a number, or a text.
+    /// Sort key: a number or a string.
     fn key(&self, sort: Sort) -> Key {
         let info = &self.info;
         match sort {
@@ -91,7 +91,7 @@ impl ListedSnapshot {
         }
     }
 
-    /// Where it stands among others.
+    /// Position in a sorted list: the sort key, then the names of snapshot and repository.
     fn place(&self, sort: Sort) -> (Key, String, String) {
         (self.key(sort), self.info.snapshot.clone(), self.repository.clone())
     }
@@ -143,7 +143,7 @@ impl Sort {
         matches!(self, Self::Name | Self::Repository)
     }
 
-    /// A key as a request writes it.
+    /// Parses a sort key of a request; `None` if it is malformed.
     fn read(self, text: &str) -> Option<Key> {
         match self.is_text() {
             true => Some(Key::Text(text.to_owned())),
@@ -152,7 +152,7 @@ impl Sort {
     }
 }
 
-/// Which part of a sorted list is shown.
+/// Sort order and range of a listing.
 struct Page {
     sort: Sort,
     descending: bool,
@@ -227,7 +227,8 @@ impl Page {
         if self.descending { ordering.reverse() } else { ordering }
     }
 
-    /// The part; the place of its last one if there are more behind it; how many there are, and how many behind it.
+    /// Cuts the requested page out of a listing. Returns the page, the `next` token if more entries follow,
+    /// the total number of entries, and the number after the page.
     fn cut(&self, mut all: Vec<ListedSnapshot>) -> (Vec<ListedSnapshot>, Option<String>, usize, usize) {
         all.sort_by(|a, b| self.order(a.place(self.sort).cmp(&b.place(self.sort))));
         if let Some(from) = &self.from {
@@ -248,7 +249,7 @@ impl Page {
     }
 }
 
-/// The snapshots of an expression in some repositories.
+/// Snapshots that an expression matches in the given repositories.
 fn find(
     service: &SnapshotService,
     repositories: &str,
@@ -318,7 +319,7 @@ fn find(
     Ok(listed)
 }
 
-/// `GET /_snapshot/{repository}/{snapshot}`
+/// `GET /_snapshot/{repository}/{snapshot}`: answers with the matching snapshots.
 pub fn get_snapshot(
     service: &SnapshotService,
     request: &Request,
@@ -350,7 +351,7 @@ pub fn get_snapshot(
     Ok(Reply::ok(&Value::Object(body)))
 }
 
-/// The rows of `_cat/snapshots`, by their start.
+/// Rows of `_cat/snapshots`, ordered by start time.
 pub fn rows(
     service: &SnapshotService,
     repositories: &str,
@@ -370,7 +371,7 @@ pub fn rows(
     Ok(snapshots.into_iter().map(row).collect())
 }
 
-/// What is shown of a snapshot.
+/// Which details of a snapshot are shown.
 struct SnapshotView {
     verbose: bool,
     repository: bool,
@@ -378,7 +379,7 @@ struct SnapshotView {
     index_details: bool,
 }
 
-/// A snapshot as the answer to its creation shows it.
+/// A snapshot as JSON, as in the answer to its creation.
 pub(super) fn view(repository: &str, info: &Info) -> Value {
     let all = SnapshotView { verbose: true, repository: true, index_names: true, index_details: false };
     all.view(&ListedSnapshot::made(repository, info.clone()))
@@ -455,7 +456,7 @@ impl SnapshotView {
     }
 }
 
-/// A moment in milliseconds since the epoch, as dates are written.
+/// Formats a time, in milliseconds since the epoch, as a date.
 fn date(millis: u64) -> String {
     sparrow_mapping::date::format_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Where repositories may lie: below one folder, whatever a request says.
+//! Restricts repositories to locations below one directory.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 use super::errors;
 use sparrow_call::error::EngineError;
 
-/// The folder of a repository: `location` below `root`, or an absolute path inside of it. It need not exist.
+/// Directory of a repository: `location` below `root`, or an absolute path inside `root`. It need not exist.
 ///
 /// # Errors
-/// `repository_exception` for a location that leaves the folder, by `..`, as another absolute path or through a symbolic
-/// link, or that no path can have.
+/// `repository_exception` for a location outside `root`, by `..`, as another absolute path or through a
+/// symbolic link, or for an invalid path.
 pub(super) fn resolve(name: &str, root: &Path, location: &str) -> Result<PathBuf, EngineError> {
     let outside = || {
         errors::not_created(

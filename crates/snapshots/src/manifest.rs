@@ -1,4 +1,4 @@
-//! What a snapshot is: who it is, and which blobs make it up.
+//! Description of a snapshot: its identity and contents, and the blobs that it consists of.
 
 use std::collections::BTreeMap;
 
@@ -7,46 +7,46 @@ use serde_json::{Map, Value};
 
 use super::deep;
 
-/// Version of Elasticsearch's indices that snapshots are shown with.
+/// Range of Elasticsearch index versions that is reported for snapshots.
 pub const INDEX_VERSION: &str = "8.19.9-8.19.21";
-/// That version as Elasticsearch's number.
+/// Number of that index version in Elasticsearch.
 pub const INDEX_VERSION_ID: u64 = 8_537_000;
 
-/// What a listing says of a snapshot.
+/// Description of a snapshot as listings show it; the first line of its file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Info {
     pub snapshot: String,
     pub uuid: String,
-    /// The version of the server that made it.
+    /// Version of the server that created the snapshot.
     pub server: String,
     pub include_global_state: bool,
-    /// Whether the API keys are in it.
+    /// Whether the snapshot contains the API keys.
     #[serde(default)]
     pub has_keys: bool,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deep::read")]
     pub metadata: Option<Map<String, Value>>,
-    /// Milliseconds since the epoch.
+    /// Start of the creation in milliseconds since the epoch; `end` likewise.
     pub start: u64,
     pub end: u64,
-    /// The indices that are in it, by name.
+    /// Statistics of the indices in the snapshot, by name.
     pub indices: BTreeMap<String, Figures>,
-    /// Indices that could not be read, by name, and why.
+    /// Reasons why indices could not be read, by index name.
     #[serde(default)]
     pub failures: BTreeMap<String, String>,
 }
 
 impl Info {
-    /// `SUCCESS`, or `PARTIAL` where indices are missing.
+    /// `SUCCESS`, or `PARTIAL` if indices are missing.
     pub fn state(&self) -> &'static str {
         if self.failures.is_empty() { "SUCCESS" } else { "PARTIAL" }
     }
 
-    /// Name and uuid, as errors show them.
+    /// `name/uuid`, as error messages show it.
     pub fn label(&self) -> String {
         format!("{}/{}", self.snapshot, self.uuid)
     }
 
-    /// Names of all indices that were asked for, sorted.
+    /// Names of all requested indices, present or failed, sorted.
     pub fn names(&self) -> Vec<&String> {
         let mut names: Vec<&String> = self.indices.keys().chain(self.failures.keys()).collect();
         names.sort();
@@ -54,22 +54,22 @@ impl Info {
     }
 }
 
-/// What of an index is in a snapshot.
+/// Statistics of an index in a snapshot.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Figures {
     pub files: u64,
     pub bytes: u64,
-    /// Files that no earlier snapshot had brought.
+    /// Number of files that were not in an earlier snapshot; `new_bytes` is their size.
     pub new_files: u64,
     pub new_bytes: u64,
     pub segments: u64,
-    /// Milliseconds since the epoch.
+    /// Start of copying, in milliseconds since the epoch.
     pub start: u64,
-    /// How long it took, in milliseconds.
+    /// Duration of copying, in milliseconds.
     pub took: u64,
 }
 
-/// What a restore needs of a snapshot.
+/// What a restore needs of a snapshot; the second line of its file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Content {
     pub indices: Vec<IndexContent>,
@@ -77,26 +77,28 @@ pub(super) struct Content {
     pub global: Option<GlobalState>,
     #[serde(default)]
     pub models: Vec<ModelContent>,
-    /// The API keys, as the text of the file that they are kept in.
+    /// API keys, as the text of the file that holds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<String>,
 }
 
 impl Content {
-    /// The files of everything that is in it.
+    /// All files of the snapshot's indices and models.
     pub fn files(&self) -> impl Iterator<Item = &FileEntry> {
         let indices = self.indices.iter().flat_map(|index| &index.files);
         indices.chain(self.models.iter().flat_map(|model| &model.files))
     }
 }
 
-/// An index: its metadata as the data directory keeps it, its aliases, and the files of one commit.
+/// An index in a snapshot: its metadata as the data directory stores it, its aliases, and the files of one
+/// commit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct IndexContent {
     pub name: String,
-    /// Uuid of the index that was read.
+    /// Uuid of the source index.
     pub uuid: String,
-    /// The folder of segments that was read: an upgrade writes other content under the same names into another one.
+    /// Name of the source segment folder; an upgrade writes different content under the same file names into
+    /// another folder.
     pub folder: String,
     #[serde(deserialize_with = "deep::read")]
     pub metadata: Value,
@@ -105,31 +107,31 @@ pub(super) struct IndexContent {
     pub files: Vec<FileEntry>,
 }
 
-/// A file and the blob with its content.
+/// A file of an index or model, and the blob with its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileEntry {
     pub name: String,
     pub length: u64,
-    /// SHA-256 of the content in hexadecimal digits, which is the blob's name.
+    /// SHA-256 of the content, 64 lower-case hexadecimal digits; also the name of the blob.
     pub sha256: String,
 }
 
-/// What belongs to no index.
+/// Cluster state that belongs to no index.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct GlobalState {
     #[serde(deserialize_with = "deep::read")]
     pub pipelines: Map<String, Value>,
-    /// `index`, `component` and `legacy`, each by name.
+    /// Templates in three objects, `index`, `component` and `legacy`, each by name.
     #[serde(deserialize_with = "deep::read")]
     pub templates: Value,
-    /// Persistent settings of the cluster, by dotted name.
+    /// Persistent cluster settings, by dotted name.
     pub settings: BTreeMap<String, String>,
     /// Inference endpoints by id.
     #[serde(deserialize_with = "deep::read")]
     pub inference: Map<String, Value>,
 }
 
-/// An uploaded model: what the data directory says of it, and the files of its folder.
+/// An uploaded model: its configuration in the data directory, and the files of its folder.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ModelContent {
     pub id: String,

@@ -1,4 +1,4 @@
-//! Which names repositories and snapshots may have, and what expressions of names stand for.
+//! Rules for the names of repositories and snapshots, and the expansion of name expressions.
 //!
 //! A name never becomes a part of a path: files of a repository are named by uuids that this server made and by hashes.
 
@@ -16,7 +16,8 @@ fn forbidden() -> String {
     format!("must not contain the following characters [{}]", list.join(","))
 }
 
-/// What is refused beyond Elasticsearch's own rules.
+/// Why a name breaks a rule beyond Elasticsearch's own: no control characters, at most [`MAX_BYTES`] bytes;
+/// `None` if it does not.
 fn general(name: &str) -> Option<String> {
     if name.chars().any(char::is_control) {
         Some("must not contain control characters".to_owned())
@@ -30,7 +31,7 @@ fn general(name: &str) -> Option<String> {
 /// Checks the name of a repository to be registered.
 ///
 /// # Errors
-/// `repository_exception` that says what no name may contain.
+/// `repository_exception` with the rule that the name breaks.
 pub(super) fn check_repository(name: &str) -> Result<(), EngineError> {
     let problem = if name.is_empty() {
         "cannot be empty".to_owned()
@@ -78,11 +79,12 @@ pub(super) fn check_snapshot(repository: &str, name: &str) -> Result<(), EngineE
     Err(errors::invalid_name(repository, name, &problem))
 }
 
-/// The names that an expression stands for, in the order of `known`: names, patterns with `*`, `_all`, and exclusions
-/// with `-` behind a pattern, separated by commas. An empty expression is `_all`.
+/// Names that an expression matches, in the order of `known`. An expression consists of names, patterns with
+/// `*`, `_all`, and exclusions with `-` after a pattern, separated by commas; an empty one is `_all`.
 ///
 /// # Errors
-/// What `missing` makes of a plain name that is not there; when the list is too long, or the request is to stop.
+/// The result of `missing` for a plain name that does not exist; an error when the list is too long, or the
+/// request was cancelled.
 pub(super) fn select<'a>(
     expression: &str,
     names: &[&'a str],

@@ -1,29 +1,30 @@
-//! The pace at which bytes are copied.
+//! Limits the rate at which bytes are copied.
 
 use std::time::{Duration, Instant};
 
 use sparrow_call::error::EngineError;
 
-/// Longest time until a sleeping copy looks whether it has to stop.
+/// Longest time until a sleeping copy checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// So many bytes in a second, and a way to stop.
+/// Rate limit in bytes per second, with a cancellation check.
 pub(super) struct Pace<'a> {
     bytes_per_second: Option<u64>,
     stop: &'a (dyn Fn() -> bool + Sync),
-    /// When the next byte may be copied.
+    /// Earliest time at which the next byte may be copied.
     next: Instant,
-    /// Time slept so far.
+    /// Total time slept because of the limit.
     pub throttled: Duration,
 }
 
 impl<'a> Pace<'a> {
-    /// A pace; `None` for as fast as it goes.
+    /// A limiter of `bytes_per_second`, or without limit if `None`; `stop` returns true when the copy is
+    /// cancelled.
     pub fn new(bytes_per_second: Option<u64>, stop: &'a (dyn Fn() -> bool + Sync)) -> Self {
         Self { bytes_per_second, stop, next: Instant::now(), throttled: Duration::ZERO }
     }
 
-    /// Whether to go on.
+    /// Fails if the copy was cancelled.
     ///
     /// # Errors
     /// [`EngineError::Cancelled`].
@@ -31,7 +32,7 @@ impl<'a> Pace<'a> {
         if (self.stop)() { Err(EngineError::Cancelled) } else { Ok(()) }
     }
 
-    /// Sleeps until these bytes may have been copied.
+    /// Registers `bytes` copied bytes, and sleeps until the rate permits more.
     ///
     /// # Errors
     /// [`EngineError::Cancelled`].

@@ -1,4 +1,4 @@
-//! `DELETE /_snapshot/{repository}/{snapshots}`: deleting snapshots, and stopping those that are being made.
+//! `DELETE /_snapshot/{repository}/{snapshots}`: deletes snapshots, and aborts those that are being created.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,7 +10,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_tasks::TaskSpec;
 
-/// Deletes snapshots with the blobs that no other one has.
+/// Deletes snapshots, and the blobs that only they use.
 pub fn delete_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
@@ -38,7 +38,7 @@ pub fn delete_snapshot(
     Ok(Reply::acknowledged())
 }
 
-/// Names of the snapshots of an expression, those that are being made among them.
+/// Names of the snapshots that an expression matches, including those that are being created or failed.
 fn select(
     service: &SnapshotService,
     repository: &Repository,

@@ -1,8 +1,8 @@
-//! `POST /_snapshot/{repository}/{snapshot}/_restore`: indices come back from a snapshot.
+//! `POST /_snapshot/{repository}/{snapshot}/_restore`: restores indices from a snapshot.
 //!
-//! All files of all indices are brought first, each checked against its hash, into folders that no index knows of. Only when
-//! every one of them is open do they take their names, all at once. What fails before leaves nothing behind, and what a
-//! crash leaves is removed at the next start.
+//! First, all files of all indices are copied into new folders, each checked against its hash. Only when all
+//! indices can be opened do they get their names, all at once. A failure before that leaves nothing behind,
+//! and what a crash leaves is removed at the next start.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ use sparrow_indices::{Arrival, IndexNames, Metadata, RestoredFrom, new_uuid};
 use sparrow_models::Models;
 use sparrow_tasks::{TaskContext, TaskSpec};
 
-/// Restores a snapshot, as a task.
+/// Restores a snapshot in a task.
 pub fn restore_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
@@ -78,21 +78,21 @@ pub fn restore_snapshot(
     }
 }
 
-/// A snapshot that can be restored, as far as can be told before anything is read from its blobs.
+/// A snapshot to be restored, checked as far as possible without reading its blobs.
 pub(super) struct Source {
     pub repository: Repository,
     pub info: Info,
-    /// Each index with the name that it gets.
+    /// Names of the indices to restore: in the snapshot, and after the restore.
     plan: Vec<(String, String)>,
     pub content: Content,
     guard: ReadingGuard,
 }
 
 impl Source {
-    /// The snapshot that a request names.
+    /// Finds the snapshot that a request names and checks it.
     ///
     /// # Errors
-    /// When there is none, it lacks what is wanted, or a name is taken.
+    /// When the snapshot does not exist or lacks a requested part, or an index name is taken.
     pub fn find(
         service: &Arc<SnapshotService>,
         request: &Request,
@@ -162,7 +162,8 @@ impl Job<'_> {
         errors::restore(&self.repository.name, &self.info.label(), problem)
     }
 
-    /// Restores everything that is wanted; `done` gets what is in its place, in words, also when more fails.
+    /// Restores all requested parts; `done` receives the names of installed parts, even if a later part
+    /// fails.
     fn run(
         &self,
         plan: &[(String, String)],
@@ -204,8 +205,8 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Brings a file. A blob that turns out to be damaged is set aside where the repository may be written, so that the next snapshot
-    /// heals it.
+    /// Copies a file from its blob to `target`. A damaged blob is renamed, if the repository is writable, so
+    /// that the next snapshot stores it again.
     fn fetch(&self, file: &FileEntry, target: &Path, pace: &mut Pace<'_>) -> Result<(), EngineError> {
         let fetched = self.layout().fetch(&self.info.snapshot, file, target, pace);
         if fetched.is_ok()
@@ -234,7 +235,7 @@ impl Job<'_> {
         fetched
     }
 
-    /// Brings the files of an index and opens it under its new name, which it does not have yet.
+    /// Copies the files of an index and opens it, ready to be installed under its new name.
     fn index(
         &self,
         index: &IndexContent,
@@ -275,7 +276,8 @@ impl Job<'_> {
         Ok(arrival)
     }
 
-    /// Brings the files of the models that are not there yet.
+    /// Copies the files of the snapshot's models into temporary folders. Returns the id, configuration and
+    /// folder of each.
     fn models(
         &self,
         content: &Content,

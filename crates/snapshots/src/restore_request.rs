@@ -1,4 +1,4 @@
-//! What a restore is asked for, and what of a snapshot it comes to.
+//! Parses the body of a restore request, and selects the indices that it restores.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,10 +9,10 @@ use super::manifest::Info;
 use super::{errors, features, list_of, names, switch};
 use sparrow_call::error::EngineError;
 
-/// Longest pattern that names are changed with.
+/// Longest `rename_pattern`, in bytes.
 const MOST_PATTERN: usize = 1000;
 
-/// The body of a restore.
+/// Parsed body of a restore request.
 #[derive(Debug)]
 pub(super) struct RestoreRequest {
     indices: String,
@@ -24,13 +24,13 @@ pub(super) struct RestoreRequest {
     partial: bool,
     rename: Option<Rename>,
     rename_aliases: Option<Rename>,
-    /// Settings that restored indices get over their own.
+    /// Settings that override those of the restored indices.
     pub index_settings: Value,
-    /// Names of settings, or patterns, that restored indices lose.
+    /// Names or patterns of settings that restored indices reset to their defaults.
     pub ignore_index_settings: Vec<String>,
 }
 
-/// A change of names.
+/// Renaming by a regular expression and a replacement.
 #[derive(Debug)]
 struct Rename {
     pattern: Regex,
@@ -38,8 +38,10 @@ struct Rename {
 }
 
 impl RestoreRequest {
+    /// Parses the body of a restore request.
+    ///
     /// # Errors
-    /// What is unknown or has an unusable value.
+    /// For a setting that is unknown or has an invalid value.
     pub fn parse(body: &Map<String, Value>) -> Result<Self, EngineError> {
         let mut request = Self {
             indices: String::new(),
@@ -109,10 +111,11 @@ impl RestoreRequest {
         Ok(request)
     }
 
-    /// The indices of a snapshot that are restored, each with the name that it gets.
+    /// Indices to restore from a snapshot: the name of each, and its new name.
     ///
     /// # Errors
-    /// An index that the snapshot does not have, or not whole; two that would get one name; a name that none may have.
+    /// For an index that the snapshot lacks or has only in part, for two indices that would get the same
+    /// name, and for an invalid name.
     pub fn plan(&self, repository: &str, info: &Info) -> Result<Vec<(String, String)>, EngineError> {
         let refuse = |problem: &str| errors::restore(repository, &info.label(), problem);
         let names: Vec<&str> = info.names().into_iter().map(String::as_str).collect();
@@ -151,10 +154,10 @@ impl RestoreRequest {
         Ok(plan)
     }
 
-    /// The name that an alias gets.
+    /// Name of an alias after renaming.
     ///
     /// # Errors
-    /// When the replacement names a group that there is none of.
+    /// When the replacement refers to a group that the pattern lacks.
     pub fn alias(&self, alias: &str) -> Result<String, EngineError> {
         renamed(self.rename_aliases.as_ref(), alias)
     }
@@ -177,8 +180,8 @@ impl Rename {
         Ok(Self { pattern, replacement: replacement.to_owned() })
     }
 
-    /// Replaces every match as Java does: `$1` and `${name}` stand for groups, a backslash takes the next character as it
-    /// is.
+    /// Replaces every match as Java does: `$1` and `${name}` insert groups, a backslash escapes the next
+    /// character.
     fn apply(&self, name: &str) -> Result<String, EngineError> {
         let refuse =
             |detail: &str| EngineError::illegal_argument(format!("malformed rename_replacement: {detail}"));

@@ -1,4 +1,4 @@
-//! Snapshots that are being made or restored now, and the turns in which repositories change.
+//! Tracks running creations and restores of snapshots, and serialises changes of repositories.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use super::errors;
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
 
-/// How often somebody who waits for his turn looks whether he still wants it.
+/// How often a request that waits for its turn checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A snapshot that is being made.
+/// A snapshot that is being created.
 #[derive(Debug)]
 pub(super) struct Creation {
     pub repository: String,
@@ -26,16 +26,16 @@ pub(super) struct Creation {
     pub indices: Vec<String>,
     pub include_global_state: bool,
     pub metadata: Option<Map<String, Value>>,
-    /// Milliseconds since the epoch.
+    /// Start time in milliseconds since the epoch.
     pub start: u64,
-    /// Set when the snapshot was deleted meanwhile.
+    /// Set when the snapshot is deleted during its creation.
     pub aborted: AtomicBool,
-    /// Files and bytes of all indices, and those of them that are in the repository.
+    /// Files in all indices; `total_bytes` is their size, `done_*` is what has been copied.
     pub total_files: AtomicU64,
     pub total_bytes: AtomicU64,
     pub done_files: AtomicU64,
     pub done_bytes: AtomicU64,
-    /// Indices that are complete.
+    /// Number of indices that are copied completely.
     pub done_indices: AtomicU64,
 }
 
@@ -51,7 +51,7 @@ impl Creation {
     }
 }
 
-/// A snapshot that is being read: its repository's folder and its uuid.
+/// A snapshot that is being read: the directory of its repository, and its uuid.
 type Reading = (PathBuf, String);
 
 #[derive(Debug, Default)]
@@ -60,16 +60,16 @@ struct State {
     readings: Vec<Reading>,
 }
 
-/// What is under way.
+/// Running creations and restores of snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Running {
     state: Mutex<State>,
     ended: Condvar,
-    /// One turn for each folder.
+    /// One lock per repository directory.
     turns: Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>,
 }
 
-/// Keeps a creation in the list while it lives.
+/// Guard that keeps a creation in the list of running ones.
 pub(super) struct CreationGuard {
     running: Arc<SnapshotService>,
     pub creation: Arc<Creation>,
@@ -87,7 +87,7 @@ impl Drop for CreationGuard {
     }
 }
 
-/// Keeps a snapshot from being deleted while it lives.
+/// Guard that prevents a snapshot from being deleted.
 pub(super) struct ReadingGuard {
     running: Arc<SnapshotService>,
     reading: Reading,
@@ -103,20 +103,20 @@ impl Drop for ReadingGuard {
 }
 
 impl Running {
-    /// The snapshots that are being made, of one repository or of all.
+    /// Snapshots that are being created, in one repository or in all.
     pub fn creations(&self, repository: Option<&str>) -> Vec<Arc<Creation>> {
         let state = self.state.lock();
         let of_it = |creation: &&Arc<Creation>| repository.is_none_or(|name| creation.repository == name);
         state.creations.iter().filter(of_it).cloned().collect()
     }
 
-    /// The creations that write to a folder, whatever the repositories there are called.
+    /// Snapshots that are being created in a directory, under whatever repository name.
     pub fn creations_in(&self, location: &Path) -> Vec<Arc<Creation>> {
         let state = self.state.lock();
         state.creations.iter().filter(|creation| creation.location == location).cloned().collect()
     }
 
-    /// What a folder is used for now, if it is.
+    /// What a directory is in use for, `snapshot` or `restore`; `None` if it is not in use.
     pub fn use_of(&self, location: &Path) -> Option<&'static str> {
         let state = self.state.lock();
         if state.creations.iter().any(|creation| creation.location == location) {
@@ -125,10 +125,10 @@ impl Running {
         state.readings.iter().any(|(folder, _)| folder == location).then_some("restore")
     }
 
-    /// Adds a creation.
+    /// Registers a creation.
     ///
     /// # Errors
-    /// When one of this name is under way.
+    /// When a snapshot of the same name is already being created.
     pub fn begin(service: &Arc<SnapshotService>, creation: Creation) -> Result<CreationGuard, EngineError> {
         let creation = Arc::new(creation);
         let mut state = service.snapshots.running.state.lock();
@@ -146,19 +146,19 @@ impl Running {
         Ok(CreationGuard { running: service.clone(), creation })
     }
 
-    /// Keeps a snapshot from being deleted.
+    /// Registers that a snapshot is being read, which prevents its deletion.
     pub fn read(service: &Arc<SnapshotService>, location: &Path, uuid: &str) -> ReadingGuard {
         let reading = (location.to_path_buf(), uuid.to_owned());
         service.snapshots.running.state.lock().readings.push(reading.clone());
         ReadingGuard { running: service.clone(), reading }
     }
 
-    /// Whether a snapshot is being restored.
+    /// Whether a restore is reading a snapshot.
     pub fn is_read(&self, location: &Path, uuid: &str) -> bool {
         self.state.lock().readings.iter().any(|(folder, other)| folder == location && other == uuid)
     }
 
-    /// Waits until a creation has ended, however it did.
+    /// Waits until a creation has ended, successfully or not.
     pub fn wait_for(&self, creation: &Arc<Creation>) {
         let mut state = self.state.lock();
         while state.creations.iter().any(|other| Arc::ptr_eq(other, creation)) {
@@ -166,7 +166,7 @@ impl Running {
         }
     }
 
-    /// The turn of a folder, to be taken with [`take`].
+    /// The lock of a directory, to be acquired with [`take`].
     pub fn turn(&self, location: &Path) -> Arc<Mutex<()>> {
         let mut turns = self.turns.lock();
         // Folders of repositories that come and go would stay for ever.
@@ -175,10 +175,10 @@ impl Running {
     }
 }
 
-/// Waits for a turn.
+/// Waits for a lock.
 ///
 /// # Errors
-/// [`EngineError::Cancelled`] when `stop` says so before.
+/// [`EngineError::Cancelled`] when `stop` returns true before.
 pub(super) fn take<'a>(
     turn: &'a Mutex<()>,
     stop: &dyn Fn() -> bool,

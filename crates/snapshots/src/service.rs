@@ -1,4 +1,4 @@
-//! What the operations on snapshots work on.
+//! State that the snapshot operations work on.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use crate::Snapshots;
 
 /// The node and its repositories.
 pub struct SnapshotService {
-    /// The node whose indices are kept and restored.
+    /// The node whose indices are saved and restored.
     pub node: Arc<Node>,
-    /// The repositories, and what runs in them.
+    /// Repositories, and the operations running on them.
     pub snapshots: Snapshots,
 }
 

@@ -9,9 +9,9 @@ use super::errors;
 use sparrow_call::error::EngineError;
 use sparrow_wire::size::parse_size;
 
-/// Bytes of a second that a snapshot or a restore may write when nothing else is said.
+/// Default rate limit of a snapshot or restore, in bytes per second.
 const DEFAULT_RATE: u64 = 40 << 20;
-/// Most snapshots of a repository when nothing else is said.
+/// Default of the most snapshots in a repository.
 const DEFAULT_SNAPSHOTS: usize = 500;
 
 const KNOWN: [&str; 6] = [
@@ -23,15 +23,15 @@ const KNOWN: [&str; 6] = [
     "max_number_of_snapshots",
 ];
 
-/// A repository as it was registered.
+/// Definition of a registered repository.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Registered {
     #[serde(rename = "type")]
     pub kind: String,
-    /// Identity of what lies at the location; none where nothing lies there yet that could have one.
+    /// Uuid of the repository at the location; `None` if there was none when it was registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// As texts, which is how the API shows them.
+    /// Settings as strings, in which form the API shows them.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -39,7 +39,7 @@ impl Registered {
     /// Reads the body of a registration.
     ///
     /// # Errors
-    /// What is missing, unknown or has an unusable value.
+    /// For a setting that is missing, unknown or has an invalid value.
     pub fn parse(name: &str, body: &Map<String, Value>) -> Result<Self, EngineError> {
         let mut kind = None;
         let mut settings = BTreeMap::new();
@@ -105,27 +105,27 @@ impl Registered {
         Ok(registered)
     }
 
-    /// Where it lies, as it was given; empty when it was not.
+    /// Setting `location` as given; empty if it is missing.
     pub fn location(&self) -> &str {
         self.settings.get("location").map_or("", String::as_str)
     }
 
-    /// Whether nothing may be written.
+    /// Whether the repository is read-only.
     pub fn is_readonly(&self) -> bool {
         self.settings.get("readonly").is_some_and(|text| text == "true")
     }
 
-    /// Bytes of a second that a snapshot may write; `None` without a limit.
+    /// Rate limit of a snapshot, in bytes per second; `None` for no limit.
     pub fn snapshot_rate(&self) -> Option<u64> {
         self.rate("max_snapshot_bytes_per_sec")
     }
 
-    /// Bytes of a second that a restore may write; `None` without a limit.
+    /// Rate limit of a restore, in bytes per second; `None` for no limit.
     pub fn restore_rate(&self) -> Option<u64> {
         self.rate("max_restore_bytes_per_sec")
     }
 
-    /// Most snapshots that it may hold.
+    /// Most snapshots that the repository may hold.
     pub fn most_snapshots(&self) -> usize {
         let given = self.settings.get("max_number_of_snapshots").and_then(|text| text.parse().ok());
         given.unwrap_or(DEFAULT_SNAPSHOTS)
@@ -136,7 +136,7 @@ impl Registered {
         (rate > 0).then_some(rate)
     }
 
-    /// As the API shows it.
+    /// The definition as the API shows it.
     pub fn view(&self) -> Value {
         json!(self)
     }

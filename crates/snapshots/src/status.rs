@@ -1,4 +1,4 @@
-//! `_snapshot/…/_status`: how far snapshots are, and what each brought.
+//! `_snapshot/…/_status`: progress of running snapshots, and statistics of finished ones.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,8 +12,8 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::now_millis;
 
-/// `GET /_snapshot/_status`, `GET /_snapshot/{repository}/_status`: those that are being made;
-/// `GET /_snapshot/{repository}/{snapshots}/_status`: those that are named.
+/// `GET /_snapshot/_status` and `GET /_snapshot/{repository}/_status` for snapshots that are being created;
+/// `GET /_snapshot/{repository}/{snapshots}/_status` for the named ones.
 pub fn snapshot_status(
     service: &SnapshotService,
     request: &Request,

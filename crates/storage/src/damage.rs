@@ -1,11 +1,11 @@
-//! What is told of a damaged file.
+//! Report of a damaged file.
 
 use serde::Serialize;
 
-/// A file that is not as it was written.
+/// A file that differs from what was written, and what depends on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DamagedFile {
-    /// Path of the file below the data directory.
+    /// Path of the file, relative to the data directory.
     pub file: String,
     pub reason: String,
     /// What cannot be used without the file, in words: `index [a]`, `the store [keys]`.

@@ -1,4 +1,5 @@
-//! The data directory: one owner, a node id that stays, and small checksummed JSON stores.
+//! The data directory: opened by one process at a time, with a permanent node id and small checksummed JSON
+//! stores.
 //!
 //! ```text
 //! lock                held as long as the process lives
@@ -37,17 +38,18 @@ struct Envelope<'a> {
 pub struct DataDir {
     path: PathBuf,
     node_id: String,
-    /// Holds the lock; the operating system releases it when the process ends, however it ends. None of a directory on a read-only
-    /// file system that has no lock: no process can have it open.
+    /// Lock file, locked for this process; the operating system releases the lock when the process ends, for
+    /// whatever reason. `None` for a read-only directory without a lock file, which no process can have open
+    /// for writing.
     _lock: Option<File>,
-    /// Stores that may hold what was refused: a replacement can fail when the file has its new content already. Each with the content
-    /// that is in force; none for one that was never written.
+    /// Stores whose replacement failed, but whose file may already have the new content; each with the
+    /// content to restore, `None` if the store did not exist.
     doubts: Mutex<BTreeMap<String, Option<Vec<u8>>>>,
-    /// Shared by those who replace stores; exclusive while what is in force is written back.
+    /// Held shared while stores are replaced, exclusively while the contents of `doubts` are restored.
     replacing: RwLock<()>,
 }
 
-/// Levels of objects and arrays in a store: a reader of JSON follows no more.
+/// Deepest nesting of objects and arrays in a store, in levels; the JSON parser reads no more.
 const MOST_LEVELS: usize = 127;
 
 /// Whether objects and arrays are nested no deeper than `left` levels.
@@ -86,8 +88,8 @@ impl DataDir {
         Ok(directory)
     }
 
-    /// Takes the lock of a directory that is there, to look at it: nothing but a missing lock is created, nothing at all where that
-    /// cannot be written, and the node's identity is not read.
+    /// Locks an existing directory in order to inspect it: creates nothing but a missing lock file, not even
+    /// that where it cannot be written, and does not read the node's identity.
     ///
     /// # Errors
     /// [`StorageError::Locked`] when a process has it open, and [`StorageError::Io`], also when it is no data directory.
@@ -107,7 +109,7 @@ impl DataDir {
         }
     }
 
-    /// Removes stores that a process was writing when it ended: they never took their place.
+    /// Removes temporary files of stores that a process was writing when it ended.
     fn remove_unfinished(&self) -> Result<(), StorageError> {
         let folder = self.path.join("store");
         for name in durable::list_dir(&folder)?.iter().filter(|name| name.ends_with(".tmp")) {
@@ -116,7 +118,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// Where the directory is.
+    /// Path of the data directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -164,9 +166,9 @@ impl DataDir {
     /// Replaces a store, durably and atomically.
     ///
     /// # Errors
-    /// [`StorageError::InvalidName`], [`StorageError::TooDeep`] or [`StorageError::Io`]; the store then holds what it held before. If
-    /// the disk does not even let that be written back, it is tried again by [`DataDir::settle`], and after a crash before that
-    /// the store holds the one or the other.
+    /// [`StorageError::InvalidName`], [`StorageError::TooDeep`] or [`StorageError::Io`]; the store then keeps
+    /// its old content. If that cannot be written back either, [`DataDir::settle`] tries again; after a crash
+    /// before that, the store has the old or the new content.
     pub fn write_json(&self, name: &str, value: &Value) -> Result<(), StorageError> {
         let path = self.store_path(name)?;
         if !is_readable(value, MOST_LEVELS) {
@@ -191,11 +193,11 @@ impl DataDir {
         Err(error)
     }
 
-    /// Writes back what is in force to a store whose replacement was refused, if it may hold the replacement. Who acknowledges something
-    /// without writing calls this first.
+    /// Writes the old content back to a store whose replacement failed, if the store may have the new
+    /// content. To be called before something is acknowledged without a write to the store.
     ///
     /// # Errors
-    /// [`StorageError::Io`]: the store may still hold what was refused.
+    /// [`StorageError::Io`]: the store may still have the new content.
     pub fn settle_store(&self, name: &str) -> Result<(), StorageError> {
         if !self.doubts.lock().contains_key(name) {
             return Ok(());
@@ -211,7 +213,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// As [`DataDir::settle_store`] for all stores, to be called from time to time.
+    /// Same as [`DataDir::settle_store`], for all stores; to be called from time to time.
     pub fn settle(&self) {
         let names: Vec<String> = self.doubts.lock().keys().cloned().collect();
         for name in names {
@@ -287,7 +289,7 @@ impl DataDir {
     }
 }
 
-/// What a file holds; none where there is none.
+/// Content of a file; `None` if it does not exist.
 fn content(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -296,15 +298,16 @@ fn content(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Takes the lock of a data directory for this process.
+/// Opens the lock file of a data directory, creating it if needed, and locks it for this process.
 fn lock(path: &Path) -> Result<File, StorageError> {
     let lock_path = path.join("lock");
     let lock = File::open_or_create(&lock_path).map_err(StorageError::io("open", &lock_path))?;
     held(lock, path)
 }
 
-/// The same for a directory that may be on a read-only file system, or belong to somebody else: there a lock that exists is opened for
-/// reading, and one that does not is not needed, as only who can create it could open the directory.
+/// Like [`lock`], for a directory that may be on a read-only file system or belong to another user: an
+/// existing lock file is then opened for reading, and a missing one is not needed (`None`), because a process
+/// that cannot create it cannot open the directory.
 fn lock_to_look(path: &Path) -> Result<Option<File>, StorageError> {
     let lock_path = path.join("lock");
     let unopened = StorageError::io("open", &lock_path);
@@ -322,7 +325,7 @@ fn lock_to_look(path: &Path) -> Result<Option<File>, StorageError> {
     }
 }
 
-/// An open lock file, locked for this process; `path` is the data directory.
+/// Locks an open lock file for this process; `path` is the data directory.
 fn held(lock: File, path: &Path) -> Result<File, StorageError> {
     lock.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => StorageError::Locked { path: path.to_path_buf() },
@@ -331,7 +334,7 @@ fn held(lock: File, path: &Path) -> Result<File, StorageError> {
     Ok(lock)
 }
 
-/// The bytes of a store with this value.
+/// Content of a store's file for a value in JSON.
 fn enveloped(value: &str) -> Vec<u8> {
     let checksum = crc32fast::hash(value.as_bytes());
     format!("{{\"format\":{STORE_FORMAT},\"checksum\":{checksum},\"value\":{value}}}\n").into_bytes()
@@ -369,7 +372,7 @@ mod tests {
         assert!(matches!(DataDir::open(folder.path()), Err(StorageError::Locked { .. })));
     }
 
-    /// Lets nothing be written, as a file system that is mounted for reading.
+    /// Fails all changes, like a read-only file system.
     struct ReadOnly;
 
     impl sparrow_files::Observer for ReadOnly {
@@ -394,7 +397,8 @@ mod tests {
         assert!(!folder.path().join("lock").exists());
     }
 
-    /// Syncs no folder while it is set, so that a file has its new content when its replacement is refused.
+    /// While set, fails the syncing of directories, so that a file already has its new content when its
+    /// replacement fails.
     #[derive(Default)]
     struct NoFolders(std::sync::atomic::AtomicBool);
 

@@ -1,4 +1,4 @@
-//! [`sparrow_files::durable`], with errors that name what was attempted.
+//! [`sparrow_files::durable`], with errors that name the operation and the file.
 
 use std::path::Path;
 

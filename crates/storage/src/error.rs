@@ -1,4 +1,4 @@
-//! What can go wrong with files of ours.
+//! Errors of the data directory and the write-ahead log.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub enum StorageError {
         #[source]
         source: io::Error,
     },
-    /// A file of ours does not hold what was written.
+    /// A file differs from what this server wrote.
     #[error("{} is damaged: {detail}", path.display())]
     Corrupt { path: PathBuf, detail: String },
     /// The write-ahead log lost records that had been acknowledged.
@@ -36,36 +36,36 @@ pub enum StorageError {
     /// A file was written by a newer version.
     #[error("{} has format version {found}, this version reads up to {supported}", path.display())]
     NewerFormat { path: PathBuf, found: u32, supported: u32 },
-    /// An earlier write or fsync failed, so nothing more can be promised until the log is opened anew.
+    /// An earlier write or fsync failed, so durability cannot be guaranteed until the log is reopened.
     #[error("write-ahead log is closed for writes after a failure: {reason}")]
     Poisoned { reason: String },
-    /// A record exceeds what the log can frame.
+    /// A record is larger than the log's format allows.
     #[error("record of {bytes} bytes exceeds the limit of {limit} bytes")]
     RecordTooLarge { bytes: usize, limit: usize },
-    /// A value is nested so deep that it could be written, but not read again.
+    /// A value is nested so deeply that it could be written, but not read again.
     #[error("objects and arrays would be nested more than [{limit}] levels deep")]
     TooDeep { limit: usize },
-    /// A store name holds characters that are not allowed in one.
+    /// A store name contains characters that are not allowed.
     #[error("invalid store name [{name}]")]
     InvalidName { name: String },
 }
 
 impl StorageError {
-    /// Makes an error of the system one of this crate: what was tried (an infinitive, as in "cannot open") and on which file or
-    /// folder.
+    /// Returns a function that wraps an I/O error with the attempted action (an infinitive, as in "cannot
+    /// open") and the path.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { action, path, source }
     }
 }
 
-/// Errors of files and sockets among an error and its causes, the outermost first.
+/// I/O errors among an error and its sources, outermost first.
 fn io_errors<'a>(error: &'a (dyn std::error::Error + 'static)) -> impl Iterator<Item = &'a std::io::Error> {
     std::iter::successors(Some(error), |error| error.source()).filter_map(|error| error.downcast_ref())
 }
 
-/// Why an operation on files failed, as the operating system says it and without the path: for sentences that clients see. What no
-/// system call has refused is called by its kind, or says it in its own words.
+/// Reason of a failed file operation, in the operating system's words and without the path, for messages to
+/// clients. Errors without a system error number are described by their kind or their own text.
 pub fn io_reason(error: &(dyn std::error::Error + 'static)) -> String {
     let Some(io) = io_errors(error).next() else { return "an error that is in the log".to_owned() };
     match (io.raw_os_error(), io.kind()) {
@@ -76,7 +76,7 @@ pub fn io_reason(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// Whether an error says, at its end or in the middle, that the disk is full or a quota is used up.
+/// Whether an error, or one of its sources, reports a full disk or an exhausted quota.
 pub fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     if io_errors(error).any(|io| matches!(io.kind(), StorageFull | QuotaExceeded)) {

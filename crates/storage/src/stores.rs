@@ -1,4 +1,5 @@
-//! How the small stores of the data directory are read: so that nothing of them is ever lost by writing them again.
+//! Reading the small stores of the data directory, in such a way that writing them again never loses
+//! anything.
 //!
 //! Every change of a store replaces the whole file, so what was left out when it was read would be gone. Two rules hold:
 //!
@@ -16,19 +17,19 @@ use serde_json::{Map, Value};
 
 use crate::{DataDir, StorageError};
 
-/// An entry that is kept without being usable.
+/// An entry of a store that is kept although this version cannot use it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unusable {
-    /// As the store has it.
+    /// The entry as the store has it.
     pub definition: Value,
-    /// Why it cannot be used.
+    /// Why the entry cannot be used.
     pub reason: String,
 }
 
-/// Reads a store that holds an object; one that was never written is empty.
+/// Reads a store that contains a JSON object; empty if the store does not exist.
 ///
 /// # Errors
-/// When it is damaged, of a newer format, no object, or cannot be read.
+/// When the store is damaged, has a newer format, contains no object, or cannot be read.
 pub fn read_members(data: &DataDir, store: &str) -> Result<Map<String, Value>, StorageError> {
     match data.read_json(store)? {
         None => Ok(Map::new()),
@@ -37,7 +38,7 @@ pub fn read_members(data: &DataDir, store: &str) -> Result<Map<String, Value>, S
     }
 }
 
-/// The error of a store that holds what nobody writes.
+/// Error for a store whose content this server never writes.
 pub fn damaged(data: &DataDir, store: &str, detail: impl Into<String>) -> StorageError {
     let path = data.path().join("store").join(format!("{store}.json"));
     StorageError::Corrupt { path, detail: detail.into() }

@@ -1,4 +1,5 @@
-//! Bad bytes for the write-ahead log and the JSON stores: they refuse them, or read what is whole, without a panic.
+//! Feeds damaged bytes to the write-ahead log and the JSON stores: they must refuse them or read the intact
+//! parts, without a panic.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use sparrow_storage::{DataDir, Wal, salvage};
 const FILE_HEADER: usize = 20;
 const RECORD_HEADER: usize = 20;
 
-/// The files of a log with some records, over two generations.
+/// File names and contents of a log with some records, over two generations.
 fn logs(folder: &Path) -> Vec<(String, Vec<u8>)> {
     {
         let (wal, _) = Wal::open(folder).unwrap();
@@ -32,7 +33,7 @@ fn logs(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Makes the checksums of a file and its records true again, as far as their lengths are.
+/// Corrects the checksums of a damaged file and its records, as far as the record lengths permit.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() < FILE_HEADER {
         return bytes;

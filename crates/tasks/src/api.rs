@@ -1,4 +1,4 @@
-//! The operations on tasks.
+//! HTTP operations on tasks.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::{NODE_NAME, NODE_ROLES};
 use sparrow_wire::glob;
 
-/// How long a request for a task waits unless it says otherwise.
+/// Default timeout of a request that waits for a task.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
-/// `GET /_tasks/{task}`
+/// `GET /_tasks/{task}`: shows a task and, once it has ended, its stored result.
 pub fn get_task(
     all: &Tasks,
     request: &Request,
@@ -54,7 +54,7 @@ pub fn get_task(
     }
 }
 
-/// `GET /_tasks`
+/// `GET /_tasks`: lists running tasks.
 pub fn list_tasks(
     all: &Tasks,
     request: &Request,
@@ -94,7 +94,7 @@ pub fn list_tasks(
     Ok(Reply::ok(&group.show(all, &tasks, detailed)))
 }
 
-/// The tasks that a listing shows, itself among them.
+/// Running tasks that match a listing request, including the listing itself.
 ///
 /// # Errors
 /// As [`list_tasks`].
@@ -104,7 +104,7 @@ pub fn listed(all: &Tasks, request: &Request) -> Result<Vec<Arc<Task>>, EngineEr
     Ok(filter.select(all))
 }
 
-/// `POST /_tasks[/{task}]/_cancel`
+/// `POST /_tasks[/{task}]/_cancel`: cancels the matching tasks.
 pub fn cancel_tasks(
     all: &Tasks,
     request: &Request,
@@ -149,7 +149,7 @@ pub fn cancel_tasks(
     Ok(Reply::ok(&shown))
 }
 
-/// `POST /_reindex/{task}/_rethrottle`
+/// `POST /_reindex/{task}/_rethrottle`: changes the rate limit of a running task.
 pub fn rethrottle(
     all: &Tasks,
     request: &Request,
@@ -171,7 +171,7 @@ pub fn rethrottle(
     Ok(Reply::ok(&group.show(all, &[task], true)))
 }
 
-/// A running task, or the body that says that there is none.
+/// Looks up a running task; if it is not running, the error is the response body that says so.
 fn find(all: &Tasks, id: &TaskId, missing: &str) -> Result<Arc<Task>, Value> {
     let cause = if id.node == all.node() {
         match all.find(id.number) {
@@ -191,7 +191,7 @@ fn find(all: &Tasks, id: &TaskId, missing: &str) -> Result<Arc<Task>, Value> {
     Err(failed(id, &cause))
 }
 
-/// The body that says why a task cannot do what was asked of it.
+/// Response body with the reason why an operation on a task failed.
 fn failed(id: &TaskId, cause: &Value) -> Value {
     json!({"node_failures": node_failures(id.node, cause), "nodes": {}})
 }
@@ -245,7 +245,7 @@ impl<'a> TaskId<'a> {
     }
 }
 
-/// Which tasks a listing shows.
+/// Filter of a task listing.
 struct Filter<'a> {
     actions: Option<&'a str>,
     nodes: Option<&'a str>,
@@ -278,7 +278,7 @@ impl<'a> Filter<'a> {
         tasks
     }
 
-    /// Whether a task has the action and the parent that are asked for.
+    /// Whether a task matches the requested actions and parent.
     fn matches(&self, task: &Task) -> bool {
         self.actions.is_none_or(|actions| {
             actions.split(',').any(|pattern| glob::matches(pattern.trim(), &task.spec.action))
@@ -328,7 +328,8 @@ impl GroupBy {
     }
 }
 
-/// Tasks by id, each with its parts inside it; a part whose task is not listed stands by itself.
+/// Tasks by id, each with its children nested in it; a child whose parent is not listed appears at the top
+/// level.
 fn by_parents(tasks: &[Arc<Task>], detailed: bool) -> Map<String, Value> {
     let is_listed = |id: &str| tasks.iter().any(|task| task.id() == id);
     let mut shown = Map::new();

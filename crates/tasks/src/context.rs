@@ -1,4 +1,4 @@
-//! What a job has of its own task.
+//! Access of a running job to its own task.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,14 +11,14 @@ use crate::record;
 use crate::store::Store;
 use crate::task::Task;
 
-/// What a job has of its own task.
+/// Handle through which a running job reads and updates its own task.
 pub struct TaskContext {
     pub(crate) task: Arc<Task>,
     pub(crate) store: Arc<Store>,
 }
 
 impl TaskContext {
-    /// The flag that cancels the job; encoders and searches poll it.
+    /// Flag that is set when the job is cancelled; encoders and searches poll it.
     pub fn cancel_flag(&self) -> &Arc<AtomicBool> {
         self.task.cancel_flag()
     }
@@ -28,35 +28,36 @@ impl TaskContext {
         self.task.is_cancelled()
     }
 
-    /// Whether it has to stop since the server stops, so that it will go on after the next start.
+    /// Whether the job must stop because the server stops; a persistent task then continues after the next
+    /// start.
     pub fn is_closing(&self) -> bool {
         self.store.is_closing()
     }
 
-    /// The number of the task.
+    /// Number of the task.
     pub fn number(&self) -> u64 {
         self.task.number
     }
 
-    /// The `X-Opaque-Id` of the request that started it.
+    /// `X-Opaque-Id` header of the request that started the task.
     pub fn opaque_id(&self) -> Option<String> {
         self.task.spec.opaque_id.clone()
     }
 
-    /// Whether the result is kept for later questions.
+    /// Whether the task's result is stored and can be requested later.
     pub fn is_persistent(&self) -> bool {
         self.task.spec.persistent
     }
 
-    /// Replaces the status.
+    /// Replaces the `status` of the task.
     pub fn set_status(&self, status: Value) {
         self.task.show(Arc::new(FixedStatus(status)));
     }
 
-    /// Sets down from where the job can go on after a crash.
+    /// Stores the point from which the job can be resumed after a crash.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the record cannot be written.
     pub fn checkpoint(&self, resume: Value) -> Result<(), EngineError> {
         self.store.write(self.task.number, || record::running(&self.task, Some(resume)))
     }

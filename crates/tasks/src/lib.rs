@@ -1,5 +1,5 @@
-//! Work that outlives its request: tasks that can be watched, cancelled, throttled and waited for, and whose results are kept over
-//! restarts. What a task does is the business of whoever starts it.
+//! Work that outlives its request: tasks that can be listed, cancelled, throttled and waited for, and whose
+//! results survive restarts. The jobs themselves are defined by those who start them.
 
 pub mod api;
 mod context;

@@ -1,19 +1,19 @@
-//! What a job tells about itself while it runs.
+//! Progress reports of running jobs.
 
 use serde_json::Value;
 
-/// What a job tells about itself while it runs.
+/// Progress report of a running job.
 pub trait Progress: Send + Sync + std::fmt::Debug {
-    /// The `status` of the task.
+    /// The `status` member of the task.
     fn status(&self, cancelled: bool) -> Value;
 
-    /// Changes the pace, in documents per second; says whether the job has one.
+    /// Changes the rate limit, in documents per second; returns false if the job has none.
     fn rethrottle(&self, _requests_per_second: f64) -> bool {
         false
     }
 }
 
-/// A status that is replaced as a whole.
+/// A constant status, which the job replaces as a whole.
 #[derive(Debug)]
 pub(crate) struct FixedStatus(pub(crate) Value);
 

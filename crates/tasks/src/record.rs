@@ -1,4 +1,4 @@
-//! Tasks as the data directory keeps them.
+//! Records of tasks in the data directory.
 //!
 //! `task-<number>` holds `{"state": "running", "task": …, "resume": …}` while the task runs, with `"cancelled_by_user": true` once that
 //! is so, and `{"state": "completed", "task": …, "response" | "error": …}` afterwards.
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::spec::CANCELLED;
 use crate::task::{Outcome, Task};
 
-/// The stored form of a task that runs or has ended; members are written in this order.
+/// A stored task, running or completed; members are written in this order.
 #[derive(Serialize)]
 struct Record {
     state: &'static str,
@@ -28,7 +28,7 @@ impl Record {
     }
 }
 
-/// A task that runs.
+/// Record of a running task.
 pub(crate) fn running(task: &Task, resume: Option<Value>) -> Value {
     let mut record = json!(Record { resume, ..Record::of("running", task.view(true)) });
     if task.is_cancelled_by_user() {
@@ -37,18 +37,19 @@ pub(crate) fn running(task: &Task, resume: Option<Value>) -> Value {
     record
 }
 
-/// Notes that a user asked a task to stop.
+/// Marks a record as cancelled by a user.
 pub(crate) fn mark_cancelled(record: &mut Value) {
     record[CANCELLED] = true.into();
 }
 
-/// A task that ended.
+/// Record of a task that has ended.
 pub(crate) fn completed(outcome: &Outcome) -> Value {
     let Outcome { task, response, error } = outcome.clone();
     json!(Record { response, error, ..Record::of("completed", task) })
 }
 
-/// A task that ran when the server ended and cannot go on.
+/// Turns the record of a task that was running when the server ended, and cannot be resumed, into one that
+/// failed.
 pub(crate) fn interrupted(record: &Value) -> Value {
     let error = json!({
         "type": "node_closed_exception",
@@ -58,7 +59,7 @@ pub(crate) fn interrupted(record: &Value) -> Value {
     json!(Record { error: Some(error), ..Record::of("completed", task) })
 }
 
-/// A record as `GET _tasks/{id}` shows it.
+/// The response of `GET _tasks/{id}` for a record.
 pub(crate) fn view(record: &Value) -> Value {
     let mut shown = json!({"completed": record.get("state").and_then(Value::as_str) == Some("completed")});
     for name in ["task", "response", "error"] {
@@ -69,7 +70,7 @@ pub(crate) fn view(record: &Value) -> Value {
     shown
 }
 
-/// Whether a record is of a task that has not ended.
+/// Whether the task of a record had not ended when it was written.
 pub(crate) fn is_running(record: &Value) -> bool {
     record.get("state").and_then(Value::as_str) == Some("running")
 }

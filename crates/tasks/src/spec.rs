@@ -1,4 +1,4 @@
-//! What a task is, before it starts.
+//! Description of a task to be started.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::progress::Progress;
 
-/// The action of requests that show tasks.
+/// Action name of requests that list tasks.
 const LISTING: &str = "cluster:monitor/tasks/lists";
 
-/// What a task is, before it starts.
+/// Description of a task to be started.
 #[derive(Debug, Clone)]
 pub struct TaskSpec {
     pub action: String,
@@ -18,23 +18,23 @@ pub struct TaskSpec {
     pub persistent: bool,
     pub opaque_id: Option<String>,
     pub resume: Option<Value>,
-    /// Number of the task that this one is a part of.
+    /// Number of the parent task, if there is one.
     pub parent: Option<u64>,
-    /// Start of a task that goes on after a restart, milliseconds since the epoch.
+    /// Original start time of a task that is resumed after a restart, in milliseconds since the epoch.
     pub started_ms: Option<u64>,
-    /// Whether a user asked it to stop before the server was restarted.
+    /// Whether a user cancelled the task before the server was restarted.
     pub cancelled_by_user: bool,
-    /// What the job tells about itself, if it is known before it runs.
+    /// Progress report of the job, if it exists before the job runs.
     pub progress: Option<Arc<dyn Progress>>,
-    /// Whether somebody else logs why the job failed.
+    /// Whether the job or its caller logs failures, so that the task does not.
     pub failure_is_told: bool,
 }
 
-/// The member of a record which says that a user asked the task to stop; the end of the server is not told there.
+/// Member of a record that says that a user cancelled the task; not set when the server stops.
 pub const CANCELLED: &str = "cancelled_by_user";
 
 impl TaskSpec {
-    /// A task that can neither be cancelled nor asked for later.
+    /// A task that cannot be cancelled and whose result is not stored.
     pub fn new(action: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             action: action.into(),
@@ -51,60 +51,60 @@ impl TaskSpec {
         }
     }
 
-    /// A request that shows tasks, and shows itself among them.
+    /// A request that lists tasks, and is itself listed as one.
     pub fn listing() -> Self {
         Self::new(LISTING, "")
     }
 
-    /// Whether it is a request that shows tasks.
+    /// Whether the task is a request that lists tasks.
     pub fn is_listing(&self) -> bool {
         self.action == LISTING
     }
 
-    /// The job or the request that waits for it logs why it failed.
+    /// Declares that the job, or the request that waits for it, logs failures.
     #[must_use]
     pub fn tells_failure(mut self) -> Self {
         self.failure_is_told = true;
         self
     }
 
-    /// It can be cancelled.
+    /// Makes the task cancellable.
     #[must_use]
     pub fn cancellable(mut self) -> Self {
         self.cancellable = true;
         self
     }
 
-    /// Keeps the result of the task, also across restarts.
+    /// Makes the result of the task be stored, so that it survives restarts.
     #[must_use]
     pub fn persistent(mut self) -> Self {
         self.persistent = true;
         self
     }
 
-    /// The `X-Opaque-Id` of the request that started it.
+    /// Sets the `X-Opaque-Id` header of the request that starts the task.
     #[must_use]
     pub fn opaque_id(mut self, id: Option<String>) -> Self {
         self.opaque_id = id;
         self
     }
 
-    /// Lets a job answer for its own status.
+    /// Sets the progress report of the job.
     #[must_use]
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = Some(progress);
         self
     }
 
-    /// It is a part of another task.
+    /// Makes the task a child of another task.
     #[must_use]
     pub fn part_of(mut self, number: u64) -> Self {
         self.parent = Some(number);
         self
     }
 
-    /// It goes on where `record` says that it was when the server ended: for whom it runs, when it started, and whether a user asked it
-    /// to stop.
+    /// Continues a task from its record: takes over the `X-Opaque-Id`, the start time, and whether a user
+    /// cancelled it.
     #[must_use]
     pub fn recorded(mut self, record: &Value) -> Self {
         let task = &record["task"];
@@ -114,7 +114,7 @@ impl TaskSpec {
         self
     }
 
-    /// From where it goes on if the server ends before its first checkpoint.
+    /// Sets the point from which the task is resumed if the server ends before the first checkpoint.
     #[must_use]
     pub fn resumable(mut self, resume: Value) -> Self {
         self.resume = Some(resume);

@@ -1,4 +1,4 @@
-//! Where the results and checkpoints of tasks are kept.
+//! Storage of task results and checkpoints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use sparrow_storage::DataDir;
 
 use crate::record;
 
-/// Most results that are kept; older ones go.
+/// Most task records that are kept; the oldest are removed.
 pub(crate) const KEPT_RESULTS: usize = 1000;
 const PREFIX: &str = "task-";
 
-/// Where results and checkpoints are kept.
+/// Storage of task results and checkpoints in the data directory.
 pub(crate) struct Store {
     data: Arc<DataDir>,
-    /// Numbers of the tasks that have a record.
+    /// Numbers of the tasks that have a stored record.
     kept: Mutex<BTreeSet<u64>>,
-    /// Results that the disk refused, until it takes them. What it has instead says that the task still runs.
+    /// Results that could not be written yet; on disk, these tasks are still running.
     unwritten: Mutex<BTreeMap<u64, Value>>,
-    /// Tasks of which the disk refused to note that they are cancelled.
+    /// Numbers of tasks whose cancellation could not be written yet.
     unnoted: Mutex<BTreeSet<u64>>,
-    /// Held from the making of a record until the disk has it.
+    /// Held while a record is created and written.
     writing: Mutex<()>,
     closing: AtomicBool,
 }
 
 impl Store {
-    /// Reads of which tasks there are records.
+    /// Lists the stored records.
     ///
     /// # Errors
     /// If the data directory cannot be read.
@@ -47,22 +47,22 @@ impl Store {
         })
     }
 
-    /// The largest number of a task that has a record.
+    /// Highest task number that has a record.
     pub fn last(&self) -> Option<u64> {
         self.kept.lock().last().copied()
     }
 
-    /// The numbers of the tasks that have a record, in order.
+    /// Numbers of the tasks that have a record, ascending.
     pub fn numbers(&self) -> Vec<u64> {
         self.kept.lock().iter().copied().collect()
     }
 
-    /// Whether the task of this number has a record.
+    /// Whether the task with this number has a record.
     pub fn has(&self, number: u64) -> bool {
         self.kept.lock().contains(&number)
     }
 
-    /// Notes that the server stops: tasks that end from here on may go on after the next start.
+    /// Marks the server as stopping: tasks that end from now on may be resumed after the next start.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }
@@ -71,10 +71,10 @@ impl Store {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Writes a record, which is made when no other one is being written.
+    /// Writes a record; `record` is called while no other record is being written.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the record cannot be written.
     pub fn write(&self, number: u64, record: impl FnOnce() -> Value) -> Result<(), EngineError> {
         let _writing = self.writing.lock();
         self.data.write_json(&name(number), &record())?;
@@ -82,7 +82,8 @@ impl Store {
         Ok(())
     }
 
-    /// Writes down that a user asked a task to stop, unless it has ended: now, or as soon as the disk takes it.
+    /// Stores that a user cancelled a task, unless it has ended; if the write fails, it is retried by
+    /// [`Store::settle`].
     pub fn note_cancelled(&self, number: u64) {
         if let Err(error) = self.write_cancelled(number) {
             tracing::error!(%error, number, "it cannot be written down that a task is cancelled; it is tried again");
@@ -101,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Keeps a result: on the disk, or in memory as long as the disk does not take it.
+    /// Stores a result; if the write fails, it is kept in memory and retried by [`Store::settle`].
     pub fn keep(&self, number: u64, record: Value) {
         if let Err(error) = self.write(number, || record.clone()) {
             tracing::error!(%error, number, "a task result cannot be written down; it is tried again");
@@ -109,7 +110,7 @@ impl Store {
         }
     }
 
-    /// Writes down what the disk refused before, if it takes it now.
+    /// Retries all writes that failed before.
     pub fn settle(&self) {
         let unnoted = self.unnoted.lock().clone();
         for number in unnoted {
@@ -132,7 +133,7 @@ impl Store {
         Ok(self.data.read_json(&name(number))?)
     }
 
-    /// Drops the oldest results beyond the bound; tasks that run keep their records.
+    /// Removes the oldest records beyond [`KEPT_RESULTS`]; those of running tasks are kept.
     pub fn trim(&self, running: &dyn Fn(u64) -> bool) {
         let mut kept = self.kept.lock();
         let surplus = kept.len().saturating_sub(KEPT_RESULTS);

@@ -1,4 +1,4 @@
-//! One task: what it is, how far it is, and what came out of it.
+//! A single task: description, progress and outcome.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,33 +13,34 @@ use crate::spec::TaskSpec;
 use sparrow_call::error::EngineError;
 use sparrow_call::waits::waiting;
 
-/// How often whoever waits for a task looks whether anybody waits for it still.
+/// How often a thread that waits for a task checks whether its client still waits.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A task that runs, or has just ended.
+/// A task that is running or has just ended.
 pub struct Task {
     pub number: u64,
     pub node: String,
     pub spec: TaskSpec,
     pub start_ms: u64,
-    /// Time between the start and a restart of the server.
+    /// Time between the task's original start and its resumption after a restart of the server.
     before: Duration,
     started: Instant,
     cancelled: Arc<AtomicBool>,
-    /// Whether a user asked for that: the end of the server stops a task, too, which then goes on after the next start.
+    /// Whether a user cancelled the task. The end of the server cancels tasks, too, but persistent ones are
+    /// resumed after the next start.
     cancelled_by_user: AtomicBool,
     progress: Mutex<Option<Arc<dyn Progress>>>,
     outcome: Mutex<Option<Outcome>>,
     ended: Condvar,
 }
 
-/// What came out of a task.
+/// Outcome of a task: its response or its error.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The task as it was when it ended.
+    /// The task as the API showed it when it ended.
     pub task: Value,
     pub response: Option<Value>,
-    /// The error as a body shows it.
+    /// The error in the form of a response body.
     pub error: Option<Value>,
 }
 
@@ -61,17 +62,17 @@ impl Task {
         }
     }
 
-    /// `node:number`
+    /// Id of the task, `node:number`.
     pub fn id(&self) -> String {
         format!("{}:{}", self.node, self.number)
     }
 
-    /// The id of the task that this one is a part of.
+    /// Id of the parent task, if there is one.
     pub fn parent_id(&self) -> Option<String> {
         self.spec.parent.map(|number| format!("{}:{number}", self.node))
     }
 
-    /// Asks the task to stop. Its parts are tasks of their own: see `Tasks::cancel`.
+    /// Cancels the task, but not its children; for those see `Tasks::cancel`.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
         if let Some(progress) = self.progress.lock().clone() {
@@ -80,33 +81,33 @@ impl Task {
         }
     }
 
-    /// Asks the task to stop, as a user does: it does not go on after the next start.
+    /// Cancels the task on behalf of a user: it is not resumed after the next start.
     pub(crate) fn cancel_for_good(&self) {
         self.cancelled_by_user.store(true, Ordering::Relaxed);
         self.cancel();
     }
 
-    /// Whether a user asked the task to stop.
+    /// Whether a user cancelled the task.
     pub(crate) fn is_cancelled_by_user(&self) -> bool {
         self.cancelled_by_user.load(Ordering::Relaxed)
     }
 
-    /// The flag that is set when the task is to stop.
+    /// Flag that is set when the task is cancelled.
     pub(crate) fn cancel_flag(&self) -> &Arc<AtomicBool> {
         &self.cancelled
     }
 
-    /// Lets the task tell about itself from here on as `progress` does.
+    /// Replaces the progress report of the task.
     pub(crate) fn show(&self, progress: Arc<dyn Progress>) {
         *self.progress.lock() = Some(progress);
     }
 
-    /// Whether the task is to stop.
+    /// Whether the task is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Changes the pace; says whether the task has one.
+    /// Changes the rate limit; returns false if the task has none.
     pub fn rethrottle(&self, requests_per_second: f64) -> bool {
         let progress = self.progress.lock().clone();
         progress.is_some_and(|progress| progress.rethrottle(requests_per_second))
@@ -132,7 +133,7 @@ impl Task {
         })
     }
 
-    /// What a result means for those who ask for the task.
+    /// Outcome for a job's result.
     pub fn outcome_of(&self, result: &Result<Value, EngineError>) -> Outcome {
         Outcome {
             task: self.view(true),
@@ -141,18 +142,18 @@ impl Task {
         }
     }
 
-    /// Sets down what came out of the task and wakes those who wait.
+    /// Stores the outcome of the task and wakes those who wait for it.
     pub fn end(&self, outcome: Outcome) {
         *self.outcome.lock() = Some(outcome);
         self.ended.notify_all();
     }
 
-    /// Waits for the end; none if the time is over before.
+    /// Waits for the end of the task; `None` if the timeout passes first.
     pub fn wait(&self, timeout: Option<Duration>) -> Option<Outcome> {
         self.wait_unless(timeout, &|| false)
     }
 
-    /// As [`Task::wait`]; none also soon after `is_unwanted` says that nobody waits any longer.
+    /// Same as [`Task::wait`], but also returns `None` soon after `is_unwanted` returns true.
     pub fn wait_unless(&self, timeout: Option<Duration>, is_unwanted: &dyn Fn() -> bool) -> Option<Outcome> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         waiting(|| {
@@ -169,7 +170,7 @@ impl Task {
     }
 }
 
-/// A task as the API shows it, in the order of its members.
+/// JSON form of a task in the API; the order of the fields is that of the members.
 #[derive(Serialize)]
 struct TaskView<'t> {
     node: &'t str,
@@ -191,14 +192,14 @@ struct TaskView<'t> {
     headers: TaskHeaders<'t>,
 }
 
-/// The headers of the request that began a task, as far as tasks keep them.
+/// Headers that a task keeps of the request that started it.
 #[derive(Serialize)]
 struct TaskHeaders<'t> {
     #[serde(rename = "X-Opaque-Id", skip_serializing_if = "Option::is_none")]
     opaque_id: Option<&'t str>,
 }
 
-/// Milliseconds since the epoch.
+/// Current time, in milliseconds since the epoch.
 fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! All tasks of the node: those that run, and the results that are kept.
+//! Registry of all tasks of the node: running ones and stored results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use crate::task::Task;
 use sparrow_call::caught;
 use sparrow_call::error::EngineError;
 
-/// Most tasks that run at once, without those that are parts of others.
+/// Most tasks that run at once, not counting child tasks.
 const MOST_RUNNING: usize = 64;
-/// Most requests that wait for tasks at once: each has a thread, and others need some too.
+/// Most requests that wait for tasks at once; each occupies a thread.
 const MOST_WAITING: usize = 64;
-/// Most parts of tasks that run at once.
+/// Most child tasks that run at once.
 const MOST_PARTS: usize = 2048;
 /// Longest wait for tasks to stop when the server stops.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// All tasks.
+/// Registry of the node's running tasks and stored results.
 pub struct Tasks {
     store: Arc<Store>,
     node: String,
     next: AtomicU64,
     running: Arc<Mutex<BTreeMap<u64, Arc<Task>>>>,
-    /// Requests that wait for tasks.
+    /// Number of requests that are waiting for tasks.
     waiting: Arc<AtomicUsize>,
 }
 
 impl Tasks {
-    /// Reads which results are kept.
+    /// Opens the store of results.
     ///
     /// # Errors
     /// If the data directory cannot be read.
@@ -59,10 +59,10 @@ impl Tasks {
         &self.node
     }
 
-    /// Starts a job on a thread of its own.
+    /// Starts a job on a new thread.
     ///
     /// # Errors
-    /// If too many tasks run, or a persistent task cannot be written down.
+    /// If too many tasks are running, or the record of a persistent task cannot be written.
     pub fn spawn(
         &self,
         spec: TaskSpec,
@@ -79,7 +79,7 @@ impl Tasks {
         self.start(task, job)
     }
 
-    /// Starts a job again that ran when the server ended, under its old number.
+    /// Starts a job again, under its old number, that was running when the server ended.
     pub fn restart(
         &self,
         number: u64,
@@ -90,17 +90,17 @@ impl Tasks {
         self.start(task, job)
     }
 
-    /// Shows an operation as a task as long as the guard lives; it runs on its caller's thread.
+    /// Registers an operation as a task while the guard lives; the operation runs on the caller's thread.
     pub fn enter(&self, spec: TaskSpec) -> Result<TaskGuard, EngineError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let task = self.register(number, spec)?;
         Ok(TaskGuard { task, running: Arc::clone(&self.running) })
     }
 
-    /// A place among the requests that wait for tasks, until it is dropped.
+    /// Registers a request that waits for tasks; the place is free again when the returned guard is dropped.
     ///
     /// # Errors
-    /// When there is none.
+    /// When 64 requests already wait.
     pub fn waiting(&self) -> Result<Waiting, EngineError> {
         let place = Waiting(Arc::clone(&self.waiting));
         if place.0.fetch_add(1, Ordering::Relaxed) < MOST_WAITING {
@@ -109,7 +109,7 @@ impl Tasks {
         Err(EngineError::Rejected { queue: "tasks", capacity: MOST_WAITING })
     }
 
-    /// Asks tasks and their parts to stop, as a user does. Those that go on after a crash do not forget that.
+    /// Cancels tasks and their children on behalf of a user; they are not resumed after a restart or crash.
     pub fn cancel(&self, tasks: &[Arc<Task>]) {
         for task in tasks {
             task.cancel_for_good();
@@ -121,7 +121,7 @@ impl Tasks {
         }
     }
 
-    /// Asks the parts of a task to stop.
+    /// Cancels the children of a task.
     pub fn cancel_parts(&self, number: u64) {
         for part in self.running() {
             if part.spec.parent == Some(number) {
@@ -130,20 +130,20 @@ impl Tasks {
         }
     }
 
-    /// The tasks that run, by number.
+    /// Running tasks, by ascending number.
     pub fn running(&self) -> Vec<Arc<Task>> {
         self.running.lock().values().cloned().collect()
     }
 
-    /// A task that runs.
+    /// The running task with this number.
     pub fn find(&self, number: u64) -> Option<Arc<Task>> {
         self.running.lock().get(&number).cloned()
     }
 
-    /// What is kept of a task.
+    /// Stored record of a task; `None` if there is none.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the record cannot be read.
     pub fn kept(&self, number: u64) -> Result<Option<Value>, EngineError> {
         if !self.store.has(number) {
             return Ok(None);
@@ -151,14 +151,14 @@ impl Tasks {
         self.store.read(number)
     }
 
-    /// Writes down the results that the disk refused, if it takes them now. To be called from time to time, by who does not hold the
-    /// engine.
+    /// Returns a function that retries the writes of records that failed. To be called from time to time; it
+    /// does not hold a reference to the engine.
     pub fn settling(&self) -> impl Fn() + Send + use<> {
         let store = Arc::clone(&self.store);
         move || store.settle()
     }
 
-    /// Records of tasks that ran when the server ended.
+    /// Records of tasks that were running when the server ended, with their numbers.
     pub fn unfinished(&self) -> Vec<(u64, Value)> {
         let numbers: Vec<u64> = self.store.numbers();
         let mut unfinished = Vec::new();
@@ -172,14 +172,15 @@ impl Tasks {
         unfinished
     }
 
-    /// Sets down that a task was interrupted for good.
+    /// Records that an interrupted task will not be resumed.
     pub fn give_up(&self, number: u64, record: &Value) {
         if let Err(error) = self.store.write(number, || record::interrupted(record)) {
             tracing::warn!(%error, number, "an interrupted task cannot be written down");
         }
     }
 
-    /// Stops all tasks. Jobs that can be resumed go on after the next start.
+    /// Cancels all tasks, and waits for them at most 20 s. Persistent jobs can be resumed after the next
+    /// start.
     pub fn close(&self) {
         self.store.close();
         let running = self.running();
@@ -254,22 +255,22 @@ impl Tasks {
     }
 }
 
-/// A task that was started.
+/// Handle of a task that was started.
 pub struct TaskHandle {
     task: Arc<Task>,
     result: Arc<Mutex<Option<Result<Value, EngineError>>>>,
 }
 
 impl TaskHandle {
-    /// `node:number`
+    /// Id of the task, `node:number`.
     pub fn id(&self) -> String {
         self.task.id()
     }
 
-    /// Waits for the result, as long as it is wanted; the job goes on without its client.
+    /// Waits for the result, unless `is_unwanted` returns true; the job itself continues then.
     ///
     /// # Errors
-    /// What the job failed with; [`EngineError::Cancelled`] soon after `is_unwanted` says that nobody waits any longer.
+    /// The error of the job; [`EngineError::Cancelled`] soon after `is_unwanted` returns true.
     pub fn wait(self, is_unwanted: &dyn Fn() -> bool) -> Result<Value, EngineError> {
         if self.task.wait_unless(None, is_unwanted).is_none() {
             return Err(EngineError::Cancelled);
@@ -281,7 +282,7 @@ impl TaskHandle {
     }
 }
 
-/// A request that waits for tasks, counted while this lives.
+/// Guard of a request that waits for tasks; dropping it frees the place.
 pub struct Waiting(Arc<AtomicUsize>);
 
 impl Drop for Waiting {
@@ -290,14 +291,14 @@ impl Drop for Waiting {
     }
 }
 
-/// Shows an operation as a task while it lives.
+/// Guard of an operation that is registered as a task; dropping it ends the task.
 pub struct TaskGuard {
     task: Arc<Task>,
     running: Arc<Mutex<BTreeMap<u64, Arc<Task>>>>,
 }
 
 impl TaskGuard {
-    /// What the work of the task needs.
+    /// Handle through which the operation reads and updates its task.
     pub fn context(&self, tasks: &Tasks) -> TaskContext {
         TaskContext { task: Arc::clone(&self.task), store: Arc::clone(&tasks.store) }
     }

@@ -1,4 +1,4 @@
-//! The pace of a job: so many documents per second, changed while it runs.
+//! Rate limit of a job, in documents per second, which can be changed while the job runs.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use parking_lot::{Condvar, Mutex};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::Request;
 
-/// A pace and the time that was slept to keep it.
+/// A rate limit, with the time that was slept because of it.
 #[derive(Debug)]
 pub struct Throttle {
     state: Mutex<State>,
@@ -17,12 +17,12 @@ pub struct Throttle {
 struct State {
     requests_per_second: f64,
     throttled: Duration,
-    /// The end of the present sleep.
+    /// End of the current sleep; `None` while not sleeping.
     until: Option<Instant>,
 }
 
 impl Throttle {
-    /// A pace in documents per second; infinite for none.
+    /// A limit in documents per second; infinity for no limit.
     pub fn new(requests_per_second: f64) -> Self {
         Self {
             state: Mutex::new(State { requests_per_second, throttled: Duration::ZERO, until: None }),
@@ -30,7 +30,8 @@ impl Throttle {
         }
     }
 
-    /// Changes the pace. A faster one shortens the present sleep, a slower one counts from the next batch on.
+    /// Changes the limit. A higher one shortens the current sleep, a lower one applies from the next batch
+    /// on.
     pub fn change(&self, requests_per_second: f64) {
         let mut state = self.state.lock();
         if requests_per_second > state.requests_per_second
@@ -44,8 +45,8 @@ impl Throttle {
         self.changed.notify_all();
     }
 
-    /// Sleeps after a batch of documents that was begun at `began`, until the pace allows the next one, or until
-    /// `stop` says so (asked whenever the pace changes and ten times a second).
+    /// Sleeps after a batch of documents that was started at `began`, until the limit permits the next batch,
+    /// or until `stop` returns true (called whenever the limit changes, and every 100 ms).
     pub fn pause(&self, documents: usize, began: Instant, stop: &dyn Fn() -> bool) {
         let mut state = self.state.lock();
         if !state.requests_per_second.is_finite() || documents == 0 {
@@ -68,7 +69,7 @@ impl Throttle {
         state.throttled += start.elapsed();
     }
 
-    /// Documents per second; infinite for none.
+    /// The limit in documents per second; infinity for no limit.
     pub fn requests_per_second(&self) -> f64 {
         self.state.lock().requests_per_second
     }
@@ -78,14 +79,14 @@ impl Throttle {
         self.state.lock().throttled.as_secs_f64() * 1000.0
     }
 
-    /// What is left of the present sleep, in milliseconds.
+    /// Rest of the current sleep, in milliseconds; 0 while not sleeping.
     pub fn throttled_until_millis(&self) -> f64 {
         let until = self.state.lock().until;
         until.map_or(0.0, |until| until.saturating_duration_since(Instant::now()).as_secs_f64() * 1000.0)
     }
 }
 
-/// The pace that a request asks for; none if it does not say.
+/// Parses the parameter `requests_per_second`: infinity for -1, `None` if it is missing.
 ///
 /// # Errors
 /// Illegal argument for anything but a positive number or -1.

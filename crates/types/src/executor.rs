@@ -1,41 +1,46 @@
-//! The algorithms that find the hits of a search, as its profile names them.
+//! Algorithms that find the hits of a search, as profiles name them.
 
 use std::cell::Cell;
 
-/// An algorithm that finds hits. One search may use several: in different segments, or one for each part of its query.
+/// An algorithm that finds hits. One search may use several, in different segments or for different parts of
+/// its query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executor {
-    /// Any of some words: windows of posting lists, those with the highest block-max bounds first, MaxScore within a window.
+    /// A disjunction of words: windows of posting lists, those with the highest block-max bounds first,
+    /// MaxScore within a window.
     BlockMaxMaxScore,
-    /// All of some words, or a phrase: the rarest word leads, and positions are read last.
+    /// A conjunction of words, or a phrase: the rarest word leads, and positions are read last.
     Conjunction,
-    /// One sum of clauses with known bounds, document at a time.
+    /// A sum of clauses with known upper bounds, document at a time.
     MaxScoreDisjunction,
-    /// Several such sums of which the best counts.
+    /// The maximum of several sums of clauses with known upper bounds.
     DisjunctionMax,
-    /// A sparse clause: blocks of documents whose bounds reach the threshold.
+    /// A sparse clause: scores the blocks of documents whose upper bound reaches the threshold.
     SparseBlockMax,
-    /// A sparse clause under a strict filter: documents whose own bounds reach the threshold.
+    /// A sparse clause under a strict filter: scores the documents whose own upper bound reaches the
+    /// threshold.
     SparseDocumentBounds,
-    /// A sparse clause: every window of documents, with estimated scores.
+    /// A sparse clause: scans every window of documents with estimated scores.
     SparseWindowAtATime,
-    /// A sparse clause under a very strict filter: every document that passes is looked up.
+    /// A sparse clause under a very strict filter: looks up every document that passes the filter.
     SparseFilterDriven,
-    /// A sparse clause: the score of every match.
+    /// A sparse clause: scores every match.
     SparseExhaustive,
-    /// The best of a sparse clause first, then texts window by window as far as they can make up for the rest.
+    /// Sparse and text clauses: the best documents of the sparse clause first, then text matches window by
+    /// window, as far as they can make up for a low sparse score.
     SparseAndTextWindowAtATime,
-    /// The best of a sparse clause first, then every match of the other clauses.
+    /// Sparse and other clauses: the best documents of the sparse clause first, then every match of the other
+    /// clauses.
     SparseAndOthersDocumentAtATime,
-    /// Every vector that may be found, compared exactly.
+    /// Compares every permitted vector exactly.
     ExactVectorScan,
-    /// Every vector that may be found, compared by its codes, and the best of them exactly.
+    /// Compares every permitted vector by its 8-bit codes, and the best of them exactly.
     QuantizedVectorScan,
-    /// A walk over an HNSW graph.
+    /// Walks an HNSW graph.
     GraphWalk,
-    /// Sets of documents, without scores.
+    /// Computes sets of documents, without scores.
     Bitset,
-    /// Every match of the whole query, one after the other.
+    /// Scores every match of the whole query, document by document.
     DocumentAtATime,
 }
 
@@ -60,41 +65,41 @@ impl Executor {
     ];
 }
 
-/// The algorithms that took part in a search.
+/// A set of algorithms that took part in a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Executors(u16);
 
 impl Executors {
-    /// Adds one that took part.
+    /// Adds an algorithm.
     pub fn insert(&mut self, executor: Executor) {
         self.0 |= 1 << executor as u16;
     }
 
-    /// Adds all of another set.
+    /// Adds all algorithms of another set.
     pub fn extend(&mut self, others: Self) {
         self.0 |= others.0;
     }
 
-    /// Names as in a profile, in a fixed order.
+    /// Names of the algorithms as in a profile, in a fixed order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let took_part = move |(executor, _): &(Executor, _)| self.0 >> *executor as u16 & 1 == 1;
         Executor::ALL.into_iter().filter(took_part).map(|(_, name)| name)
     }
 }
 
-/// Notes which algorithms take part in a search while it runs.
+/// Collects the algorithms that take part in a search while it runs.
 #[derive(Debug, Default)]
 pub struct ExecutorLog(Cell<Executors>);
 
 impl ExecutorLog {
-    /// Notes that one takes part, or several.
+    /// Adds one or several algorithms.
     pub fn note(&self, executors: impl Into<Executors>) {
         let mut noted = self.noted();
         noted.extend(executors.into());
         self.0.set(noted);
     }
 
-    /// The algorithms noted so far.
+    /// The algorithms collected so far.
     pub fn noted(&self) -> Executors {
         self.0.get()
     }

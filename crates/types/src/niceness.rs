@@ -1,13 +1,15 @@
-//! Threads whose work nobody waits for, such as merges and flushes, leave processors to the others.
+//! Lowers the priority of threads whose work nobody waits for, such as merges and flushes.
 
-/// Levels of `nice` below the rest of the process. Where a thread that answers a request wants the same processor, Linux gives the nicer
-/// one a quarter of it, so that merges do not fall behind for good; and all of it where nobody else wants it.
+/// Niceness added to that of the process. If a thread that answers a request competes for the same processor,
+/// Linux gives the nicer thread a quarter of it, so that merges do not fall behind for good; otherwise all of
+/// it.
 const LEVELS: i32 = 5;
-/// The highest niceness there is.
+/// Highest niceness of the operating system.
 const NICEST: i32 = 19;
 
-/// Puts this thread behind those that answer requests, for as long as it lives: the system lets nobody take niceness back.
-/// Threads that it starts inherit it. Only Linux has a niceness for each thread; elsewhere this does nothing.
+/// Lowers the priority of the current thread below those that answer requests, permanently: the system does
+/// not let niceness be reduced again. Threads that it starts inherit it. Only Linux has a niceness per
+/// thread; elsewhere this does nothing.
 pub fn step_back() {
     thread_local! {
         static HAS_STEPPED_BACK: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
@@ -17,13 +19,13 @@ pub fn step_back() {
     }
 }
 
-/// Niceness of the process, which is that of its first thread.
+/// Niceness of the process's main thread.
 #[cfg(target_os = "linux")]
 fn of_process() -> i32 {
     of(std::process::id())
 }
 
-/// Niceness of a thread of this process by its number, 0 for this one.
+/// Niceness of a thread of this process, given its id; 0 is the current thread.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the standard library has no niceness")]
 fn of(thread: u32) -> i32 {

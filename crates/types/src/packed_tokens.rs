@@ -1,11 +1,12 @@
-//! Token weights of one document on their way from its JSON to the postings.
+//! Compact token weights of one document, as they pass from its JSON to the postings.
 
 use std::collections::HashMap;
 
-/// Pairs of a token and a weight in one piece of memory, in the order in which they were added: of each the length of the token in
-/// bytes (u16), its UTF-8, and the weight (f32), numbers in little-endian order.
+/// Token-weight pairs in one buffer, in the order of their addition: per pair the length of the token in
+/// bytes (u16), its UTF-8, and the weight (f32), all little-endian.
 ///
-/// A document has hundreds of them: a text of its own for each would cost more than all that is done with it.
+/// A document has hundreds of pairs: allocating a string for each would cost more than all other work on
+/// them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PackedTokens {
     bytes: Vec<u8>,
@@ -13,13 +14,14 @@ pub struct PackedTokens {
 }
 
 impl PackedTokens {
-    /// None yet, with room for about so many.
+    /// An empty list with room for about `tokens` pairs.
     pub fn with_capacity(tokens: usize) -> Self {
         // Word pieces have five letters on average.
         Self { bytes: Vec::with_capacity(tokens * 12), len: 0 }
     }
 
-    /// Adds a pair; whether the token is there already is not looked at. A token of more than 65,535 bytes is left out.
+    /// Adds a pair, without checking whether the token is already in the list. A token of more than 65,535
+    /// bytes is ignored.
     pub fn push(&mut self, token: &str, weight: f32) {
         let Ok(length) = u16::try_from(token.len()) else { return };
         self.bytes.extend_from_slice(&length.to_le_bytes());
@@ -28,7 +30,8 @@ impl PackedTokens {
         self.len += 1;
     }
 
-    /// Where the weight of each token is, for [`PackedTokens::raise`]; of a token that is there twice, the last one.
+    /// Byte offset of each token's weight, for [`PackedTokens::raise`]; the last one of a token that occurs
+    /// twice.
     pub fn places(&self) -> HashMap<Box<[u8]>, usize> {
         let mut end = 0;
         let place = |(token, _): (&[u8], f32)| {
@@ -38,14 +41,14 @@ impl PackedTokens {
         self.iter().map(place).collect()
     }
 
-    /// Raises the weight at a place to at least `weight`.
+    /// Raises the weight at a byte offset to at least `weight`.
     pub fn raise(&mut self, place: usize, weight: f32) {
         if let Some(bytes) = self.bytes.get_mut(place..).and_then(|bytes| bytes.first_chunk_mut::<4>()) {
             *bytes = f32::from_le_bytes(*bytes).max(weight).to_le_bytes();
         }
     }
 
-    /// The pairs, in the order in which they were added. Tokens are UTF-8.
+    /// Iterates over the pairs in the order of their addition. Tokens are UTF-8.
     pub fn iter(&self) -> TokenIter<'_> {
         TokenIter(&self.bytes)
     }
@@ -76,8 +79,8 @@ impl<'a> FromIterator<(&'a str, f32)> for PackedTokens {
     }
 }
 
-/// Pairs of a token and a weight, read from the bytes of [`PackedTokens`]. Ends at the first malformed byte; whether tokens are
-/// UTF-8 is not looked at.
+/// Iterator over the pairs in the bytes of a [`PackedTokens`]. Ends at the first malformed byte; does not
+/// check that tokens are UTF-8.
 pub struct TokenIter<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for TokenIter<'a> {

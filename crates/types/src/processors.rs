@@ -1,7 +1,7 @@
-//! Whether a processor is idle that could take a part of a search.
+//! Tracks how many processors are idle and could take a part of a search.
 //!
-//! Threads that carry out requests say so with [`Busy`], and that they only wait with [`pause`]. What merges or encodes is not counted:
-//! it gives way by itself, or the request waits for it.
+//! Threads that work on requests register with [`Busy`], and exclude waiting times with [`pause`]. Threads
+//! that merge or encode are not counted: they have a lower priority, or the request waits for them.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// Bytes of stack of a thread that helps: as many as those have that carry out requests.
+/// Stack size of helper threads in bytes; the same as that of threads that work on requests.
 const HELPER_STACK: usize = 2 << 20;
 
 static BUSY: AtomicUsize = AtomicUsize::new(0);
@@ -19,16 +19,17 @@ thread_local! {
     static IS_BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Counts this thread as one that works on a request, until it is dropped. A thread counts once, however often it says so.
+/// Registers the current thread as working on a request, until this is dropped. A thread counts once, even if
+/// it registers several times.
 #[derive(Debug)]
 pub struct Busy {
     is_counted: bool,
-    /// It is this thread that is counted.
+    /// Prevents moving to another thread, since the current one is counted.
     not_send: PhantomData<*const ()>,
 }
 
 impl Busy {
-    /// From now on.
+    /// Registers the current thread.
     #[must_use]
     pub fn begin() -> Self {
         let is_counted = !IS_BUSY.replace(true);
@@ -48,9 +49,10 @@ impl Drop for Busy {
     }
 }
 
-/// Does what needs no processor, such as waiting for another thread: this one does not count meanwhile.
+/// Runs something that needs no processor, such as waiting for another thread; the current thread is not
+/// counted meanwhile.
 pub fn pause<T>(work: impl FnOnce() -> T) -> T {
-    /// Counts the thread again, also after a panic.
+    /// Guard that counts the thread again, also after a panic.
     struct Again;
     impl Drop for Again {
         fn drop(&mut self) {
@@ -64,24 +66,25 @@ pub fn pause<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Processors of this machine that the process may use.
+/// Number of processors that the process may use.
 pub fn available() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Processors on which no thread works on a request.
+/// Number of processors on which no thread works on a request.
 pub fn idle() -> usize {
     available().saturating_sub(BUSY.load(Relaxed))
 }
 
-/// Whether more threads work on requests than there are processors, so that one that only helps should stop.
+/// Whether more threads work on requests than there are processors; helper threads should then stop.
 pub fn are_overloaded() -> bool {
     BUSY.load(Relaxed) > available()
 }
 
-/// Runs `part` on this thread and on `helpers` others, which are told that they only help. Where no thread can be had, fewer do. Returns
-/// the results, this thread's first. A panic on any thread is one here.
+/// Runs `part(false)` on the current thread and `part(true)` on up to `helpers` others, fewer if threads
+/// cannot be started. Returns the results, the current thread's first. A panic on any of them is resumed on
+/// the current one.
 pub fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let help = || {
@@ -110,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Other tests would change what one of them counts.
+    /// Serialises the tests, which would change each other's counts.
     fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)

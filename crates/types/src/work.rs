@@ -1,4 +1,4 @@
-//! What the request that a thread works on may take, and whether it is to stop.
+//! Limits of the request that a thread works on, and its cancellation.
 //!
 //! A request is carried out by one thread, which [`enter`]s its [`Work`]; a thread that helps enters it too. Code anywhere
 //! below then asks [`check`] now and then, and [`take`]s or [`hold`]s memory where it allocates in proportion to what the
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The request is to stop: its caller went away, it was cancelled, or its time is over.
+/// Error of a request that must stop: its client disconnected, it was cancelled, or its time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
-/// Memory that requests may take, over all of them. What they take is estimated where it is allocated.
+/// Memory budget of all requests. Usage is estimated where memory is allocated.
 #[derive(Debug)]
 pub struct Memory {
     total_limit: AtomicUsize,
@@ -24,23 +24,23 @@ pub struct Memory {
     request_tripped: AtomicU64,
 }
 
-/// The figures of [`Memory`] at one moment, in bytes.
+/// Limits and usage of [`Memory`] at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryFigures {
-    /// Most that all requests may take together.
+    /// Limit of all requests together, in bytes.
     pub total_limit: usize,
-    /// Most that one may take.
+    /// Limit of each request, in bytes.
     pub request_limit: usize,
-    /// What is taken now.
+    /// Bytes in use by requests.
     pub used: usize,
-    /// Requests refused because all together would have taken too much.
+    /// Number of requests refused because of the limit for all.
     pub total_tripped: u64,
-    /// Requests refused because they alone would have.
+    /// Number of requests refused because of the limit for each.
     pub request_tripped: u64,
 }
 
 impl Memory {
-    /// Limits in bytes: of all requests together, and of each.
+    /// A budget with the limits, in bytes, of all requests together and of each.
     pub fn new(total: usize, request: usize) -> Self {
         Self {
             total_limit: AtomicUsize::new(total),
@@ -51,13 +51,13 @@ impl Memory {
         }
     }
 
-    /// Changes the limits, for what is taken from now on.
+    /// Changes the limits, in bytes, for later allocations.
     pub fn limit(&self, total: usize, request: usize) {
         self.total_limit.store(total, Relaxed);
         self.request_limit.store(request, Relaxed);
     }
 
-    /// How much is taken, and how often it was too much.
+    /// Current limits, usage and numbers of refusals.
     pub fn figures(&self) -> MemoryFigures {
         MemoryFigures {
             total_limit: self.total_limit.load(Relaxed),
@@ -69,16 +69,16 @@ impl Memory {
     }
 }
 
-/// More memory than a limit allows.
+/// Error of an allocation that would exceed a memory limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooMuch {
-    /// The limit: `parent` that of all requests, `request` that of one.
+    /// Which limit: `parent` for that of all requests, `request` for that of each.
     pub limit_of: &'static str,
-    /// What the memory was for.
+    /// What the memory was wanted for.
     pub label: String,
-    /// Bytes that would have been taken then.
+    /// Bytes that would have been in use.
     pub wanted: u64,
-    /// Bytes that may be.
+    /// The limit in bytes.
     pub limit: u64,
 }
 
@@ -97,12 +97,12 @@ impl fmt::Display for TooMuch {
 
 impl std::error::Error for TooMuch {}
 
-/// Most steps that all patterns of one request may take together: each is about a term that a prefix, a wildcard, a regular expression
-/// or a misspelt word is compared with, or a part of a regular expression that is looked at while its automaton is built. Three to
-/// ten seconds of one processor.
+/// Most pattern steps per request. A step is about one term compared with a prefix, wildcard, regular
+/// expression or misspelt word, or one part of a regular expression examined while its automaton is built.
+/// This many take three to ten seconds on one processor.
 pub const MOST_EFFORT: u64 = 1 << 27;
 
-/// The patterns of a request have taken more than [`MOST_EFFORT`].
+/// Error of a request whose patterns took more than [`MOST_EFFORT`] steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMuchEffort;
 
@@ -118,12 +118,12 @@ impl fmt::Display for TooMuchEffort {
 
 impl std::error::Error for TooMuchEffort {}
 
-/// A limit that a request went over.
+/// A limit that a request exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exceeded {
-    /// That of memory.
+    /// The memory limit.
     Memory(TooMuch),
-    /// That of patterns.
+    /// The limit of pattern steps.
     Effort(TooMuchEffort),
 }
 
@@ -139,7 +139,7 @@ impl From<TooMuchEffort> for Exceeded {
     }
 }
 
-/// Bytes, shown in a unit for people with one digit behind the point, cut.
+/// A number of bytes that displays in a suitable unit, with one truncated decimal.
 #[derive(Debug, Clone, Copy)]
 pub struct Size(pub u64);
 
@@ -155,13 +155,13 @@ impl fmt::Display for Size {
     }
 }
 
-/// What one request has taken. Dropping it gives all of that back.
+/// Resources that one request uses. Dropping it returns the memory to the budget.
 #[derive(Debug)]
 struct Account {
     memory: Arc<Memory>,
     used: AtomicUsize,
     effort: AtomicU64,
-    /// Nanoseconds of [`spend_time`].
+    /// Time added by [`spend_time`], in nanoseconds.
     time: AtomicU64,
     exceeded: OnceLock<Exceeded>,
 }
@@ -186,7 +186,7 @@ impl Account {
         Ok(())
     }
 
-    /// Counts bytes whatever the limits say.
+    /// Adds bytes to the usage, regardless of the limits.
     fn force(&self, bytes: usize) {
         self.used.fetch_add(bytes, Relaxed);
         self.memory.used.fetch_add(bytes, Relaxed);
@@ -204,7 +204,7 @@ impl Drop for Account {
     }
 }
 
-/// A request at work. Clones are the same request.
+/// A request that threads work on. Clones refer to the same request.
 #[derive(Debug, Clone)]
 pub struct Work {
     stop: Arc<AtomicBool>,
@@ -212,7 +212,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// A request that stops when the flag is set, and takes memory of this.
+    /// A request that stops when the flag is set, and uses memory of this budget.
     pub fn new(stop: Arc<AtomicBool>, memory: Arc<Memory>) -> Self {
         let account = Account {
             memory,
@@ -224,16 +224,16 @@ impl Work {
         Self { stop, account: Arc::new(account) }
     }
 
-    /// The same request, stopped by another flag: one that is also set when its time is over.
+    /// The same request with another stop flag, for instance one that is also set when a time limit passes.
     #[must_use]
     pub fn stopped_by(&self, stop: Arc<AtomicBool>) -> Self {
         Self { stop, account: Arc::clone(&self.account) }
     }
 
-    /// Takes memory until the request is over.
+    /// Reserves memory until the end of the request.
     ///
     /// # Errors
-    /// When that would be too much; nothing is taken then.
+    /// When a limit would be exceeded; nothing is reserved then.
     pub fn take(&self, label: &str, bytes: usize) -> Result<(), TooMuch> {
         self.account.take(label, bytes)
     }
@@ -243,7 +243,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
 }
 
-/// Puts the work that was there before back when it is dropped.
+/// Guard of [`enter`]; dropping it restores the thread's previous request.
 #[derive(Debug)]
 pub struct Entered {
     before: Option<Work>,
@@ -256,29 +256,29 @@ impl Drop for Entered {
     }
 }
 
-/// Makes this thread work on a request, until what comes back is dropped.
+/// Makes the current thread work on a request, until the returned guard is dropped.
 #[must_use]
 pub fn enter(work: Option<Work>) -> Entered {
     Entered { before: CURRENT.with(|current| std::mem::replace(&mut *current.borrow_mut(), work)) }
 }
 
-/// The request that this thread works on.
+/// The request that the current thread works on.
 pub fn current() -> Option<Work> {
     CURRENT.with(|current| current.borrow().clone())
 }
 
-/// Makes this thread stop when another flag is set, until what comes back is dropped.
+/// Replaces the stop flag of the current thread's request, until the returned guard is dropped.
 #[must_use]
 pub fn stopped_by(stop: &Arc<AtomicBool>) -> Entered {
     enter(current().map(|work| work.stopped_by(Arc::clone(stop))))
 }
 
-/// Whether the request of this thread is to stop. Cheap enough for every thousandth step of a loop.
+/// Whether the current thread's request must stop. Cheap enough to call every thousandth step of a loop.
 pub fn is_stopped() -> bool {
     CURRENT.with(|current| current.borrow().as_ref().is_some_and(|work| work.stop.load(Relaxed)))
 }
 
-/// An error if the request of this thread is to stop.
+/// Fails if the current thread's request must stop.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -286,10 +286,10 @@ pub fn check() -> Result<(), Stopped> {
     if is_stopped() { Err(Stopped) } else { Ok(()) }
 }
 
-/// Takes memory for the request of this thread, until the request is over.
+/// Reserves memory for the current thread's request, until its end.
 ///
 /// # Errors
-/// When that would be too much; nothing is taken then.
+/// When a limit would be exceeded; nothing is reserved then.
 pub fn take(label: &str, bytes: usize) -> Result<(), TooMuch> {
     CURRENT.with(|current| match &*current.borrow() {
         Some(work) => work.account.take(label, bytes),
@@ -297,8 +297,8 @@ pub fn take(label: &str, bytes: usize) -> Result<(), TooMuch> {
     })
 }
 
-/// Counts memory that the request of this thread has taken, whatever the limits say: where it can no longer be refused. Others
-/// find less.
+/// Adds memory that the current thread's request has already allocated to its usage, regardless of the
+/// limits.
 pub fn count(bytes: usize) {
     CURRENT.with(|current| {
         if let Some(work) = &*current.borrow() {
@@ -307,10 +307,10 @@ pub fn count(bytes: usize) {
     });
 }
 
-/// Counts steps that patterns of this thread's request take.
+/// Adds steps of patterns to those of the current thread's request.
 ///
 /// # Errors
-/// When all of them together have taken more than [`MOST_EFFORT`].
+/// When their sum exceeds [`MOST_EFFORT`].
 pub fn spend(steps: u64) -> Result<(), TooMuchEffort> {
     CURRENT.with(|current| match &*current.borrow() {
         Some(work) if work.account.effort.fetch_add(steps, Relaxed).saturating_add(steps) > MOST_EFFORT => {
@@ -320,7 +320,8 @@ pub fn spend(steps: u64) -> Result<(), TooMuchEffort> {
     })
 }
 
-/// Adds to the time that this thread's request has spent on what is bounded by time: expressions over texts of documents.
+/// Adds time that the current thread's request has spent on regular expressions over texts of documents,
+/// which is limited.
 pub fn spend_time(time: Duration) {
     CURRENT.with(|current| {
         if let Some(work) = &*current.borrow() {
@@ -329,7 +330,7 @@ pub fn spend_time(time: Duration) {
     });
 }
 
-/// How much of that time the request of this thread has spent; none outside of a request.
+/// Time added by [`spend_time`] for the current thread's request; zero outside a request.
 pub fn time_spent() -> Duration {
     CURRENT.with(|current| match &*current.borrow() {
         Some(work) => Duration::from_nanos(work.account.time.load(Relaxed)),
@@ -337,7 +338,8 @@ pub fn time_spent() -> Duration {
     })
 }
 
-/// Notes a limit that this thread's request went over, where an error cannot say which: see [`exceeded`].
+/// Records a limit that the current thread's request exceeded, where an error cannot carry it: see
+/// [`exceeded`].
 pub fn note(exceeded: impl Into<Exceeded>) {
     if let Some(work) = current() {
         // The first is the reason.
@@ -345,12 +347,12 @@ pub fn note(exceeded: impl Into<Exceeded>) {
     }
 }
 
-/// The limit that was [`note`]d for this thread's request.
+/// The first limit that was [`note`]d for the current thread's request.
 pub fn exceeded() -> Option<Exceeded> {
     CURRENT.with(|current| current.borrow().as_ref().and_then(|work| work.account.exceeded.get().cloned()))
 }
 
-/// Memory that is given back when this is dropped.
+/// Guard of reserved memory, which is released when it is dropped.
 #[derive(Debug, Default)]
 pub struct Held {
     account: Option<Arc<Account>>,
@@ -365,36 +367,37 @@ impl Drop for Held {
     }
 }
 
-/// Takes memory for the request of this thread, for as long as what comes back lives.
+/// Reserves memory for the current thread's request, until the returned guard is dropped.
 ///
 /// # Errors
-/// When that would be too much; nothing is taken then.
+/// When a limit would be exceeded; nothing is reserved then.
 pub fn hold(label: &str, bytes: usize) -> Result<Held, TooMuch> {
     let Some(work) = current() else { return Ok(Held::default()) };
     work.account.take(label, bytes)?;
     Ok(Held { account: Some(work.account), bytes })
 }
 
-/// Memory that grows piece by piece, and is taken in larger pieces: a counter beside a loop.
+/// Counter for memory that grows in small steps in a loop; reserves it in larger pieces.
 #[derive(Debug)]
 pub struct Growing {
     label: &'static str,
     pending: usize,
 }
 
-/// Bytes that are taken at once.
+/// Bytes that [`Growing`] reserves at a time.
 const PIECE: usize = 64 * 1024;
 
 impl Growing {
-    /// Nothing so far, for this.
+    /// A counter at 0 for memory with this label.
     pub fn new(label: &'static str) -> Self {
         Self { label, pending: 0 }
     }
 
-    /// Adds bytes, which are taken whenever a larger piece is full. Whether the request is to stop is for [`check`] to say.
+    /// Adds bytes, and reserves them once 64 KiB have accumulated. Does not check whether the request must
+    /// stop; see [`check`].
     ///
     /// # Errors
-    /// When there are too many.
+    /// When a limit would be exceeded.
     pub fn add(&mut self, bytes: usize) -> Result<(), TooMuch> {
         self.pending += bytes;
         if self.pending < PIECE {

@@ -1,4 +1,5 @@
-//! Recall and time of nearest neighbours by graphs, by codes and by an exact scan, over the vectors of one segment.
+//! Measures recall and time of nearest-neighbour search by graphs, by codes and by an exact scan, over the
+//! vectors of one segment.
 //!
 //! `cargo run --release -p sparrow-vectors --example bench_knn -- [--vectors FILE --queries FILE] [--dims N] [--count N]
 //! [--questions N] [--floor RECALL] [--rounds N] [--filters no]`. The files hold rows of little-endian f32; where there are fewer than `count`, the
@@ -20,7 +21,7 @@ use sparrow_vectors::{
 };
 
 const K: usize = 10;
-/// Share of the documents that pass the filters that are measured.
+/// Shares of the documents that pass the measured filters.
 const FILTERS: [f64; 3] = [0.5, 0.1, 0.01];
 
 struct Arguments {
@@ -75,7 +76,7 @@ fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     vector
 }
 
-/// `count` of the given vectors, and mixtures of them where there are not enough.
+/// The first `count` of the given vectors; if there are fewer, the rest are mixtures of them.
 fn derive(given: Vec<Vec<f32>>, count: usize, random: &mut StdRng) -> Vec<Vec<f32>> {
     let known = given.len();
     let mut vectors = given;
@@ -89,7 +90,7 @@ fn derive(given: Vec<Vec<f32>>, count: usize, random: &mut StdRng) -> Vec<Vec<f3
     vectors
 }
 
-/// Vectors of 200 clusters in 24 dimensions, seen through a random map.
+/// Vectors of 200 clusters in a latent space of 24 dimensions, mapped to `dims` dimensions by `map`.
 fn mixture(dims: usize, count: usize, random: &mut StdRng, map: &[Vec<f32>]) -> Vec<Vec<f32>> {
     let latent = map.len();
     let mut of_centres = StdRng::seed_from_u64(7);
@@ -121,7 +122,7 @@ struct Bench<'a> {
     rounds: usize,
 }
 
-/// The nearest vectors of each query, and the median milliseconds of finding them by scanning.
+/// Documents nearest to each query, and the median time of an exact scan in microseconds.
 type Exact = (Vec<Vec<u32>>, f64);
 
 impl Bench<'_> {
@@ -137,7 +138,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Recall, median time in microseconds, and the methods used.
+    /// Recall, median and 95th percentile of the times in microseconds, and the method of the last query.
     fn run(
         &self,
         num_candidates: usize,
@@ -161,7 +162,7 @@ impl Bench<'_> {
         Ok((recall, percentile(&mut times, 0.5), percentile(&mut times, 0.95), method))
     }
 
-    /// The shortest time of each question in microseconds, and the answers.
+    /// Shortest time of each query over all rounds, in microseconds, and the answers.
     fn timed<T>(
         &self,
         mut ask: impl FnMut(&TopKRequest<'_>) -> Result<T, VectorsError>,
@@ -186,7 +187,7 @@ impl Bench<'_> {
     }
 }
 
-/// Compares some exact answers with scores in double precision.
+/// Compares some exact answers with scores computed in double precision.
 fn check(vectors: &[Vec<f32>], queries: &[Vec<f32>], exact: &[Vec<u32>]) -> Result<(), Box<dyn Error>> {
     for (query, found) in queries.iter().zip(exact).step_by(20) {
         let dot = |vector: &[f32]| -> f64 {

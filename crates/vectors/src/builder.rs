@@ -12,17 +12,18 @@ use crate::quantise::Int8;
 pub struct VectorsBuilder {
     metric: Metric,
     docs: Vec<DocId>,
-    /// The vectors as they are stored.
+    /// Encoded vectors, one after another.
     rows: Vec<u8>,
 }
 
 impl VectorsBuilder {
-    /// An empty builder for vectors that are compared by `metric`.
+    /// An empty builder for vectors of this element type and dimension, compared by `metric`.
     pub fn new(metric: Metric) -> Self {
         Self { metric, docs: Vec::new(), rows: Vec::new() }
     }
 
-    /// Adds the vector of a document. Documents come in ascending order; those without a vector are left out.
+    /// Adds the vector of a document. Documents must be added in ascending order; those without a vector are
+    /// skipped.
     ///
     /// # Errors
     /// [`VectorsError::Dimensions`], [`VectorsError::Component`], [`VectorsError::OutOfOrder`]; nothing was added.
@@ -84,7 +85,8 @@ impl VectorsBuilder {
     }
 }
 
-/// Checks that a vector or a query fits a metric.
+/// Checks that a vector or a query has the dimensions of a metric, and components that its element type can
+/// hold.
 pub(crate) fn check_vector(metric: Metric, vector: &[f32]) -> Result<(), VectorsError> {
     let expected = metric.element.components(metric.dims);
     if vector.len() != expected {
@@ -97,7 +99,7 @@ pub(crate) fn check_vector(metric: Metric, vector: &[f32]) -> Result<(), Vectors
     }
 }
 
-/// Appends the stored form of a vector that [`check_vector`] passed.
+/// Appends the encoded form of a vector that [`check_vector`] accepted.
 pub(crate) fn encode(element: Element, vector: &[f32], out: &mut Vec<u8>) {
     match element {
         Element::Float => out.extend(vector.iter().flat_map(|component| component.to_le_bytes())),
@@ -105,7 +107,7 @@ pub(crate) fn encode(element: Element, vector: &[f32], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the components of a stored vector.
+/// Appends the components of an encoded vector.
 pub(crate) fn decode(element: Element, row: &[u8], out: &mut Vec<f32>) {
     match element {
         Element::Float => out.extend(row.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes))),
@@ -113,7 +115,7 @@ pub(crate) fn decode(element: Element, row: &[u8], out: &mut Vec<f32>) {
     }
 }
 
-/// What is stored about the length of a float or byte vector.
+/// Stored norm of an encoded float or byte vector: 1 / length as f32, or the squared length as u32.
 pub(crate) fn norm(element: Element, row: &[u8]) -> [u8; 4] {
     if element == Element::Byte {
         return row
@@ -127,7 +129,7 @@ pub(crate) fn norm(element: Element, row: &[u8]) -> [u8; 4] {
     inverse_length(squared).to_le_bytes()
 }
 
-/// 1 / length, or 0 for a zero vector.
+/// 1 / length, given the squared length; 0 for a zero vector.
 pub(crate) fn inverse_length(squared: f64) -> f32 {
     if squared > 0.0 { (1.0 / squared.sqrt()) as f32 } else { 0.0 }
 }

@@ -1,8 +1,8 @@
-//! What the components of stored vectors are, and how two vectors become a score.
+//! Element types of stored vectors, and the scores of comparisons.
 
 use crate::similarity::Similarity;
 
-/// Kind of the components of a field's vectors.
+/// Element type of a field's vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Element {
     /// 32-bit floats.
@@ -15,7 +15,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Components of a vector of `dims` dimensions.
+    /// Number of components of a vector with `dims` dimensions.
     pub fn components(self, dims: usize) -> usize {
         match self {
             Self::Float | Self::Byte => dims,
@@ -23,7 +23,7 @@ impl Element {
         }
     }
 
-    /// Bytes of a stored vector of `dims` dimensions.
+    /// Size in bytes of a stored vector with `dims` dimensions.
     pub(crate) fn row_bytes(self, dims: usize) -> usize {
         match self {
             Self::Float => dims * 4,
@@ -32,7 +32,7 @@ impl Element {
         }
     }
 
-    /// Whether `component` can be stored.
+    /// Whether the element type can represent `component`.
     pub fn holds(self, component: f32) -> bool {
         match self {
             Self::Float => component.is_finite(),
@@ -53,20 +53,21 @@ impl Element {
     }
 }
 
-/// How the vectors of a field are compared. Scores follow Elasticsearch 8: positive, larger is nearer.
+/// Element type, similarity and dimensions of a field's vectors. Scores follow Elasticsearch 8: positive,
+/// larger is nearer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Metric {
-    /// Kind of the components.
+    /// Element type of the components.
     pub element: Element,
-    /// The comparison; only [`Similarity::L2Norm`] goes with [`Element::Bit`].
+    /// Similarity function; only [`Similarity::L2Norm`] is possible with [`Element::Bit`].
     pub similarity: Similarity,
-    /// Dimensions; bits for [`Element::Bit`].
+    /// Number of dimensions; for [`Element::Bit`], number of bits.
     pub dims: usize,
 }
 
 impl Metric {
-    /// Score of a raw comparison: a cosine, a dot product, a *squared* distance, or for bits the number of those
-    /// that differ.
+    /// Score for the raw result of a comparison: a cosine, a dot product, a *squared* distance, or the number
+    /// of differing bits.
     pub fn score(self, raw: f32) -> f32 {
         match (self.element, self.similarity) {
             (Element::Bit, _) => (self.dims as f32 - raw) / self.dims as f32,
@@ -76,8 +77,8 @@ impl Metric {
         }
     }
 
-    /// Score that a user's `similarity` threshold stands for: a cosine, a dot product, a distance (not squared), or
-    /// a number of differing bits.
+    /// Score equivalent to a user's `similarity` threshold: a cosine, a dot product, a distance (not
+    /// squared), or a number of differing bits.
     pub fn threshold_score(self, threshold: f32) -> f32 {
         match (self.element, self.similarity) {
             (Element::Bit, _) => self.score(threshold),
@@ -86,12 +87,13 @@ impl Metric {
         }
     }
 
-    /// A raw comparison turned so that larger is nearer.
+    /// Nearness for the raw result of a comparison: negated where smaller is nearer, so that larger is always
+    /// nearer.
     pub(crate) fn nearness(self, raw: f32) -> f32 {
         if self.element == Element::Bit || self.similarity == Similarity::L2Norm { -raw } else { raw }
     }
 
-    /// Score of a nearness.
+    /// Score for a nearness.
     pub(crate) fn score_of_nearness(self, nearness: f32) -> f32 {
         self.score(self.nearness(nearness))
     }

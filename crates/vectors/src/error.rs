@@ -1,26 +1,26 @@
-//! What can be wrong with vectors or their bytes.
+//! Errors of vectors and of their encoded form.
 
 use thiserror::Error;
 
-/// A vector that cannot be stored or searched, or bytes that are not what the builder wrote.
+/// Error for a vector that cannot be stored or searched, or for bytes that the builder did not write.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum VectorsError {
-    /// The bytes do not start as a vectors file does.
+    /// The bytes do not start with the magic of a vectors or graph file.
     #[error("not a vectors file")]
     NotVectors,
     /// The bytes were written by a newer version.
     #[error("vectors format {found} is newer than {supported}")]
     NewerFormat { found: u8, supported: u8 },
-    /// A checksum or a length does not fit.
+    /// A checksum or a length is wrong.
     #[error("vectors are damaged: {detail}")]
     Corrupt { detail: &'static str },
-    /// A vector has another number of dimensions than its field.
+    /// A vector has the wrong number of components.
     #[error("vector has {found} dimensions instead of {expected}")]
     Dimensions { expected: usize, found: usize },
-    /// A component is infinite, not a number, or not a whole number of one byte where bytes are stored.
+    /// A component is infinite, NaN, or for byte and bit vectors not an integer from −128 to 127.
     #[error("vector holds a component that cannot be stored")]
     Component,
-    /// Documents must be added in ascending order, each once.
+    /// A document was added out of ascending order, or twice.
     #[error("document {doc} was added after document {previous}")]
     OutOfOrder { doc: u32, previous: u32 },
 }

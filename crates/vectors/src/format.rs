@@ -1,4 +1,4 @@
-//! Layout of the bytes. Numbers are little endian.
+//! Layout of encoded vectors. Numbers are little-endian.
 //!
 //! ```text
 //! magic      8 bytes  "SPRVEC\0" and the version
@@ -19,7 +19,7 @@ use crate::element::{Element, Metric};
 use crate::error::VectorsError;
 use crate::similarity::Similarity;
 
-/// The version that is written.
+/// Format version that this build writes.
 pub(crate) const VERSION: u8 = 2;
 pub(crate) const HEADER: usize = 32;
 const MAGIC: [u8; 7] = *b"SPRVEC\0";
@@ -28,14 +28,14 @@ const MAGIC: [u8; 7] = *b"SPRVEC\0";
 pub(crate) struct Header {
     pub(crate) version: u8,
     pub(crate) metric: Metric,
-    /// Whether each vector also has 8-bit codes.
+    /// Whether each vector also has 8-bit codes, one per component.
     pub(crate) codes: bool,
     pub(crate) num_docs: u32,
     pub(crate) count: u32,
     pub(crate) body_checksum: u32,
 }
 
-/// Where the sections of the body start, and its end; `None` when that overflows.
+/// Offsets of the body's sections and of its end; `None` on overflow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub(crate) norms: usize,
@@ -62,7 +62,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the header and checks that it fits a body of `body` bytes.
+    /// Parses the header and checks that its sections fit the bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, Layout), VectorsError> {
         let corrupt = |detail| VectorsError::Corrupt { detail };
         let header = bytes.get(..HEADER).ok_or(VectorsError::NotVectors)?;

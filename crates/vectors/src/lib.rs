@@ -1,7 +1,7 @@
 //! Dense vectors of one field of one segment: built into bytes, read from borrowed bytes, scanned exactly, by 8-bit
 //! codes, or by HNSW graphs.
 //!
-//! Knows nothing of files or of the index: whoever holds the bytes (a memory map, a buffer) opens a
+//! Independent of files and of the index: the owner of the bytes (a memory map, a buffer) opens a
 //! [`VectorsReader`] over them, and a [`GraphReader`] over those of a graph.
 
 mod builder;

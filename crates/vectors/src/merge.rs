@@ -1,4 +1,4 @@
-//! Merging segments without holding their vectors in memory.
+//! Merges the vectors of segments without holding them in memory.
 
 use std::io::{self, Write};
 use std::ops::Deref;
@@ -14,16 +14,17 @@ use crate::reader::VectorsReader;
 /// Entry of [`MergeSource::doc_map`] for a document that is not carried over.
 pub const DROPPED: DocId = DocId::MAX;
 
-/// One old segment.
+/// One segment to be merged, with the new numbers of its documents.
 pub struct MergeSource<'a, B> {
     /// Vectors of the segment.
     pub reader: &'a VectorsReader<B>,
-    /// New number of each of its documents, ascending, or [`DROPPED`]. Missing entries are dropped.
+    /// New number of each of the segment's documents, ascending, or [`DROPPED`]. Documents without an entry
+    /// are dropped.
     pub doc_map: &'a [DocId],
 }
 
 impl<B: Deref<Target = [u8]>> MergeSource<'_, B> {
-    /// New document and old vector number of each vector that stays.
+    /// New document number and old vector number of each vector that is carried over.
     fn kept(&self) -> impl Iterator<Item = (DocId, usize)> {
         (0..self.reader.len()).filter_map(|ord| {
             let target = *self.doc_map.get(self.reader.doc(ord) as usize)?;
@@ -33,13 +34,13 @@ impl<B: Deref<Target = [u8]>> MergeSource<'_, B> {
 }
 
 /// Writes the union of `sources`, whose new document numbers ascend from source to source, for a segment of
-/// `num_docs` documents; with 8-bit codes beside floats if `int8` is given. Codes that a source has are taken over.
-/// The header has the checksum of what follows, so the sources are read twice.
-/// Returns the number of vectors.
+/// `num_docs` documents; with 8-bit codes beside floats if `int8` is given. Codes that a source has are
+/// copied. The header contains the checksum of the body, so the sources are read twice. Returns the number of
+/// vectors.
 ///
 /// # Errors
-/// `InvalidInput` without sources, when they differ in their metric, or when document numbers do not ascend below
-/// `num_docs`; those of `out`.
+/// `InvalidInput` when there are no sources, when their metrics differ, or when document numbers do not
+/// ascend or are not below `num_docs`; errors of writing to `out`.
 pub fn merge_vectors<B>(
     sources: &[MergeSource<'_, B>],
     num_docs: u32,
@@ -120,7 +121,7 @@ where
     Ok(())
 }
 
-/// Makes codes of stored vectors that have none.
+/// Computes codes for stored vectors that have none.
 struct Coder {
     int8: Int8,
     vector: Vec<f32>,
@@ -128,7 +129,7 @@ struct Coder {
 }
 
 impl Coder {
-    /// Codes of a vector; their scale is returned.
+    /// Computes the codes of an encoded vector; returns their scale.
     fn encode(&mut self, row: &[u8]) -> f32 {
         self.vector.clear();
         self.codes.clear();
@@ -137,7 +138,7 @@ impl Coder {
     }
 }
 
-/// Takes a checksum of what is written.
+/// Writer that computes the CRC-32 of the bytes and discards them.
 struct Checksum(crc32fast::Hasher);
 
 impl Write for Checksum {

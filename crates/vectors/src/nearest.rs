@@ -1,4 +1,4 @@
-//! Nearest neighbours with graphs and codes where they pay, and a scan where it is cheaper or as good.
+//! Nearest-neighbour search by graphs and codes where they are faster, otherwise by an exact scan.
 
 use std::ops::Deref;
 
@@ -14,20 +14,20 @@ use crate::rough::BATCH;
 use crate::scorer::Query;
 use crate::top_k::{Best, TopKRequest};
 
-/// Fewer allowed vectors than this are compared exactly and not by their codes first.
+/// Number of allowed vectors below which all are compared exactly, without a first pass over their codes.
 const MIN_CODES_SCAN: usize = 10_000;
-/// What a comparison on a walk costs, in comparisons of a scan: memory is read in no order, and lists of neighbours
-/// and heaps come on top. Measured: see `docs/design/vectors/hnsw.md`.
+/// Cost of a comparison on a graph walk, in comparisons of a scan: memory access is random, and neighbour
+/// lists and heaps come on top. Measured: see `docs/design/vectors/hnsw.md`.
 const WALK_COST: usize = 3;
-/// Comparisons of a walk per candidate and `m`, measured on embeddings.
+/// Expected comparisons of a walk per candidate and unit of `m`, measured on embeddings.
 const COMPARISONS_PER_CANDIDATE: usize = 1;
 
-/// How exact a search has to be.
+/// Accuracy of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
-    /// Candidates to look at, at least `k`: more find more of the true neighbours and take longer.
+    /// Number of candidates to collect, at least `k`: more find more of the true neighbours and take longer.
     pub num_candidates: usize,
-    /// Candidates by codes that are compared exactly, as a multiple of `k`; at least the number above.
+    /// Number of candidates to rescore exactly, as a multiple of `k`; raised to `num_candidates` if lower.
     pub oversample: f32,
 }
 
@@ -37,14 +37,14 @@ impl Effort {
     }
 }
 
-/// What was done for a search.
+/// Algorithm that answered a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Every allowed vector was compared.
+    /// All allowed vectors were compared exactly.
     Exact,
-    /// Every allowed vector was compared by its codes, the best of them exactly.
+    /// All allowed vectors were compared by their codes, and the best of them exactly.
     Codes,
-    /// A graph was walked.
+    /// A graph was walked, and the vectors found were compared exactly.
     Graph,
 }
 
@@ -59,8 +59,8 @@ impl From<Method> for Executors {
 }
 
 impl<B: Deref<Target = [u8]>> VectorsReader<B> {
-    /// The `k` best documents, best first, and how they were found. Their scores are always exact; whether none
-    /// better exist depends on `effort`, and is sure with [`Method::Exact`].
+    /// The `k` best documents, best first, and the algorithm that found them. Scores are exact. With
+    /// [`Method::Exact`] no better documents exist; otherwise that depends on `effort`.
     ///
     /// # Errors
     /// As [`VectorsReader::top_k`].
@@ -84,7 +84,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         Ok((self.top_k(request)?, Method::Exact))
     }
 
-    /// Allowed documents that have a vector.
+    /// Number of allowed documents that have a vector.
     fn count_allowed(&self, request: &TopKRequest<'_>) -> usize {
         if request.live.is_none() && request.filter.is_none() {
             return self.len();
@@ -105,7 +105,8 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
             .sum()
     }
 
-    /// The best by a graph; `None` where a scan is expected, or turned out, to be cheaper.
+    /// The best documents, found by a graph walk; `None` where a scan is expected to be cheaper, or the walk
+    /// exceeded its budget.
     fn walk(
         &self,
         graph: &GraphReader<B>,
@@ -144,7 +145,8 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         self.rescore(request, &query, best_by_codes.collect(), true)
     }
 
-    /// The `k` best of some vectors by their exact scores; `by_codes` when those at hand are not exact.
+    /// The `k` best of some vectors by their exact scores. `by_codes` says that their nearness is only
+    /// approximate.
     fn rescore(
         &self,
         request: &TopKRequest<'_>,

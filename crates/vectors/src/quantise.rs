@@ -1,7 +1,7 @@
-//! Floats as 8-bit codes: each vector by a scale of its own, so that a code never depends on other vectors and a merge
-//! copies it as it is.
+//! Quantises floats to 8-bit codes. Each vector has its own scale, so that codes do not depend on other
+//! vectors and merges copy them.
 
-/// How floats become codes.
+/// Parameters of 8-bit quantisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Int8 {
     /// Share of a vector's components, by magnitude, that are represented without clipping: above 0 up to 1. With 1
@@ -16,7 +16,7 @@ impl Default for Int8 {
 }
 
 impl Int8 {
-    /// Codes of a vector are appended to `codes`; the scale by which they have to be multiplied is returned.
+    /// Appends the codes of a vector to `codes`; returns the scale by which codes must be multiplied.
     pub(crate) fn encode(self, vector: &[f32], codes: &mut Vec<u8>) -> f32 {
         let limit = self.limit(vector);
         if limit == 0.0 {
@@ -32,7 +32,7 @@ impl Int8 {
         limit / 127.0
     }
 
-    /// Magnitude that gets the largest code.
+    /// Magnitude that maps to code ±127; larger components are clipped.
     fn limit(self, vector: &[f32]) -> f32 {
         let largest = vector.iter().fold(0.0_f32, |limit, component| limit.max(component.abs()));
         if self.confidence_interval >= 1.0 || vector.is_empty() {

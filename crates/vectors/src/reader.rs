@@ -1,4 +1,4 @@
-//! Reads vectors from borrowed bytes.
+//! Reads vectors from encoded bytes that it does not own.
 
 use std::ops::{Deref, Range};
 
@@ -10,7 +10,7 @@ use crate::error::VectorsError;
 use crate::format::{HEADER, Header, Layout, VERSION, f32_at, u32_at};
 use crate::kernels::Rows;
 
-/// Vectors over bytes that someone else owns, such as a memory map.
+/// Vectors of one field over bytes with another owner, such as a memory map.
 #[derive(Debug, Clone)]
 pub struct VectorsReader<B> {
     bytes: B,
@@ -37,7 +37,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         Ok(reader)
     }
 
-    /// Reads everything and compares it with the checksum.
+    /// Reads all bytes and checks them against the checksum.
     ///
     /// # Errors
     /// [`VectorsError::Corrupt`].
@@ -49,22 +49,22 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         }
     }
 
-    /// How the vectors are compared, and their dimensions.
+    /// Element type, similarity and dimensions of the vectors.
     pub fn metric(&self) -> Metric {
         self.header.metric
     }
 
-    /// Dimensions of each vector.
+    /// Number of dimensions of each vector.
     pub fn dims(&self) -> usize {
         self.header.metric.dims
     }
 
-    /// Whether the vectors have 8-bit codes beside them.
+    /// Whether the vectors also have 8-bit codes.
     pub fn has_codes(&self) -> bool {
         self.header.codes
     }
 
-    /// Whether the bytes are in the layout that is written today.
+    /// Whether the bytes have the layout that this build writes.
     pub fn is_current(&self) -> bool {
         self.header.version == VERSION
     }
@@ -89,7 +89,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         self.header.num_docs
     }
 
-    /// The vector of a document, as it was added; `None` when it has none.
+    /// The vector that was added for a document; `None` if it has none.
     pub fn vector(&self, doc: DocId) -> Option<Vec<f32>> {
         let row = self.row(self.ord(doc)?);
         let mut vector = Vec::new();
@@ -102,7 +102,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         if self.header.is_complete() { ord as DocId } else { u32_at(&self.bytes, HEADER + ord * 4) }
     }
 
-    /// Number of a document's vector.
+    /// Number of a document's vector; `None` if it has none.
     pub(crate) fn ord(&self, doc: DocId) -> Option<usize> {
         if self.header.is_complete() {
             return (doc < self.header.num_docs).then_some(doc as usize);
@@ -126,13 +126,13 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         &self.bytes[start..start + width]
     }
 
-    /// All vectors, by their numbers.
+    /// Rows of all vectors, indexed by vector number.
     pub(crate) fn rows(&self) -> Rows<'_> {
         let width = self.header.metric.element.row_bytes(self.dims());
         Rows::new(&self.bytes[self.layout.vectors..self.layout.codes], width)
     }
 
-    /// The codes of all vectors, by their numbers; only with [`VectorsReader::has_codes`].
+    /// Rows of all vectors' codes, indexed by vector number; only with [`VectorsReader::has_codes`].
     pub(crate) fn code_rows(&self) -> Rows<'_> {
         Rows::new(&self.bytes[self.layout.codes..self.layout.end], self.dims())
     }
@@ -143,7 +143,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         &self.bytes[start..start + self.dims()]
     }
 
-    /// What one code of a vector stands for; only with [`VectorsReader::has_codes`].
+    /// Factor by which a vector's codes must be multiplied; only with [`VectorsReader::has_codes`].
     pub(crate) fn scale(&self, ord: usize) -> f32 {
         f32_at(&self.bytes, self.layout.scales + ord * 4)
     }

@@ -1,13 +1,13 @@
-//! Nearness by bytes: codes that stand for floats, vectors of bytes, bits.
+//! Nearness from integer arithmetic: on codes that approximate floats, on byte vectors, and on bit vectors.
 
 use crate::element::{Element, Metric};
 use crate::kernels::{self, Rows};
 use crate::similarity::Similarity;
 
-/// Vectors that are compared at a time.
+/// Most vectors that are compared per call.
 pub(crate) const BATCH: usize = 64;
 
-/// By what a product of bytes is multiplied for the side of one vector, and for distances its squared length.
+/// One vector's factor for products of bytes, and for distances its squared length.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Factor {
     of_product: f32,
@@ -15,7 +15,7 @@ pub(crate) struct Factor {
 }
 
 impl Factor {
-    /// That of codes, each of which stands for `scale`.
+    /// Factor of a float vector whose codes have this scale.
     pub(crate) fn of_codes(similarity: Similarity, scale: f32, inverse_length: f32) -> Self {
         match similarity {
             Similarity::Cosine => Self { of_product: scale * inverse_length, squared_length: 0.0 },
@@ -29,7 +29,7 @@ impl Factor {
         }
     }
 
-    /// That of a vector of bytes.
+    /// Factor of a byte vector.
     pub(crate) fn of_bytes(similarity: Similarity, squared_length: u32) -> Self {
         let squared_length = squared_length as f32;
         let of_product = match similarity {
@@ -41,7 +41,7 @@ impl Factor {
     }
 }
 
-/// One vector that is compared with many.
+/// A vector in byte form that is compared with many others.
 pub(crate) struct Rough<'a> {
     metric: Metric,
     bytes: &'a [u8],
@@ -53,7 +53,7 @@ impl<'a> Rough<'a> {
         Self { metric, bytes, factor }
     }
 
-    /// Nearness of at most [`BATCH`] rows by their numbers.
+    /// Nearness of at most [`BATCH`] rows, given by number.
     pub(crate) fn near(
         &self,
         rows: Rows<'_>,

@@ -1,4 +1,4 @@
-//! Comparing one query with stored vectors.
+//! Compares one query with stored vectors.
 
 use std::ops::Deref;
 
@@ -11,19 +11,20 @@ use crate::reader::VectorsReader;
 use crate::rough::{BATCH, Factor, Rough};
 use crate::similarity::Similarity;
 
-/// A query made ready for one segment.
+/// A query prepared for comparisons with the vectors of one segment.
 pub(crate) struct Query<'a> {
     metric: Metric,
     floats: &'a [f32],
     inverse_length: f32,
-    /// Bytes or bits as they are stored; codes of floats, if they were asked for.
+    /// Byte or bit components as they are stored; codes of a float query, if they were requested.
     bytes: Vec<u8>,
     squared_length: u32,
     scale: f32,
 }
 
 impl<'a> Query<'a> {
-    /// A query that fits `metric`. `codes` makes [`Query::rough`] possible for floats.
+    /// Prepares a query that fits `metric`. `codes` also quantises a float query, which [`Query::rough`]
+    /// needs.
     pub(crate) fn new(metric: Metric, query: &'a [f32], codes: bool) -> Self {
         let squared = query.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
         let mut bytes = Vec::new();
@@ -97,7 +98,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The query by its codes, to be compared with many.
+    /// The query in byte form, for approximate comparisons with many vectors.
     pub(crate) fn rough(&self) -> Rough<'_> {
         let factor = match self.metric.element {
             Element::Float => Factor::of_codes(self.metric.similarity, self.scale, self.inverse_length),
@@ -107,7 +108,7 @@ impl<'a> Query<'a> {
         Rough::new(self.metric, &self.bytes, factor)
     }
 
-    /// Nearness of a graph's vectors, by codes where there are any.
+    /// Nearness of vectors of a graph: by the graph's codes, else by the reader's, else exactly.
     pub(crate) fn on_walk<B: Deref<Target = [u8]>>(
         &self,
         reader: &VectorsReader<B>,
@@ -136,7 +137,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Nearness of at most [`BATCH`] vectors by the codes that the reader has.
+    /// Nearness of at most [`BATCH`] vectors, given by number, by the reader's codes.
     pub(crate) fn by_codes<B: Deref<Target = [u8]>>(
         &self,
         reader: &VectorsReader<B>,

@@ -1,6 +1,6 @@
-//! How two vectors are compared, and how the comparison becomes a score.
+//! Similarity functions of float vectors, and their scores.
 
-/// How the vectors of a field are compared; [`crate::Metric`] adds what their components are.
+/// Similarity function of a field's vectors; [`crate::Metric`] adds element type and dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Similarity {
     /// `(1 + cos(q, v)) / 2`

@@ -15,25 +15,26 @@ use crate::reader::VectorsReader;
 use crate::rough::BATCH;
 use crate::scorer::Query;
 
-/// Neighbouring vectors that are looked through at a time, a fraction of a millisecond's work: between two windows a scan can be cancelled.
+/// Consecutive vectors that are scanned between checks for cancellation; a fraction of a millisecond's work.
 const WINDOW: usize = 1024;
-/// Places of a window from which vectors are read in turn: one stream of reads does not keep memory busy.
+/// Number of places in a window from which vectors are read in turn; a single stream of reads does not
+/// saturate memory bandwidth.
 const STREAMS: usize = 4;
-/// The share of allowed vectors from which on reading all of a window takes less time than picking them out.
+/// Percentage of allowed vectors from which on reading a whole window is faster than picking them out.
 const DENSE_PERCENT: usize = 60;
 
-/// What to look for. Bitsets hold one bit per document of the segment, lowest bit first; documents past their
-/// end count as absent.
+/// Query, filters and limits of a search. Bitmaps hold one bit per document of the segment, lowest bit first;
+/// documents past their end count as absent.
 pub struct TopKRequest<'a> {
-    /// The components: floats, or whole numbers of one byte.
+    /// Components of the query vector: floats, or integers from −128 to 127 for byte and bit vectors.
     pub query: &'a [f32],
-    /// How many documents at most.
+    /// Maximum number of hits.
     pub k: usize,
-    /// Visible documents; `None` when all are.
+    /// Bitmap of the live documents; `None` when all are.
     pub live: Option<&'a [u64]>,
-    /// Documents that may be found at all (a pre-filter).
+    /// Bitmap of the documents that may be hits (a pre-filter); `None` when all may.
     pub filter: Option<&'a [u64]>,
-    /// Lowest score that counts.
+    /// Lowest score of a hit; `None` for no limit.
     pub min_score: Option<f32>,
     /// Order of documents with equal scores: lower is better.
     pub tie: &'a dyn Fn(DocId) -> u64,
@@ -61,7 +62,7 @@ struct Candidate {
 impl Eq for Candidate {}
 
 impl Ord for Candidate {
-    /// Greater is worse, so that the heap's top is the candidate to drop.
+    /// Orders worse candidates as greater, so that the worst is on top of the heap.
     fn cmp(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then(self.tie.cmp(&other.tie)).then(self.doc.cmp(&other.doc))
     }
@@ -73,7 +74,7 @@ impl PartialOrd for Candidate {
     }
 }
 
-/// Keeps the best documents by score, equal ones by their tie.
+/// Collects the best documents by score, ties by the request's `tie`.
 pub(crate) struct Best<'a> {
     request: &'a TopKRequest<'a>,
     size: usize,
@@ -81,7 +82,7 @@ pub(crate) struct Best<'a> {
 }
 
 impl<'a> Best<'a> {
-    /// Keeps `size` of the `available` documents that will be offered.
+    /// Collects the best `size` of `available` documents.
     pub(crate) fn new(request: &'a TopKRequest<'a>, size: usize, available: usize) -> Self {
         Self { request, size, heap: BinaryHeap::with_capacity(size.min(available) + 1) }
     }
@@ -97,7 +98,7 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// Best first.
+    /// The collected documents, best first.
     pub(crate) fn finish(self) -> Vec<(DocId, Score)> {
         self.heap.into_sorted_vec().into_iter().map(|hit| (hit.doc, hit.score)).collect()
     }
@@ -126,8 +127,9 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         Ok(best.finish())
     }
 
-    /// Visits each allowed document that has a vector with its nearness, which `near` gives for many vectors at a time.
-    /// `dense` is how vectors are read where most are allowed: in streams if memory is what takes the time, as with floats.
+    /// Calls `visit` with each allowed document that has a vector and its nearness, which `near` computes for
+    /// many vectors at a time. `dense` is the read order where most vectors are allowed: streams if memory
+    /// bandwidth is the bottleneck, as with floats.
     pub(crate) fn scan(
         &self,
         request: &TopKRequest<'_>,
@@ -179,7 +181,8 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     }
 }
 
-/// Numbers the vectors of a window in the order in which they are read fastest.
+/// Writes the numbers of a window's vectors in the order in which they are read fastest: from [`STREAMS`]
+/// places in turn.
 fn in_turns(window: Range<usize>, numbers: &mut [u32]) {
     let each = window.len() / STREAMS;
     let in_streams = (0..each * STREAMS).map(|at| at % STREAMS * each + at / STREAMS);

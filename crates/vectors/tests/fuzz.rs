@@ -1,4 +1,5 @@
-//! Bad bytes for the readers of vectors and of graphs: they refuse them, or search them without a panic.
+//! Feeds damaged bytes to the readers of vectors and graphs: they must refuse them, or search them without a
+//! panic.
 
 use std::sync::atomic::AtomicBool;
 
@@ -20,7 +21,7 @@ fn vectors(similarity: Similarity, element: Element, count: u32, codes: bool) ->
     builder.finish(count * 2, codes.then(Int8::default)).unwrap_or_default()
 }
 
-/// Makes the checksums of vectors true again.
+/// Corrects the checksums of damaged vectors.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() >= 32 {
         let body = crc32fast::hash(&bytes[32..]);
@@ -31,7 +32,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Makes the checksums of graphs true again.
+/// Corrects the checksums of damaged graphs.
 fn sealed_graph(mut bytes: Vec<u8>) -> Vec<u8> {
     let header = if bytes.get(7) == Some(&1) { 24 } else { 28 };
     if bytes.len() < header {

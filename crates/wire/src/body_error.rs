@@ -1,10 +1,10 @@
-//! What can be wrong with the JSON of a request, and how the interface says it.
+//! Errors in the JSON of a request, and their representation in the API.
 
 use crate::exception::Exception;
 use crate::json::{JsonError, Location};
 use crate::suggest::did_you_mean;
 
-/// A body that does not say what it should. All of them have the status 400.
+/// An invalid request body or parameter. All variants have the status 400.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// The body is not JSON.
@@ -13,60 +13,60 @@ pub enum BodyError {
     /// There is no query (or retriever, see `what`) of this name.
     #[error("unknown {what} [{name}] at {at}")]
     UnknownName { what: &'static str, name: String, suggestions: Vec<&'static str>, at: Location },
-    /// A part of the body has the wrong shape; `at` is the offending token.
+    /// A part of the body has the wrong structure; `at` is the offending token.
     #[error("{reason} at {at}")]
     Parsing { reason: String, at: Location },
-    /// An object holds a key it may not hold.
+    /// An object contains an unknown key.
     #[error("[{parser}] unknown field [{field}] at {at}")]
     UnknownField { parser: &'static str, field: String, suggestions: Vec<&'static str>, at: Location },
-    /// A value inside `field` of `parser` is wrong.
+    /// A value inside `field` of `parser` is invalid.
     #[error("[{parser}] failed to parse field [{field}] at {at}: {source}")]
     Field { parser: &'static str, field: String, at: Location, source: Box<BodyError> },
-    /// A value has a wrong type where only its shape matters.
+    /// A value has the wrong JSON type.
     #[error("[{parser}] {field} doesn't support values of type: {token} at {at}")]
     ValueType { parser: &'static str, field: String, token: &'static str, at: Location },
-    /// A key that has to be there is absent.
+    /// A required key is missing.
     #[error("[{field}] is missing")]
     Required { field: &'static str },
-    /// All keys are there but do not fit together.
+    /// The keys of an object are present but inconsistent.
     #[error("[{parser}] cannot be built: {reason}")]
     Build { parser: &'static str, reason: String, at: Location },
-    /// A value is out of its range.
+    /// A value is out of range.
     #[error("{reason}")]
     IllegalArgument { reason: String },
-    /// A value is none of those that a parameter takes.
+    /// A value is not among those that a parameter accepts.
     #[error("{reason}")]
     Parse { reason: String },
-    /// A text is not a number.
+    /// A string is not a number.
     #[error("not a number: {input:?}")]
     NumberFormat { input: String },
-    /// A parameter of the address is not a number.
+    /// A URL parameter is not a number.
     #[error("parameter {name} is not a number: {value:?}")]
     Parameter { name: &'static str, value: String, kind: &'static str },
     /// Parts of the request contradict each other.
     #[error("{}", messages.join("; "))]
     Validation { messages: Vec<String> },
-    /// An aggregation stands where it cannot.
+    /// An aggregation is used where it is not supported.
     #[error("{reason}")]
     AggregationExecution { reason: String },
-    /// An aggregation holds what it cannot.
+    /// An aggregation contains something that it does not support.
     #[error("{reason}")]
     AggregationInitialization { reason: String },
 }
 
 impl BodyError {
-    /// Shorthand for [`BodyError::Parsing`].
+    /// Creates a [`BodyError::Parsing`].
     pub fn parsing(at: Location, reason: impl Into<String>) -> Self {
         Self::Parsing { reason: reason.into(), at }
     }
 
-    /// Shorthand for [`BodyError::IllegalArgument`].
+    /// Creates a [`BodyError::IllegalArgument`].
     pub fn illegal(reason: impl Into<String>) -> Self {
         Self::IllegalArgument { reason: reason.into() }
     }
 
-    /// Names the field of the enclosing object in which this error arose. Errors of values keep the
-    /// place that they name; others take `at`.
+    /// Wraps the error with the field of the enclosing object in which it occurred. Errors of values keep
+    /// their own location; others get `at`.
     #[must_use]
     pub fn within(self, parser: &'static str, field: &str, at: Location) -> Self {
         let at = self.location().unwrap_or(at);
@@ -85,7 +85,7 @@ impl BodyError {
         }
     }
 
-    /// The exception that an answer shows.
+    /// The exception that represents the error in a response.
     pub fn exception(&self) -> Exception {
         match self {
             BodyError::Json(error) => error.exception(),

@@ -1,4 +1,4 @@
-//! Java's date patterns, the part of them that requests and pipelines use, for reading and for writing.
+//! Java date patterns, as far as requests and pipelines use them, for parsing and formatting.
 
 use crate::zone::Zone;
 use time::{Date, Duration, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset, Weekday};
@@ -19,7 +19,7 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// A pattern such as `dd/MMM/yyyy:HH:mm:ss Z`.
+/// A parsed pattern such as `dd/MMM/yyyy:HH:mm:ss Z`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatePattern {
     parts: Vec<Part>,
@@ -29,34 +29,34 @@ pub struct DatePattern {
 enum Part {
     Literal(String),
     Year(usize),
-    /// The year that a week of ISO 8601 belongs to.
+    /// Year of the ISO 8601 week.
     WeekYear(usize),
     Week(usize),
-    /// 1 (Monday) to 7.
+    /// Day of the week, 1 (Monday) to 7.
     DayOfWeek,
     Month(usize),
     Day(usize),
     DayOfYear(usize),
     DayName(usize),
-    /// 0 to 23.
+    /// Hour of the day, 0 to 23.
     Hour(usize),
-    /// 1 to 24.
+    /// Hour of the day, 1 to 24.
     ClockHour(usize),
-    /// 1 to 12.
+    /// Hour of the half day, 1 to 12.
     HalfDayHour(usize),
     Minute(usize),
     Second(usize),
     Fraction(usize),
     HalfDay,
-    /// `+0100`
+    /// UTC offset such as `+0100`.
     OffsetDigits,
-    /// `Z` or `+01`, `+0100`, `+01:00` by length.
+    /// UTC offset: `Z`, or `+01`, `+0100`, `+01:00` depending on the number of letters.
     OffsetIso(usize),
-    /// `UTC`, `GMT` or `Z`.
+    /// Zone name: `UTC`, `GMT` or `Z`.
     ZoneName,
 }
 
-/// What was read so far.
+/// Date fields parsed so far.
 #[derive(Default)]
 struct Fields {
     year: Option<i32>,
@@ -76,10 +76,10 @@ struct Fields {
 }
 
 impl DatePattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// The letter that is not supported.
+    /// When the pattern is empty, has an unclosed quote, or contains a letter that is not supported.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         let mut parts: Vec<Part> = Vec::new();
         let mut chars = pattern.chars().peekable();
@@ -122,7 +122,7 @@ impl DatePattern {
         Ok(Self { parts })
     }
 
-    /// Reads a date; without an offset in the text it is one of the zone.
+    /// Parses a date; `zone` applies if the text has no offset. `None` if the text does not match.
     pub fn read(&self, text: &str, zone: &Zone) -> Option<OffsetDateTime> {
         let mut fields = Fields::default();
         let mut rest = text;
@@ -132,7 +132,7 @@ impl DatePattern {
         if rest.is_empty() { fields.build(zone) } else { None }
     }
 
-    /// Writes a date.
+    /// Formats a date.
     pub fn write(&self, date: OffsetDateTime) -> String {
         let mut out = String::new();
         for part in &self.parts {
@@ -320,7 +320,8 @@ impl Fields {
     }
 }
 
-/// Reads ISO 8601: a year, more and more of a date, a time and an offset.
+/// Parses an ISO 8601 date: a year, optionally followed by the rest of a date, a time and an offset. `zone`
+/// applies if there is no offset.
 pub fn parse_iso8601(text: &str, zone: &Zone) -> Option<OffsetDateTime> {
     let mut fields = Fields::default();
     let (year, mut rest) = number(text, 4, 4)?;

@@ -1,19 +1,19 @@
-//! Deprecated forms of a request, gathered while it is carried out: the HTTP layer sends each as a `Warning` header.
+//! Collects deprecation warnings of a request; the HTTP layer sends each as a `Warning` header.
 //!
-//! A request runs on one thread, so what its parsers say is gathered per thread; nothing has to be handed through them,
-//! and a request without a deprecated form pays nothing. Work that is shared among threads (`_msearch`) brings its own
-//! part back with [`take`] and [`add`].
+//! A request runs on one thread, so warnings are collected per thread: no parser needs an extra parameter,
+//! and a request without warnings costs nothing. Operations that use several threads (`_msearch`) transfer
+//! their warnings with [`take`] and [`add`].
 
 use std::cell::RefCell;
 
-/// Most warnings of one request: they travel in headers, which are bounded.
+/// Most warnings of one request, as the size of headers is limited.
 const MOST: usize = 32;
 
 thread_local! {
     static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Says that the running request uses a deprecated form. The same sentence counts once.
+/// Adds a warning about a deprecated form to the running request, unless it already has the same one.
 pub fn warn(sentence: impl Into<String>) {
     let sentence = sentence.into();
     SAID.with_borrow_mut(|said| {
@@ -23,12 +23,12 @@ pub fn warn(sentence: impl Into<String>) {
     });
 }
 
-/// What was said on this thread since the last call.
+/// Removes and returns the warnings of the current thread.
 pub fn take() -> Vec<String> {
     SAID.with_borrow_mut(std::mem::take)
 }
 
-/// Takes over what was said on another thread.
+/// Adds warnings that were taken from another thread.
 pub fn add(sentences: Vec<String>) {
     sentences.into_iter().for_each(warn);
 }

@@ -1,17 +1,17 @@
-//! Exceptions as the interface shows them.
+//! Exceptions as the API shows them.
 
 use serde_json::{Map, Value};
 
-/// One exception as a body shows it.
+/// One exception in a response body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exception {
-    /// Type, such as `illegal_argument_exception`.
+    /// Exception type, such as `illegal_argument_exception`.
     pub kind: &'static str,
-    /// Reason, as a sentence.
+    /// Human-readable reason.
     pub reason: String,
-    /// Further members, in order.
+    /// Further members of the JSON object, in order.
     pub details: Map<String, Value>,
-    /// What caused it.
+    /// The exception that caused this one.
     pub caused_by: Option<Box<Exception>>,
 }
 
@@ -35,7 +35,7 @@ impl Exception {
         self
     }
 
-    /// `{type, reason, …, caused_by?}`
+    /// JSON object `{type, reason, …, caused_by?}`.
     pub fn to_json(&self) -> Value {
         let mut object = self.head();
         if let Some(cause) = &self.caused_by {
@@ -44,7 +44,7 @@ impl Exception {
         Value::Object(object)
     }
 
-    /// `{type, reason, …}` without the cause.
+    /// JSON object `{type, reason, …}` without the cause.
     pub fn head(&self) -> Map<String, Value> {
         let mut object = Map::new();
         object.insert("type".into(), self.kind.into());

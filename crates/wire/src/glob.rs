@@ -1,16 +1,16 @@
-//! Patterns with `*`, as names of fields, indices, models and tasks are chosen by.
+//! Wildcard patterns with `*`, by which names of fields, indices, models and tasks are selected.
 
-/// A pattern in which `*` stands for any characters, taken apart to be held against many names.
+/// A pattern in which `*` stands for any characters, split for matching against many names.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern<'p> {
-    /// What stands before the first `*`; all of it where there is none.
+    /// Text before the first `*`; the whole pattern if it has none.
     first: &'p str,
-    /// What stands between the first and the last `*`, and behind the last; nothing where there is no `*`.
+    /// Text between the first and the last `*`, and text after the last; `None` if the pattern has no `*`.
     behind: Option<(&'p str, &'p str)>,
 }
 
 impl<'p> Pattern<'p> {
-    /// Takes a pattern apart.
+    /// Splits a pattern at its first and last `*`.
     pub fn new(pattern: &'p str) -> Self {
         match pattern.split_once('*') {
             None => Self { first: pattern, behind: None },
@@ -20,17 +20,17 @@ impl<'p> Pattern<'p> {
         }
     }
 
-    /// What all names begin with that match.
+    /// Prefix that all matching names share.
     pub fn beginning(&self) -> &'p str {
         self.first
     }
 
-    /// Whether it has no `*`, and so stands for one name.
+    /// Whether the pattern has no `*`, and so matches exactly one name.
     pub fn is_name(&self) -> bool {
         self.behind.is_none()
     }
 
-    /// Whether a name matches.
+    /// Whether the pattern matches a name.
     #[inline]
     pub fn matches(&self, name: &str) -> bool {
         let Some((middle, last)) = self.behind else { return self.first == name };
@@ -42,7 +42,7 @@ impl<'p> Pattern<'p> {
     }
 }
 
-/// Whether a text has the parts of a pattern one after another.
+/// Whether a text contains the `*`-separated parts one after another.
 fn has_in_order(mut text: &str, parts: &str) -> bool {
     for part in parts.split('*') {
         match text.find(part) {
@@ -58,8 +58,8 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     Pattern::new(pattern).matches(name)
 }
 
-/// Whether `name` matches a pattern of a key's role: `*` stands for any characters, `?` for one. A `*` in `name` is for whatever
-/// may stand there: the pattern has to match all of it, which no `?` does.
+/// Whether `name` matches a pattern of an API key's role: `*` stands for any characters, `?` for one. A `*`
+/// in `name` stands for any text, all of which the pattern must match, so only `*` does.
 pub fn matches_role(pattern: &str, name: &str) -> bool {
     if !pattern.contains('?') {
         return matches(pattern, name);

@@ -1,4 +1,4 @@
-//! Floating point numbers as Java prints them, since that is what users of the interface have seen.
+//! Formats floating-point numbers as Java does, because that is what API users are used to.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     }
 }
 
-/// `value` as text, see [`write_f32`].
+/// `value` as Java formats it; see [`write_f32`].
 pub fn f32_text(value: f32) -> String {
     let mut out = Vec::new();
     write_f32(&mut out, value);

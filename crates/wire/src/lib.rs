@@ -1,6 +1,5 @@
-//! The forms in which values come over the wire: JSON with the place of each token, JSON whose keys come once, patterns with `*`,
-//! sizes with their units, dates by Java's patterns, time zones.
-//! Knows nothing of indices or searches.
+//! Value formats of requests and responses: JSON with token locations, JSON with unique keys, patterns with
+//! `*`, sizes with units, dates by Java patterns, time zones. Independent of indices and searches.
 
 mod body_error;
 mod date_pattern;

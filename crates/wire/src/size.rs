@@ -1,6 +1,7 @@
-//! Sizes in bytes as requests and settings write them: `1.5gb`.
+//! Sizes in bytes as written in requests and settings, such as `1.5gb`.
 
-/// Units of sizes, and the powers of two that they stand for. Longer ones first: a text ends with `b` in several.
+/// Size units, and the exponents of the powers of two that they stand for. Longer units come first, as
+/// several end with `b`.
 const SIZES: [(&str, u32); 11] = [
     ("kb", 10),
     ("mb", 20),
@@ -15,13 +16,14 @@ const SIZES: [(&str, u32); 11] = [
     ("b", 0),
 ];
 
-/// The number and the unit of a size in bytes, in lower case, and the power of two that the unit stands for; `None`
-/// without a unit.
+/// Splits a lower-case size into the number, the unit, and the exponent of the power of two that the unit
+/// stands for; `None` if it has no unit.
 pub fn split_size(lower: &str) -> Option<(&str, &'static str, u32)> {
     SIZES.into_iter().find_map(|(unit, power)| Some((lower.strip_suffix(unit)?.trim(), unit, power)))
 }
 
-/// Bytes of a size with its unit, such as `1.5gb`; -1 and 0 may stand without one, and both are 0.
+/// Parses a size with a unit, such as `1.5gb`, to bytes. `-1` and `0` need no unit, and both are 0. `None` if
+/// malformed.
 pub fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     if matches!(text.as_str(), "0" | "-1") {
@@ -32,7 +34,7 @@ pub fn parse_size(text: &str) -> Option<u64> {
     (number >= 0.0 && number.is_finite()).then_some((number * (1u64 << power) as f64) as u64)
 }
 
-/// `6.6kb`, as Elasticsearch writes sizes.
+/// Formats a size as Elasticsearch does, such as `6.6kb`.
 pub fn human_bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["b", "kb", "mb", "gb", "tb"] {
@@ -44,7 +46,7 @@ pub fn human_bytes(bytes: u64) -> String {
     format!("{bytes}b")
 }
 
-/// A number with at most one decimal, cut off and not rounded, and its unit.
+/// Formats a number with its unit and at most one decimal, rounded down.
 pub fn tenths(value: f64, unit: &str) -> String {
     let tenths = (value * 10.0).floor() / 10.0;
     if tenths.fract() == 0.0 { format!("{tenths:.0}{unit}") } else { format!("{tenths:.1}{unit}") }

@@ -1,14 +1,15 @@
-//! JSON as a value, without keys that come twice.
+//! Parses JSON values and rejects duplicate keys.
 //!
-//! `serde_json` keeps the last of several members of one name. Elasticsearch refuses them: what was meant is anybody's guess.
-//! Finding them costs nothing, as filling the map says whether a name was there.
+//! `serde_json` keeps the last of several members with the same name. Elasticsearch rejects them, because it
+//! is unclear which was meant. Detecting them costs nothing, as inserting into the map says whether a name
+//! was there.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Reads a value.
+/// Parses a value.
 ///
 /// # Errors
 /// When the JSON is malformed, or when a name comes twice in an object.
@@ -19,11 +20,11 @@ pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// Levels of objects and arrays that a reader follows. What has more can be made in memory and written as text, but nobody
-/// could read it again.
+/// Deepest nesting of objects and arrays that the parser reads, in levels. Deeper values could be created and
+/// written, but not read again.
 pub const MOST_LEVELS: usize = 127;
 
-/// Levels of objects and arrays in a value; none in a number or a text. Counts no further than one above [`MOST_LEVELS`].
+/// Nesting depth of objects and arrays in a value; 0 for a scalar. Stops counting at [`MOST_LEVELS`] + 1.
 pub fn levels(value: &Value) -> usize {
     fn count(value: &Value, left: usize) -> usize {
         if left == 0 {
@@ -40,7 +41,7 @@ pub fn levels(value: &Value) -> usize {
     count(value, MOST_LEVELS + 1)
 }
 
-/// How the members of an object are read. Whatever else a value may be, [`Strict`] reads.
+/// Strategy for reading the members of an object. [`Strict`] reads all other values.
 pub trait Members {
     /// Reads the members of one object.
     ///
@@ -49,7 +50,7 @@ pub trait Members {
     fn read<'de, A: MapAccess<'de>>(self, members: A) -> Result<Value, A::Error>;
 }
 
-/// Members of any kind, which become values.
+/// Strategy that accepts all members and reads their values strictly.
 pub struct Any;
 
 impl Members for Any {
@@ -63,10 +64,10 @@ impl Members for Any {
     }
 }
 
-/// Adds a member to an object.
+/// Adds a member to an object, rejecting a duplicate name.
 ///
 /// # Errors
-/// When the object has one of that name.
+/// When the object already has a member of that name.
 pub fn insert<E: Error>(object: &mut Map<String, Value>, name: String, value: Value) -> Result<(), E> {
     let place = object.entry(name);
     if let serde_json::map::Entry::Occupied(occupied) = &place {
@@ -76,8 +77,8 @@ pub fn insert<E: Error>(object: &mut Map<String, Value>, name: String, value: Va
     Ok(())
 }
 
-/// Reads a value as [`from_slice`] does, from whatever is being read; the members of the value itself, if it is an object, in a way
-/// of their own.
+/// Deserialisation seed that reads a value as [`from_slice`] does; if the value is an object, its members are
+/// read by the strategy.
 pub struct Strict<M>(pub M);
 
 impl<'de, M: Members> DeserializeSeed<'de> for Strict<M> {

@@ -1,6 +1,6 @@
-//! "Did you mean": the known names nearest to an unknown one.
+//! "Did you mean" suggestions: the known names most similar to an unknown one.
 
-/// Least similarity of a suggestion.
+/// Lowest similarity of a suggestion, 0 to 1.
 const LEAST_SIMILARITY: f32 = 0.5;
 
 /// Names of `known` that are similar to `name`, nearest first, equally near ones by name.
@@ -20,7 +20,7 @@ pub fn suggestions(name: &str, known: &[&'static str]) -> Vec<&'static str> {
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The end of a sentence about an unknown name.
+/// End of a message about an unknown name that lists suggestions.
 pub fn did_you_mean(suggestions: &[&str]) -> String {
     match suggestions {
         [] => String::new(),

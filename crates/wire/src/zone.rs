@@ -1,4 +1,4 @@
-//! Time zones: offsets from UTC, and the named ones of the tz database.
+//! Time zones: fixed UTC offsets, and named zones of the tz database.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -6,25 +6,27 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// A local time may be so far from UTC, in milliseconds.
+/// Largest difference between local time and UTC, in milliseconds.
 const FARTHEST: i64 = 26 * 3_600_000;
-/// Named zones know the rules of summer time up to here (the year 2500); later ones keep the last offset.
+/// Time up to which daylight saving rules of named zones are computed, in milliseconds since the epoch (the
+/// year 2500); after it the last offset applies.
 const END_OF_RULES: i64 = 16_725_225_600_000;
 
-/// How far local clocks are ahead of UTC, at any time.
+/// A time zone: the offset of local clocks from UTC at any time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Zone {
-    /// Always so many milliseconds.
+    /// A fixed offset in milliseconds, positive if local clocks are ahead of UTC.
     Fixed(i64),
-    /// By the rules of a place.
+    /// A named zone, whose offset changes by rules.
     Named(Arc<NamedZone>),
 }
 
-/// A zone of the tz database.
+/// A named zone of the tz database.
 #[derive(Debug)]
 pub struct NamedZone {
     name: String,
-    /// Where an offset begins and the offset, both in milliseconds; the first begins at `i64::MIN`.
+    /// Start (milliseconds since the epoch) and offset (milliseconds) of each range; the first starts at
+    /// `i64::MIN`.
     ranges: Vec<(i64, i64)>,
 }
 
@@ -34,28 +36,29 @@ impl PartialEq for NamedZone {
     }
 }
 
-/// What a local time stands for.
+/// Result of converting a local time to UTC.
 #[derive(Debug, PartialEq)]
 pub enum Moment {
-    /// A moment; of two it is the first.
+    /// The local time occurs, in milliseconds since the epoch; if twice, this is the first time.
     At(i64),
-    /// None: clocks passed over it at `transition`, before which they were `before` ahead of UTC.
+    /// The local time does not occur, because clocks were put forward over it at `transition`; until then,
+    /// they were `before` ahead of UTC.
     Gap {
-        /// When clocks were put forward.
+        /// Time at which clocks were put forward, in milliseconds since the epoch.
         transition: i64,
-        /// The offset until then.
+        /// Offset before the transition, in milliseconds.
         before: i64,
     },
 }
 
-/// A time with one offset.
+/// A range of time with a constant offset.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OffsetRange {
-    /// First moment of the range, in milliseconds since the epoch; `i64::MIN` if there is none.
+    /// Start of the range, in milliseconds since the epoch; `i64::MIN` if unlimited.
     pub start: i64,
-    /// The moment after it; `i64::MAX` if there is none.
+    /// End of the range, exclusive, in milliseconds since the epoch; `i64::MAX` if unlimited.
     pub end: i64,
-    /// Milliseconds that clocks are ahead of UTC.
+    /// Offset of local clocks from UTC, in milliseconds.
     pub offset: i64,
 }
 
@@ -66,10 +69,11 @@ impl Default for Zone {
 }
 
 impl Zone {
-    /// UTC.
+    /// The zone with the offset 0.
     pub const UTC: Zone = Zone::Fixed(0);
 
-    /// Reads `Z`, `+01:00`, `UTC+1`, `Europe/Berlin` and the like; names are in the case of the tz database.
+    /// Parses `Z`, `+01:00`, `UTC+1`, `Europe/Berlin` and the like; names are case-sensitive. `None` if
+    /// unknown.
     pub fn parse(text: &str) -> Option<Self> {
         if matches!(text, "Z" | "z" | "UTC" | "GMT" | "UT") {
             return Some(Zone::UTC);
@@ -87,12 +91,12 @@ impl Zone {
         named(text).map(Zone::Named)
     }
 
-    /// Milliseconds that clocks are ahead of UTC at a moment.
+    /// Offset of local clocks from UTC at a time; both in milliseconds.
     pub fn offset_at(&self, at: i64) -> i64 {
         self.range_at(at).offset
     }
 
-    /// The time around a moment with one offset.
+    /// Range of constant offset that contains a time, given in milliseconds since the epoch.
     pub fn range_at(&self, at: i64) -> OffsetRange {
         match self {
             Zone::Fixed(offset) => OffsetRange { start: i64::MIN, end: i64::MAX, offset: *offset },
@@ -100,7 +104,7 @@ impl Zone {
         }
     }
 
-    /// The first moment at which clocks show a time.
+    /// First time at which local clocks show `local`, in milliseconds.
     pub fn moment(&self, local: i64) -> Moment {
         let zone = match self {
             Zone::Fixed(offset) => return Moment::At(local.saturating_sub(*offset)),
@@ -127,7 +131,8 @@ impl Zone {
         }
     }
 
-    /// The moment that a local time stands for. What clocks passed over is as much later as they were put forward.
+    /// Converts a local time to UTC, in milliseconds. A time that clocks skipped is moved forward by the
+    /// length of the gap.
     pub fn to_utc(&self, local: i64) -> i64 {
         match self.moment(local) {
             Moment::At(at) => at,
@@ -135,7 +140,7 @@ impl Zone {
         }
     }
 
-    /// The first moment of a day, month or year that begins at a local time.
+    /// First moment of a day, month or year that starts at a local time; both in milliseconds.
     pub fn first_of(&self, local: i64) -> i64 {
         match self.moment(local) {
             Moment::At(at) => at,
@@ -152,7 +157,7 @@ impl NamedZone {
     }
 }
 
-/// Milliseconds of `+1`, `+01`, `+01:30`, `+0130`, `+01:30:15`, at most 18 hours.
+/// Parses an offset, `+1`, `+01`, `+01:30`, `+0130` or `+01:30:15`, to milliseconds; at most 18 hours.
 fn parse_offset(text: &str) -> Option<i64> {
     let (sign, rest) = match text.split_at_checked(1)? {
         ("+", rest) => (1, rest),
@@ -171,7 +176,7 @@ fn parse_offset(text: &str) -> Option<i64> {
     (minutes < 60 && seconds < 60 && total <= 18 * 3600).then_some(sign * total * 1000)
 }
 
-/// Zones that were asked for; there are some hundred names.
+/// Cache of named zones; there are some hundred names.
 static ZONES: LazyLock<Mutex<HashMap<String, Arc<NamedZone>>>> = LazyLock::new(Mutex::default);
 
 fn named(name: &str) -> Option<Arc<NamedZone>> {

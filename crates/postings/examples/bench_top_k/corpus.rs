@@ -7,7 +7,7 @@ use std::path::Path;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// Terms of the vocabulary of the embedded model, and of the random vectors.
+/// Number of terms in the vocabulary of the embedded model, and in that of the random vectors.
 pub const VOCABULARY: usize = 30_522;
 
 /// Sparse rows: row `r` has the terms `idx[ptr[r]..ptr[r + 1]]` with the weights at the same places.
@@ -71,7 +71,8 @@ impl Rows {
     }
 }
 
-/// Frequent terms first: ranks fall off as in the embedded model's real output.
+/// A random term number with skewed frequencies, as in the embedded model's real output: low numbers are
+/// frequent.
 fn random_term(rng: &mut StdRng) -> u32 {
     let uniform: f64 = rng.random();
     (((VOCABULARY as f64).powf(uniform * uniform.sqrt().sqrt()) * 1.8) as usize % VOCABULARY) as u32
@@ -82,7 +83,7 @@ fn random_weight(rng: &mut StdRng) -> f32 {
     (normal * 1.1 - 0.6).exp().min(3.5)
 }
 
-/// A bit per document, set with this probability.
+/// A bitmap of `count` documents in which each bit is set with probability `share`.
 pub fn random_bits(seed: u64, count: usize, share: f64) -> Vec<u64> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut bits = vec![0; count.div_ceil(64)];

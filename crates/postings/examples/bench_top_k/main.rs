@@ -37,7 +37,7 @@ use sparrow_postings::{
     TopKRequest, top_k_of_segments,
 };
 
-/// The addon's.
+/// The allocator that the Node addon uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -101,11 +101,12 @@ impl Options {
 
 /// Documents cut into segments, which are searched together.
 struct Segments {
-    /// First document of each, and its live documents.
+    /// Per segment: its first document, its reader, and its live documents (`None`: all).
     parts: Vec<(u32, Reader, Option<Vec<u64>>)>,
-    /// Per question, the tokens by their numbers in the vocabulary.
+    /// Per question, token numbers in the vocabulary with weights.
     queries: Vec<Vec<(u32, f32)>>,
-    /// Per token that is asked for, what it is in each segment, as whoever keeps segments open keeps it.
+    /// Per token of the vocabulary, its term in each segment, resolved once; empty for tokens that no
+    /// question has.
     terms: Vec<Box<[SegmentTerm]>>,
 }
 
@@ -115,9 +116,9 @@ struct Variant<'a> {
     segments: &'a Segments,
     filter: Option<Vec<u64>>,
     expected: Vec<Hits>,
-    /// Of all questions, pass by pass.
+    /// Time of each question in each pass, pass by pass, in milliseconds.
     milliseconds: Vec<f64>,
-    /// The second time, directly after each.
+    /// Time of each question's immediate repetition, in milliseconds.
     again: Vec<f64>,
 }
 
@@ -320,7 +321,7 @@ impl Segments {
         Self { parts, queries: queries.to_vec(), terms }
     }
 
-    /// The terms of a question in each segment.
+    /// Terms of a question, resolved in each segment.
     fn bind(&self, question: usize) -> QueryTerms {
         let runs =
             self.queries[question].iter().map(|(token, weight)| (&*self.terms[*token as usize], *weight));
@@ -328,14 +329,14 @@ impl Segments {
     }
 }
 
-/// Per question, the fastest of its passes.
+/// Shortest time of each question over all passes, in milliseconds.
 fn fastest(milliseconds: &[f64], questions: usize) -> Vec<f64> {
     let of =
         |question| milliseconds[question..].iter().step_by(questions).copied().fold(f64::INFINITY, f64::min);
     (0..questions).map(of).collect()
 }
 
-/// Milliseconds of many searches.
+/// Mean and percentiles of search times, in milliseconds.
 struct Figures {
     mean: f64,
     p50: f64,
@@ -360,7 +361,7 @@ impl Figures {
     }
 }
 
-/// The result files that `/peers/sparse` compares: NAME.ids, NAME.scores and NAME.json.
+/// Writes the result files that `/peers/sparse` compares: NAME.ids, NAME.scores and NAME.json.
 fn write_run(
     folder: &std::path::Path,
     name: &str,

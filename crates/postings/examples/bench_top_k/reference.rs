@@ -1,4 +1,4 @@
-//! What Sparrow is compared with: a plain term-at-a-time loop, and the exact answers.
+//! What Sparrow is compared with: a plain term-at-a-time loop, and exact scores of all documents.
 
 use sparrow_postings::stored_weight;
 
@@ -32,12 +32,13 @@ impl Lists {
         Self { ptr, docs, weights, scores: vec![0.0; rows.len()] }
     }
 
-    /// Postings of the query's terms.
+    /// Number of postings of the query's terms.
     pub fn touched(&self, query: &[(u32, f32)]) -> usize {
         query.iter().map(|(term, _)| self.ptr[*term as usize + 1] - self.ptr[*term as usize]).sum()
     }
 
-    /// The peer: scores into an array, term at a time, then the best ten of the array.
+    /// Searches as a simple competitor would: adds scores into an array, one term at a time, then selects the
+    /// best ten.
     pub fn top_ten(&mut self, query: &[(u32, f32)]) -> Hits {
         self.scores.fill(0.0);
         for (term, weight) in query {
@@ -62,7 +63,7 @@ impl Lists {
     }
 }
 
-/// The best `k` of the documents that are wanted and have a score, ties by document.
+/// The best `k` documents that are `wanted` and have a score, ties by document number.
 pub fn best(scores: &[f32], k: usize, wanted: impl Fn(u32) -> bool) -> Hits {
     let mut hits: Hits = Vec::with_capacity(k + 1);
     let mut floor = 0.0;

@@ -1,5 +1,5 @@
-//! What the memory alone costs a sparse search: the cache lines that each question reads of the postings, and the time to
-//! read exactly these again with nothing computed.
+//! Measures what memory access alone costs a sparse search: the cache lines that each question reads of the
+//! postings, and the time to read exactly these again without computing anything.
 //!
 //! ```text
 //! cargo run --release --workspace --features sparrow-postings/trace --example search_floor -- \
@@ -122,7 +122,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Microseconds.
+/// Duration of `run`, in microseconds.
 fn timed(run: impl FnOnce()) -> f64 {
     let start = Instant::now();
     run();

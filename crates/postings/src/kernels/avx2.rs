@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use super::blocks::LANES;
 use super::{DenseTerm, GROUP, Implementation, avx2_blocks, avx2_documents, documents};
 
-/// This implementation, when the machine has the instructions.
+/// AVX2 implementation, or `None` if this machine lacks the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
     let has = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -139,7 +139,7 @@ fn at_least_groups(sums: &[u16], floor: u16, bits: &mut [u64]) {
     }
 }
 
-/// A bit per 16-bit lane of two comparison results, in order.
+/// Packs two comparison results of sixteen 16-bit lanes each into one bit per lane, in order.
 #[target_feature(enable = "avx2")]
 pub(super) fn bits_of(first: __m256i, second: __m256i) -> u64 {
     // Packing works within 128-bit halves; the permutation puts the quarters back in order.

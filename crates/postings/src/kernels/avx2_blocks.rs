@@ -7,8 +7,8 @@ use super::avx2::{bits_of, multiply_high};
 use super::blocks::{AHEAD, BlockTerm, Blocks, LANES, MAXIMUM_BLOCKS, PLACES, Scope, coarse};
 use crate::layout::CHUNK_LEVELS;
 
-/// The chunk whose levels are fetched when those of one are read. Not behind the last: bits follow there, which only few blocks
-/// need.
+/// The chunk whose levels are prefetched while those of `chunk` are read; at most the last, since bitmaps
+/// follow it, of which few blocks are read.
 #[inline]
 pub(super) fn chunk_ahead(terms: &[BlockTerm<'_>], chunk: usize) -> usize {
     let chunks = terms.first().map_or(0, |term| term.levels.len() / CHUNK_LEVELS);
@@ -92,7 +92,7 @@ unsafe fn bounds_of_chunks(
     }
 }
 
-/// Highest of every 8 of 128 numbers.
+/// Maxima of every 8 of 128 numbers.
 ///
 /// # Safety
 /// There are 8 vectors at `numbers`.
@@ -240,8 +240,8 @@ pub(super) fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, n
     unsafe { add_to_blocks(term, blocks, unit, need) }
 }
 
-/// Finds the impacts of all blocks, and has them and the next term's bits fetched: what follows would
-/// otherwise wait for memory block by block.
+/// Finds where the impacts of all blocks are, and prefetches them and the next term's bits, so that later
+/// steps do not wait for memory block by block.
 ///
 /// # Safety
 /// The term covers every block.

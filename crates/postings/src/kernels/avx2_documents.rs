@@ -1,4 +1,4 @@
-//! AVX2 and what goes with it: single documents.
+//! AVX2, BMI and POPCNT: kernels of single documents.
 
 use std::arch::x86_64::*;
 

@@ -8,7 +8,7 @@ use super::{
     DenseTerm, GROUP, Implementation, avx2, avx2_blocks, avx2_documents, avx512_blocks, avx512_scores, lane,
 };
 
-/// This implementation, when the machine has the instructions.
+/// AVX-512 implementation, or `None` if this machine lacks the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
     let has = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")

@@ -1,4 +1,5 @@
-//! AVX-512 and VBMI: bounds of blocks of 8 documents, and the blocks that reach one.
+//! AVX-512 and VBMI: upper bounds of blocks of 8 documents, and selection of the blocks whose bound reaches a
+//! floor.
 
 use std::arch::x86_64::*;
 
@@ -42,7 +43,7 @@ pub(super) fn wanted_bounds(
     }
 }
 
-/// Which of 64 blocks each byte of levels is for (see `level_place`).
+/// For each of the 64 level bytes of a chunk, the block (modulo 64) whose level it holds (see `level_place`).
 static LEVEL_ORDER: [u8; 64] = {
     let mut order = [0; 64];
     let mut place = 0;
@@ -135,7 +136,7 @@ unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
     }
 }
 
-/// Highest of every 8 of 256 numbers, if `MASKED` of those with a bit in `lanes`.
+/// Maxima of every 8 of 256 numbers; if `MASKED`, only of those with a bit set in `lanes`.
 ///
 /// # Safety
 /// There are 8 vectors at `numbers` and 8 masks at `lanes`.
@@ -169,7 +170,8 @@ unsafe fn highest_of_blocks<const MASKED: bool>(numbers: *const __m512i, lanes: 
     _mm512_permutexvar_epi16(order, _mm512_mask_mov_epi16(a, 0xaaaa_aaaa, b))
 }
 
-/// Where [`highest_of_blocks`] has each block: in quarter `block % 4`, at the place of its vector.
+/// Per block, the index of its maximum before the last step of [`highest_of_blocks`]: in quarter `block % 4`,
+/// at the position of its vector.
 static BLOCK_ORDER: [u16; 32] = {
     let place = [0, 2, 4, 6, 1, 3, 5, 7];
     let mut order = [0; 32];

@@ -1,15 +1,15 @@
-//! AVX-512 with VBMI (bytes of two registers picked at will): 64 single documents at a time.
+//! AVX-512 with VBMI (byte permutations across two registers): 64 single documents at a time.
 
 use std::arch::x86_64::*;
 
 use super::avx512::multiply_high;
 use super::blocks::BlockTerm;
 
-/// Chunks of bitmaps, and of levels that are read with them, that are fetched ahead: of a million documents two come too late,
-/// and four drive each other out of the first level cache.
+/// How many chunks ahead bitmaps, and the levels read with them, are prefetched: with a million documents,
+/// two is too late, and with four they evict each other from the L1 cache.
 const BITMAPS_AHEAD: usize = 3;
 
-/// Has the part of a bitmap fetched that is [`BITMAPS_AHEAD`] chunks behind a place.
+/// Prefetches the part of a bitmap that is [`BITMAPS_AHEAD`] chunks after `at`.
 #[inline]
 pub(super) fn fetch_ahead(bitmap: &[u8], at: usize) {
     let ahead = bitmap.as_ptr().wrapping_add(at + BITMAPS_AHEAD * 128);
@@ -20,7 +20,7 @@ pub(super) fn fetch_ahead(bitmap: &[u8], at: usize) {
     }
 }
 
-/// The numbers 0 to 31, and those of bits as bytes.
+/// The numbers 0 to 31, one per lane.
 static LANES: [u16; 32] = {
     let mut lanes = [0; 32];
     let mut lane = 0;

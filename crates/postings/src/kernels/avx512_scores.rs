@@ -8,23 +8,23 @@ use super::Bitmap;
 use super::avx512::multiply_high;
 use super::blocks::{BLOCK, BlockTerm, Blocks};
 
-/// Blocks whose documents are the bytes of a vector.
+/// Number of 8-document blocks that fill a 64-byte vector, one byte per document.
 const EIGHT: usize = 8;
 
-/// What a closure returns for each of eight blocks. Written out: closures that others call with vectors are not always inlined,
-/// and cost two hundredths of a search then.
+/// Array of a closure's results for blocks 0 to 7. Unrolled by hand: closures that take vectors are not
+/// always inlined, which costs 2% of a search.
 macro_rules! each {
     ($of:ident) => {
         [$of(0), $of(1), $of(2), $of(3), $of(4), $of(5), $of(6), $of(7)]
     };
 }
 
-/// Some of the blocks that are being scored, which follow each other: if `WHOLE`, eight, so that masks vanish when this is
-/// compiled; else fewer.
+/// A run of consecutive blocks that are being scored: eight if `WHOLE`, so that masks are compiled away;
+/// otherwise fewer.
 #[derive(Clone, Copy)]
 struct Batch<const WHOLE: bool> {
     first: usize,
-    /// At least 1.
+    /// Number of blocks, 1 to 8.
     count: usize,
 }
 
@@ -33,13 +33,13 @@ impl<const WHOLE: bool> Batch<WHOLE> {
         if WHOLE { EIGHT } else { self.count }
     }
 
-    /// A bit per block.
+    /// Mask with a bit set per block of the batch.
     fn mask(self) -> __mmask8 {
         0xff >> (EIGHT - self.count())
     }
 }
 
-/// The batches of so many blocks: the whole ones, and the rest.
+/// Splits `blocks` blocks into whole batches of eight and a shorter last one.
 fn batches(blocks: usize) -> (impl Iterator<Item = Batch<true>>, Option<Batch<false>>) {
     let whole = (0..blocks / EIGHT).map(|batch| Batch { first: batch * EIGHT, count: EIGHT });
     let count = blocks % EIGHT;
@@ -70,8 +70,8 @@ pub(super) fn add_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, n
     blocks.truncate(kept);
 }
 
-/// Finds the bits and the impacts of blocks, and has the impacts and the next term's bits fetched: what follows would
-/// otherwise wait for memory block by block.
+/// Finds the bits and impacts of the batch's blocks, and prefetches the impacts and the next term's bits, so
+/// that later steps do not wait for memory block by block.
 ///
 /// # Safety
 /// The batch is among the blocks, `bits` and `places` are as many, and the term covers all.
@@ -142,7 +142,8 @@ unsafe fn find_in_blocks<const WHOLE: bool>(
     }
 }
 
-/// Adds a term to blocks and moves those that stay to the number `kept` and those after it; returns how many stay.
+/// Adds a term to the sums of the batch's blocks and moves the surviving blocks to index `kept` and after;
+/// returns how many survive.
 ///
 /// # Safety
 /// The batch is among the blocks, as are `kept` of those before it; the term covers all, and the places are at least 8 bytes
@@ -219,15 +220,16 @@ unsafe fn add_to_blocks<const WHOLE: bool>(
     }
 }
 
-/// Each bit twice, of the first four and of the others.
+/// Duplicates each bit: the mask of the first four blocks, two bits per block, and that of the other four.
 #[target_feature(enable = "bmi2")]
 fn twice(blocks: __mmask8) -> (__mmask8, __mmask8) {
     let [low, high] = ((_pdep_u32(u32::from(blocks), 0x5555) * 3) as u16).to_le_bytes();
     (low, high)
 }
 
-/// For every document the place of its impact among the 16 bytes of its block and the one beside it: the postings before it in
-/// its block, and 8 in the second block of the two.
+/// Per document of eight blocks, the byte index of its impact in the 16 bytes that hold its block's and a
+/// neighbour's impacts: the number of postings before it in its block, plus 8 in the second block of each
+/// pair.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq")]
 fn impact_bytes(bits: u64) -> __m512i {
     let lower = |blocks: u32| !(-1 << (blocks * 8));
@@ -243,7 +245,7 @@ fn impact_bytes(bits: u64) -> __m512i {
     _mm512_add_epi8(before, _mm512_sub_epi8(halves, before_block))
 }
 
-/// What impacts add to the sums of the first four blocks and to those of the others.
+/// Contributions of eight blocks' impacts to their sums: those of blocks 0 to 3, and those of blocks 4 to 7.
 #[target_feature(enable = "avx512f,avx512bw")]
 fn products(impacts: __m512i, factor: u16) -> (__m512i, __m512i) {
     let (zero, factor) = (_mm512_setzero_si512(), _mm512_set1_epi16(factor as i16));
@@ -264,14 +266,16 @@ fn highest_of_each(low: __m512i, high: __m512i) -> __m256i {
     _mm256_and_si256(in_order(top), _mm256_set1_epi32(0xffff))
 }
 
-/// The low halves of eight 64-bit numbers, of which the even ones belong to blocks 0 to 3, the odd ones to blocks 4 to 7.
+/// Low 32-bit halves of eight 64-bit numbers, in block order; in the input, even numbers belong to blocks 0
+/// to 3, odd ones to blocks 4 to 7.
 #[target_feature(enable = "avx512f")]
 fn in_order(numbers: __m512i) -> __m256i {
     let order = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 0, 0, 0, 0, 0, 0, 0);
     _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, numbers))
 }
 
-/// Where the levels of blocks are, in the low half of a byte or in the upper: see `BlockTerm::level_at`.
+/// Byte offset of each block's level; whether it is the low or the high half of that byte, see
+/// `BlockTerm::level_at`.
 #[target_feature(enable = "avx2")]
 fn level_bytes(ids: __m256i) -> [u32; EIGHT] {
     // id / 128 * 64, id % 32 * 2, id / 32 % 2
@@ -285,7 +289,8 @@ fn level_bytes(ids: __m256i) -> [u32; EIGHT] {
     bytes
 }
 
-/// The bytes of `groups`' quarters before the number in all bytes of that of `numbers`: how many bits they have, in halves.
+/// Per 128-bit quarter of `groups`, the number of bits set in its first `n` bytes, as two 64-bit partial
+/// counts; `n` is what every byte of that quarter of `numbers` holds.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq")]
 fn bits_before(groups: __m512i, numbers: __m512i) -> __m512i {
@@ -295,7 +300,7 @@ fn bits_before(groups: __m512i, numbers: __m512i) -> __m512i {
     _mm512_popcnt_epi64(_mm512_maskz_mov_epi8(before, groups))
 }
 
-/// The lowest bytes of four numbers of 32 bits, each in a quarter of its own.
+/// Broadcasts the lowest byte of each of four 32-bit numbers over a quarter of its own.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn in_quarters(numbers: __m128i) -> __m512i {
@@ -331,7 +336,7 @@ fn words([a, b, c, d, e, f, g, h]: [i32; EIGHT]) -> __m128i {
     _mm_insert_epi16(_mm_insert_epi16(words, g, 6), h, 7)
 }
 
-/// 0 to 63.
+/// The numbers 0 to 63.
 static COUNTING: [u8; 64] = {
     let mut counting = [0; 64];
     let mut i = 0;

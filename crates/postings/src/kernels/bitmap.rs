@@ -1,4 +1,4 @@
-//! Which documents have a dense term, and where their postings are.
+//! Bitmaps of the documents of dense terms, with the positions of their postings.
 
 use sparrow_types::DocId;
 
@@ -6,7 +6,7 @@ use super::{BLOCK, chosen, fetch};
 use crate::bytes::{u16_at, u32_at};
 use crate::layout::{RANKED, REGION};
 
-/// The documents of a dense term, as `record` lays them out.
+/// Bitmap of a dense term's documents with its rank directory, laid out as `record` describes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bitmap<'a> {
     pub(crate) bits: &'a [u8],
@@ -15,20 +15,20 @@ pub(crate) struct Bitmap<'a> {
 }
 
 impl Bitmap<'_> {
-    /// Has the line with the first regions' postings fetched: with most regions of 1,000,000 documents.
+    /// Prefetches the first cache line of the region counts, which holds most regions of 1,000,000 documents.
     #[inline]
     pub(crate) fn fetch_regions(&self) {
         fetch(self.regions, 0);
     }
 
-    /// Has a document's bits and its rank fetched: what is read of it beside its region.
+    /// Prefetches a document's bits and the rank of its group of 128.
     #[inline]
     pub(crate) fn fetch(&self, doc: DocId) {
         fetch(self.bits, doc as usize / BLOCK);
         fetch(self.ranks, (doc / RANKED) as usize * 2);
     }
 
-    /// Whether every read of an implementation for a block below `blocks` stays inside the slices.
+    /// Whether the slices cover everything that an implementation reads for blocks below `blocks`.
     pub(super) fn covers(&self, blocks: usize) -> bool {
         self.bits.len() >= blocks.next_multiple_of(16)
             && self.ranks.len() >= blocks.div_ceil(16) * 2
@@ -42,20 +42,20 @@ impl Bitmap<'_> {
         region.wrapping_add(u32::from(u16_at(self.ranks, group * 2)))
     }
 
-    /// Bits of a group of 128 documents; none behind the last.
+    /// Bits of a group of 128 documents; all 0 after the last.
     #[inline]
     pub(super) fn group(&self, group: usize) -> [u8; 16] {
         self.bits.get(group * 16..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
     }
 
-    /// Postings before a document.
+    /// Number of postings before a document.
     #[inline]
     pub(crate) fn rank(&self, doc: DocId) -> u32 {
         let group = (doc / RANKED) as usize;
         self.before(group).wrapping_add(chosen().rank(&self.group(group), doc % RANKED))
     }
 
-    /// Position of a document's posting.
+    /// Position of a document's posting; `None` if it does not have the term.
     #[inline]
     pub(crate) fn find(&self, doc: DocId) -> Option<u32> {
         let byte = self.bits.get(doc as usize / BLOCK)?;

@@ -7,18 +7,18 @@ use super::{Bitmap, Implementation};
 use crate::layout::{CHUNK_LEVELS, level_place};
 use crate::trace;
 
-/// Documents of a block.
+/// Documents per block.
 pub(crate) const BLOCK: usize = 8;
-/// Blocks of a chunk.
+/// Blocks per chunk.
 pub(super) const CHUNK_BLOCKS: usize = 128;
-/// Chunks of levels that are fetched ahead of those that are read.
+/// How many chunks ahead levels are prefetched.
 pub(crate) const AHEAD: usize = 4;
-/// Bytes of a line of memory.
+/// Size of a cache line, in bytes.
 const LINE: usize = 64;
-/// Blocks that share a maximum.
+/// Blocks per group whose highest bound is stored.
 pub(crate) const MAXIMUM_BLOCKS: usize = 32;
 
-/// Has the memory at a place fetched, if it is inside.
+/// Prefetches the cache line of `bytes[at]`, if `at` is in bounds.
 #[inline]
 pub(crate) fn fetch(bytes: &[u8], at: usize) {
     trace::touch(bytes, at..at.saturating_add(1));
@@ -27,7 +27,7 @@ pub(crate) fn fetch(bytes: &[u8], at: usize) {
     }
 }
 
-/// Has all of some values fetched, which are in memory of the program's own.
+/// Prefetches all cache lines of a slice that is not part of a field.
 #[inline]
 pub(crate) fn fetch_all<T>(values: &[T]) {
     let bytes = size_of_val(values);
@@ -37,7 +37,7 @@ pub(crate) fn fetch_all<T>(values: &[T]) {
     }
 }
 
-/// Has the line of memory at an address fetched; nothing is read, whatever the address.
+/// Prefetches the cache line at an address. Nothing is read, so that any address is allowed.
 #[inline]
 fn fetch_line(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -50,25 +50,25 @@ fn fetch_line(at: *const u8) {
     let _ = at;
 }
 
-/// Coarse bound of blocks whose highest sum is `highest`; `inverse` is 65,536 / unit, rounded up.
+/// Upper bound, in coarse units, of a sum of `highest`; `inverse` is 65,536 / unit, rounded up.
 #[inline]
 pub(crate) fn coarse(highest: u16, inverse: u16) -> u16 {
     ((u32::from(highest) * u32::from(inverse)) >> 16) as u16 + highest.min(1)
 }
 
-/// Which documents the bound of a block is of.
+/// Which documents of a block its upper bound covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All of the block.
+    /// All documents of the block.
     #[default]
     All,
-    /// The sums of the wanted ones, the levels of all.
+    /// Only wanted documents as to sums, all documents as to levels.
     WantedSums,
-    /// The wanted ones: of the levels those of terms that one of them has.
+    /// Only wanted documents; the level of a term counts if one of them has the term.
     Wanted,
 }
 
-/// The terms of all bounds, from one of their chunks on.
+/// Dense terms that block bounds are computed from, starting at chunk `first`.
 #[derive(Clone, Copy)]
 pub(crate) struct BoundTerms<'a> {
     pub(crate) terms: &'a [BlockTerm<'a>],
@@ -76,27 +76,27 @@ pub(crate) struct BoundTerms<'a> {
     pub(crate) scope: Scope,
 }
 
-/// A dense term, of which blocks get bounds, and to the sums of some of them its postings are added.
+/// A dense term, with what computing block bounds and adding its postings to sums needs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct BlockTerm<'a> {
     pub(crate) bitmap: Bitmap<'a>,
-    /// Levels of all chunks.
+    /// Levels of all the segment's chunks, 64 bytes per chunk.
     pub(crate) levels: &'a [u8],
-    /// Impacts, and 8 bytes that follow them, so that their number fits 32 bits.
+    /// Impacts and the 8 bytes that follow them; so short that positions fit 32 bits.
     pub(crate) impacts: &'a [u8],
-    /// Bound of a level, coarse.
+    /// Upper bound per level, in coarse units.
     pub(crate) bounds: [u8; 16],
     pub(crate) factor: u16,
 }
 
 impl BlockTerm<'_> {
-    /// Has what finding the postings of blocks reads fetched.
+    /// Prefetches what finding the postings of the blocks `ids` reads.
     pub(crate) fn fetch(&self, ids: &[u32]) {
         self.bitmap.fetch_regions();
         ids.iter().for_each(|id| self.bitmap.fetch(*id * BLOCK as u32));
     }
 
-    /// Coarse bound of a document that has the term.
+    /// Upper bound, in coarse units, of the term's contribution to a document that has it.
     #[inline]
     pub(crate) fn bound_of(&self, doc: u32) -> u8 {
         let (byte, shift) = Self::level_at(doc as usize / BLOCK);
@@ -104,7 +104,7 @@ impl BlockTerm<'_> {
         self.bounds[usize::from(level)]
     }
 
-    /// Whether every read of an implementation stays inside the slices.
+    /// Whether the slices cover everything that an implementation reads for blocks below `blocks`.
     fn covers(&self, blocks: u32) -> bool {
         let blocks = blocks as usize;
         self.bitmap.covers(blocks)
@@ -112,7 +112,7 @@ impl BlockTerm<'_> {
             && self.impacts.len() >= BLOCK
     }
 
-    /// Byte of the levels that holds a block's, and the shift in it.
+    /// Index of the byte of `levels` that holds a block's level, and the shift of its 4 bits.
     #[inline]
     pub(super) fn level_at(block: usize) -> (usize, u32) {
         let (byte, shift) = level_place(block % CHUNK_BLOCKS);
@@ -123,28 +123,30 @@ impl BlockTerm<'_> {
 /// Blocks that are being scored, with the sums of their documents.
 #[derive(Default)]
 pub(crate) struct Blocks {
-    /// Every number in `ids` is below.
+    /// Upper limit, exclusive, of the numbers in `ids`.
     limit: u32,
     pub(super) ids: Vec<u32>,
-    /// Coarse bound of what the dense terms that were not added yet can add.
+    /// Per block, an upper bound in coarse units of what the dense terms not yet added can contribute.
     pub(super) rest: Vec<u16>,
     pub(super) sums: Vec<[u16; BLOCK]>,
-    /// Bit per document of a block that is wanted: the others' sums stay as they are.
+    /// Per block, a bit per document that is wanted. Sums of the others do not change.
     pub(super) wanted: Vec<u8>,
-    /// Of what `rest` is a part.
+    /// Which documents the bounds behind `rest` cover.
     pub(super) scope: Scope,
-    /// Highest sum of a block's wanted documents, once a term was added.
+    /// Highest sum of each block's wanted documents; 0 before the first term is added.
     pub(super) tops: Vec<u16>,
-    /// Where the impacts start that the term found last has in each block. At least as many as blocks, as are `bits`.
+    /// Per block, the position of its first impact of the term found last. At least as long as `ids`, as is
+    /// `bits`.
     pub(super) places: Vec<u32>,
-    /// That term's byte of the bitmap for each block: AVX-512 alone.
+    /// Per block, its byte of that term's bitmap; used by AVX-512 only.
     pub(super) bits: Vec<u8>,
-    /// All places are at least 8 bytes before so many impacts; 0 when they were not computed.
+    /// All `places` are at least 8 below this number of impacts; 0 when they were not computed.
     reach: usize,
 }
 
 impl Blocks {
-    /// Makes room for the blocks `ids` of `limit`.
+    /// Starts over with the blocks `ids`, which are below `limit`, and their bytes of `wanted`; sums and
+    /// bounds are not set.
     ///
     /// # Panics
     /// When a block is not below `limit`.
@@ -169,7 +171,8 @@ impl Blocks {
         self.ids.len()
     }
 
-    /// The documents of a block, beside the wanted ones, with whose terms `rest` counts: all or none.
+    /// Bits to add to a block's wanted documents to get those whose terms reduce `rest`: none in
+    /// [`Scope::Wanted`], otherwise all.
     pub(super) fn others(&self) -> u8 {
         if self.scope == Scope::Wanted { 0 } else { u8::MAX }
     }
@@ -205,7 +208,7 @@ impl Implementation {
         (self.scatter)(ids, impacts, factor, sums);
     }
 
-    /// Makes the sums of documents without a bit in `wanted` 0.
+    /// Zeroes the sums of documents whose bit in `wanted` is not set.
     pub(crate) fn mask(&self, wanted: &[u8], sums: &mut [u16]) {
         (self.mask)(wanted, sums);
     }
@@ -215,11 +218,13 @@ impl Implementation {
         (self.mark)(sums, bits);
     }
 
-    /// Writes the coarse bound of every block: of the highest of its documents' `sums` and of the
-    /// levels of all terms, as far as they are in the scope, or 0 where the block's byte in `wanted` is 0; and the highest of every 32
-    /// blocks. Whole chunks, as many as `totals` has. `inverse` is 65,536 / unit, rounded up.
+    /// Writes an upper bound, in coarse units, of every block: the highest of its documents' `sums` plus the
+    /// levels of all terms, as far as `scope` includes them, or 0 where the block's byte in `wanted` is 0.
+    /// Writes the maximum of every 32 blocks to `highest`. Covers the whole chunks of `totals`. `inverse` is
+    /// 65,536 / unit, rounded up.
     ///
-    /// No term counts when the levels of one are too short (the bytes were changed after they were checked).
+    /// If the levels of one term are too short, no term is counted (the bytes were changed after they were
+    /// checked).
     pub(crate) fn bounds(
         &self,
         BoundTerms { terms, first, scope }: BoundTerms<'_>,
@@ -253,20 +258,20 @@ impl Implementation {
         }
     }
 
-    /// What a term with this factor adds at most where a level stands for each of `codes`: in coarse units of `unit` fine
-    /// ones (2 to 2^16), rounded up, of which it is at most 255.
+    /// Upper bounds of the contribution of a term with this factor, one for each impact of `codes`: in coarse
+    /// units of `unit` fine ones (2 to 2^16), rounded up, at most 255.
     pub(crate) fn coarse_bounds(&self, codes: &[u8; 16], factor: u16, unit: u32) -> [u8; 16] {
         (self.coarse_bounds)(codes, factor, unit)
     }
 
-    /// Whether bounds of the wanted documents alone cost little more than those of all.
+    /// Whether bounding only the wanted documents costs little more than bounding all.
     pub(crate) fn scopes(&self) -> bool {
         self.wanted_bounds.is_some()
     }
 
-    /// Starts with the blocks `ids`, what the sparse terms added to their documents (`sums`, one per
-    /// document), and as what the dense terms can add what that leaves of the bounds `totals`, which were
-    /// computed in `scope`. The sums of documents without a bit in `wanted` are 0 and stay so.
+    /// Starts scoring the blocks `ids`. Their sums are what the sparse terms contributed (`sums`, one per
+    /// document); `rest` is what remains of the bounds `totals`, which were computed in `scope`. The sums of
+    /// documents without a bit in `wanted` are 0 and stay so.
     ///
     /// # Panics
     /// When a block is not among `totals`, `sums` and `wanted`.
@@ -286,8 +291,8 @@ impl Implementation {
         (self.start)(totals, sums, inverse, blocks);
     }
 
-    /// Appends the numbers, counted from `first`, of the totals that are at least `floor`; `highest` has
-    /// the highest of every 32.
+    /// Appends the indexes, plus `first`, of the totals that are at least `floor`; `highest` holds the
+    /// maximum of every 32.
     pub(crate) fn select(
         &self,
         totals: &[u16],
@@ -299,8 +304,8 @@ impl Implementation {
         (self.select)(totals, highest, floor, first, selected);
     }
 
-    /// Makes of the numbers of some groups of 32 the number of the first total in each that is the group's highest, as
-    /// [`Self::bounds`] wrote both.
+    /// Replaces each number of a group of 32 totals by the index of the first total in it that equals the
+    /// group's maximum, as [`Self::bounds`] wrote both.
     ///
     /// # Panics
     /// When a group is not among `totals` and `highest`.
@@ -328,8 +333,8 @@ impl Implementation {
         self.add_found(term, blocks, unit, need);
     }
 
-    /// The first half of [`Self::add_blocks`]: finds the impacts and has them and the next term's bits fetched,
-    /// so that other blocks' can be found before they are needed.
+    /// The first half of [`Self::add_blocks`]: finds the impacts and prefetches them and the next term's
+    /// bits, so that the caller can find those of other blocks meanwhile.
     pub(crate) fn find_blocks(
         &self,
         term: &BlockTerm<'_>,
@@ -350,7 +355,8 @@ impl Implementation {
         }
     }
 
-    /// The second half of [`Self::add_blocks`], for the blocks and the term of the first.
+    /// The second half of [`Self::add_blocks`]: adds the impacts that [`Self::find_blocks`] found for the
+    /// same blocks and term.
     pub(crate) fn add_found(&self, term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, need: u32) {
         let reach = std::mem::take(&mut blocks.reach);
         if reach > 0 && term.impacts.len() >= reach && term.covers(blocks.limit) {
@@ -362,8 +368,8 @@ impl Implementation {
     }
 }
 
-/// For every byte of a bitmap, where each document's 16-bit lane takes its impact from: the high
-/// byte from the place of the next impact, the low one, and lanes without a posting, from nowhere.
+/// For every byte of a bitmap, a byte shuffle that moves each document's impact to the high byte of its
+/// 16-bit lane and zeroes the low byte and lanes without a posting.
 #[cfg(target_arch = "x86_64")]
 pub(super) static PLACES: [[u8; 16]; 256] = {
     let mut places = [[0x80; 16]; 256];
@@ -382,7 +388,7 @@ pub(super) static PLACES: [[u8; 16]; 256] = {
     places
 };
 
-/// For every byte, all ones in the 16-bit lanes whose bits are set.
+/// For every byte, a mask of eight 16-bit lanes: all ones where its bit is set.
 #[cfg(target_arch = "x86_64")]
 pub(super) static LANES: [[u8; 16]; 256] = {
     let mut lanes = [[0; 16]; 256];

@@ -1,11 +1,11 @@
-//! Kernels to measure, each with data like that of a segment of 100,000 documents.
+//! Kernels to benchmark, each with data like that of a segment of 100,000 documents.
 
 use super::{Bitmap, BlockTerm, Blocks, BoundTerms, DenseTerm, GROUP, Scope, available};
 
 /// Chunks of 1,024 documents.
 const CHUNKS: usize = 98;
 
-/// A kernel's name, its implementation's, and what runs it once.
+/// Name of a kernel, name of its implementation, and a closure that runs it once.
 pub type Case = (&'static str, &'static str, Box<dyn FnMut()>);
 
 /// For benchmarks only: every kernel of every implementation that this machine can run.
@@ -26,7 +26,7 @@ pub fn kernel_cases() -> Vec<Case> {
     cases
 }
 
-/// Bytes without a pattern.
+/// `len` pseudo-random bytes.
 fn bytes(len: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let mut next = || {
@@ -36,7 +36,7 @@ fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Bitmap with a sixteenth of the bits set, and its ranks.
+/// A bitmap with a sixteenth of its bits set, and its ranks.
 fn bitmap() -> (Vec<u8>, Vec<u8>) {
     let random = bytes(CHUNKS * 128 * 4);
     let bits: Vec<u8> = random.as_chunks::<4>().0.iter().map(|[a, b, c, d]| a & b & c & d).collect();

@@ -1,32 +1,33 @@
-//! Kernels of single documents, for filters that few documents pass.
+//! Kernels that look up and bound single documents, for filters that few documents pass.
 
 use super::blocks::{BlockTerm, CHUNK_BLOCKS, coarse};
 use super::{Bitmap, GROUP, Implementation};
 use crate::bytes::u32_at;
 use crate::layout::{CHUNK, CHUNK_BITMAP, CHUNK_LEVELS, Place, Posting, RANKED, level_place};
 
-/// Ids that are compared at once, around a guess where most are found.
+/// Number of ids that are compared at once, around the estimated position of a document.
 pub(super) const NEAR: usize = 64;
 
-/// The documents of a sparse term, as `record` lays them out.
+/// Ids of a sparse term with their window directory, laid out as `record` describes.
 #[derive(Clone, Copy)]
 pub(crate) struct SparseIds<'a> {
-    /// Postings before each window.
+    /// Number of postings before each window, little-endian `u32`s.
     pub(crate) windows: &'a [u8],
-    /// Of all windows, and what follows them in the file: short lists, too, are compared 64 at once.
+    /// Ids of all windows and the bytes that follow in the file, so that 64 can be compared at once in short
+    /// lists, too.
     pub(crate) ids: &'a [[u8; 2]],
-    /// How many are the term's.
+    /// Number of `ids` that belong to the term.
     pub(crate) count: usize,
 }
 
 impl Implementation {
-    /// How many bits are set.
+    /// Number of bits set in `words`.
     pub(crate) fn count(&self, words: &[u64]) -> u64 {
         (self.count)(words)
     }
 
-    /// Writes the postings of documents in a dense term to the start of `found`, which has room for all, with places
-    /// counted from `first`, and returns how many there are.
+    /// Looks up the documents of `places` in a dense term and writes those found to the start of `found`,
+    /// which has room for all; their `of` is the index in `places` plus `first`. Returns how many were found.
     pub(crate) fn find_dense(
         &self,
         bitmap: &Bitmap<'_>,
@@ -37,7 +38,8 @@ impl Implementation {
         (self.find_dense)(bitmap, places, first, &mut found[..places.len()])
     }
 
-    /// Looks up documents in a sparse term.
+    /// Looks up the documents of `places` in a sparse term; parameters and result as for
+    /// [`Self::find_dense`].
     pub(crate) fn find_sparse(
         &self,
         list: &SparseIds<'_>,
@@ -48,7 +50,7 @@ impl Implementation {
         (self.find_sparse)(list, places, first, &mut found[..places.len()])
     }
 
-    /// Appends the numbers of the bits that are set, ascending. For at most 1,024 words.
+    /// Appends the indexes of the bits set in the first 1,024 `words`, ascending.
     pub(crate) fn list(&self, words: &[u64], ids: &mut Vec<u16>) {
         let words = &words[..words.len().min((1 << 16) / GROUP)];
         // An implementation may write a group behind the last.
@@ -56,14 +58,14 @@ impl Implementation {
         (self.list)(words, ids);
     }
 
-    /// Writes the highest of every 32 numbers; those behind the last 32 are left out.
+    /// Writes the maximum of every 32 numbers; an incomplete last group is left out.
     pub(crate) fn highest(&self, numbers: &[u16], highest: &mut [u16]) {
         let groups = (numbers.len() / 32).min(highest.len());
         (self.highest)(&numbers[..groups * 32], &mut highest[..groups]);
     }
 
-    /// Writes the coarse bounds of documents of a chunk: of their `sums`, and of the levels of the terms
-    /// that they have. Returns how many have a sum or a term. `ids` count from a multiple of 1,024;
+    /// Writes upper bounds, in coarse units, of documents of a chunk: from their `sums` and the levels of the
+    /// terms that they have. Returns how many have a sum or a term. `ids` count from a multiple of 1,024;
     /// `inverse` is 65,536 / unit, rounded up.
     ///
     /// Nothing is written when the slices of a term are too short (the bytes were changed after they were
@@ -108,8 +110,9 @@ pub(super) fn find_dense(bitmap: &Bitmap<'_>, places: &[Place], first: u32, foun
     count
 }
 
-/// `near(some ids, own, id)` has a bit for each that is equal, of the first `own` at least: what follows may be another
-/// window's, or no id.
+/// Looks up documents in a sparse term. `near(ids, own, id)` returns a bit for each of the 64 `ids` that
+/// equals `id`; only the lowest `own` bits count, since what follows may belong to another window or not be
+/// an id.
 #[inline(always)]
 pub(super) fn find_sparse(
     &SparseIds { windows, ids, count: postings }: &SparseIds<'_>,

@@ -48,29 +48,29 @@ pub(crate) use documents::SparseIds;
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
-/// Bytes that an implementation may read behind the impacts of a window.
+/// Bytes that an implementation may read past the impacts of a window.
 const SLACK: usize = 64;
 
-/// Lane of a document inside its group, and of a window-local id inside the window.
+/// Accumulator lane of a document, given its number in the group or in the window.
 #[inline]
 pub(crate) const fn lane(id: u16) -> u16 {
     (id & !63) | ((id & 1) << 5) | ((id & 63) >> 1)
 }
 
-/// Part of a dense term in one window.
+/// The part of a dense term that is in one window.
 #[derive(Clone, Copy)]
 pub(crate) struct DenseTerm<'a> {
-    /// A little-endian word per group.
+    /// One little-endian 64-bit word per group.
     pub(crate) bitmap: &'a [u8],
-    /// Impacts from the window's first posting on, and whatever follows them: as many bytes as the
-    /// window has documents, and 64 more.
+    /// Impacts from the window's first posting on and the bytes that follow: as many bytes as the window has
+    /// documents, and 64 more.
     pub(crate) impacts: &'a [u8],
-    /// What an impact is multiplied by.
+    /// Multiplier of the impacts; a posting adds `impact * factor >> 8`.
     pub(crate) factor: u16,
 }
 
 impl DenseTerm<'_> {
-    /// Whether every read of an implementation stays inside the slices.
+    /// Whether the slices cover everything that an implementation reads for this many groups.
     fn covers(&self, groups: usize) -> bool {
         self.bitmap.len() >= groups * 8 && self.impacts.len() >= groups * GROUP + SLACK
     }
@@ -90,7 +90,8 @@ type FindDense = fn(&Bitmap<'_>, &[Place], u32, &mut [Posting]) -> usize;
 /// Signature of [`Implementation::find_sparse`].
 type FindSparse = fn(&SparseIds<'_>, &[Place], u32, &mut [Posting]) -> usize;
 
-/// One set of kernels. The functions may be called only as the methods call them.
+/// One set of kernels, as function pointers. Call them only through the methods, which check the slices'
+/// lengths.
 pub(crate) struct Implementation {
     name: &'static str,
     scanned_share: f64,
@@ -103,7 +104,7 @@ pub(crate) struct Implementation {
     mask: fn(&[u8], &mut [u16]),
     mark: fn(&[u16], &mut [u64]),
     bounds: Bounds,
-    /// The same in another scope, where that costs little more.
+    /// Like `bounds`, but for wanted documents only; `None` where that would cost much more.
     wanted_bounds: Option<WantedBounds>,
     coarse_bounds: fn(&[u8; 16], u16, u32) -> [u8; 16],
     start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
@@ -117,7 +118,7 @@ pub(crate) struct Implementation {
     list: fn(&[u64], &mut Vec<u16>),
     highest: fn(&[u16], &mut [u16]),
     bound_documents: BoundDocuments,
-    /// Bounding documents one by one pays when no more than one in so many is wanted.
+    /// Documents are bounded one by one if at most one in this many is wanted.
     pub(crate) strict: u64,
 }
 
@@ -142,35 +143,36 @@ impl Implementation {
         }
     }
 
-    /// Writes the sums of documents as accumulators of a window, whole groups.
+    /// Reorders sums from document order into the lanes of a window's accumulators; whole groups.
     pub(crate) fn to_lanes(&self, sums: &[u16], lanes: &mut [u16]) {
         (self.to_lanes)(sums.as_chunks().0, lanes.as_chunks_mut().0);
     }
 
-    /// Writes a bit per document, in document order: its sum is not 0. A word per group.
+    /// Sets, in document order, the bit of every document whose sum is not 0. One word per group.
     pub(crate) fn nonzero(&self, sums: &[u16], bits: &mut [u64]) {
         let groups = (sums.len() / GROUP).min(bits.len());
         (self.nonzero)(&sums[..groups * GROUP], &mut bits[..groups]);
     }
 
-    /// Writes a bit per document, in document order: its sum is at least `floor`. A word per group.
+    /// Sets, in document order, the bit of every document whose sum is at least `floor`. One word per group.
     pub(crate) fn at_least(&self, sums: &[u16], floor: u16, bits: &mut [u64]) {
         let groups = (sums.len() / GROUP).min(bits.len());
         (self.at_least)(&sums[..groups * GROUP], floor, &mut bits[..groups]);
     }
 
-    /// Bits set below bit `end` (under 128) of 128 bits of a bitmap.
+    /// Number of bits set among the lowest `end` (under 128) of 128 bitmap bits.
     #[inline]
     pub(crate) fn rank(&self, block: &[u8; 16], end: u32) -> u32 {
         (self.rank)(block, end)
     }
 
-    /// Share of the blocks of a part above which scanning all its documents costs less than scoring the blocks.
+    /// Share of a part's blocks, 0 to 1, above which scanning all its documents costs less than scoring the
+    /// blocks.
     pub(crate) fn scanned_share(&self) -> f64 {
         self.scanned_share
     }
 
-    /// Which instructions it uses.
+    /// Name of the instruction set it uses, as in `SPARROW_SIMD`.
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
@@ -183,13 +185,13 @@ static CHOSEN: LazyLock<Implementation> = LazyLock::new(|| {
     all.swap_remove(position.unwrap_or(0))
 });
 
-/// The implementation in use.
+/// The implementation that this process uses.
 #[inline]
 pub(crate) fn chosen() -> &'static Implementation {
     &CHOSEN
 }
 
-/// Name of the implementation in use.
+/// Name of the implementation in use, as in `SPARROW_SIMD`.
 pub fn implementation_name() -> &'static str {
     CHOSEN.name()
 }

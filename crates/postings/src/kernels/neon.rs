@@ -5,7 +5,7 @@ use std::arch::aarch64::*;
 use super::{DenseTerm, GROUP, Implementation, scalar};
 use crate::bytes::u64_at;
 
-/// This implementation, when the machine has the instructions.
+/// NEON implementation, or `None` if this machine lacks the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
     let scalar = scalar::implementation();
     std::arch::is_aarch64_feature_detected!("neon").then_some(Implementation {
@@ -37,7 +37,7 @@ pub(super) fn implementation() -> Option<Implementation> {
     })
 }
 
-/// For every 8-bit mask, which of the next bytes each place takes; 255 takes none.
+/// For every 8-bit mask, a byte shuffle that expands packed bytes to the set bits' positions; 255 yields 0.
 static PLACES: [[u8; 8]; 256] = {
     let mut places = [[255; 8]; 256];
     let mut mask = 0;
@@ -100,7 +100,7 @@ unsafe fn pass(sums: &mut [u16], wanted: &[u64], term: &DenseTerm<'_>) {
     }
 }
 
-/// `impact * factor >> 8`, which fits 16 bits.
+/// `impact * factor >> 8` of eight impacts; fits 16 bits.
 #[target_feature(enable = "neon")]
 fn contribution(impacts: uint16x8_t, factor: u16) -> uint16x8_t {
     let low = vshrn_n_u32(vmull_n_u16(vget_low_u16(impacts), factor), 8);
@@ -113,7 +113,8 @@ fn at_least(sums: &[u16], floor: u16, bits: &mut [u64]) {
     unsafe { at_least_groups(sums, floor, bits) }
 }
 
-/// Most groups reach no floor worth having: skip them by their maximum.
+/// Sets the bits of documents whose sum is at least `floor`. Few groups have one: the others are skipped by
+/// their maximum.
 #[target_feature(enable = "neon")]
 fn at_least_groups(sums: &[u16], floor: u16, bits: &mut [u64]) {
     for (sums, word) in sums.chunks_exact(GROUP).zip(bits) {

@@ -1,4 +1,4 @@
-//! The reference: the simplest correct loops.
+//! Scalar reference implementation: the simplest correct loops.
 
 use super::blocks::{BLOCK, MAXIMUM_BLOCKS, Scope, coarse};
 use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, SparseIds, documents, lane};
@@ -156,7 +156,7 @@ fn bounds(
     }
 }
 
-/// The reference of bounds of wanted documents.
+/// Upper bounds of blocks for their wanted documents only; the reference for vector implementations.
 #[expect(clippy::too_many_arguments, reason = "all that a bound is made of")]
 pub(super) fn wanted_bounds(
     terms: &[BlockTerm<'_>],

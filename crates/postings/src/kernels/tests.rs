@@ -117,7 +117,7 @@ proptest! {
         }
     }
 
-    /// Whatever the bytes say.
+    /// Looks up documents in terms with arbitrary bytes: must return, whatever they say.
     #[test]
     fn looking_for_documents_in_damaged_terms_ends(
         bytes in proptest::collection::vec(any::<u8>(), 0..400), at in 0_usize..400, doc in any::<u32>(),
@@ -145,7 +145,7 @@ fn lanes_are_a_permutation_within_groups() {
     assert!(seen.into_iter().eq(0..=u16::MAX));
 }
 
-/// A dense term over whole chunks, its directory right or nonsense.
+/// A dense term of whole chunks with owned bytes, its directory valid or nonsense.
 #[derive(Debug)]
 struct OwnedBlocks {
     bitmap: Vec<u8>,

@@ -4,7 +4,7 @@ use sparrow_types::DocId;
 
 use super::TopKRequest;
 
-/// A bit for each of 64 documents, as a number or as the bytes of a bitmap.
+/// One bit per document for 64 documents, as an integer or as the little-endian bytes of a bitmap.
 pub(super) trait Word: Copy {
     fn of(bits: u64) -> Self;
     fn bits(self) -> u64;
@@ -31,20 +31,21 @@ impl Word for [u8; 8] {
 }
 
 impl<'a> TopKRequest<'a> {
-    /// The same request of the part of a segment that begins with a document, a multiple of 64. Ties are still of the segment's
-    /// documents.
+    /// The same request for the part of a segment that starts at document `first`, a multiple of 64. `tie`
+    /// still takes document numbers of the segment.
     pub(super) fn from(&self, first: DocId) -> Self {
         let of = |bits: Option<&'a [u64]>| bits.map(|bits| bits.get(first as usize / 64..).unwrap_or(&[]));
         Self { live: of(self.live), filter: of(self.filter), ..*self }
     }
 
-    /// Bits of the live and wanted documents of a word.
+    /// Bits of the documents of a 64-bit word that are live and pass the filter.
     pub(super) fn allowed_word(&self, word: usize) -> u64 {
         let of = |bits: Option<&[u64]>| bits.map_or(u64::MAX, |bits| bits.get(word).copied().unwrap_or(0));
         of(self.live) & of(self.filter)
     }
 
-    /// Writes the bits of the live and wanted of `docs` documents from word `start` on; none behind the last.
+    /// Writes, from word `start` on, the bits of the documents below `docs` that are live and pass the
+    /// filter; all others are 0.
     pub(super) fn write_allowed<W: Word>(&self, docs: usize, start: usize, words: &mut [W]) {
         let inside = docs.div_ceil(64).saturating_sub(start).min(words.len());
         let (words, behind) = words.split_at_mut(inside);
@@ -69,8 +70,8 @@ impl<'a> TopKRequest<'a> {
         }
     }
 
-    /// Calls `each(word number, bits)` for the words that hold a live and wanted document, until it
-    /// returns false. For requests with a filter.
+    /// Calls `each(word number, bits)` for the words that hold a live document that passes the filter, until
+    /// it returns false. For requests with a filter.
     pub(super) fn for_each_allowed_word(&self, words: usize, mut each: impl FnMut(usize, u64) -> bool) {
         let filter = self.filter.unwrap_or(&[]);
         let live = self.live.unwrap_or(&[]);

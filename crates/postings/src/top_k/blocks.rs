@@ -18,47 +18,47 @@ use super::pruned::{Clause, Scratch, Search, WindowState};
 use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope};
 use crate::record::Kind;
 
-/// With more hits wanted than this, the blocks that hold them are no small part of all.
+/// Highest `k` for which block bounds are used; for more hits, too many blocks have to be scored.
 const MAX_K: usize = 1000;
-/// With more terms the coarse sums could overflow.
+/// Most query terms for which block bounds are used; the coarse sums could overflow with more.
 const MAX_TERMS: usize = 256;
-/// Blocks of a chunk.
+/// Blocks per chunk.
 pub(super) const CHUNK_BLOCKS: usize = 128;
-/// Blocks of a part, whole windows: so many are selected and scored together, that fetching what they
-/// need overlaps, and the sums of those that stay fit the first level cache.
+/// Blocks per part, whole windows. A part's blocks are selected and scored together: enough for their cache
+/// misses to overlap, few enough for the sums of the remaining blocks to fit the L1 cache.
 const PART: usize = (1 << 16) / BLOCK;
-/// Sparse terms that are fetched ahead of the one that is added.
+/// How many sparse terms ahead of the one that is being added are prefetched.
 const FETCHED: usize = 3;
-/// Documents that a damaged id can point behind its window's first.
+/// Documents past the start of its window that a damaged 16-bit id can address.
 const OVERRUN: usize = 1 << 16;
 
-/// Memory of a search, kept for the next. The segments' shares follow each other, whole chunks each.
+/// Buffers of a search, reused by the next. The segments follow each other, each in whole chunks.
 #[derive(Default)]
 pub(super) struct BlockScratch {
-    /// Sums of the sparse terms, per document.
+    /// Per document, the sum of its sparse terms' contributions, in estimate units.
     pub(super) sums: Vec<u16>,
-    /// Coarse bound of a block.
+    /// Upper bound of each block, in coarse units.
     pub(super) totals: Vec<u16>,
-    /// Highest of 32 bounds.
+    /// Maximum of every 32 bounds of `totals`.
     pub(super) highest: Vec<u16>,
-    /// Bit per document that may be found.
+    /// Bit per document that is live and passes the filter.
     pub(super) wanted: Vec<[u8; 8]>,
     pub(super) selected: Vec<u32>,
-    /// Highest sum of every block that is being scored.
+    /// Highest sum of each block that is being scored.
     pub(super) best: Vec<u16>,
-    /// Blocks that are being scored together, of one segment or of several that follow each other.
+    /// Blocks that are being scored together; one entry per segment.
     pub(super) blocks: Vec<Blocks>,
 }
 
 impl BlockScratch {
-    /// [`Self::blocks`], for as many segments at least, to be given back.
+    /// Takes [`Self::blocks`] out, extended to at least one entry per segment; the caller puts it back.
     pub(super) fn take_blocks(&mut self, segments: usize) -> Vec<Blocks> {
         let mut blocks = std::mem::take(&mut self.blocks);
         blocks.resize_with(blocks.len().max(segments), Default::default);
         blocks
     }
 
-    /// Makes room for so many chunks; what is in it stays as it is.
+    /// Resizes the buffers for this many chunks; existing contents stay.
     fn resize(&mut self, chunks: usize) {
         let docs = chunks * CHUNK_BLOCKS * BLOCK;
         if self.sums.len() < docs + OVERRUN {
@@ -69,7 +69,7 @@ impl BlockScratch {
         self.wanted.resize(chunks * CHUNK_BLOCKS / 8, [0; 8]);
     }
 
-    /// Selects those of some blocks of a segment (whole chunks) whose bounds reach `floor`.
+    /// Selects the blocks of a range of a segment (whole chunks) whose bounds reach `floor`, in coarse units.
     fn select(&mut self, plan: &Plan<'_, '_>, blocks: Range<usize>, floor: u16) {
         self.selected.clear();
         let range = plan.blocks().start + blocks.start..plan.blocks().start + blocks.end;
@@ -78,7 +78,7 @@ impl BlockScratch {
         kernels::chosen().select(&self.totals[range], highest, floor, first, &mut self.selected);
     }
 
-    /// Starts scoring some blocks of a segment.
+    /// Starts scoring the blocks `ids` of a segment.
     pub(super) fn start_blocks(&self, plan: &Plan<'_, '_>, ids: &[u32], blocks: &mut Blocks) {
         if let Some(term) = plan.dense.first() {
             term.fetch(ids);
@@ -89,28 +89,30 @@ impl BlockScratch {
         kernels::chosen().start(ids, totals, &self.sums[docs], wanted, plan.scope, plan.inverse, blocks);
     }
 
-    /// The state of some documents, whole words, counted from the first of the first segment.
+    /// Sums and wanted bits of a range of documents (whole words), numbered from the first document of the
+    /// first segment.
     fn state(&self, docs: Range<usize>) -> WindowState<'_> {
         let words = docs.start / 64..docs.end / 64;
         WindowState { sums: &self.sums[docs], wanted: &self.wanted[words] }
     }
 
-    /// Sums of some documents, counted from the first of the first segment.
+    /// Sums of a range of documents, numbered from the first document of the first segment; empty if out of
+    /// range.
     pub(super) fn sums_of(&self, docs: Range<usize>) -> &[u16] {
         self.sums.get(docs).unwrap_or(&[])
     }
 }
 
-/// What bounds and sums of this query are made of in a segment.
+/// Inputs of a query's bounds and sums in one segment.
 pub(super) struct Plan<'p, 'a> {
-    /// The segment's chunks among those of all.
+    /// The segment's range among the chunks of all segments.
     chunks: Range<usize>,
     pub(super) unit: u32,
     /// 65,536 / unit, rounded up.
     pub(super) inverse: u16,
-    /// Which documents bounds are of.
+    /// Which documents the block bounds cover.
     scope: Scope,
-    /// Highest bound first.
+    /// Dense terms, highest bound first.
     pub(super) dense: &'p [BlockTerm<'a>],
 }
 
@@ -119,7 +121,7 @@ impl<'p, 'a> Plan<'p, 'a> {
         Self { chunks, unit, inverse: 65_536_u32.div_ceil(unit) as u16, scope, dense }
     }
 
-    /// The segment's blocks among those of all.
+    /// The segment's range among the blocks of all segments.
     pub(super) fn blocks(&self) -> Range<usize> {
         self.chunks.start * CHUNK_BLOCKS..self.chunks.end * CHUNK_BLOCKS
     }
@@ -140,7 +142,7 @@ pub(super) fn are_useful(searches: &[Search<'_, '_, '_>]) -> bool {
     })
 }
 
-/// Estimate units of a coarse one: the least with which the bound of any term fits a byte.
+/// Estimate units per coarse unit: the fewest for which every term's bound fits a byte, at least 2.
 pub(super) fn coarse_unit<'s, 'a: 's>(clauses: impl Iterator<Item = &'s Clause<'a>>) -> u32 {
     clauses.map(|clause| clause.bound + 1).max().unwrap_or(1).div_ceil(255).max(2)
 }
@@ -196,8 +198,8 @@ fn collect_blocks(
     true
 }
 
-/// Selects and scores the blocks of all segments that can hold one of the best documents: of a large segment part by
-/// part, of small ones several together.
+/// Selects and scores the blocks of all segments that can hold one of the best documents. Large segments are
+/// processed part by part, small ones several at a time.
 fn collect_parts(
     searches: &mut [Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
@@ -222,7 +224,8 @@ fn collect_parts(
     }
 }
 
-/// Selects and scores some of the blocks of each segment. Returns whether others can be wanted.
+/// Selects and scores a range of each segment's blocks. Returns whether later ranges can still hold one of
+/// the best documents.
 fn collect_part(
     searches: &mut [Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
@@ -256,8 +259,9 @@ fn collect_part(
     goes_on
 }
 
-/// Adds all terms to the blocks of segments, the highest first, and drops blocks that cannot reach what
-/// `need(number of the term, blocks)` says before each; `None` ends it.
+/// Adds all terms to the blocks of the segments, highest bound first. Before each, `need(number of the term,
+/// blocks)` gives the estimate that a document must still reach; blocks that cannot are dropped, and `None`
+/// stops.
 pub(super) fn add_terms(
     plans: &[Plan<'_, '_>],
     blocks: &mut [Blocks],
@@ -282,7 +286,7 @@ pub(super) fn add_terms(
 }
 
 impl<'a> Search<'_, 'a, '_> {
-    /// Scans the documents of some blocks, whole chunks.
+    /// Scans all documents of a range of blocks, whole chunks.
     fn scan_blocks(
         &mut self,
         blocks: Range<usize>,
@@ -300,7 +304,7 @@ impl<'a> Search<'_, 'a, '_> {
         }
     }
 
-    /// Appends what blocks need of the dense terms, the highest bound first.
+    /// Appends the dense terms in the form that the block kernels take, highest bound first.
     pub(super) fn block_terms(&self, unit: u32, terms: &mut Vec<BlockTerm<'a>>) {
         let kernels = kernels::chosen();
         terms.extend(self.dense.iter().map(|i| {
@@ -353,12 +357,13 @@ impl<'a> Search<'_, 'a, '_> {
         }
     }
 
-    /// Has what the first sparse terms add to a window fetched.
+    /// Prefetches the postings of the first [`FETCHED`] sparse terms in a window.
     pub(super) fn fetch_first_sparse(&self, number: usize) {
         (0..FETCHED).for_each(|other| self.fetch_sparse(number, other));
     }
 
-    /// Has what a sparse term adds to a window fetched, if there are so many others.
+    /// Prefetches the postings of the `other`-th term that is not dense in a window, if it exists and is
+    /// sparse.
     fn fetch_sparse(&self, number: usize, other: usize) {
         let clause = self.others.get(other).map(|i| &self.clauses[*i]);
         if let Some(Clause { postings, .. }) = clause.filter(|clause| clause.postings.kind() == Kind::Sparse)
@@ -367,7 +372,7 @@ impl<'a> Search<'_, 'a, '_> {
         }
     }
 
-    /// Adds the sparse terms to the sums of the documents of a window.
+    /// Adds the terms that are not dense to the sums of the documents of a window.
     pub(super) fn scatter_sparse(&self, number: usize, sums: &mut [u16; OVERRUN]) {
         for (at, i) in self.others.iter().enumerate() {
             self.fetch_sparse(number, at + FETCHED);
@@ -387,8 +392,8 @@ impl<'a> Search<'_, 'a, '_> {
         }
     }
 
-    /// Takes the scored documents that can be among the best as candidates; the sums of those that are not
-    /// wanted are 0.
+    /// Adds the scored documents that can be among the best to the candidates. Unwanted documents have the
+    /// sum 0 and are skipped.
     pub(super) fn take(&self, blocks: &Blocks, candidates: &mut TopKCandidates<'_>) {
         for (id, sums) in blocks.ids().iter().zip(blocks.sums()) {
             if i64::from(sums.iter().copied().fold(0, u16::max)) < candidates.need() {

@@ -1,29 +1,30 @@
-//! What no document's score is above, for who adds other scores to it.
+//! Upper bounds of documents' scores, for callers that add other scores to them.
 
 use sparrow_types::DocId;
 
 use crate::kernels::BLOCK;
 
-/// Conversions and the sum of a few roundings in single precision, as a share of the bound.
+/// Relative allowance for the rounding of conversions and a few additions in single precision.
 const ROUNDING: f64 = 1e-6;
 
-/// Upper bounds of the scores of wanted documents, one for every block of 8, left behind by
+/// Upper bounds of the scores of live documents that pass the filter, one for every block of 8, filled in by
 /// [`PostingsReader::top_k_bounded`](crate::PostingsReader::top_k_bounded).
 #[derive(Debug, Default)]
 pub struct ScoreBounds {
     totals: Vec<u16>,
-    /// Score of a unit of `totals`, and what is added.
+    /// Score per unit of `totals`; `base` is added to the product.
     unit: f32,
     base: f32,
 }
 
 impl ScoreBounds {
-    /// Whether there are bounds: a search that took another way has none.
+    /// Whether the search produced bounds; only some algorithms do.
     pub fn is_known(&self) -> bool {
         !self.totals.is_empty()
     }
 
-    /// No live and wanted document of the block with `doc` scores above. Infinite when nothing is known.
+    /// Upper bound of the scores of live documents that pass the filter in the block with `doc`; infinite
+    /// when nothing is known.
     #[inline]
     pub fn most(&self, doc: DocId) -> f32 {
         match self.totals.get(doc as usize / BLOCK) {
@@ -32,7 +33,8 @@ impl ScoreBounds {
         }
     }
 
-    /// Takes the bounds of estimates in units of `unit`; see `pruned` for what estimates say of scores.
+    /// Sets the bounds from upper bounds of estimates in units of `unit`; see `pruned` for how estimates
+    /// relate to scores.
     pub(super) fn set(&mut self, totals: &[u16], unit: u32, units_per_score: f64, above: f64) {
         self.totals.clear();
         self.totals.extend_from_slice(totals);

@@ -1,4 +1,4 @@
-//! What the segments that are searched together found so far, and what that leaves to be found.
+//! Candidates of the segments that are searched together, and the estimate that further ones must reach.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,14 +7,15 @@ use sparrow_types::DocId;
 
 use super::{SharedThreshold, TopKRequest};
 
-/// How far estimates and scores can lie apart, in units: in all segments that are searched together.
+/// How far estimates and scores can differ, in estimate units; the maximum over all segments that are
+/// searched together.
 #[derive(Clone, Copy)]
 pub(super) struct Errors {
-    /// Units per score.
+    /// Estimate units per score of 1.
     pub(super) units: f64,
     pub(super) above: f64,
     pub(super) below: f64,
-    /// Both, rounded up: how far below the k-th best estimate a document among the best can be.
+    /// `above + below`, rounded up: how far below the k-th best estimate a document among the best can be.
     pub(super) distance: i64,
 }
 
@@ -22,12 +23,12 @@ pub(super) struct Errors {
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) estimate: u16,
-    /// Number of its segment among those that are searched together.
+    /// Index of the segment among those that are searched together.
     pub(super) segment: usize,
     pub(super) doc: DocId,
 }
 
-/// Memory of a search, kept for the next.
+/// Buffers of a search, reused by the next.
 #[derive(Default)]
 pub(super) struct CandidateScratch {
     /// The k highest estimates.
@@ -35,7 +36,7 @@ pub(super) struct CandidateScratch {
     candidates: Vec<Candidate>,
 }
 
-/// The candidates of all segments, and the lowest estimate that is still wanted.
+/// Candidates of all segments, and the estimate that a document must reach to become one.
 pub(super) struct TopKCandidates<'r> {
     k: usize,
     threshold: &'r SharedThreshold,
@@ -45,46 +46,47 @@ pub(super) struct TopKCandidates<'r> {
 }
 
 impl<'r> TopKCandidates<'r> {
-    /// Nothing, with the `k` and the threshold of a request.
+    /// Starts without candidates, with the `k` and the threshold of a request.
     pub(super) fn new(request: &TopKRequest<'r>, errors: Errors, mut scratch: CandidateScratch) -> Self {
         scratch.highest.clear();
         scratch.candidates.clear();
         Self { k: request.k, threshold: request.threshold, errors, scratch, need: 0 }
     }
 
-    /// Lowest estimate wanted; not positive: any.
+    /// Lowest estimate that a candidate may have; 0 or less admits any.
     pub(super) fn need(&self) -> i64 {
         self.need
     }
 
-    /// The same for kernels, which take any estimate for 0.
+    /// [`Self::need`] as the kernels take it: 0 if negative.
     pub(super) fn needed(&self) -> u32 {
         self.need.clamp(0, i64::from(u32::MAX)) as u32
     }
 
-    /// What is needed in coarse units; `None` when no bound, which is at most 65,535 of them, reaches it.
+    /// [`Self::needed`] in coarse units of `unit`, rounded up; `None` when it exceeds 65,535, which no bound
+    /// does.
     pub(super) fn coarse(&self, unit: u32) -> Option<u16> {
         u16::try_from(u64::from(self.needed()).div_ceil(u64::from(unit))).ok()
     }
 
-    /// Lowest estimate of a document with this score.
+    /// Lowest estimate that a document with this score can have.
     pub(super) fn estimate_of(&self, score: f32) -> i64 {
         (f64::from(score) * self.errors.units - self.errors.above).floor() as i64
     }
 
-    /// Raises what is needed to what a score needs.
+    /// Raises the required estimate to the lowest that a document with this score can have.
     pub(super) fn raise_to_score(&mut self, score: f32) {
         if score > 0.0 {
             self.need = self.need.max(self.estimate_of(score));
         }
     }
 
-    /// Raises what is needed when k documents have at least this estimate.
+    /// Raises the required estimate, given that k documents have at least `estimate`.
     pub(super) fn raise_to(&mut self, estimate: u16) {
         self.need = self.need.max(i64::from(estimate) - self.errors.distance);
     }
 
-    /// Takes a document as candidate.
+    /// Adds a document to the candidates.
     pub(super) fn push(&mut self, estimate: u16, segment: usize, doc: DocId) {
         self.scratch.candidates.push(Candidate { estimate, segment, doc });
         let highest = &mut self.scratch.highest;
@@ -105,14 +107,14 @@ impl<'r> TopKCandidates<'r> {
         }
     }
 
-    /// Takes back all candidates of this segment and those after it.
+    /// Removes all candidates of this segment and of those after it.
     pub(super) fn forget_from(&mut self, segment: usize) {
         // Of which segments these are is not known: what the others found is only missed.
         self.scratch.highest.clear();
         self.scratch.candidates.retain(|candidate| candidate.segment < segment);
     }
 
-    /// Tells other searches what k documents of this one certainly reach.
+    /// Raises the shared threshold to the score that k candidates of this search certainly reach.
     pub(super) fn share(&self) {
         if self.k > 0
             && self.scratch.highest.len() == self.k
@@ -124,7 +126,7 @@ impl<'r> TopKCandidates<'r> {
         }
     }
 
-    /// Drops candidates that are not wanted any more when they have become many.
+    /// Drops candidates below the required estimate once there are many, more than 4 k + 65,536.
     pub(super) fn tidy(&mut self) {
         if self.scratch.candidates.len() > self.k.saturating_mul(4).saturating_add(1 << 16) {
             self.drop_unwanted();
@@ -136,7 +138,7 @@ impl<'r> TopKCandidates<'r> {
         self.scratch.candidates.retain(|candidate| i64::from(candidate.estimate) >= need);
     }
 
-    /// The candidates that are wanted, segment by segment.
+    /// Candidates that reach the required estimate, ordered by segment, then document.
     pub(super) fn candidates(&mut self) -> &[Candidate] {
         self.drop_unwanted();
         self.scratch.candidates.sort_unstable_by_key(|candidate| (candidate.segment, candidate.doc));

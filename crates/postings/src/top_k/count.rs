@@ -1,4 +1,4 @@
-//! `hits.total` of the search by blocks.
+//! Counts the matching documents (`hits.total`) in the search by blocks.
 
 use super::pruned::{Scratch, Search};
 use crate::bytes::u64_at;
@@ -7,13 +7,13 @@ use crate::term::Postings;
 use crate::{kernels, trace};
 use std::cmp::Reverse;
 
-/// So many of the most frequent dense terms are marked before asking whether many documents are left.
+/// Number of the most frequent dense terms that are marked before checking whether many documents remain.
 const FREQUENT: usize = 4;
-/// Words of bitmaps that are counted before asking whether they are enough.
+/// Bitmap words that are counted between checks whether enough were found.
 const PIECE: usize = 256;
 
-/// Counts the documents of the most frequent terms where they reach what is wanted together, which makes looking at
-/// others needless: as a rule one term of each segment is enough.
+/// Counts the documents of each segment's most frequent term if those reach `wanted` together, which saves
+/// looking at the other terms; usually they do.
 pub(super) fn count_frequent(searches: &mut [Search<'_, '_, '_>], wanted: u64, scratch: &mut Scratch) {
     let (mut counts, mut likely) = (Vec::with_capacity(searches.len()), 0);
     for expected in searches.iter().map(Search::expected) {
@@ -38,22 +38,23 @@ pub(super) fn count_frequent(searches: &mut [Search<'_, '_, '_>], wanted: u64, s
     }
 }
 
-/// Documents that match by the most frequent term.
+/// Estimated number of documents that match because they have the segment's most frequent term.
 struct Expected {
-    /// Were all deleted documents among them.
+    /// Lower limit, as if all deleted documents had the term; 0 if there is a filter.
     least: u64,
-    /// Were deletes and filter independent of the term.
+    /// Expected number, as if deletes and filter were independent of the term.
     likely: u64,
 }
 
 impl Search<'_, '_, '_> {
-    /// As a rule a dense one: those are in more documents than any other.
+    /// Postings of the most frequent term: a dense one if there is any, since dense terms are in more
+    /// documents than others.
     fn most_frequent(&self) -> Option<Postings<'_>> {
         let some = if self.dense.is_empty() { self.others } else { self.dense };
         some.iter().map(|i| &self.clauses[*i].postings).max_by_key(|postings| postings.df()).copied()
     }
 
-    /// What is known without a look at the postings.
+    /// Estimates from the document counts alone, without reading postings.
     fn expected(&self) -> Expected {
         let most = u64::from(self.most_frequent().map_or(0, |postings| postings.df_of(self.num_docs)));
         let docs = self.num_docs;
@@ -72,7 +73,8 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// Documents that match by the most frequent term, if that is dense: up to `wanted`, and possibly more.
+    /// Number of allowed documents that have the most frequent term, or 0 if that is not dense. Stops some
+    /// time after reaching `wanted`.
     fn matched_by_most_frequent(&self, wanted: u64, scratch: &mut Scratch) -> u64 {
         let Some(postings) = self.most_frequent().filter(|postings| postings.kind() == Kind::Dense) else {
             return 0;
@@ -96,8 +98,8 @@ impl Search<'_, '_, '_> {
         matched
     }
 
-    /// Counts the matching documents, window by window, as far as wanted. The sparse terms were added
-    /// to the sums of all documents, rounded up.
+    /// Counts the matching documents, window by window, until the limit is reached. The sparse terms must
+    /// have been added to the sums of all documents, rounded up.
     pub(super) fn count(&mut self, scratch: &mut Scratch) {
         if self.matched >= self.request.count_limit {
             return;
@@ -148,7 +150,8 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// Marks the allowed documents that have one of the dense clauses; others may be left out.
+    /// Marks every allowed document that has one of the dense clauses; documents that are not allowed may be
+    /// marked or not.
     fn mark_open(&self, start: usize, allowed: &[u64], clauses: &[usize], matches: &mut [u64]) {
         let bitmaps: Vec<&[u8]> = clauses.iter().map(|i| self.clauses[*i].postings.bitmap().bits).collect();
         for (word, (matches, allowed)) in matches.iter_mut().zip(allowed).enumerate() {

@@ -5,12 +5,12 @@ use sparrow_types::DocId;
 use super::pruned::Clause;
 use crate::layout::{Place, Posting};
 
-/// Documents scored at a time.
+/// Documents that are scored together.
 const DOCS: usize = 16;
-/// What a search of so many documents reads of the bitmaps of candidates is still in the caches in the end: of a million,
-/// fetching it again is 2% of a search, of 100,000 not fetching it.
+/// Number of searched documents up to which the candidates' bitmap lines are assumed to be still cached:
+/// prefetching them again saves 2% of a search of a million documents, and costs 2% with 100,000.
 const STILL_CACHED: u64 = 1 << 18;
-/// Terms of them at a time.
+/// Terms per pass over the documents that are scored together.
 const TERMS: usize = 32;
 
 /// Calls `each(document, score summed in query order, whether it shares a term)` for documents of which
@@ -20,8 +20,8 @@ pub(super) fn for_each_score(clauses: &[Clause<'_>], docs: &[DocId], mut each: i
     for_each_in(segment, true, |_, doc, score, shares| each(doc, score, shares));
 }
 
-/// The same for candidates, whose bitmaps a search of `searched` documents has read, of several segments, each with its
-/// number and its clauses: `each(segment, document, score)`.
+/// Scores candidates of several segments, each given as its number, clauses and documents: `each(segment,
+/// document, score)`. A search of `searched` documents has already read the candidates' bitmaps.
 pub(super) fn for_each_candidate<'c, 'a: 'c>(
     segments: impl Iterator<Item = (usize, &'c [Clause<'a>], &'c [DocId])>,
     searched: u64,
@@ -50,12 +50,12 @@ fn for_each_in<'c, 'a: 'c>(
     batch.score(&mut each);
 }
 
-/// Documents that are scored together.
+/// Documents of one or several segments that are scored together.
 struct Batch<'c, 'a> {
-    /// Segments, their clauses, and the end of their documents in `places`.
+    /// Per segment: its number, its clauses, and the end of its documents in `places`.
     parts: Vec<(usize, &'c [Clause<'a>], usize)>,
     places: Vec<Place>,
-    /// Whether to have what finding a posting reads fetched first.
+    /// Whether to prefetch what finding a posting reads.
     fetches: bool,
 }
 
@@ -66,8 +66,9 @@ impl<'c, 'a> Batch<'c, 'a> {
         self.parts.push((segment, clauses, self.places.len()));
     }
 
-    /// Scores the documents and forgets them. First everything that finding a posting reads is fetched, if it has to be, then
-    /// all are found and their weights fetched, so that the cache misses of documents and terms overlap.
+    /// Scores the documents and clears the batch. In three passes, each over all documents and terms, so that
+    /// cache misses overlap: what finding a posting reads is prefetched (if `fetches`), postings are found
+    /// and their weights prefetched, and the scores are added up.
     fn score(&mut self, each: &mut impl FnMut(usize, DocId, f32, bool)) {
         let mut postings_found = [Posting::default(); DOCS * TERMS];
         let mut scores = [(0.0_f32, false); DOCS];
@@ -107,7 +108,8 @@ impl<'c, 'a> Batch<'c, 'a> {
         self.places.clear();
     }
 
-    /// Calls `each(number, some clauses, places, number of the first)` for all parts.
+    /// Calls `each(index of the part, clauses, places, index of its first place)` for all parts, with at most
+    /// [`TERMS`] of the part's clauses, from `first` on.
     fn for_each_part(&self, first: usize, mut each: impl FnMut(usize, &[Clause<'a>], &[Place], usize)) {
         let mut start = 0;
         for (part, (_, clauses, end)) in self.parts.iter().enumerate() {

@@ -20,50 +20,53 @@ use super::single::{AddedTerm, Scored, add_term};
 use crate::kernels::{self, BLOCK, BlockTerm, Scope, coarse};
 use crate::layout::CHUNK;
 
-/// Documents scored first.
+/// Number of documents that are scored first, to find a threshold.
 const SEEDS: usize = 32;
-/// Documents scored first when there is a threshold.
+/// Number of documents that are scored first when there is already a threshold.
 const FEW_SEEDS: usize = 8;
-/// In larger segments bounds wait for memory, and reading bitmaps for them costs more than it saves.
+/// Documents of a segment up to which block bounds consult the bitmaps of wanted documents; in larger ones
+/// reading them costs more than it saves.
 const MAX_BITMAPS: u64 = 1 << 18;
-/// Documents scored together.
+/// Number of documents that are scored together.
 const PART: usize = 1024;
-/// Documents that share a maximum.
+/// Documents per group whose highest bound is stored.
 const GROUP: usize = 32;
 
-/// Memory of a search, kept for the next. Per wanted document, ascending:
+/// Buffers of a search, reused by the next. `ids`, `sums` and `totals` have an entry per wanted document,
+/// ascending.
 #[derive(Default)]
 pub(super) struct DocumentScratch {
-    /// Number of each document in its window.
+    /// Number of the document in its window.
     ids: Vec<u16>,
-    /// What the sparse terms add to its estimate.
+    /// Sum of the sparse terms' contributions to the document's estimate.
     sums: Vec<u16>,
-    /// Its coarse bound; whole groups, 0 behind the last document.
+    /// Upper bound of the document's estimate, in coarse units; padded with 0 to whole groups.
     totals: Vec<u16>,
-    /// Highest of every group.
+    /// Maximum of every group of `totals`.
     highest: Vec<u16>,
-    /// First document of every window and place of its first wanted one.
+    /// Per window, its first document and the index of its first wanted one in `ids`.
     windows: Vec<(u32, u32)>,
-    /// Room for choosing among numbers.
+    /// Copy of the numbers from which the k-th highest is selected.
     best: Vec<u16>,
     selected: Vec<u32>,
-    /// Documents that are being scored, with coarse bounds of what the others of the dense terms can add.
+    /// Documents that are being scored, each with an upper bound, in coarse units, of what the remaining
+    /// dense terms can add.
     scored: Vec<Scored>,
 }
 
-/// How many documents pass the filter, if there is one.
+/// Number of documents that pass the filter; `None` if there is no filter.
 pub(super) fn passed(num_docs: u32, request: &TopKRequest<'_>) -> Option<u64> {
     let words = num_docs.div_ceil(64) as usize;
     request.filter.map(|filter| kernels::chosen().count(&filter[..words.min(filter.len())]))
 }
 
 impl<'a> Search<'_, 'a, '_> {
-    /// Whether the filter leaves so few documents that their own bounds pay.
+    /// Whether the filter leaves so few documents that bounding each of them pays.
     pub(super) fn is_strict(&self) -> bool {
         self.passed.is_some_and(|passed| passed * kernels::chosen().strict <= u64::from(self.num_docs))
     }
 
-    /// Which documents the bounds of blocks are of.
+    /// Which documents the block bounds should cover.
     pub(super) fn scope(&self) -> Scope {
         let docs = u64::from(self.num_docs);
         match self.passed {
@@ -184,7 +187,7 @@ impl<'a> Search<'_, 'a, '_> {
         matched
     }
 
-    /// Leaves behind the highest bound of every block.
+    /// Writes the highest document bound of every block to [`Search::bounds`], if requested.
     fn leave_bounds(&mut self, plan: &Plan<'_, 'a>, document_scratch: &DocumentScratch, errors: Errors) {
         let mut blocks = vec![0_u16; (self.num_docs as usize).div_ceil(BLOCK)];
         for (at, (first, start)) in document_scratch.windows.iter().enumerate() {
@@ -204,7 +207,7 @@ impl<'a> Search<'_, 'a, '_> {
         }
     }
 
-    /// Scores the documents with the highest bounds, and takes what it finds as candidates.
+    /// Scores the documents with the highest bounds and adds them to the candidates, to find a threshold.
     fn score_first(
         &self,
         plan: &Plan<'_, 'a>,
@@ -233,7 +236,7 @@ impl<'a> Search<'_, 'a, '_> {
         document_scratch.selected = selected;
     }
 
-    /// Selects the documents whose bounds reach what is needed.
+    /// Selects the documents whose bounds reach the required estimate.
     fn select(plan: &Plan<'_, 'a>, document_scratch: &mut DocumentScratch, candidates: &TopKCandidates<'_>) {
         document_scratch.selected.clear();
         if let Some(floor) = candidates.coarse(plan.unit) {
@@ -247,8 +250,8 @@ impl<'a> Search<'_, 'a, '_> {
         }
     }
 
-    /// Scores documents by their places, ascending, and takes those that can be among the best as candidates.
-    /// `alone`: what they have so far raises what is needed.
+    /// Scores the documents at `places`, ascending, and adds those that can be among the best to the
+    /// candidates. With `alone`, partial sums raise the required estimate meanwhile.
     fn score(
         &self,
         plan: &Plan<'_, 'a>,

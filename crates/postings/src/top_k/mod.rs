@@ -56,12 +56,12 @@ impl SharedThreshold {
     }
 }
 
-/// What to find.
+/// Query, filter and limits of a top-k search.
 #[derive(Clone, Copy)]
 pub struct TopKRequest<'a> {
     /// Terms and weights. Scores are summed in this order; a term may be repeated.
     pub query: &'a [(TermId, f32)],
-    /// How many documents at most.
+    /// Maximum number of hits.
     pub k: usize,
     /// Documents below this score are neither returned nor counted.
     pub min_score: Option<f32>,
@@ -79,16 +79,16 @@ pub struct TopKRequest<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What was found.
+/// Result of a top-k search of one segment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TopK {
     /// Highest score first, equal scores by tie key. Documents that other segments' results
     /// exclude (below [`TopKRequest::threshold`]) may be missing.
     pub hits: Vec<(DocId, f32)>,
-    /// Matching documents: exact up to the limit, from there on at least the limit. Of several segments that are searched at
-    /// once the sum is.
+    /// Number of matching documents: exact up to `count_limit`, beyond it a number of at least the limit.
+    /// With several segments that are searched together, this holds for the sum.
     pub matched: u64,
-    /// The algorithms that found them.
+    /// Algorithms that produced the hits.
     pub executors: Executors,
 }
 
@@ -107,16 +107,15 @@ impl TopKRequest<'_> {
 
 /// A segment among several that are searched together.
 pub struct SegmentSearch<'a, B> {
-    /// The segment.
+    /// Postings of the segment.
     pub reader: &'a PostingsReader<B>,
-    /// What to find. The segments have the threshold, `k`, the weights, the minimum score, the limit of counting and what cancels
-    /// in common:
-    /// no segment counts what would be above the limit together with those before it.
+    /// Request for this segment. `k`, weights, minimum score, threshold, count limit and cancel flag must be
+    /// the same for all segments; documents beyond the limit are not counted in later segments.
     pub request: TopKRequest<'a>,
-    /// What this reader [resolved](PostingsReader::resolve) the terms of the request's query to, in its order, where
-    /// that is at hand; otherwise empty. Terms of another reader give wrong answers.
+    /// The request's query terms as [resolved](PostingsReader::resolve) by this reader, in query order, or
+    /// empty. Terms of another reader give wrong answers.
     pub terms: &'a [ResolvedTerm],
-    /// Where to leave what the search learns of all other documents' scores.
+    /// Receives upper bounds of all documents' scores, if the search computes them.
     pub bounds: Option<&'a mut ScoreBounds>,
 }
 
@@ -126,11 +125,11 @@ impl<B> SegmentSearch<'_, B> {
     }
 }
 
-/// The best documents of several segments, for each what [`PostingsReader::top_k`] gives. Together they hold
-/// the best of all.
+/// The best documents of several segments, one result per segment as from [`PostingsReader::top_k`]. Together
+/// they contain the best of all.
 ///
-/// The blocks that promise most are scored first, wherever they are, so that small segments cost hardly more
-/// than one of their size together.
+/// The blocks with the highest bounds are scored first, whichever segment they are in, so that small segments
+/// cost hardly more than one segment of their total size.
 pub fn top_k_of_segments<B>(segments: Vec<SegmentSearch<'_, B>>) -> Vec<TopK>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
@@ -147,7 +146,7 @@ where
         self.top_k_with(request, None)
     }
 
-    /// The same, and what the search learns of all other documents' scores on its way, if it does.
+    /// Same as [`Self::top_k`], and upper bounds of all documents' scores, if the search computes them.
     pub fn top_k_bounded(&self, request: &TopKRequest<'_>) -> (TopK, ScoreBounds) {
         let mut bounds = ScoreBounds::default();
         (self.top_k_with(request, Some(&mut bounds)), bounds)

@@ -21,18 +21,20 @@ use crate::reader::PostingsReader;
 use crate::record::{Kind, Record};
 use crate::resolved::ResolvedTerm;
 
-/// More query terms than this make the errors as large as the estimates.
+/// Most query terms for which estimates are used; with more, the error bounds become as large as the
+/// estimates.
 const MAX_TERMS: usize = 4096;
-/// Documents of segments that are searched together: above, their fixed costs are small, and sums take 2
-/// bytes a document.
+/// Most documents of segments that are searched together. Larger segments have relatively small fixed costs,
+/// and sums take 2 bytes a document.
 const MAX_DOCS: u32 = 1 << 20;
-/// Documents of a part of a segment that has more: what a search writes for each of them stays in the caches, and several
-/// processors can share the parts. A multiple of all that postings are divided into.
+/// Documents per part of a larger segment: what a search writes for each of them stays in the caches, and
+/// processors can share the parts. A multiple of windows, chunks and regions.
 const PART_DOCS: u32 = if cfg!(test) { 1 << 16 } else { 1 << 20 };
-/// Terms of all of them: each takes a few hundred bytes while the search runs.
+/// Most query terms, over all segments, that are searched together; each takes a few hundred bytes during the
+/// search.
 const MAX_CLAUSES: usize = 4096;
 
-/// Searches neighbours together as far as there is room.
+/// Searches runs of consecutive segments together, up to [`MAX_CLAUSES`] terms each.
 pub(super) fn top_k<B>(segments: Vec<SegmentSearch<'_, B>>) -> Vec<TopK>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
@@ -60,9 +62,9 @@ where
 
 /// A segment that is searched together with others, or a part of a large one.
 struct Pending<'a, 'r> {
-    /// Position of the segment among all segments.
+    /// Index of the segment among all segments.
     place: usize,
-    /// Its first document, and how many it has.
+    /// Number of the part's first document in the segment; `num_docs` is the part's length.
     first: DocId,
     num_docs: u32,
     window_size: u32,
@@ -72,7 +74,7 @@ struct Pending<'a, 'r> {
     clauses: Range<usize>,
 }
 
-/// Searches a few segments, each its own way or all together. `matched` counts on.
+/// Searches a few segments, each on its own or all together. Adds the matching documents to `matched`.
 fn search<B>(segments: Vec<SegmentSearch<'_, B>>, matched: &mut u64, tops: &mut [TopK])
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
@@ -195,7 +197,8 @@ where
     }
 }
 
-/// The searches that are run together: parts of a large segment one by one, other segments as far as there is room.
+/// Groups of searches that are run together: each part of a large segment alone, other segments up to
+/// [`MAX_DOCS`] documents.
 fn grouped<'s, 'a, 'r>(searches: impl Iterator<Item = Search<'s, 'a, 'r>>) -> Vec<Vec<Search<'s, 'a, 'r>>> {
     let mut groups: Vec<Vec<Search<'s, 'a, 'r>>> = Vec::new();
     let mut docs = 0_u32;
@@ -215,8 +218,8 @@ fn grouped<'s, 'a, 'r>(searches: impl Iterator<Item = Search<'s, 'a, 'r>>) -> Ve
     groups
 }
 
-/// Appends the numbers of a segment's clauses: the dense ones by bound, highest first, then the others. Returns how many
-/// are dense. `keys` is room for sorting.
+/// Appends the indexes of a segment's clauses: the dense ones, highest bound first, then the others. Returns
+/// how many are dense. `keys` is a buffer for sorting.
 fn order_clauses(clauses: &[Clause<'_>], keys: &mut Vec<u64>, order: &mut Vec<usize>) -> usize {
     let numbered = |dense| {
         let of = move |(_, clause): &(usize, &Clause<'_>)| (clause.postings.kind() == Kind::Dense) == dense;
@@ -231,8 +234,8 @@ fn order_clauses(clauses: &[Clause<'_>], keys: &mut Vec<u64>, order: &mut Vec<us
     keys.len()
 }
 
-/// The terms of the segments where they are not known, one segment after the other. Of all segments first what is
-/// read first is fetched: terms are scattered over the files.
+/// Resolves the terms of all segments whose requests have none, segment after segment. Prefetches the records
+/// of all segments first, as terms are scattered over the files.
 fn resolve<B>(segments: &[SegmentSearch<'_, B>]) -> Vec<Option<ResolvedTerm>>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
@@ -258,12 +261,13 @@ where
     readers.zip(records).map(|(reader, record)| record.map(|record| reader.resolved(record))).collect()
 }
 
-/// Whether estimates can be bounded as far as the query tells.
+/// Whether the query permits bounding estimates: at most [`MAX_TERMS`] terms, all weights positive and
+/// finite.
 fn are_bounded(query: &[(u32, f32)]) -> bool {
     query.len() <= MAX_TERMS && query.iter().all(|(_, weight)| weight.is_finite() && *weight > 0.0)
 }
 
-/// The clause of a term that a segment has.
+/// Clause of a term that the segment has; factor and bound are not set yet.
 fn clause<'a, B>(reader: &'a PostingsReader<B>, (_, weight): (u32, f32), term: &ResolvedTerm) -> Clause<'a>
 where
     B: Deref<Target = [u8]> + Clone + Send + Sync,
@@ -307,7 +311,7 @@ fn scale(clauses: &mut [Clause<'_>], segments: &[Pending<'_, '_>]) -> Option<Err
     Some(errors)
 }
 
-/// Searches segments whose clauses are scaled together.
+/// Searches segments or parts that share units and threshold. Adds the matching documents to `matched`.
 pub(super) fn run(
     mut searches: Vec<Search<'_, '_, '_>>,
     errors: Errors,
@@ -346,7 +350,7 @@ pub(super) fn run(
     top
 }
 
-/// Scores the candidates of all segments.
+/// Computes the exact scores of the candidates of all segments and ranks them.
 fn finish(
     searches: &[Search<'_, '_, '_>],
     request: &TopKRequest<'_>,

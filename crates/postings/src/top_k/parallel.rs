@@ -1,8 +1,8 @@
 //! Large searches on several processors.
 //!
-//! The parts of a large segment, and segments that are too large to be searched together, share nothing but the threshold. So
-//! threads that would otherwise idle take some of them. A search that comes meanwhile finds its processor again after the part
-//! that a helper is working on: a fraction of a millisecond.
+//! The parts of a large segment, and segments that are too large to be searched together, share nothing but
+//! the threshold. Threads that would otherwise be idle take some of them. A search that arrives meanwhile
+//! waits at most for the part that a helper is working on, a fraction of a millisecond.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -15,15 +15,16 @@ use super::candidates::Errors;
 use super::multi_segment;
 use super::pruned::{Scratch, Search};
 
-/// Memory for helpers, whose threads end with the search.
+/// Search buffers of helper threads, which end with the search; at most one per processor.
 static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// Memory for this thread's searches, kept between them: clearing 128 KB costs as much as a small search.
+    /// Search buffers of this thread, kept between searches: clearing 128 KB costs as much as a small search.
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
-/// Searches the groups, each by itself, and returns what was found in their order. `matched` counts on.
+/// Searches the groups one by one and returns their results in order. Adds the matching documents to
+/// `matched`.
 pub(super) fn run(groups: Vec<Vec<Search<'_, '_, '_>>>, errors: Errors, matched: &mut u64) -> Vec<TopK> {
     let helpers = processors::idle().min(groups.len().saturating_sub(1));
     if helpers > 0 {
@@ -38,7 +39,7 @@ pub(super) fn run(groups: Vec<Vec<Search<'_, '_, '_>>>, errors: Errors, matched:
     tops
 }
 
-/// The same with the help of other threads.
+/// Like [`run`], with the help of up to `helpers` other threads.
 fn shared(
     groups: Vec<Vec<Search<'_, '_, '_>>>,
     errors: Errors,
@@ -68,7 +69,7 @@ fn shared(
     searched.into_iter().flat_map(|(_, tops)| tops).collect()
 }
 
-/// Memory that an earlier search of this thread, or an earlier helper, has left, or new memory.
+/// Buffers left by an earlier search of this thread, or by an earlier helper; otherwise new ones.
 fn take_scratch(is_helper: bool) -> Box<Scratch> {
     let kept = match is_helper {
         true => SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop().map(Box::new),
@@ -77,7 +78,7 @@ fn take_scratch(is_helper: bool) -> Box<Scratch> {
     kept.unwrap_or_else(|| Box::new(Scratch::new()))
 }
 
-/// Leaves memory for a later search.
+/// Keeps buffers for a later search.
 fn keep_scratch(scratch: Box<Scratch>, is_helper: bool) {
     if !is_helper {
         SCRATCH.set(Some(scratch));

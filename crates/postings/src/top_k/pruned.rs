@@ -32,14 +32,15 @@ use crate::kernels::{self, Bitmap, DenseTerm, GROUP, lane};
 use crate::record::Kind;
 use crate::term::Postings;
 
-/// Highest sum of the bounds of deferred terms, as a share of the estimate needed. From 0.11 to 0.2 the same; with 0.27 questions
-/// around the 95th percentile take 5% more, with 0.35 18%.
+/// Highest sum of the deferred terms' bounds, as a share of the estimate needed. Measured: 0.11 to 0.2 are
+/// equal; 0.27 makes queries near the 95th percentile 5% slower, 0.35 18%.
 const DEFERRED_SHARE: f64 = 0.2;
 
-/// Documents for which deferred terms are looked up together: they stay in the first level cache.
+/// Documents for which deferred terms are looked up together; small enough for the L1 cache.
 const TOGETHER: usize = 1024;
 
-/// Groups to which all dense terms are added before the next: their sums stay in the first level cache.
+/// Groups of 64 documents to which all dense terms are added before the next groups; their sums fit the L1
+/// cache.
 const GROUPS: usize = 256;
 
 /// A query term that the segment has.
@@ -47,18 +48,18 @@ pub(super) struct Clause<'a> {
     pub(super) postings: Postings<'a>,
     pub(super) weight: f32,
     pub(super) factor: u16,
-    /// Highest contribution to an estimate.
+    /// Upper bound of the term's contribution to an estimate.
     pub(super) bound: u32,
 }
 
 impl Clause<'_> {
-    /// The same clause of the part of the segment that begins with a document.
+    /// The same clause for the part of the segment that starts at document `first`.
     pub(super) fn from(&self, first: DocId) -> Self {
         Self { postings: self.postings.from(first), ..*self }
     }
 }
 
-/// Accumulators of a window. As long as 16 bits can count, so that no id, be it damaged, is out of
+/// Accumulators of a window. There are 65,536 of them, so that no 16-bit id, even a damaged one, is out of
 /// bounds; only the window's part is used.
 #[repr(align(64))]
 pub(super) struct Sums(pub(super) [u16; 1 << 16]);
@@ -73,12 +74,12 @@ pub(super) struct Scratch {
     pub(super) candidates: CandidateScratch,
 }
 
-/// What is known of the documents of a window.
+/// Sums and wanted bits of the documents of a window.
 #[derive(Clone, Copy)]
 pub(super) struct WindowState<'k> {
-    /// What the sparse terms add to their sums, in their order.
+    /// Per document, the sum of the sparse terms' contributions, in document order.
     pub(super) sums: &'k [u16],
-    /// Bit per document that may be found.
+    /// Bit per document that is live and passes the filter.
     pub(super) wanted: &'k [[u8; 8]],
 }
 
@@ -98,25 +99,26 @@ impl Scratch {
 
 /// The search of one segment, or of a part of one.
 pub(super) struct Search<'s, 'a, 'r> {
-    /// Number of the segment among those that are searched together.
+    /// Index of the segment among those that are searched together.
     pub(super) segment: usize,
-    /// Document of the segment that is 0 here: a large segment is searched in parts, each as if it were one.
+    /// Segment document that is numbered 0 here: a large segment is searched in parts, each as if it were a
+    /// segment.
     pub(super) first: DocId,
     pub(super) num_docs: u32,
-    /// Documents of a window.
+    /// Documents per window.
     pub(super) window_size: u32,
     pub(super) request: TopKRequest<'r>,
-    /// In query order, for exact scores.
+    /// Query terms that the segment has, in query order, for exact scores.
     pub(super) clauses: &'s [Clause<'a>],
-    /// Dense clauses by bound, highest first; then the others.
+    /// Indexes of the dense clauses, highest bound first; `others` has those of the rest.
     pub(super) dense: &'s [usize],
     pub(super) others: &'s [usize],
-    /// Where to leave the bounds of blocks.
+    /// Receives the upper bounds of blocks, if requested.
     pub(super) bounds: Option<&'a mut ScoreBounds>,
-    /// Where its documents' sums begin among those of all segments.
+    /// Index of this search's first document among the sums of all segments.
     pub(super) sums_at: usize,
     pub(super) matched: u64,
-    /// Documents that pass the filter.
+    /// Number of documents that pass the filter; `None` if there is no filter.
     pub(super) passed: Option<u64>,
 }
 
@@ -203,14 +205,15 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         candidates.tidy();
     }
 
-    /// Bits of the live and wanted documents of some words; whether there are any.
+    /// Writes the bits of live documents that pass the filter, `groups` words from `start` on; returns
+    /// whether any is set.
     pub(super) fn fill_allowed(&self, start: usize, groups: usize, allowed: &mut Vec<u64>) -> bool {
         allowed.resize(groups, 0);
         self.request.write_allowed(self.num_docs as usize, start, allowed);
         allowed.iter().any(|word| *word != 0)
     }
 
-    /// How many dense terms to add up, and the sum of the bounds of the rest.
+    /// Number of dense terms to add up for all documents, and the sum of the bounds of those to defer.
     fn split(&self, need: i64) -> (usize, u32) {
         let limit = DEFERRED_SHARE * need as f64;
         let (mut kept, mut deferred) = (self.dense.len(), 0);
@@ -243,7 +246,7 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         }
     }
 
-    /// Bit per document that shares a term: scattered sums, then the bitmaps.
+    /// Sets the bit of every document that shares a term: from the scattered sums, then from the bitmaps.
     fn mark_matches(&self, start: usize, sums: &[u16], matches: &mut [u64]) {
         kernels::chosen().nonzero(sums, matches);
         self.dense.iter().for_each(|i| self.mark_dense(start, *i, matches));
@@ -266,7 +269,8 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         kernels::chosen().add_dense(sums, allowed, &terms);
     }
 
-    /// Takes the marked documents, with the deferred terms looked up, as candidates. `scored` is room for them.
+    /// Adds the marked documents to the candidates, after looking up the deferred terms. `scored` is a
+    /// buffer.
     fn collect(
         &self,
         start: usize,
@@ -304,8 +308,8 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         self.look_up(deferred_terms, deferred, scored, candidates);
     }
 
-    /// Adds deferred terms, whose bounds are `rest` together, to the documents, and takes those as candidates that can be among
-    /// the best. None is left.
+    /// Adds deferred terms, whose bounds sum up to `remaining`, to the documents, and moves those that can be
+    /// among the best to the candidates. Empties `scored`.
     fn look_up(
         &self,
         terms: &[usize],
@@ -333,7 +337,7 @@ impl<'a, 'r> Search<'_, 'a, 'r> {
         }
     }
 
-    /// Counts the marked documents that reach the minimum score, and takes candidates among them.
+    /// Counts the marked documents whose score reaches `minimum`, and adds them to the candidates.
     fn judge(
         &mut self,
         start: usize,

@@ -1,4 +1,4 @@
-//! Single documents that are scored term by term, so that what is read of them is fetched for all at once.
+//! Scores single documents term by term, so that their cache misses overlap.
 
 use sparrow_types::DocId;
 
@@ -9,9 +9,9 @@ pub(super) struct Scored {
     pub(super) doc: DocId,
     /// Sum of the terms seen so far, in quantisation units.
     pub(super) sum: u16,
-    /// What the others can add, if the caller keeps that by document.
+    /// Upper bound of what the remaining terms can add; 0 if the caller does not track it per document.
     pub(super) rest: u16,
-    /// Where the impact of the term is that is being added; [`NOWHERE`]: it has none.
+    /// Position of the document's impact of the term that is being added; [`NOWHERE`] if it lacks the term.
     place: u32,
 }
 
@@ -23,7 +23,7 @@ impl Scored {
     }
 }
 
-/// A dense term that is added to documents.
+/// A dense term as [`add_term`] needs it.
 #[derive(Clone, Copy)]
 pub(super) struct AddedTerm<'a> {
     pub(super) bitmap: Bitmap<'a>,
@@ -31,8 +31,8 @@ pub(super) struct AddedTerm<'a> {
     pub(super) factor: u16,
 }
 
-/// Adds a term to the sums of documents, and drops those for which `stays(document, whether it has the term)` is false. What
-/// finding the `next` term reads is fetched.
+/// Adds a term to the sums of documents, and drops those for which `stays(document, whether it has the term)`
+/// is false. Prefetches what finding the `next` term reads.
 pub(super) fn add_term(
     documents: &mut Vec<Scored>,
     term: AddedTerm<'_>,

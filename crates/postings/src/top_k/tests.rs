@@ -5,7 +5,7 @@ use super::*;
 use crate::Format;
 use crate::testing::{Model, random_bits, random_query};
 
-/// Everything is wanted and counted, ties by document.
+/// Request for all documents with an exact count; ties are broken by document number.
 fn plain_request<'a>(query: &'a [(u32, f32)], k: usize, threshold: &'a SharedThreshold) -> TopKRequest<'a> {
     TopKRequest {
         query,
@@ -29,7 +29,7 @@ struct Case {
     count_limit: u64,
     live: Option<f64>,
     filter: Option<f64>,
-    /// Places in the ranking whose scores become minimum and threshold.
+    /// Rank, from 0, of the hit whose score becomes the minimum score; `threshold` likewise.
     min_score: Option<usize>,
     threshold: Option<usize>,
 }
@@ -295,7 +295,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Beside a small segment, with several searches at once: threads that idle take parts, others do not.
+    /// Searches a large segment beside a small one, with several searches at once, some of which get idle
+    /// threads to help.
     #[test]
     fn a_segment_searched_in_parts_equals_all_of_it(
         seed in any::<u64>(),
@@ -369,7 +370,8 @@ proptest! {
     }
 }
 
-/// More hits than bounds of blocks are for, a threshold from the start, and terms that hardly count beside another.
+/// A search for more hits than block bounds are used for, with an initial threshold and terms of little
+/// weight beside a heavy one.
 #[test]
 fn terms_that_scans_defer_are_looked_up_for_all_documents_that_need_them() {
     let docs = (0..5000_u32).map(|doc| {

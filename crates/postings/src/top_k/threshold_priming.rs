@@ -1,18 +1,19 @@
-//! The blocks that are scored first, which gives nearly the final threshold.
+//! Scores the most promising blocks first, which gives nearly the final threshold.
 
 use super::blocks::{BlockScratch, Plan, add_terms};
 use super::candidates::TopKCandidates;
 use super::pruned::Search;
 use crate::kernels;
 
-/// Blocks scored first.
+/// Number of blocks that are scored first.
 const SEEDS: usize = 64;
-/// Blocks scored first when there is a threshold.
+/// Number of blocks that are scored first when there is already a threshold.
 const FEW_SEEDS: usize = 16;
-/// Terms between two looks at what the blocks have so far.
+/// Terms that are added between attempts to raise the threshold from partial sums.
 const TERMS_BETWEEN: usize = 3;
 
-/// Scores the best block of each of the best groups of all segments, and takes what it finds as candidates.
+/// Scores the best block of each of the best groups of 32 blocks of all segments, and adds the documents
+/// found to the candidates.
 pub(super) fn score(
     searches: &[Search<'_, '_, '_>],
     plans: &[Plan<'_, '_>],
@@ -56,7 +57,7 @@ pub(super) fn score(
     block_scratch.blocks = seeds;
 }
 
-/// Selects the best block of each of the `wanted` best groups of 32, of those whose bound reaches `floor`.
+/// Selects the best block of each of the `wanted` best groups of 32 whose bound reaches `floor`.
 fn choose(block_scratch: &mut BlockScratch, floor: Option<u16>, wanted: usize) {
     let BlockScratch { totals, highest, selected, .. } = block_scratch;
     selected.clear();

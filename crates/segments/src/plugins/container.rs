@@ -22,14 +22,14 @@ const TRAILER: usize = 24;
 const ENTRY: usize = 24;
 const ALIGN: u64 = 64;
 
-/// What a part holds.
+/// Kind of data in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartKind {
     Sparse,
     Dense,
     /// HNSW graphs over the dense vectors of the same field.
     Graph,
-    /// Which passages belong to which document; the other parts of the field are then numbered by passage.
+    /// Map between passages and documents; the other parts of the field are then numbered by passage.
     Passages,
 }
 
@@ -79,7 +79,7 @@ impl<W: Write> ContainerWriter<W> {
         self.part_with(field, kind, &mut |out| out.write_all(bytes))
     }
 
-    /// Appends a part that is written piece by piece.
+    /// Appends the part of one field, whose bytes `write` writes incrementally.
     pub fn part_with(
         &mut self,
         field: u32,
@@ -101,7 +101,7 @@ impl<W: Write> ContainerWriter<W> {
         Ok(())
     }
 
-    /// Writes the directory and gives the writer back for closing.
+    /// Writes the directory and returns the underlying writer, to be closed.
     pub fn finish(mut self) -> io::Result<W> {
         self.directory.extend(self.count.to_le_bytes());
         self.directory.extend(VERSION.to_le_bytes());
@@ -114,7 +114,7 @@ impl<W: Write> ContainerWriter<W> {
     }
 }
 
-/// Counts what passes through.
+/// Writer that counts the bytes written through it.
 struct CountingWriter<'a, W: Write> {
     out: &'a mut W,
     len: u64,

@@ -1,4 +1,4 @@
-//! Bytes of documents that wait between `add` and an indexing thread.
+//! Limits the bytes of documents that wait between `add` and an indexing thread.
 //!
 //! tantivy's own queue holds 10,000 documents, whatever their size: with long documents that is far
 //! more memory than the indexing budget. The writer waits here instead.
@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::merges::{MergeCounters, MergeFailures};
 
-/// Upper bound of waiting bytes; one larger document still passes alone.
+/// Most bytes of waiting documents; a larger document is let through alone.
 const MAX_WAITING_BYTES: usize = 8 << 20;
 
 #[derive(Default)]
@@ -20,23 +20,24 @@ struct Waiting {
     bytes: usize,
 }
 
-/// Counts what was sent to the indexing threads and not taken yet.
+/// Tracks documents that were sent to the indexing threads and not yet taken, and makes senders wait.
 #[derive(Default)]
 pub struct InFlightLimiter {
     waiting: Mutex<Waiting>,
     room: Condvar,
-    /// What the same plugin merges.
+    /// Counters of this index's merges.
     pub merges: MergeCounters,
 }
 
 impl InFlightLimiter {
-    /// A limiter of an index whose directory notes failed merges too.
+    /// A limiter that records failed merges in `failures`, which the index's directory shares.
     pub fn with(failures: Arc<MergeFailures>) -> Self {
         Self { merges: MergeCounters::with(failures), ..Self::default() }
     }
 
-    /// Waits for room and registers a document. Gives up waiting after a while, since an indexing thread
-    /// that died takes no more documents: the next `add` or commit then reports its error.
+    /// Waits until there is room, at most 2 s, and registers a document of `size` bytes. Does not wait longer
+    /// because an indexing thread that has died takes no documents; the next `add` or commit then reports its
+    /// error.
     pub fn sent(&self, size: usize) {
         let mut waiting = self.waiting.lock();
         for _ in 0..20 {
@@ -49,8 +50,8 @@ impl InFlightLimiter {
         waiting.bytes += size;
     }
 
-    /// An indexing thread took a document. With several threads the sizes may be taken in another
-    /// order than sent, the sum stays right.
+    /// Registers that an indexing thread took a document. Several threads may take documents in another order
+    /// than they were sent; the sum remains right.
     pub fn taken(&self) {
         let mut waiting = self.waiting.lock();
         if let Some(size) = waiting.sizes.pop_front() {
@@ -60,7 +61,7 @@ impl InFlightLimiter {
         self.room.notify_all();
     }
 
-    /// Nothing waits any more: after a commit or rollback.
+    /// Forgets all waiting documents, after a commit or rollback.
     pub fn reset(&self) {
         *self.waiting.lock() = Waiting::default();
         self.room.notify_all();

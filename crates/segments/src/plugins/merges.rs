@@ -1,4 +1,4 @@
-//! Figures of the merges of one index since it was opened.
+//! Statistics of the merges of one index since it was opened.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,38 +7,38 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use sparrow_types::niceness;
 
-/// Figures of merges. Bytes and times are those of sparse postings and dense vectors.
+/// Statistics of merges. Bytes and times cover sparse postings and dense vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MergeStats {
-    /// Merges that run.
+    /// Number of running merges.
     pub current: u64,
-    /// Documents that they merge.
+    /// Documents in running merges.
     pub current_docs: u64,
-    /// Bytes that they read.
+    /// Bytes read by running merges.
     pub current_bytes: u64,
-    /// Merges that ended.
+    /// Number of ended merges, including failed ones.
     pub total: u64,
-    /// Documents that they merged.
+    /// Documents in ended merges.
     pub docs: u64,
-    /// Bytes that they read.
+    /// Bytes read by ended merges.
     pub bytes: u64,
-    /// Time that they took.
+    /// Total duration of ended merges, in nanoseconds.
     pub nanos: u64,
-    /// Merges that failed: their segments stay as they are, and are merged after the next commit.
+    /// Number of failed merges. Their segments are kept, and merged after the next commit.
     pub failed: u64,
 }
 
-/// Merges that came to no end. tantivy gives the reason to nobody, as it begins most of them itself: it is noted where a merge
-/// meets it, in the directory and in the segment plugin.
+/// Failed merges and the last reason. tantivy starts most merges itself and reports their errors to nobody,
+/// so the directory and the segment plugin record them here.
 #[derive(Debug, Default)]
 pub struct MergeFailures {
     count: AtomicU64,
-    /// Segment that could not be read or written, and why, until a merge succeeds.
+    /// The segment of the last failure and the reason; `None` after a successful merge.
     last: Mutex<Option<(String, String)>>,
 }
 
 impl MergeFailures {
-    /// Notes a failure, once for each segment: closing the file of a merge that failed fails as well.
+    /// Records a failure, once per segment: closing the file of a failed merge fails as well.
     pub fn note(&self, segment: &str, reason: &dyn std::fmt::Display) {
         let mut last = self.last.lock();
         if last.as_ref().is_some_and(|(before, _)| before == segment) {
@@ -49,23 +49,23 @@ impl MergeFailures {
         self.count.fetch_add(1, Relaxed);
     }
 
-    /// Notes that merges succeed again.
+    /// Clears the last failure, after a successful merge.
     pub fn mended(&self) {
         *self.last.lock() = None;
     }
 
-    /// Why the last merge failed; none if it did not.
+    /// Reason of the last failed merge; `None` if a later one succeeded.
     pub fn last(&self) -> Option<String> {
         self.last.lock().as_ref().map(|(_, reason)| reason.clone())
     }
 }
 
-/// Whether this thread is one of tantivy's that merge.
+/// Whether the current thread is one of tantivy's merge threads.
 pub(crate) fn on_merge_thread() -> bool {
     std::thread::current().name().is_some_and(|name| name.starts_with("merge_thread"))
 }
 
-/// Counts merges. Shared by the segment plugin, which merges, and those who ask.
+/// Merge counters, shared by the segment plugin, which updates them, and those who read them.
 #[derive(Debug, Default)]
 pub struct MergeCounters {
     current: AtomicU64,
@@ -79,12 +79,12 @@ pub struct MergeCounters {
 }
 
 impl MergeCounters {
-    /// Counters of an index whose directory notes failures too.
+    /// Counters that record failures in `failures`, which the index's directory shares.
     pub fn with(failures: Arc<MergeFailures>) -> Self {
         Self { failures, ..Self::default() }
     }
 
-    /// A merge begins; it ends when what this gives is dropped.
+    /// Registers the start of a merge; dropping the returned guard registers its end.
     pub fn begin(&self, docs: u64, bytes: u64) -> Merging<'_> {
         if on_merge_thread() {
             niceness::step_back();
@@ -109,7 +109,7 @@ impl MergeCounters {
     }
 }
 
-/// A merge that runs.
+/// Guard of a running merge.
 pub struct Merging<'a> {
     counters: &'a MergeCounters,
     docs: u64,

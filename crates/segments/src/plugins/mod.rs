@@ -21,10 +21,10 @@ pub use reader::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 pub use vectors::MIN_GRAPH_VECTORS;
 pub use vectors::{VectorSettings, encode_vector};
 
-/// Extension of the container file.
+/// File extension of the container file.
 pub const EXTENSION: &str = "spw";
 
-/// The container as a tantivy segment component.
+/// The container file, declared as a tantivy segment component.
 pub fn component() -> tantivy::index::SegmentComponent {
     tantivy::index::SegmentComponent::Custom(EXTENSION.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Which passages belong to which document of a segment.
+//! Map between the documents and the passages of a segment.
 //!
 //! The vectors of a `semantic_text` field are numbered by passage, not by document: postings, dense vectors and
 //! graphs over them are the usual parts in an id space of their own. This part ties the two together:
@@ -24,9 +24,10 @@ use sparrow_mapping::passages::{Passage, PassageVector};
 const MAGIC: &[u8; 8] = b"SPRWPSG1";
 const HEADER: usize = 24;
 
-/// Bytes of a field's passages on their way to an indexing thread: `p`, then of each its length (u32) and its vector
-/// as that of a field with one value; for both kinds `h`, the length of the sparse one (u32), and one after the other.
-/// `metric` is how dense ones are compared.
+/// Encodes a field's passages for an indexing thread: `p`, then per passage the length (u32) of its value and
+/// the value. A value is a sparse or dense vector as of a field with one value, or both: `h`, the length of
+/// the sparse one (u32), the sparse and the dense one. `metric` maps a number of dimensions to the metric of
+/// dense vectors.
 pub fn encode_passages(chunks: &[Passage], metric: impl Fn(usize) -> Metric) -> Vec<u8> {
     let mut bytes = vec![b'p'];
     for chunk in chunks {
@@ -55,7 +56,7 @@ fn packed(tokens: &[(Box<str>, f32)]) -> PackedTokens {
 /// Passages of one field of the segment that is being written.
 #[derive(Default)]
 pub(super) struct PassageBuilder {
-    /// First passage of each document so far.
+    /// Number of the first passage of each document so far.
     starts: Vec<u32>,
     count: u32,
     pub(super) sparse: Option<PostingsBuilder>,
@@ -63,7 +64,8 @@ pub(super) struct PassageBuilder {
 }
 
 impl PassageBuilder {
-    /// Adds the passages of a document, without their first byte; documents ascend. A malformed rest is left out.
+    /// Adds the passages of a document; `bytes` lacks the leading `p`. Documents must ascend. Stops at the
+    /// first malformed passage.
     pub(super) fn add(&mut self, field: u32, doc: DocId, mut bytes: &[u8]) -> Result<(), VectorsError> {
         self.starts.resize(doc as usize + 1, self.count);
         while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
@@ -90,7 +92,7 @@ impl PassageBuilder {
         Ok(())
     }
 
-    /// Adds a vector of the next passage; false for one of no known kind.
+    /// Adds a vector of the next passage; returns false if its kind is unknown.
     fn vector(&mut self, field: u32, value: &[u8]) -> Result<bool, VectorsError> {
         match value.split_first() {
             Some((b's', tokens)) => {
@@ -102,7 +104,7 @@ impl PassageBuilder {
         Ok(true)
     }
 
-    /// Number of passages.
+    /// Number of passages added.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
@@ -120,7 +122,7 @@ impl PassageBuilder {
     }
 }
 
-/// Writes a map from the first passage of each document, and the number of all at the end.
+/// Writes a map. `starts` has the first passage of each document, then the number of passages.
 fn write_map(starts: &[u32], out: &mut dyn Write) -> io::Result<()> {
     let passages = starts.last().copied().unwrap_or(0);
     let mut body: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
@@ -144,10 +146,10 @@ pub struct PassageMap {
 }
 
 impl PassageMap {
-    /// Opens a part and checks all of it.
+    /// Opens a map and validates all of it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is malformed, as text.
     pub(super) fn open(bytes: OwnedBytes) -> Result<Self, &'static str> {
         if bytes.len() < HEADER || &bytes[..8] != MAGIC {
             return Err("not a list of passages");
@@ -167,12 +169,12 @@ impl PassageMap {
         Ok(map)
     }
 
-    /// First passage of a document, which is that of the next one if it has none.
+    /// First passage of a document; for one without passages, that of the next document.
     pub fn start(&self, doc: DocId) -> u32 {
         read(&self.bytes, HEADER + doc.min(self.docs) as usize * 4)
     }
 
-    /// Document of a passage; `DocId::MAX` for one that is not there.
+    /// Document of a passage; `DocId::MAX` for an unknown passage.
     pub fn doc(&self, passage: u32) -> DocId {
         if passage >= self.passages {
             return DocId::MAX;
@@ -180,17 +182,18 @@ impl PassageMap {
         read(&self.bytes, HEADER + (self.docs as usize + 1 + passage as usize) * 4)
     }
 
-    /// Number of passages.
+    /// Number of passages in the segment.
     pub fn count(&self) -> u32 {
         self.passages
     }
 
-    /// Documents that have any.
+    /// Number of documents that have at least one passage.
     pub fn docs_with_field(&self) -> u32 {
         (0..self.docs).map(|doc| u32::from(self.start(doc) < self.start(doc + 1))).sum()
     }
 
-    /// A bit for each passage whose document is in both sets; `None`: in a set that has all of them.
+    /// Bitmap of the passages whose document is in both sets. A set that is `None` contains all documents;
+    /// the result is `None` if both are.
     pub fn allowed(&self, live: Option<&[u64]>, filter: Option<&[u64]>) -> Option<Vec<u64>> {
         if live.is_none() && filter.is_none() {
             return None;
@@ -222,7 +225,7 @@ fn read(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(buffer)
 }
 
-/// The map of a merged segment: where the passages of each source go, and its bytes.
+/// The map of a merged segment, and the new passage numbers of each source.
 pub(super) struct MergedMap {
     /// New number of each passage of each source, or [`DROPPED`]; empty for a source without any.
     pub(super) maps: Vec<Arc<[u32]>>,
@@ -230,7 +233,7 @@ pub(super) struct MergedMap {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Merges the maps of segments, whose documents get the numbers in `doc_maps`.
+/// Merges the maps of segments whose documents are renumbered by `doc_maps`.
 pub(super) fn merge(
     sources: &[Option<&PassageMap>],
     doc_maps: &[Arc<[DocId]>],

@@ -27,7 +27,7 @@ use super::reader::SegmentPlugins;
 use super::vectors::{VectorFields, VectorSettings};
 use crate::schema::{DENSE_TYPE, PASSAGES_TYPE, SPARSE_TYPE, custom_type};
 
-/// Bytes of a sparse value: `s`, then its tokens as [`PackedTokens`] has them.
+/// Encodes a sparse value for an indexing thread: `s`, then the tokens as [`PackedTokens`] stores them.
 pub fn encode_tokens(tokens: &PackedTokens) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + tokens.as_bytes().len());
     bytes.push(b's');
@@ -35,9 +35,9 @@ pub fn encode_tokens(tokens: &PackedTokens) -> Vec<u8> {
     bytes
 }
 
-/// The plugin. One per opened index.
+/// The segment plugin; one per open index.
 pub struct SegmentParts {
-    /// Layout of the sparse postings that are written.
+    /// Layout in which sparse postings are written.
     pub format: Format,
     pub limiter: Arc<InFlightLimiter>,
     pub vectors: Arc<VectorSettings>,
@@ -77,7 +77,7 @@ impl SegmentPlugin for SegmentParts {
     }
 }
 
-/// Notes a merge that ends in a panic.
+/// Guard that records a failed merge if the merge panics.
 struct NotePanic<'a> {
     failures: &'a MergeFailures,
     segment: &'a str,
@@ -192,7 +192,7 @@ impl SegmentParts {
 
 /// New number of each document of each source.
 ///
-/// tantivy keeps its own list private; without an index sort it is the live documents in reader order.
+/// tantivy keeps its own map private; without an index sort, live documents are numbered in reader order.
 fn doc_maps(readers: &[SegmentReader]) -> Vec<Arc<[DocId]>> {
     let mut next: DocId = 0;
     readers

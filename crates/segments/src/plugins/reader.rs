@@ -110,7 +110,7 @@ impl SegmentPlugins {
         self.sparse.get(&field.field_id()).map(|(reader, _)| reader)
     }
 
-    /// Postings of a sparse field with the token numbers that are known.
+    /// Postings of a sparse field, with its cache of token numbers.
     pub fn sparse_with_ids(&self, field: Field) -> Option<(&SparseReader, &TermIds)> {
         self.sparse.get(&field.field_id()).map(|(reader, ids)| (reader, ids))
     }
@@ -125,23 +125,24 @@ impl SegmentPlugins {
         self.graphs.get(&field.field_id())
     }
 
-    /// The documents of a `semantic_text` field's passages, by which its postings and vectors are numbered.
+    /// Map between the documents and passages of a `semantic_text` field, whose postings and vectors are
+    /// numbered by passage.
     pub fn passages(&self, field: Field) -> Option<&PassageMap> {
         self.passages.get(&field.field_id())
     }
 
-    /// Whether all dense vectors and their graphs are in the layout that is written today.
+    /// Whether all dense vectors and graphs are in the layout that this version writes.
     pub fn vectors_are_current(&self) -> bool {
         self.dense.values().all(VectorsReader::is_current)
             && self.graphs.values().all(GraphReader::is_current)
     }
 
-    /// Size of the container.
+    /// Size of the container, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The postings formats that occur.
+    /// Formats of the sparse postings in this segment.
     pub fn formats(&self) -> impl Iterator<Item = Format> + '_ {
         self.sparse.values().map(|(reader, _)| reader.format())
     }

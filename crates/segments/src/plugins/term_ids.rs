@@ -1,4 +1,4 @@
-//! Tokens of earlier queries and their numbers in one segment's dictionary.
+//! Caches the numbers that tokens of queries have in one segment's dictionary.
 
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -6,18 +6,19 @@ use sparrow_types::TermId;
 
 use super::reader::SparseReader;
 
-/// More tokens than a vocabulary has are no vocabulary: they are forgotten all at once.
+/// Most cached tokens; when exceeded, the cache is cleared. More tokens than this are unlikely to be a
+/// vocabulary.
 const MOST_TOKENS: usize = 1 << 16;
 
-/// Remembers what was looked up. A dictionary is searched by halves, which costs a query of 23 tokens
-/// four microseconds in each segment; the memory grows with the tokens that are asked for.
+/// Cache of dictionary look-ups. Without it, the binary searches for a query of 23 tokens take 4 µs per
+/// segment. Its memory grows with the distinct tokens of queries.
 #[derive(Default)]
 pub struct TermIds {
     known: RwLock<FxHashMap<Box<str>, Option<TermId>>>,
 }
 
 impl TermIds {
-    /// The tokens that the segment knows, as its own numbers, with their weights times `boost`.
+    /// Term ids of the tokens that the segment has, with their weights times `boost`.
     pub fn resolve(
         &self,
         reader: &SparseReader,
@@ -28,7 +29,7 @@ impl TermIds {
         terms.filter_map(|(term, (_, weight))| Some((term?, weight * boost))).collect()
     }
 
-    /// For every token its number in the segment, if it knows it.
+    /// Term id of each token in the segment; `None` for one that it lacks.
     pub fn terms(&self, reader: &SparseReader, tokens: &[(Box<str>, f32)]) -> Vec<Option<TermId>> {
         let mut terms = Vec::with_capacity(tokens.len());
         let mut new = Vec::new();

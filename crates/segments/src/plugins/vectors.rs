@@ -1,4 +1,4 @@
-//! Dense vectors in segments: how they travel to the indexing threads, and how merges lay them out.
+//! Dense vectors in segments: their encoding for the indexing threads, and their layout after merges.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,18 +19,18 @@ use super::container::{ContainerWriter, PartKind};
 use super::reader::DenseReader;
 use sparrow_mapping::{FieldType, Mapping, VectorOptions};
 
-/// Vectors from which on a merged segment gets a graph, unless told otherwise. Fewer are compared exactly in less than
-/// two milliseconds; see `docs/design/vectors/hnsw.md`.
+/// Number of vectors from which on a merged segment gets a graph, by default. Fewer are compared exactly in
+/// less than 2 ms; see `docs/design/vectors/hnsw.md`.
 pub const MIN_GRAPH_VECTORS: usize = 10_000;
 
-/// What the mapping in force says about the layout of vectors, by path.
+/// Vector settings of the current mapping, by path.
 #[derive(Debug)]
 pub struct VectorSettings {
     options: RwLock<FxHashMap<String, VectorOptions>>,
-    /// Slots of `semantic_text` fields: what segments have of others is left behind when they are merged.
+    /// Slots of the mapping's `semantic_text` fields; merges drop the passages of all others.
     slots: RwLock<FxHashSet<String>>,
     min_graph_vectors: usize,
-    /// Set when merges under way are of no use any more, as a graph can take minutes.
+    /// Set to abort running merges when their result will not be used; building a graph can take minutes.
     stopped: AtomicBool,
 }
 
@@ -46,7 +46,7 @@ impl VectorSettings {
         settings
     }
 
-    /// Puts another mapping in force for segments that are written from now on.
+    /// Adopts another mapping for segments that are written from now on.
     pub fn set(&self, mapping: &Mapping) {
         let options = mapping.leaf_fields().filter_map(|(path, field_type)| match field_type {
             FieldType::DenseVector(field) if !field.index => {
@@ -62,23 +62,23 @@ impl VectorSettings {
         *self.slots.write() = mapping.slots().map(|slot| slot.name.into_owned()).collect();
     }
 
-    /// Ends merges that are building graphs.
+    /// Aborts merges that are building graphs.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether merges were told to end.
+    /// Whether merges were told to abort.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Whether the mapping has the slot that a field of the schema, whose name is `p:<slot>`, is for.
+    /// Whether the mapping still has the slot of the schema field `p:<slot>`.
     pub(super) fn has_slot(&self, schema: &Schema, field: tantivy::schema::Field) -> bool {
         let name = schema.get_field_name(field);
         self.slots.read().contains(name.split_once(':').map_or(name, |(_, slot)| slot))
     }
 
-    /// Options of a field of the schema, whose name is `d:<path>`.
+    /// Vector options of the schema field `d:<path>`.
     fn of(&self, schema: &Schema, field: u32) -> VectorOptions {
         let name = schema.get_field_name(tantivy::schema::Field::from_field_id(field));
         let options = self.options.read();
@@ -102,7 +102,7 @@ impl VectorSettings {
         Ok(())
     }
 
-    /// Writes what is left of a field's vectors in several segments, with graphs over them if there are enough.
+    /// Writes the surviving vectors of a field of several segments, with graphs if there are enough vectors.
     pub fn merge(
         &self,
         schema: &Schema,
@@ -161,7 +161,7 @@ pub fn encode_vector(metric: Metric, vector: &[f32]) -> Vec<u8> {
     bytes
 }
 
-/// Reads what [`encode_vector`] wrote behind the first byte.
+/// Decodes the bytes that [`encode_vector`] wrote, without the leading `d`; `None` if malformed.
 fn decode_vector(bytes: &[u8], vector: &mut Vec<f32>) -> Option<Metric> {
     let ([similarity, element], components) = bytes.split_first_chunk::<2>()?;
     vector.clear();
@@ -190,7 +190,7 @@ pub(super) struct VectorFields {
 }
 
 impl VectorFields {
-    /// Adds a document's value, without its first byte; a malformed one is left out.
+    /// Adds a document's vector; `bytes` lacks the leading `d`. A malformed one is ignored.
     pub(super) fn add(&mut self, field: u32, doc: DocId, bytes: &[u8]) -> Result<(), VectorsError> {
         let Some(metric) = decode_vector(bytes, &mut self.vector) else { return Ok(()) };
         self.builders.entry(field).or_insert_with(|| VectorsBuilder::new(metric)).add(doc, &self.vector)

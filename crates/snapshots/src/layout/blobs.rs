@@ -1,4 +1,4 @@
-//! Contents of files, each once.
+//! Blobs of a repository: contents of files, each stored once.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -15,25 +15,25 @@ use crate::manifest::FileEntry;
 use crate::pace::Pace;
 use sparrow_call::error::EngineError;
 
-/// Bytes that are read, hashed and written at a time.
+/// Buffer size for reading, hashing and writing, in bytes.
 const CHUNK: usize = 256 << 10;
-/// What the name of a blob ends with that a restore found damaged.
+/// File name extension of a blob that a restore found damaged.
 const DAMAGED: &str = "damaged";
 
-/// Whether the file of a blob has the content that it is named by.
+/// Result of comparing a blob with the hash in its name.
 pub(crate) enum BlobState {
-    /// It has; its length in bytes.
+    /// The blob is intact; its length in bytes.
     Whole(u64),
-    /// Something else, and why.
+    /// The blob is damaged; the reason as text.
     Damaged(String),
     Missing,
 }
 
 impl Layout {
-    /// Hashes that name the blobs, sorted.
+    /// Hashes of all blobs, sorted.
     ///
     /// # Errors
-    /// When the folders cannot be listed, or one of them is none.
+    /// When a folder cannot be listed, or is not a folder.
     pub fn blobs(&self) -> Result<Vec<String>, EngineError> {
         let mut hashes = Vec::new();
         self.each_blob_folder(|folder, names| {
@@ -43,10 +43,10 @@ impl Layout {
         Ok(hashes)
     }
 
-    /// Shows the folders of blobs one after another, by their names, with the names of what is in each.
+    /// Calls `look` for each folder of blobs, in order, with its name and the names of its files.
     ///
     /// # Errors
-    /// When one cannot be listed or is none, or what `look` gives.
+    /// When a folder cannot be listed or is not a folder; errors of `look`.
     fn each_blob_folder(
         &self,
         mut look: impl FnMut(&str, Vec<String>) -> Result<(), EngineError>,
@@ -64,7 +64,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Reads a blob and compares it with its hash.
+    /// Reads a blob and compares its content with its hash.
     pub fn state_of(&self, sha256: &str) -> BlobState {
         let path = self.blob(sha256);
         let unread = |error: io::Error| format!("it cannot be read: {}", io_reason(&error));
@@ -91,7 +91,7 @@ impl Layout {
         aside(&self.blob(sha256)).exists()
     }
 
-    /// Removes the blobs that no snapshot has.
+    /// Removes the blobs that no snapshot uses.
     ///
     /// # Errors
     /// When a snapshot cannot be read, as it may need any blob, or a blob cannot be removed.
@@ -124,13 +124,13 @@ impl Layout {
         Ok(swept)
     }
 
-    /// Whether there is a blob of this hash and length. Its content is looked at when it is read.
+    /// Whether a blob of this hash and length exists. Its content is only checked when it is read.
     pub fn has_blob(&self, sha256: &str, length: u64) -> bool {
         fs::metadata(self.blob(sha256)).is_ok_and(|file| file.is_file() && file.len() == length)
     }
 
-    /// Stores the content of a file as a blob, unless it is there; says its hash, its length and whether it was written. A blob of
-    /// this name with another content is replaced. Durable after [`Layout::sync_blobs`].
+    /// Stores the content of a file as a blob, unless it exists; returns its hash, its length in bytes, and
+    /// whether it was written. A damaged blob of this hash is replaced. Durable after [`Layout::sync_blobs`].
     ///
     /// # Errors
     /// When the file cannot be read or the blob not written; [`EngineError::Cancelled`].
@@ -185,7 +185,7 @@ impl Layout {
         result.map(|()| (sha256, length, true))
     }
 
-    /// Makes blobs durable that were put.
+    /// Makes blobs durable that [`Layout::put_blob`] has written.
     ///
     /// # Errors
     /// When the disk fails.
@@ -198,10 +198,10 @@ impl Layout {
         Ok(())
     }
 
-    /// Writes the content of a blob into a new file, durable when this returns (its folder is the caller's).
+    /// Copies a blob into a new file, durable on return (the caller must sync its directory).
     ///
     /// # Errors
-    /// When the blob is not what was stored, naming the file and the snapshot; [`EngineError::Cancelled`].
+    /// When the blob is damaged, naming the file and the snapshot; [`EngineError::Cancelled`].
     pub fn fetch(
         &self,
         snapshot: &str,
@@ -252,9 +252,9 @@ impl Layout {
         to.sync_all().map_err(unwritten)
     }
 
-    /// Renames a blob that is not what was stored, so that the next snapshot that has its file writes it again; says whether it did.
-    /// One that is whole, missing or cannot be read stays as it is, and so does every one while another process changes the
-    /// repository.
+    /// Renames a damaged blob, so that the next snapshot with the same content stores it again; returns
+    /// whether it did. A blob that is intact, missing or unreadable stays, and so does any while another
+    /// process changes the repository.
     ///
     /// # Errors
     /// When the blob cannot be read or the folder not written; [`EngineError::Cancelled`].
@@ -282,7 +282,7 @@ impl Layout {
         Ok(true)
     }
 
-    /// Whether the content of a blob has the hash that it is named by.
+    /// Whether the content of a blob matches the hash in its name.
     ///
     /// # Errors
     /// When it cannot be read; [`EngineError::Cancelled`].
@@ -301,7 +301,7 @@ pub(crate) fn blob_name(sha256: &str) -> String {
     format!("{BLOBS}/{}/{sha256}", sha256.get(..2).unwrap_or("00"))
 }
 
-/// Hash and length of a file.
+/// SHA-256 and length in bytes of a file.
 fn hashed(path: &Path) -> io::Result<(String, u64)> {
     let (mut file, mut hash, mut total) = (File::open(path)?, Sha256::new(), 0);
     let mut chunk = vec![0; CHUNK];
@@ -316,7 +316,7 @@ fn hashed(path: &Path) -> io::Result<(String, u64)> {
     }
 }
 
-/// Where a damaged blob is put.
+/// Path to which a damaged blob is renamed.
 fn aside(blob: &Path) -> PathBuf {
     blob.with_extension(DAMAGED)
 }
@@ -337,7 +337,7 @@ fn hash_of(
     }
 }
 
-/// Copies at a pace; says the hash and the length of what was copied.
+/// Copies at a limited rate; returns the SHA-256 and the length in bytes.
 fn copy(
     from: &mut impl Read,
     to: &mut impl Write,

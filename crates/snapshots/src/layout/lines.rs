@@ -1,4 +1,4 @@
-//! Lines of the JSON files of a repository: a value with its checksum and the version of the format.
+//! Lines of a repository's JSON files: each is a value with its checksum and format version.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -22,7 +22,7 @@ struct Line<'a> {
     value: &'a RawValue,
 }
 
-/// What is wrong with a file that had to be read.
+/// Why a file of a repository cannot be used.
 pub(super) enum Unusable {
     Io(io::Error),
     Newer(u32),
@@ -30,7 +30,7 @@ pub(super) enum Unusable {
 }
 
 impl Unusable {
-    /// What is wrong, where the file is named beside it.
+    /// The reason as text that does not name the file.
     pub fn reason(&self) -> String {
         match self {
             Self::Io(error) => format!("it cannot be read: {}", io_reason(error)),
@@ -42,10 +42,11 @@ impl Unusable {
     }
 }
 
-/// Reads a file, or its first line alone.
+/// Reads a whole file, or only its first line.
 ///
 /// # Errors
-/// When it cannot be read. Whoever opens a pipe waits for somebody to write to it, so only a regular file is opened.
+/// When the file cannot be read or is not a regular one; opening a pipe would block until somebody writes to
+/// it.
 pub(super) fn read(path: &Path, first_line_only: bool) -> Result<Vec<u8>, Unusable> {
     if !path.metadata().map_err(Unusable::Io)?.is_file() {
         return Err(Unusable::Damaged("it is not a regular file".to_owned()));
@@ -60,7 +61,7 @@ pub(super) fn read(path: &Path, first_line_only: bool) -> Result<Vec<u8>, Unusab
     Ok(bytes)
 }
 
-/// A value as a line of a file.
+/// Encodes a value as a line with checksum, format version and newline.
 pub(super) fn written(value: &impl Serialize) -> Result<String, EngineError> {
     let internal =
         |error: serde_json::Error| EngineError::internal(format!("a snapshot cannot be written: {error}"));
@@ -69,7 +70,7 @@ pub(super) fn written(value: &impl Serialize) -> Result<String, EngineError> {
     Ok(serde_json::to_string(&line).map_err(internal)? + "\n")
 }
 
-/// Reads the first of some lines.
+/// Decodes the first line of `bytes`.
 pub(super) fn read_line<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unusable> {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let damaged = |error: serde_json::Error| Unusable::Damaged(error.to_string());
@@ -86,13 +87,13 @@ pub(super) fn read_line<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unusable
     serde_json::from_str(line.value.get()).map_err(damaged)
 }
 
-/// The format of a line that is otherwise not one of ours, if it is a newer one.
+/// Format version of a line, if it is newer than this version of the server reads.
 fn newer(line: &[u8]) -> Option<u32> {
     let value: serde_json::Value = serde_json::from_slice(line).ok()?;
     value["format"].as_u64().and_then(|format| u32::try_from(format).ok()).filter(|format| *format > FORMAT)
 }
 
-/// Bytes as hexadecimal digits.
+/// Lower-case hexadecimal digits of bytes.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

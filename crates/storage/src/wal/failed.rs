@@ -1,4 +1,4 @@
-//! Bringing back a log that a failure closed for writes.
+//! Reopens a log after a failure that closed it for writes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,27 @@ use super::record::{self, FILE_HEADER};
 use super::{Generation, OpenedFile, next_file, replay};
 use crate::error::StorageError;
 
-/// A log that a failure closed for writes, on its way back.
+/// State of a failed log while it is being reopened.
 pub(super) struct Failed {
-    /// The file that it ended with.
+    /// Path of the last file of the log.
     pub path: PathBuf,
-    /// Number of that file.
+    /// Generation number of that last file.
     pub generation: Generation,
-    /// Bytes of it that are synced.
+    /// Bytes of the file that are synced.
     pub durable_bytes: u64,
-    /// Bytes of it that are written, synced or not.
+    /// Bytes of the file that are written, synced or not.
     pub written: u64,
-    /// Framed records that are not in it.
+    /// Framed records that are not in the file.
     pub buffer: Vec<u8>,
-    /// How many records are in the buffer, once the unsynced ones of the file are.
+    /// Number of records in `buffer`, once it also contains the unsynced ones of the file; `None` before.
     pub collected: Option<u64>,
-    /// The file that takes over, as soon as it is there.
+    /// The new file that continues the log, once it is created.
     pub begun: Option<OpenedFile>,
 }
 
 impl Failed {
-    /// Cuts the file and begins another one, with the unsynced records in it if they are kept.
+    /// Truncates the file to its synced part and creates the next file, which gets the unsynced records if
+    /// they are kept.
     pub fn reopen(&mut self, directory: &Path, keep_unsynced: bool) -> Result<(), StorageError> {
         if keep_unsynced && self.collected.is_none() {
             let mut unsynced = Vec::new();

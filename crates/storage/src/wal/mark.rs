@@ -1,13 +1,14 @@
-//! How far the log is known to be durable, told outside of it.
+//! Records outside the log how far it is durable.
 //!
 //! ```text
 //! durable = (generation u64 · bytes u64 · crc32 of both u32)*, little endian; the last entry that is whole counts
 //! ```
 //!
-//! Each record says how far its file was durable before it. Nothing behind the last record vouches for that one, so damage to it
-//! would look like a write that a crash cut short. An entry is appended here after each sync, without being synced itself: the death of the
-//! process leaves it, a power cut may take the newest ones. It never says more than what is durable, and it may say less:
-//! whatever goes wrong with this file is no failure of the log.
+//! Each record of the log says how far its file was durable before it. No record follows the last one, so
+//! damage to it would look like a write that a crash cut short. Therefore an entry is appended here after
+//! each sync. The entries themselves are not synced: they survive the end of the process, but a power failure
+//! may lose the newest. An entry never claims more than is durable, but may claim less; errors of this file
+//! are not failures of the log.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,10 @@ use super::Generation;
 
 const NAME: &str = "durable";
 const ENTRY: usize = 8 + 8 + 4;
-/// Bytes after which the file begins anew.
+/// Length in bytes from which on the file is started anew.
 const LONGEST: usize = 1 << 16;
 
-/// Up to which byte a file of the log was synced.
+/// Position in a log file up to which it was synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) generation: Generation,
@@ -29,7 +30,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// The last one that was noted in `directory`.
+    /// The last intact entry of the file in `directory`.
     pub(super) fn read(directory: &Path) -> Option<Self> {
         let bytes = fs::read(directory.join(NAME)).ok()?;
         let (entries, _) = bytes.as_chunks::<ENTRY>();
@@ -56,7 +57,7 @@ impl Mark {
     }
 }
 
-/// The file, open for noting marks. After a failure nothing more is noted.
+/// The open file of sync marks. After a write error, no more marks are recorded.
 #[derive(Debug)]
 pub(super) struct SyncMarkFile {
     path: PathBuf,
@@ -65,7 +66,7 @@ pub(super) struct SyncMarkFile {
 }
 
 impl SyncMarkFile {
-    /// Begins the file anew, with the last mark that it had.
+    /// Starts the file anew, with `last` as its first entry.
     pub(super) fn open(directory: &Path, last: Option<Mark>) -> Self {
         let mut marks = Self { path: directory.join(NAME), file: None, length: 0 };
         marks.begin();

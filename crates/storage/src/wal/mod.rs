@@ -34,8 +34,9 @@ pub type Generation = u64;
 /// Buffered bytes above which an append writes them to the file, without waiting for the disk.
 const WRITE_THRESHOLD: usize = 1 << 20;
 
-/// Buffered bytes above which a writer waits for whoever works on the file: where writes are acknowledged before they are durable nobody
-/// else waits for the disk, and one that has stalled would let the buffer take all memory.
+/// Buffered bytes above which a writer waits for the thread that is writing the file. Where writes are
+/// acknowledged before they are durable nobody else waits for the disk, and a stalled one would let the
+/// buffer take all memory.
 const MOST_BUFFERED: usize = 64 << 20;
 
 /// An open write-ahead log. Shared between threads by reference.
@@ -52,40 +53,43 @@ struct State {
     file: std::sync::Arc<File>,
     path: PathBuf,
     generation: Generation,
-    /// Framed records that are not in the file yet.
+    /// Framed records that are not written to the file yet.
     buffer: Vec<u8>,
-    /// Bytes of this file that are written, synced or not.
+    /// Bytes written to the current file, synced or not.
     written: u64,
-    /// Bytes of this file that are synced.
+    /// Bytes of the current file that are synced.
     durable_bytes: u64,
     appended: Lsn,
     durable: Lsn,
-    /// Bytes in older files that are still kept.
+    /// Total size, in bytes, of older files that are still kept.
     older_bytes: u64,
-    /// Whether somebody works on the file without the lock: syncs it, begins the next one, or brings the log back.
+    /// Whether a thread is working on the file without holding the lock: syncing it, starting the next one,
+    /// or reopening the log.
     busy: bool,
-    /// Whether that is beginning the next one.
+    /// Whether that thread is starting the next file.
     rolling: bool,
     poisoned: Option<String>,
-    /// How many records are in the buffer, once an attempt to reopen the log has taken the unsynced ones of the file over into it.
+    /// Number of records in `buffer`, once an attempt to reopen the log has moved the file's unsynced records
+    /// into it; `None` before.
     collected: Option<u64>,
-    /// Positions that failures took and reopening did not bring back, oldest first: above the first, up to the second.
+    /// Positions of records that failures lost for good, oldest first: above the first number of each pair,
+    /// up to the second.
     lost: Vec<(Lsn, Lsn)>,
 }
 
-/// The file that an opened log ends with.
+/// The last file of an opened log.
 struct OpenedFile {
     file: File,
     path: PathBuf,
     generation: Generation,
     bytes: u64,
-    /// Why nothing can be appended to it.
+    /// Why nothing can be appended to the file; `None` if it can.
     poisoned: Option<String>,
 }
 
 impl Wal {
-    /// Opens the log in `directory`, checks it, cuts off a torn tail, and starts a new file for appends. Where the disk has no room
-    /// for that, what is there is read all the same, and the log is closed for writes until [`Wal::reopen`].
+    /// Opens the log in `directory`, checks it, truncates a torn tail, and starts a new file for appends. If
+    /// the disk has no room for that, the log is still read, but refuses writes until [`Wal::reopen`].
     ///
     /// # Errors
     /// [`StorageError::WalCorrupt`] when acknowledged records are damaged, [`StorageError::Io`].
@@ -145,7 +149,7 @@ impl Wal {
         Ok((wal, Replay::new(kept)))
     }
 
-    /// Waits as long as somebody works on the file and much is buffered behind what he writes.
+    /// Waits while another thread is writing the file and at least 64 MiB are buffered.
     pub fn wait_for_room(&self) {
         let mut state = self.state.lock();
         while state.busy && state.buffer.len() >= MOST_BUFFERED {
@@ -201,10 +205,11 @@ impl Wal {
         }
     }
 
-    /// Writes what is in the buffer, and waits for the disk if the file is to be synced. Appends go on meanwhile.
+    /// Writes the buffer to the file, and syncs it if `sync`. Appends continue meanwhile.
     ///
     /// # Errors
-    /// [`StorageError::Io`], which closes the log; what was in the buffer is there again, before what came meanwhile.
+    /// [`StorageError::Io`], which closes the log; the buffer then has its records back, before those
+    /// appended meanwhile.
     fn write(&self, state: &mut MutexGuard<'_, State>, sync: bool) -> Result<(), StorageError> {
         let (file, path) = (state.file.clone(), state.path.clone());
         let mut buffer = std::mem::take(&mut state.buffer);
@@ -243,7 +248,7 @@ impl Wal {
         result
     }
 
-    /// The position up to which everything is durable, but for what failures took.
+    /// Position up to which all records are durable, except those that failures lost.
     pub fn durable(&self) -> Lsn {
         self.state.lock().durable
     }
@@ -261,8 +266,8 @@ impl Wal {
         if durable >= appended { Ok(()) } else { self.sync(appended) }
     }
 
-    /// Ends the current file and starts the next one; returns its number. Records appended from now on lie in
-    /// that generation or a later one, so [`Wal::trim_before`] of it drops everything appended before.
+    /// Closes the current file and starts the next one; returns the number of the new file. Later records are
+    /// in that generation or a later one, so [`Wal::trim_before`] of it drops all earlier records.
     ///
     /// # Errors
     /// As [`Wal::sync`].
@@ -287,12 +292,13 @@ impl Wal {
         }
     }
 
-    /// Brings a log back that an earlier failure closed for writes: cuts the file behind what was known to be durable and
-    /// begins another one. Records behind that were never acknowledged, unless nobody waited for them: with `keep_unsynced`
-    /// those that can still be read are written again. Does nothing to a log that is open.
+    /// Reopens a log that an earlier failure closed for writes: truncates the file to what was known to be
+    /// durable and starts another one. The records cut off were never acknowledged, unless writes are
+    /// acknowledged before they are durable: with `keep_unsynced`, those that can still be read are written
+    /// again. Does nothing to an open log.
     ///
     /// # Errors
-    /// [`StorageError::Io`] when the disk still refuses; the log is then as closed as before.
+    /// [`StorageError::Io`] when the disk still fails; the log then stays closed.
     pub fn reopen(&self, keep_unsynced: bool) -> Result<(), StorageError> {
         let mut state = self.state.lock();
         while state.busy {
@@ -330,8 +336,8 @@ impl Wal {
         Ok(())
     }
 
-    /// Works on the file without the lock, while the log counts as busy. A panic closes the log for writes: nobody knows how much of
-    /// the work was done. The caller passes it on, with the lock in order.
+    /// Runs an operation on the file without holding the lock, while the log counts as busy. A panic closes
+    /// the log for writes, because it is unknown how much was done; it is returned, for the caller to resume.
     fn unlocked<T>(
         &self,
         state: &mut MutexGuard<'_, State>,
@@ -349,7 +355,7 @@ impl Wal {
         result
     }
 
-    /// Reads back everything the log keeps, oldest first, for applying writes again within a running process.
+    /// Reads all records that the log keeps, oldest first, to apply them again within a running process.
     ///
     /// # Errors
     /// As [`Wal::sync`].
@@ -357,7 +363,7 @@ impl Wal {
         self.replay_from(0)
     }
 
-    /// As [`Wal::replay`], without the files older than `generation`.
+    /// Same as [`Wal::replay`], without files older than `generation`.
     ///
     /// # Errors
     /// As [`Wal::sync`].
@@ -390,19 +396,19 @@ impl Wal {
         Ok(())
     }
 
-    /// Bytes that a restart would replay.
+    /// Size in bytes of the log that a restart would replay.
     pub fn size_bytes(&self) -> u64 {
         let state = self.state.lock();
         state.older_bytes + state.written + state.buffer.len() as u64
     }
 
-    /// Bytes that were appended since the log was last rolled or opened.
+    /// Bytes appended since the log was last rolled or opened.
     pub fn bytes_since_roll(&self) -> u64 {
         let state = self.state.lock();
         state.written + state.buffer.len() as u64
     }
 
-    /// Whether records were appended that are not durable yet.
+    /// Whether there are records that are not durable yet.
     pub fn has_unsynced(&self) -> bool {
         let state = self.state.lock();
         state.durable < state.appended
@@ -422,7 +428,7 @@ impl State {
         }
     }
 
-    /// Remembers that what is not durable now is gone. One failure after another is one range.
+    /// Marks all records that are not durable as lost. Consecutive losses become one range.
     fn give_up_unsynced(&mut self) {
         match self.lost.last_mut() {
             Some((_, last)) if *last == self.durable => *last = self.appended,
@@ -433,7 +439,7 @@ impl State {
         (self.buffer, self.collected) = (Vec::new(), Some(0));
     }
 
-    /// Continues in a new file; the current one has to be synced.
+    /// Continues the log in a new file; the current one must be synced.
     fn go_on_in(&mut self, begun: OpenedFile) {
         self.older_bytes += self.written;
         self.file = std::sync::Arc::new(begun.file);
@@ -444,7 +450,7 @@ impl State {
     }
 }
 
-/// Begins the file behind one of this number.
+/// Creates the file after the one of this generation.
 fn next_file(directory: &Path, generation: Generation) -> Result<OpenedFile, StorageError> {
     // A file of an attempt that failed may be in the way.
     let highest = log_files(directory)?.last().map_or(generation, |(generation, _)| *generation);

@@ -24,7 +24,7 @@ pub(super) fn file_header(generation: u64) -> [u8; FILE_HEADER] {
     header
 }
 
-/// The format version in a header that is as some version wrote it, but not this one.
+/// Format version in an intact file header of another version; `None` for any other header.
 pub(super) fn other_version(header: &[u8; FILE_HEADER]) -> Option<u32> {
     let known = header[..7] == FILE_MAGIC[..7];
     let whole = header[16..] == crc32fast::hash(&header[..16]).to_le_bytes();
@@ -69,7 +69,7 @@ pub(super) struct RecordHeader {
 }
 
 impl RecordHeader {
-    /// Reads a header; `None` when these bytes cannot be one.
+    /// Parses a record header; `None` if the bytes cannot be one.
     pub(super) fn parse(bytes: &[u8; RECORD_HEADER]) -> Option<Self> {
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let length = u32_at(4) as usize;

@@ -1,4 +1,4 @@
-//! Reading a log back after a start.
+//! Reads a log back, and checks and repairs its files at the start.
 
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::record::{
 };
 use crate::error::StorageError;
 
-/// The payloads of a log in the order in which they were appended; reads one record at a time.
+/// Iterator over the payloads of a log in the order of their appending; reads one record at a time.
 ///
 /// The files were checked when the log was opened, so an error here means that they changed since.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Iterator for Replay {
     }
 }
 
-/// Checks that the file that was synced last is there, or a later one.
+/// Checks that the file of the last sync mark, or a later one, exists.
 pub(super) fn check_marked(
     directory: &Path,
     files: &[(Generation, PathBuf)],
@@ -66,8 +66,9 @@ pub(super) fn check_marked(
     Err(StorageError::WalCorrupt { path: super::path_of(directory, mark.generation), offset: 0 })
 }
 
-/// The file that was being written when the process ended: the last one with a header, which is durable before the first record. A
-/// stub that could not be removed may lie behind it, of an attempt to begin another file.
+/// Generation of the file that was being written when the process ended: the last one with a header, since
+/// the header is durable before the first record. A later file without a header is left from a failed attempt
+/// to start one.
 pub(super) fn last_begun(files: &[(Generation, PathBuf)]) -> Generation {
     // What cannot be read or is of another version is no stub: whoever checks the files tells.
     let is_begun = |path: &Path| !matches!(LogFile::open(path), Ok(None));
@@ -109,14 +110,14 @@ pub(super) fn check_and_repair(path: &Path, is_last: bool, durable: u64) -> Resu
     }
 }
 
-/// Makes a log file durable that a killed process left.
+/// Syncs a log file that a killed process left.
 pub(super) fn sync(path: &Path) -> Result<(), StorageError> {
     // Where nothing may be written there is nothing to sync, but on some systems only what is open for writing can be.
     let file = File::append(path).or_else(|_| File::open(path)).map_err(StorageError::io("open", path))?;
     file.sync_all().map_err(StorageError::io("sync", path))
 }
 
-/// Appends the payloads of the records that lie in a range of bytes of the file to `payloads`.
+/// Appends the payloads of the records in a byte range of the file to `payloads`.
 pub(super) fn records_between(
     path: &Path,
     bytes: std::ops::Range<u64>,
@@ -147,7 +148,7 @@ struct LogFile {
 }
 
 impl LogFile {
-    /// Opens a file behind its header; `None` when the header is incomplete or not ours.
+    /// Opens a file and skips its header; `None` when the header is incomplete or invalid.
     fn open(path: &Path) -> Result<Option<Self>, StorageError> {
         let file = File::open(path).map_err(StorageError::io("open", path))?;
         let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -198,12 +199,13 @@ impl LogFile {
         Ok(Step::Record { payload })
     }
 
-    /// Whether a readable record behind `damaged` says that the damaged place had been synced.
+    /// Whether an intact record after `damaged` says that the log was durable beyond that offset.
     fn durable_beyond(&mut self, damaged: u64) -> Result<bool, StorageError> {
         Ok(self.records_behind(damaged)?.iter().any(|(durable, _)| *durable > damaged))
     }
 
-    /// The records behind a damaged place that are whole: what each says was durable before it, and its payload.
+    /// Intact records after a damaged offset: the offset that each says was durable before it, and its
+    /// payload.
     fn records_behind(&mut self, damaged: u64) -> Result<Vec<(u64, Vec<u8>)>, StorageError> {
         let mut rest = Vec::new();
         self.reader
@@ -233,19 +235,20 @@ impl LogFile {
     }
 }
 
-/// What can be read of a log.
+/// Result of reading a damaged log.
 #[derive(Debug, Default)]
 pub struct Salvaged {
-    /// Payloads of the records that are whole, oldest first.
+    /// Payloads of the intact records, oldest first.
     pub records: Vec<Vec<u8>>,
-    /// What is wrong with its files. A write that a crash cut short is nothing wrong.
+    /// Damage found in the files. A write that a crash cut short is not damage.
     pub problems: Vec<StorageError>,
 }
 
-/// Reads a log as far as it can be read, also behind damaged places, and changes nothing. A log that is not there is empty.
+/// Reads all intact records of a log, including those after damaged places, and changes nothing. A missing
+/// log is empty.
 ///
 /// # Errors
-/// [`StorageError::Io`] when the folder cannot be listed.
+/// [`StorageError::Io`] when the directory cannot be listed.
 pub fn salvage(directory: &Path) -> Result<Salvaged, StorageError> {
     let mut salvaged = Salvaged::default();
     if !directory.exists() {
@@ -292,7 +295,7 @@ fn salvage_file(
     }
 }
 
-/// Reads until `buffer` is full or the file ends; returns how many bytes there were.
+/// Reads until `buffer` is full or the file ends; returns the number of bytes read.
 fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -32,7 +32,7 @@ fn synced_records_come_back_in_order_over_several_openings() {
     }
 }
 
-/// Operations on the log's files, in their order.
+/// Records the operations on the log's files, in order: kind and file name.
 #[derive(Default)]
 struct Calls(Mutex<Vec<(sparrow_files::Kind, String)>>);
 
@@ -44,7 +44,7 @@ impl sparrow_files::Observer for Calls {
     }
 }
 
-/// Otherwise a power cut would tear a file that is not the last any more, and the log could not be opened.
+/// Otherwise a power failure could tear a file that is no longer the last, and the log could not be opened.
 #[test]
 fn what_a_killed_process_left_unsynced_is_durable_before_a_later_file_begins() {
     let folder = tempfile::tempdir().unwrap();
@@ -271,22 +271,22 @@ fn a_failed_write_closes_the_log_for_writes() {
     assert!(wal.is_poisoned());
 }
 
-/// Lets writes or syncs of log files fail while it is switched on.
+/// While switched on, fails writes and syncs of log files.
 #[derive(Default)]
 struct FullDisk {
     full: std::sync::atomic::AtomicBool,
-    /// Bytes of a refused write that reach the file.
+    /// Bytes of a failed write that still reach the file.
     torn: usize,
 }
 
 impl FullDisk {
-    /// Fills the disk up, or makes room.
+    /// Switches the failures on or off.
     fn fill(&self, full: bool) {
         self.full.store(full, std::sync::atomic::Ordering::SeqCst);
     }
 }
 
-/// A log on a disk that has room so far.
+/// A new log on a disk that is not full yet; `torn` bytes of later failed writes reach the file.
 fn on_a_disk(torn: usize) -> (tempfile::TempDir, Arc<FullDisk>, sparrow_files::Guard, Wal) {
     let folder = tempfile::tempdir().unwrap();
     let disk = Arc::new(FullDisk { torn, ..FullDisk::default() });
@@ -355,7 +355,7 @@ fn what_each_of_two_failures_took_is_never_called_durable() {
     assert!(kept.iter().all(|lsn| wal.sync(*lsn).is_ok()));
 }
 
-/// An index may be told to acknowledge before the disk does between two attempts.
+/// An index may be switched to early acknowledgement between two attempts to reopen its log.
 #[test]
 fn what_an_attempt_gave_up_stays_lost_when_a_later_one_keeps_what_is_unsynced() {
     let (_folder, disk, _guard, wal) = on_a_disk(0);
@@ -373,7 +373,8 @@ fn what_an_attempt_gave_up_stays_lost_when_a_later_one_keeps_what_is_unsynced() 
     assert_eq!(payloads(wal.replay().unwrap()), [&b"durable"[..], b"after"]);
 }
 
-/// Only what can be read again is written again; whoever waits for the rest must not be told that it is durable.
+/// Only records that can be read again are kept; those who wait for the others must not be told that they are
+/// durable.
 #[test]
 fn an_unsynced_record_that_cannot_be_read_any_more_is_lost_when_the_log_is_reopened() {
     let (folder, disk, _guard, wal) = on_a_disk(0);
@@ -395,7 +396,7 @@ fn an_unsynced_record_that_cannot_be_read_any_more_is_lost_when_the_log_is_reope
     assert_eq!(payloads(wal.replay().unwrap()), [&b"durable"[..], b"after"]);
 }
 
-/// Holds up writes, or syncs, while it is told to.
+/// While switched on, blocks all operations of one kind.
 struct Stalled {
     kind: sparrow_files::Kind,
     stalls: std::sync::atomic::AtomicBool,
@@ -419,7 +420,7 @@ impl sparrow_files::Observer for Stalled {
     }
 }
 
-/// Health and the clock ask on threads that all indices share.
+/// Health checks and periodic tasks query the log on threads that all indices share.
 #[test]
 fn a_log_whose_disk_has_stalled_still_answers_what_others_ask_and_takes_appends() {
     use std::sync::atomic::Ordering::SeqCst;
@@ -479,7 +480,7 @@ fn who_waits_for_the_disk_does_not_count_as_busy() {
     });
 }
 
-/// Nobody waits for the disk where writes are acknowledged before they are durable.
+/// With early acknowledgement nobody waits for the disk, so writers must wait when too much is buffered.
 #[test]
 fn writers_wait_for_a_disk_that_is_far_behind() {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -526,7 +527,8 @@ fn writers_wait_for_a_disk_that_is_far_behind() {
     assert_eq!(payloads(wal.replay().unwrap()).len(), 2 * all);
 }
 
-/// Such a record is taken, whatever becomes of the write: it comes back where nobody waits for the disk, and nowhere else.
+/// Such a record is appended although its write fails: it survives a reopening that keeps unsynced records,
+/// and only that.
 #[test]
 fn a_record_whose_append_could_not_be_written_is_told_by_its_sync() {
     for keeps in [false, true] {
@@ -546,7 +548,7 @@ fn a_record_whose_append_could_not_be_written_is_told_by_its_sync() {
     }
 }
 
-/// Panics in the next operation of a kind.
+/// Panics in the next operation of one kind.
 struct Panics(Mutex<Option<sparrow_files::Kind>>);
 
 impl sparrow_files::Observer for Panics {
@@ -662,7 +664,7 @@ proptest! {
     }
 }
 
-/// Lets a new file be made and neither written nor removed, while it is switched on.
+/// While switched on, lets a new file be created, but neither written nor removed.
 #[derive(Default)]
 struct KeepsStubs(std::sync::atomic::AtomicBool);
 

@@ -41,7 +41,7 @@ fn who_waits_for_a_task_goes_when_nobody_waits_for_the_answer() {
     assert!(running.wait_unless(None, &|| false).is_some());
 }
 
-/// Tells when a thread needs a core, and when it does not.
+/// Records whether the thread needs a core.
 struct CoreUse(mpsc::Sender<bool>);
 
 impl Worker for CoreUse {

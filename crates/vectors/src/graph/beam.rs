@@ -1,7 +1,8 @@
-//! What a walk along a graph keeps: vectors seen, and the best of them in order.
+//! State of a graph walk: the vectors visited, and the best of them in order.
 
-/// A vector with its nearness as one number: the nearer is the greater, equally near ones by their number. Below them a
-/// bit says whether its neighbours have been looked at, so vectors' numbers have 31 bits.
+/// A vector and its nearness packed into one integer: nearer vectors are greater, and of equally near ones
+/// those with the lower number. The lowest bit says whether the vector was expanded, so vector numbers have
+/// 31 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seen(u64);
 
@@ -27,12 +28,12 @@ impl Seen {
     }
 }
 
-/// The best vectors seen, nearest first.
+/// The best vectors found so far, nearest first, at most `width`.
 #[derive(Debug, Default)]
 pub(super) struct Beam {
     best: Vec<Seen>,
     width: usize,
-    /// All before it have been expanded.
+    /// Index up to which all vectors have been expanded.
     next: usize,
 }
 
@@ -43,7 +44,7 @@ impl Beam {
         self.next = 0;
     }
 
-    /// Takes a vector in if it is among the best; whether it is.
+    /// Inserts a vector if it is among the best; returns whether it was.
     pub(super) fn offer(&mut self, seen: Seen) -> bool {
         if self.best.len() >= self.width {
             if self.best.last().is_some_and(|worst| seen < *worst) {
@@ -57,7 +58,7 @@ impl Beam {
         true
     }
 
-    /// The nearest vector whose neighbours have not been looked at; it counts as looked at from now on.
+    /// The nearest vector that was not expanded yet; marks it as expanded.
     pub(super) fn expand(&mut self) -> Option<Seen> {
         let ahead = self.best.get_mut(self.next..)?;
         let offset = ahead.iter().position(|seen| !seen.is_expanded())?;
@@ -66,7 +67,7 @@ impl Beam {
         Some(ahead[offset])
     }
 
-    /// The one that [`Beam::expand`] gives next as things stand.
+    /// The vector that [`Beam::expand`] would currently return.
     pub(super) fn peek(&self) -> Option<Seen> {
         self.best.get(self.next..)?.iter().find(|seen| !seen.is_expanded()).copied()
     }
@@ -80,7 +81,7 @@ impl Beam {
     }
 }
 
-/// Which vectors have been seen.
+/// Bitmap of the vectors visited.
 #[derive(Debug, Default)]
 pub(super) struct Visited(Vec<u64>);
 
@@ -90,7 +91,7 @@ impl Visited {
         self.0.resize(count.div_ceil(64), 0);
     }
 
-    /// Notes a vector; whether it is new.
+    /// Marks a vector as visited; returns whether it was new.
     pub(super) fn visit(&mut self, vector: u32) -> bool {
         let (word, bit) = (vector as usize / 64, 1 << (vector % 64));
         let new = self.0[word] & bit == 0;

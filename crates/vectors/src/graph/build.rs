@@ -1,4 +1,4 @@
-//! Building graphs while segments merge.
+//! Builds graphs while segments are merged.
 
 use std::io::{self, Write};
 use std::ops::Deref;
@@ -14,22 +14,22 @@ use crate::element::{Element, Metric};
 use crate::merge::DROPPED;
 use crate::reader::VectorsReader;
 
-/// Most vectors of one graph. While it is built a vector takes about 200 bytes of memory besides its codes, so this
-/// and [`MAX_CODES`] bound a merge.
+/// Most vectors in one graph. A graph under construction takes about 200 bytes per vector besides the codes,
+/// so this and [`MAX_CODES`] limit the memory of a merge.
 pub const MAX_BLOCK: usize = 250_000;
 
-/// Most bytes of codes that a graph is built over.
+/// Most bytes of codes in one graph.
 const MAX_CODES: usize = 192 << 20;
 
-/// Vectors added between two looks at the cancel flag.
+/// Vectors inserted between checks of the cancel flag.
 const CANCEL_INTERVAL: usize = 64;
 
-/// How graphs are built.
+/// Parameters of HNSW construction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GraphOptions {
-    /// Neighbours of a vector on each level but the lowest, which has twice as many.
+    /// Most neighbours of a vector on each level but the lowest, which has twice as many.
     pub m: u16,
-    /// Candidates for the neighbours of a new vector.
+    /// Number of candidates from which the neighbours of a new vector are chosen.
     pub ef_construction: u16,
 }
 
@@ -39,22 +39,23 @@ impl Default for GraphOptions {
     }
 }
 
-/// Vectors of one old segment for a new graph.
+/// Vectors of one source segment of a merge.
 pub struct GraphSource<B> {
-    /// The vectors.
+    /// Vectors of the source segment.
     pub reader: VectorsReader<B>,
-    /// As in [`crate::MergeSource`]; only tells which vectors stay.
+    /// Same as in [`crate::MergeSource`]; only tells which vectors are carried over.
     pub doc_map: Arc<[DocId]>,
 }
 
-/// Writes graphs over the vectors that [`crate::merge_vectors`] makes of the same sources. Always the same bytes for
-/// the same vectors. Reads each source once, in order, and holds one block's graph and codes in memory. `with_codes` says
-/// whether the merged vectors have codes; a graph over floats without any has its own.
+/// Writes graphs over the vectors that [`crate::merge_vectors`] makes of the same sources. The bytes depend
+/// on nothing but the vectors and options. Reads each source once, in order, and holds one block's graph and
+/// codes in memory. `with_codes` says whether the merged vectors have codes; a graph over floats without any
+/// has its own.
 ///
-/// Returns `false`, having written nothing that may be used, when `cancel` was set.
+/// Returns `false` when `cancel` was set; what was written must not be used then.
 ///
 /// # Errors
-/// `InvalidInput` when the sources differ in their metric; those of `out`.
+/// `InvalidInput` when the metrics of the sources differ; errors of writing to `out`.
 pub fn write_graph<B>(
     sources: &[GraphSource<B>],
     with_codes: bool,
@@ -121,7 +122,7 @@ where
     packed
 }
 
-/// One thread: the graph then depends on nothing but the vectors.
+/// Builds the graph in one thread, so that it depends on nothing but the vectors; `None` if `cancel` was set.
 fn build(packed: &Packed, options: GraphOptions, cancel: &AtomicBool) -> Option<Graph> {
     let mut inserter = Inserter::new(packed, options);
     for number in 0..packed.len() {

@@ -32,7 +32,7 @@ use crate::kernels::{Rows, prefetch};
 use crate::reader::VectorsReader;
 
 pub(super) const VERSION: u8 = 2;
-/// Bytes of the header in version 1; later ones have a number more.
+/// Header size in version 1, in bytes; later versions have another u32.
 const HEADER_1: usize = 24;
 pub(super) const HEADER: usize = 28;
 pub(super) const BLOCK_HEADER: usize = 32;
@@ -52,7 +52,7 @@ pub(super) fn header(count: u32, blocks: u32, options: GraphOptions, code_bytes:
     bytes
 }
 
-/// Head of a block over the vectors `first..first + count`.
+/// Header of a block over the vectors `first..first + count`.
 pub(super) struct BlockHeader {
     pub(super) first: u32,
     pub(super) count: u32,
@@ -74,31 +74,31 @@ impl BlockHeader {
     }
 }
 
-/// Where the numbers of one level are in the file.
+/// Offsets in the file of the lists of one level.
 #[derive(Debug, Clone)]
 pub(super) struct Level {
-    /// Start of the list of vectors; `None` on level 0, which has all.
+    /// Offset of the list of the level's vectors; `None` on level 0, which has all.
     nodes: Option<usize>,
-    /// Vectors on the level.
+    /// Number of vectors on the level.
     count: usize,
     offsets: usize,
     neighbours: usize,
 }
 
-/// One graph.
+/// One graph, over a range of consecutive vectors.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
-    /// Range of the block's vectors.
+    /// Range of the vectors in the segment.
     pub(super) vectors: Range<usize>,
-    /// From level 0 upwards.
+    /// Levels of the graph, from 0 upwards.
     pub(super) levels: Vec<Level>,
-    /// Number in the block.
+    /// Number, in the block, of the vector where searches start.
     pub(super) entry: u32,
-    /// Where the checksum of the codes is, if there are any.
+    /// Offset of the codes' checksum; `None` if the block has no codes.
     codes: Option<usize>,
 }
 
-/// Codes that a graph has of its vectors.
+/// The codes that a graph stores of its vectors.
 #[derive(Clone, Copy)]
 pub(crate) struct GraphCodes<'a> {
     scales: &'a [u8],
@@ -106,13 +106,13 @@ pub(crate) struct GraphCodes<'a> {
 }
 
 impl GraphCodes<'_> {
-    /// What one code of a vector stands for, by the number in the block.
+    /// Factor by which the codes of a vector must be multiplied; `vector` is its number in the block.
     pub(crate) fn scale(&self, vector: u32) -> f32 {
         f32_at(self.scales, vector as usize * 4)
     }
 }
 
-/// Graphs over bytes that someone else owns, such as a memory map.
+/// Graphs over bytes with another owner, such as a memory map.
 #[derive(Debug, Clone)]
 pub struct GraphReader<B> {
     bytes: B,
@@ -125,7 +125,8 @@ pub struct GraphReader<B> {
 }
 
 impl<B: Deref<Target = [u8]>> GraphReader<B> {
-    /// Opens bytes written by [`crate::write_graph`] and checks all but the codes: a search follows their numbers.
+    /// Opens bytes written by [`crate::write_graph`] and checks everything but the codes, because a search
+    /// follows the numbers in them.
     ///
     /// # Errors
     /// [`VectorsError::NotVectors`], [`VectorsError::NewerFormat`], [`VectorsError::Corrupt`].
@@ -172,7 +173,7 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         Ok(Self { bytes, version, code_bytes, count, m, ef_construction, blocks })
     }
 
-    /// Reads the codes, which [`GraphReader::open`] leaves alone, and compares them with their checksum.
+    /// Reads the codes, which [`GraphReader::open`] does not, and checks them against their checksums.
     ///
     /// # Errors
     /// [`VectorsError::Corrupt`].
@@ -187,12 +188,12 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         Ok(())
     }
 
-    /// Whether the bytes are in the layout that is written today.
+    /// Whether the bytes have the layout that this build writes.
     pub fn is_current(&self) -> bool {
         self.version == VERSION
     }
 
-    /// The codes of a block's vectors, if the graph has any.
+    /// Codes of a block's vectors; `None` if the graph has none.
     pub(super) fn codes(&self, block: &Block) -> Option<GraphCodes<'_>> {
         let scales = block.codes? + 4;
         let rows = scales + block.vectors.len() * 4;
@@ -203,12 +204,12 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         })
     }
 
-    /// Whether the graph can be one of these vectors.
+    /// Whether the graph fits these vectors by their number and dimensions.
     pub(crate) fn is_of<R: Deref<Target = [u8]>>(&self, reader: &VectorsReader<R>) -> bool {
         self.count == reader.len() && (self.code_bytes == 0 || self.code_bytes == reader.dims())
     }
 
-    /// Bytes of a vector's codes; 0 without any.
+    /// Size of a vector's codes in bytes; 0 if the graph has none.
     pub(crate) fn code_bytes(&self) -> usize {
         self.code_bytes
     }
@@ -218,28 +219,29 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether the graphs contain no vector.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Neighbours of a vector on each level but the lowest, which has twice as many.
+    /// Most neighbours of a vector on each level but the lowest, which has twice as many.
     pub fn m(&self) -> u16 {
         self.m
     }
 
-    /// Candidates per vector while the graph was built.
+    /// Number of candidates per vector with which the graph was built.
     pub fn ef_construction(&self) -> u16 {
         self.ef_construction
     }
 
-    /// Neighbours of a vector of a block on a level; none if it is not on that level.
+    /// Neighbours of a vector on a level, by their numbers in the block; none if the vector is not on that
+    /// level.
     pub(super) fn neighbours(&self, level: &Level, vector: u32) -> impl Iterator<Item = u32> + '_ {
         let list = self.list(level, vector);
         list.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
     }
 
-    /// Asks for the list of neighbours of a vector, which is read soon.
+    /// Prefetches the list of neighbours of a vector.
     pub(super) fn prefetch(&self, level: &Level, vector: u32) {
         prefetch(self.list(level, vector));
     }
@@ -258,7 +260,7 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
     }
 }
 
-/// Position of a number in an ascending list.
+/// Binary search in an ascending list of u32; returns the index of the number, or `None`.
 fn search(bytes: &[u8], list: usize, count: usize, wanted: u32) -> Option<usize> {
     let Range { mut start, mut end } = 0..count;
     while start < end {
@@ -272,7 +274,7 @@ fn search(bytes: &[u8], list: usize, count: usize, wanted: u32) -> Option<usize>
     None
 }
 
-/// Reads and checks the block at `at`; gives its end too.
+/// Reads and checks the block at offset `at`; returns it with the offset of its end.
 fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
     let corrupt = |detail| VectorsError::Corrupt { detail };
     let head = bytes.get(at..at + BLOCK_HEADER).ok_or(corrupt("graph length"))?;
@@ -319,14 +321,14 @@ fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
     Ok((Block { vectors, levels: parsed, entry: entry as u32, codes: None }, end))
 }
 
-/// Walks over the lists of a body.
+/// Reads the lists of a block's body one after another.
 struct ListReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl ListReader<'_> {
-    /// The last of `count` numbers, and where they start.
+    /// Reads `count` numbers; returns the last one and the offset of the first.
     fn take(&mut self, count: usize) -> Result<(u32, usize), VectorsError> {
         let start = self.at;
         let end = count.checked_mul(4).and_then(|length| start.checked_add(length));
@@ -335,7 +337,7 @@ impl ListReader<'_> {
         Ok((if count == 0 { 0 } else { u32_at(self.bytes, self.at - 4) }, start))
     }
 
-    /// The same, for numbers that all have to be below `limit`.
+    /// Same as [`Self::take`], and checks that all numbers are below `limit`.
     fn list(&mut self, count: usize, limit: usize) -> Result<(u32, usize), VectorsError> {
         let (last, start) = self.take(count)?;
         let numbers = self.bytes[start..self.at].as_chunks::<4>().0;

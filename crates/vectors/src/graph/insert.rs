@@ -1,17 +1,18 @@
-//! Inserting vectors into a graph, one after another: Malkov and Yashunin's HNSW.
+//! Inserts vectors into a graph one after another: HNSW by Malkov and Yashunin.
 
 use super::beam::{Beam, Seen, Visited};
 use super::build::GraphOptions;
 use super::packed::Packed;
 
-/// Candidates that are looked at for each one that the options say: graphs then find more at the same width, for which
-/// searches pay forever and a merge once. Recall measured: see `docs/design/vectors/hnsw.md`.
+/// Factor on `ef_construction`. Better graphs find more neighbours at the same search width; a merge pays for
+/// that once, searches profit always. Recall measured: see `docs/design/vectors/hnsw.md`.
 const THOROUGHNESS: usize = 2;
 
-/// Neighbours that are compared with a candidate before it is looked whether one of them is nearer to it.
+/// Chosen neighbours that are compared with a candidate at a time, before checking whether one is nearer to
+/// it.
 const COMPARED: usize = 4;
 
-/// Lists of one length for the vectors of a level: how many there are, then the neighbours.
+/// Neighbour lists of a level, all with the same capacity: the length of each, then the neighbours.
 struct Lists {
     stride: usize,
     numbers: Vec<u32>,
@@ -57,7 +58,7 @@ impl Lists {
     }
 }
 
-/// Vectors above level 0, in the order of their insertion, which is that of their numbers.
+/// A level above 0: its vectors, in ascending order, and their neighbours.
 struct Upper {
     nodes: Vec<u32>,
     lists: Lists,
@@ -69,7 +70,7 @@ impl Upper {
     }
 }
 
-/// A finished graph.
+/// A graph in memory: neighbours per level, and the vector where searches start.
 pub(super) struct Graph {
     lowest: Lists,
     upper: Vec<Upper>,
@@ -92,7 +93,7 @@ impl Graph {
         }
     }
 
-    /// The lists of a level, and the place of a vector's among them.
+    /// Neighbour lists of a level, and the index of a vector's list among them.
     fn lists_mut(&mut self, level: usize, vector: u32) -> (&mut Lists, usize) {
         match level.checked_sub(1).map(|above| &mut self.upper[above]) {
             None => (&mut self.lowest, vector as usize),
@@ -103,7 +104,7 @@ impl Graph {
         }
     }
 
-    /// As the format has it.
+    /// The graph encoded as the body of a block.
     pub(super) fn body(&self) -> Vec<u8> {
         let mut body = Vec::new();
         let mut write = |lists: &Lists, count: usize| {
@@ -126,7 +127,7 @@ impl Graph {
     }
 }
 
-/// A graph that grows.
+/// A graph under construction.
 pub(super) struct Inserter<'a> {
     vectors: &'a Packed,
     options: GraphOptions,
@@ -155,7 +156,7 @@ impl<'a> Inserter<'a> {
         self.graph
     }
 
-    /// Inserts the vector whose number follows the last one's.
+    /// Inserts the next vector; `vector` must be the previous number plus one.
     pub(super) fn insert(&mut self, vector: u32) {
         let level = level_of(vector, self.options.m);
         let top = self.graph.upper.len();
@@ -182,7 +183,7 @@ impl<'a> Inserter<'a> {
         }
     }
 
-    /// Fills the beam with the nearest vectors on a level.
+    /// Fills the beam with the vectors on a level that are nearest to `vector`, starting from `start`.
     fn search(&mut self, vector: u32, start: u32, level: usize, width: usize) {
         let vectors = self.vectors;
         self.near.resize(1, 0.0);
@@ -204,7 +205,7 @@ impl<'a> Inserter<'a> {
         }
     }
 
-    /// Links a vector with the best of the beam, both ways.
+    /// Chooses neighbours of a vector from the beam, and links them in both directions.
     fn link(&mut self, vector: u32, level: usize) {
         let chosen = choose(self.vectors, self.beam.best(), usize::from(self.options.m));
         let (lists, place) = self.graph.lists_mut(level, vector);
@@ -229,8 +230,8 @@ impl<'a> Inserter<'a> {
     }
 }
 
-/// Neighbours in different directions: of the candidates, nearest first, those to which no chosen one is nearer than the vector
-/// whose neighbours they become.
+/// Chooses neighbours in different directions: of the candidates, nearest first, those that are not nearer to
+/// a chosen one than to the vector itself.
 fn choose(vectors: &Packed, candidates: &[Seen], most: usize) -> Vec<Seen> {
     if candidates.len() < most {
         return candidates.to_vec();
@@ -253,7 +254,8 @@ fn choose(vectors: &Packed, candidates: &[Seen], most: usize) -> Vec<Seen> {
     chosen
 }
 
-/// The highest level of a vector: drawn by its number, a level up with a probability of 1 / m.
+/// Highest level of a vector, drawn pseudo-randomly from its number; each further level has the probability 1
+/// / m.
 fn level_of(vector: u32, m: u16) -> usize {
     // SplitMix64.
     let mut state = u64::from(vector).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

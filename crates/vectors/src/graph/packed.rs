@@ -1,4 +1,5 @@
-//! The vectors of one graph as they are compared while it is built, and on walks over floats that have no codes of their own.
+//! In-memory vectors of one graph, in the form in which they are compared during its construction, and stored
+//! as its codes for floats that have none.
 
 use std::ops::Deref;
 
@@ -9,7 +10,7 @@ use crate::quantise::Int8;
 use crate::reader::VectorsReader;
 use crate::rough::{BATCH, Factor, Rough};
 
-/// One byte to a component, or eight components where they are bits.
+/// Vectors with one byte per component, or per eight bits.
 pub(super) struct Packed {
     metric: Metric,
     width: usize,
@@ -68,7 +69,7 @@ impl Packed {
         self.factors.len()
     }
 
-    /// Nearness of one vector to others.
+    /// Nearness of one vector to others, given by number.
     pub(super) fn near(&self, one: u32, others: &[u32], out: &mut [f32]) {
         let rows = Rows::new(&self.rows, self.width);
         let rough = Rough::new(self.metric, rows.row(one), self.factors[one as usize]);

@@ -1,4 +1,4 @@
-//! Walking a graph from its entry towards a query.
+//! Walks a graph from its entry point towards a query.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,36 +7,37 @@ use std::ops::Deref;
 use super::beam::{Beam, Seen, Visited};
 use super::format::{Block, GraphCodes, GraphReader, Level};
 
-/// Steps between two looks at the cancel flag.
+/// Steps between checks of the cancel flag.
 const CANCEL_INTERVAL: usize = 256;
 
-/// Some vectors of a graph by their numbers there: what [`BeamSearch::near`] compares with the query.
+/// First vector and codes of a graph, which [`BeamSearch::near`] needs to compare its vectors with the query.
 pub(crate) struct Compared<'a> {
     /// Number of the graph's first vector in the segment.
     pub(crate) first: usize,
-    /// The codes that the graph has.
+    /// Codes that the graph has of its vectors.
     pub(crate) codes: Option<GraphCodes<'a>>,
 }
 
-/// Gives the nearness of vectors to the query.
+/// Writes the nearness of vectors, given by their numbers in the graph, to the query.
 pub(crate) type Near<'a> = dyn Fn(&Compared<'_>, &[u32], &mut [f32]) + 'a;
 
-/// A walk over all blocks, with what it may cost.
+/// Parameters of a walk over all blocks.
 pub(crate) struct BeamSearch<'a> {
-    /// Candidates to find in each block: the width of the beam.
+    /// Number of candidates to find in each block: the width of the beam.
     pub(crate) candidates: usize,
-    /// Comparisons that it may take; one more and the walk is given up.
+    /// Most comparisons; a walk that needs more is abandoned.
     pub(crate) budget: usize,
-    /// Whether a vector may be found, others are only walked over; `None` when all may.
+    /// Whether a vector may be a hit; others are only traversed. `None` when all may.
     pub(crate) allows: Option<&'a dyn Fn(usize) -> bool>,
-    /// Nearness of vectors to the query.
+    /// Computes the nearness of vectors to the query.
     pub(crate) near: &'a Near<'a>,
-    /// Whether to stop.
+    /// Returns whether the search was cancelled.
     pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
 impl<B: Deref<Target = [u8]>> GraphReader<B> {
-    /// The nearest vectors with their nearness, in no particular order; `None` when the budget did not last.
+    /// The nearest vectors of all blocks with their nearness, unordered; `None` when the budget was
+    /// exhausted.
     pub(crate) fn walk(&self, search: &BeamSearch<'_>) -> Option<Vec<(usize, f32)>> {
         let mut neighbours = Vec::new();
         let mut budget = search.budget;
@@ -62,7 +63,7 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
     }
 }
 
-/// A walk over one block.
+/// A walk over the graph of one block.
 struct Walk<'a, B> {
     graph: &'a GraphReader<B>,
     block: &'a Block,
@@ -70,7 +71,7 @@ struct Walk<'a, B> {
     compared: Compared<'a>,
     budget: usize,
     visited: Visited,
-    /// Vectors of the step under way, and how near they are.
+    /// Vectors compared in the current step; `near` is their nearness.
     new: Vec<u32>,
     near: Vec<f32>,
 }
@@ -97,7 +98,7 @@ impl<B: Deref<Target = [u8]>> Walk<'_, B> {
         }
     }
 
-    /// Compares vectors with the query.
+    /// Compares vectors with the query; `None` when the budget is exhausted.
     fn compare<I: IntoIterator<Item = u32>>(
         &mut self,
         vectors: I,
@@ -107,7 +108,8 @@ impl<B: Deref<Target = [u8]>> Walk<'_, B> {
         self.compare_new()
     }
 
-    /// Compares the neighbours of a vector that are seen for the first time.
+    /// Compares those neighbours of a vector that were not visited before; `None` when the budget is
+    /// exhausted.
     fn step(&mut self, level: &Level, from: Seen) -> Option<impl Iterator<Item = Seen> + use<'_, B>> {
         self.new.clear();
         let (graph, visited) = (self.graph, &mut self.visited);
@@ -144,7 +146,7 @@ impl<B: Deref<Target = [u8]>> Walk<'_, B> {
         Some(beam.into_best())
     }
 
-    /// As [`Walk::nearest`], over vectors that may not be found too.
+    /// Same as [`Walk::nearest`], but also traverses vectors that may not be hits.
     fn nearest_allowed(
         &mut self,
         level: &Level,

@@ -19,7 +19,7 @@ use crate::top_k::tests::bits;
 type Reader = VectorsReader<Vec<u8>>;
 type Graph = GraphReader<Vec<u8>>;
 
-/// Vectors around some centres, of length one where floats are compared by their product.
+/// Random vectors around a few centres; of unit length where floats are compared by dot product.
 fn vectors(metric: Metric, count: usize, seed: u64) -> Vec<Vec<f32>> {
     let mut random = StdRng::seed_from_u64(seed);
     let components = metric.element.components(metric.dims);
@@ -89,7 +89,7 @@ impl Search<'_> {
         self.reader.nearest(self.graph, &request, Effort { num_candidates, oversample: 1.0 }).unwrap()
     }
 
-    /// Share of the true ten nearest that are found, and how often a graph found them.
+    /// Share of the true ten nearest neighbours that are found, and how often a graph was used.
     fn recall(&self, queries: &[Vec<f32>], num_candidates: usize) -> (f64, usize) {
         let (mut found, mut wanted, mut walked) = (0, 0, 0);
         for query in queries {

@@ -1,11 +1,13 @@
-//! What the kernels of all instruction sets have in common: the loop over whole vectors, the rest in
-//! scalar code, and four sums, because one addition has to wait for the one before it.
+//! Code that the kernels of all instruction sets share: the loop over whole vector registers with four
+//! independent sums, because each addition waits for the previous one of its sum, and a scalar loop over the
+//! rest.
 
-/// Makes `implementation()` out of a module's `LANES`, `Vector` and its operations `zero`, `load`, `add`,
-/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features, and its `dots_i8`.
+/// Generates `implementation()` from a module's `LANES`, `Vector` and its operations `zero`, `load`, `add`,
+/// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features, and its
+/// `dots_i8`.
 macro_rules! implementation {
     ($name:literal, $features:literal, $detected:expr) => {
-        /// This implementation, when the machine has the instructions.
+        /// Implementation with these instructions, or `None` if this machine lacks them.
         pub(super) fn implementation() -> Option<Implementation> {
             $detected.then_some(Implementation { name: $name, dots, squared_distances, dots_i8 })
         }

@@ -24,10 +24,11 @@ use std::sync::LazyLock;
 use rows::with_prefetch;
 pub(crate) use rows::{ReadOrder, Rows, prefetch};
 
-/// A query of f32 against stored vectors of the same length, chosen by their numbers. Which others are asked for changes
-/// nothing about a result.
+/// Kernel that compares an f32 query with stored vectors of the same length, given by number. Each result is
+/// independent of the other vectors in the call.
 type Kernel = fn(&[f32], Rows<'_>, &[u32], &mut [f32]);
-/// The same for vectors of i8. At most 2^16 components, so that sums fit.
+/// Kernel that compares an i8 query with stored i8 vectors of the same length, given by number. At most 2^16
+/// components, so that sums fit an i32.
 type Int8Kernel = fn(&[u8], Rows<'_>, &[u32], &mut [i32]);
 
 pub(crate) struct Implementation {
@@ -64,7 +65,7 @@ fn available() -> Vec<Implementation> {
     all
 }
 
-/// Name of the implementation in use.
+/// Name of the implementation in use, as in `SPARROW_SIMD`.
 pub fn implementation_name() -> &'static str {
     CHOSEN.name
 }
@@ -84,7 +85,7 @@ pub(crate) fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [
     (CHOSEN.dots_i8)(query, rows, numbers, out);
 }
 
-/// Number of bits in which a vector and each of some rows differ.
+/// Number of differing bits between a vector and each of some rows.
 pub(crate) fn hammings(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
     for (number, out) in with_prefetch(rows, numbers).zip(out) {
         *out = scalar::hamming(query, rows.row(number)) as i32;
@@ -95,7 +96,8 @@ pub(crate) fn hammings(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut 
 mod tests {
     use super::*;
 
-    /// Rows one byte off, so that nothing depends on alignment, in no order, some twice.
+    /// Row numbers in no order, some repeated. The rows start at an odd address, to show that alignment does
+    /// not matter.
     const ORDER: [u32; 11] = [4, 0, 3, 3, 1, 2, 6, 5, 7, 0, 6];
     const ROWS: usize = 8;
 

@@ -44,7 +44,7 @@ fn total(sum: Vector) -> f32 {
     vaddvq_f32(sum)
 }
 
-/// Products of i8: 16 at a time.
+/// Dot product of two i8 vectors, 16 components at a time.
 fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
     let whole = a.len().min(b.len()) / 16 * 16;
     // SAFETY: implementation() handed this function out only after it found the instructions.
@@ -52,7 +52,7 @@ fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
     lanes + scalar::dot_i8(&a[whole..], &b[whole..])
 }
 
-/// Products of i8 with each of some rows.
+/// Dot products of an i8 vector with each of some rows.
 fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
     for (number, out) in with_prefetch(rows, numbers).zip(out) {
         *out = dot_i8(query, rows.row(number));

@@ -1,6 +1,6 @@
-//! Many stored vectors at once: rows of one width, and asking for those that come next.
+//! Rows of stored vectors, with prefetching.
 
-/// Vectors of one width, one after another.
+/// Vectors of the same size, stored one after another.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     bytes: &'a [u8],
@@ -8,28 +8,28 @@ pub(crate) struct Rows<'a> {
     order: ReadOrder,
 }
 
-/// In which order rows are read, which decides who asks memory for the next ones.
+/// Order in which rows are read; it decides whether software prefetching is worthwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadOrder {
-    /// Any: the program asks, some rows ahead.
+    /// Random order: rows are prefetched by software.
     Scattered,
-    /// In turn from a few places, from each in ascending order: the processor asks by itself. Requests of the program would only
-    /// be in its way (docs/design/vectors/hnsw.md has figures).
+    /// A few interleaved ascending streams: the processor prefetches by itself, and software prefetches would
+    /// only interfere (figures in docs/design/vectors/hnsw.md).
     Streams,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows that are read in any order.
+    /// Rows of `width` bytes that are read in random order.
     pub(crate) fn new(bytes: &'a [u8], width: usize) -> Self {
         Self { bytes, width, order: ReadOrder::Scattered }
     }
 
-    /// These vectors, to be read in `order`.
+    /// The same rows, to be read in `order`.
     pub(crate) fn read(self, order: ReadOrder) -> Self {
         Self { order, ..self }
     }
 
-    /// Of how many rows memory is asked before they are read, if `scattered` are where the program has to.
+    /// Number of rows to prefetch ahead: `scattered` in random order, otherwise 0.
     pub(super) fn asked_ahead(&self, scattered: usize) -> usize {
         match self.order {
             ReadOrder::Scattered => scattered,
@@ -43,10 +43,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Rows that are asked for before they are read.
+/// Rows prefetched ahead in random order.
 const AHEAD: usize = 4;
 
-/// The numbers of rows that are read one after another; scattered ones that follow are asked for meanwhile.
+/// Iterates over row numbers, prefetching the rows ahead where the read order needs that.
 #[inline(always)]
 pub(super) fn with_prefetch<'a>(rows: Rows<'a>, numbers: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
     let ahead = rows.asked_ahead(AHEAD);
@@ -61,10 +61,10 @@ pub(super) fn with_prefetch<'a>(rows: Rows<'a>, numbers: &'a [u32]) -> impl Iter
     })
 }
 
-/// Bytes that come with one request to memory.
+/// Size of a cache line, in bytes.
 const LINE: usize = 64;
 
-/// Asks for bytes that are read soon. Changes nothing but the time that reading them takes.
+/// Prefetches the cache lines of `bytes`.
 #[inline(always)]
 pub(crate) fn prefetch(bytes: &[u8]) {
     let start = bytes.as_ptr();

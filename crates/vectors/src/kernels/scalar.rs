@@ -1,4 +1,4 @@
-//! The reference: the simplest correct loops.
+//! Scalar reference implementation: the simplest correct loops.
 
 use super::rows::Rows;
 
@@ -18,7 +18,8 @@ pub(super) fn dot_i8(a: &[u8], b: &[u8]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(*a as i8) * i32::from(*b as i8)).sum()
 }
 
-/// Bits that differ. Without vector instructions: eight bytes at a time are fast enough.
+/// Number of differing bits. Works on eight bytes at a time, which is fast enough without vector
+/// instructions.
 pub(super) fn hamming(a: &[u8], b: &[u8]) -> u32 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let whole = a.iter().zip(b).map(|(a, b)| (u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)).count_ones());

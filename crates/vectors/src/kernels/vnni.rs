@@ -1,4 +1,4 @@
-//! AVX-512 with VNNI: four products of bytes to a lane in one instruction.
+//! AVX-512 with VNNI: one instruction multiplies and adds four bytes per 32-bit lane.
 
 use std::arch::x86_64::*;
 
@@ -6,10 +6,10 @@ use super::rows::{Rows, prefetch};
 use super::{Implementation, avx512};
 
 const BYTES: usize = 64;
-/// Rows that are compared at a time, so that no sum waits for another.
+/// Rows that are compared at a time, so that additions to different sums overlap.
 const TOGETHER: usize = 4;
 
-/// This implementation, when the machine has the instructions.
+/// AVX-512 VNNI implementation, or `None` if this machine lacks the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
     let detected = is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vnni");
     let floats = avx512::implementation().filter(|_| detected)?;
@@ -44,7 +44,7 @@ fn dots_i8_lanes(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32])
     }
 }
 
-/// Products of the query with rows of its length whose components are moved up by 128.
+/// Dot products of the query with rows of the same length, whose components are offset by 128.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn sums<const N: usize>(query: &[u8], rows: [&[u8]; N]) -> [i32; N] {
     let length = rows.iter().fold(query.len(), |length, row| length.min(row.len()));

@@ -1,8 +1,8 @@
-//! A JSON reader that remembers where every token stands.
+//! A JSON parser that records the location of every token.
 //!
 //! Errors of the query language name line and column of the offending token, which a plain
-//! `serde_json::Value` has forgotten. Columns count bytes from 1, as Elasticsearch's parser does, and
-//! the wording of syntax errors is that parser's.
+//! `serde_json::Value` does not record. Columns count bytes from 1, as Elasticsearch's parser does, and the
+//! wording of syntax errors is that parser's.
 
 mod reader;
 
@@ -14,12 +14,12 @@ use crate::exception::Exception;
 
 pub use self::reader::read;
 
-/// Where a token starts; both numbers count from 1.
+/// Location of a token in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// Line.
+    /// Line number, from 1.
     pub line: u32,
-    /// Column, in bytes.
+    /// Column in bytes, from 1.
     pub column: u32,
 }
 
@@ -29,42 +29,42 @@ impl fmt::Display for Location {
     }
 }
 
-/// A value with its place in the request.
+/// A JSON value with its location in the request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// Where the value starts.
     pub at: Location,
-    /// Where its last token starts: the closing bracket of an object or array, else `at`.
+    /// Location of its last token: the closing bracket of an object or array, else `at`.
     pub end: Location,
-    /// The value.
+    /// The value itself, without its location.
     pub json: Json,
 }
 
-/// A JSON value whose members keep their order and places.
+/// A JSON value whose members keep their order and locations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
     Null,
     Bool(bool),
-    /// The number as it was written.
+    /// A number as it was written.
     Number(Box<str>),
     String(Box<str>),
     Array(Vec<Node>),
     Object(Vec<Member>),
 }
 
-/// A key of an object and its value.
+/// A member of an object: key and value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// The key.
+    /// Key of the member.
     pub name: Box<str>,
-    /// Where the key starts.
+    /// Location of the key.
     pub at: Location,
-    /// The value.
+    /// Value of the member.
     pub value: Node,
 }
 
 impl Node {
-    /// Name of the token that starts the value, as Elasticsearch's messages write it.
+    /// Name of the value's first token, as in Elasticsearch's messages.
     pub fn token(&self) -> &'static str {
         match &self.json {
             Json::Null => "VALUE_NULL",
@@ -76,7 +76,7 @@ impl Node {
         }
     }
 
-    /// Members of an object.
+    /// Members, if the value is an object.
     pub fn as_object(&self) -> Option<&[Member]> {
         match &self.json {
             Json::Object(members) => Some(members),
@@ -84,7 +84,7 @@ impl Node {
         }
     }
 
-    /// Elements of an array.
+    /// Elements, if the value is an array.
     pub fn as_array(&self) -> Option<&[Node]> {
         match &self.json {
             Json::Array(items) => Some(items),
@@ -97,7 +97,7 @@ impl Node {
         !matches!(self.json, Json::Array(_) | Json::Object(_))
     }
 
-    /// The value without places. Numbers keep their precision as far as 64 bits go.
+    /// The value without locations. Numbers keep their precision as far as 64 bits permit.
     pub fn to_value(&self) -> Value {
         match &self.json {
             Json::Null => Value::Null,
@@ -114,20 +114,20 @@ impl Node {
     }
 }
 
-/// Bytes that are not one JSON value.
+/// Error for bytes that are not exactly one JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("[{at}] {detail}")]
 pub struct JsonError {
-    /// Where reading stopped.
+    /// Location where parsing stopped.
     pub at: Location,
-    /// What is wrong, in the words of Elasticsearch's parser, with the quoted source.
+    /// Message in the words of Elasticsearch's parser, with the quoted source.
     pub detail: String,
-    /// The text ends too early (Elasticsearch has a type of its own for that).
+    /// Whether the text ends too early, for which Elasticsearch has a type of its own.
     pub end_of_file: bool,
 }
 
 impl JsonError {
-    /// The exception that an answer shows: what the parser says, twice.
+    /// The exception that represents the error in a response, with the parser's message as its cause.
     pub fn exception(&self) -> Exception {
         let JsonError { at, detail, end_of_file } = self;
         if *end_of_file {

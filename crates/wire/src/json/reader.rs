@@ -1,13 +1,13 @@
-//! Bytes to nodes.
+//! Parses bytes into nodes.
 
 use super::{Json, JsonError, Location, Member, Node};
 
-/// Deepest nesting of objects and arrays that is read.
+/// Deepest nesting of objects and arrays that is accepted, in levels.
 const MAX_DEPTH: usize = 500;
-/// Bytes of the request that a syntax error quotes.
+/// Most bytes of the request that a syntax error quotes.
 const MAX_QUOTED_BYTES: usize = 500;
 
-/// Reads one JSON value and what follows it: the place of the next token, if any.
+/// Parses one JSON value, and returns the next token after it, if there is one.
 ///
 /// # Errors
 /// On a syntax error, invalid UTF-8, a repeated key or nesting beyond 500 levels.
@@ -29,12 +29,12 @@ pub fn read(source: &[u8]) -> Result<(Node, Option<TrailingToken>), JsonError> {
     Ok((node, trailing))
 }
 
-/// A second value after the first.
+/// First token of anything after the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrailingToken {
-    /// Where it starts.
+    /// Location of the token.
     pub at: Location,
-    /// Name of the token, as the parser calls it.
+    /// Name of the token, as in Elasticsearch's messages.
     pub token: &'static str,
 }
 
@@ -43,7 +43,7 @@ struct Reader<'a> {
     offset: usize,
     line: u32,
     line_start: usize,
-    /// Objects (`true`) and arrays that are open, with the place of their bracket.
+    /// Open objects (`true`) and arrays, with the locations of their brackets.
     open: Vec<(bool, Location)>,
 }
 
@@ -89,7 +89,8 @@ impl Reader<'_> {
         JsonError { at, detail: format!("{message}\n at {}", self.describe(at)), end_of_file }
     }
 
-    /// The error of a character that may not stand here; consumes it, as its place is counted after.
+    /// Error for a character that is not allowed here. Consumes the character, because the error's location
+    /// is after it.
     fn unexpected(&mut self, expected: &str) -> JsonError {
         let Some(byte) = self.peek() else {
             return self.end_between();
@@ -388,8 +389,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the digits after `\u`, and the second half of a surrogate pair. A lone surrogate, which
-    /// UTF-8 cannot hold, becomes the replacement character.
+    /// Parses the digits after `\u`, and the second half of a surrogate pair. A lone surrogate, which UTF-8
+    /// cannot represent, becomes the replacement character.
     fn unicode_escape(&mut self) -> Result<char, JsonError> {
         let first = self.four_hex_digits()?;
         if !(0xD800..0xDC00).contains(&first) {
