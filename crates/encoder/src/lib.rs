@@ -15,6 +15,7 @@ mod error;
 mod fixed;
 mod forward;
 mod head;
+mod instructions;
 mod model;
 mod numbers;
 mod packed;

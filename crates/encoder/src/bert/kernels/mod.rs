@@ -287,11 +287,11 @@ pub fn available() -> &'static [&'static Kernels] {
     })
 }
 
-/// AMX's kernels in place of AVX-512's, as both take the same weights of bytes, and any others as they are: where the head may use tiles
-/// ([`crate::head::kernels::tiles`] has tried them), so may this.
+/// AMX's kernels in place of AVX-512's, as both take the same weights of bytes, and any others as they are: where the head may use tiles,
+/// so may this.
 pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    if kernels.name == avx512::KERNELS.name && crate::head::kernels::tiles().is_some() {
+    if kernels.name == avx512::KERNELS.name && crate::instructions::tiles().is_some() {
         return &amx::KERNELS;
     }
     kernels

@@ -6,8 +6,6 @@ use crate::amx;
 
 use super::{Document, Kernels, PANEL, Panel, avx512};
 
-mod check;
-
 #[cfg(test)]
 mod tests;
 
@@ -21,20 +19,9 @@ static KERNELS: Kernels = Kernels {
     ..avx512::KERNELS
 };
 
-/// The kernels, if the processor has the instructions, the system lets this process use them, and they give what those for
-/// AVX-512 give.
-pub(super) fn detect() -> Option<&'static Kernels> {
-    let there = avx512::detect().is_some() && amx::allows_tiles();
-    sound(there.then_some(&KERNELS)?)
-}
-
-/// What gives the numbers that the kernels for AVX-512 give: nobody has run these on every processor that has the instructions.
-fn sound(kernels: &'static Kernels) -> Option<&'static Kernels> {
-    if check::agree(kernels, avx512::detect()?) {
-        return Some(kernels);
-    }
-    tracing::warn!("AMX gives other numbers than AVX-512 on this processor and is not used");
-    None
+/// The kernels, if the processor has what they take besides tiles, which [`crate::instructions::tiles`] allows.
+pub(super) fn beside_tiles() -> Option<&'static Kernels> {
+    avx512::detect().is_some().then_some(&KERNELS)
 }
 
 /// For the tests: by emulation, where there is nothing but AVX-512.
