@@ -97,7 +97,7 @@ impl Best {
 }
 
 /// Calls `offer` with the documents that may be among the `size` best, and their scores. `known` holds scores of other segments'
-/// documents. The walk ends soon after `cancel` is set; what was found until then is offered.
+/// documents. The search ends soon after `cancel` is set; what was found until then is offered.
 pub fn search(
     clauses: Vec<Clause<'_>>,
     max_doc: DocId,
@@ -121,14 +121,14 @@ pub fn search(
     let first = windows.min(FIRST.max(windows / 16));
     // From there on their order matters little, and blocks that reach into two windows are decoded once.
     order[first..].sort_unstable();
-    let mut walk = Walk {
+    let mut search = WindowSearch {
         bounds,
         sums: vec![0.0; WINDOW as usize],
         order: (0..lists.len() as u64).collect(),
-        below: vec![0.0; lists.len()],
-        candidates: Candidates::new(WINDOW as usize),
+        bound_sums: vec![0.0; lists.len()],
+        window_candidates: Candidates::new(WINDOW as usize),
         is_first: true,
-        found: Vec::new(),
+        candidates: Vec::new(),
     };
     for window in order {
         if totals[window as usize] < best.least() {
@@ -137,26 +137,26 @@ pub fn search(
         if cancel.is_some_and(|flag| flag.load(Relaxed)) {
             break;
         }
-        walk.window(&mut lists, window, max_doc, &mut best, &wanted);
-        if walk.found.len() >= KEPT {
-            settle(&mut lists, &mut walk.found, best.least(), cancel, &mut offer);
+        search.window(&mut lists, window, max_doc, &mut best, &wanted);
+        if search.candidates.len() >= KEPT {
+            settle(&mut lists, &mut search.candidates, best.least(), cancel, &mut offer);
         }
     }
-    settle(&mut lists, &mut walk.found, best.least(), None, &mut offer);
+    settle(&mut lists, &mut search.candidates, best.least(), None, &mut offer);
 }
 
-/// Offers what was found with its scores proper, and forgets it.
+/// Offers the candidates with their scores proper, and forgets them.
 fn settle(
     lists: &mut [List<'_>],
-    found: &mut Vec<(DocId, f32)>,
+    candidates: &mut Vec<(DocId, f32)>,
     least: f32,
     cancel: Option<&AtomicBool>,
     offer: &mut impl FnMut(DocId, f32),
 ) {
-    found.retain(|(_, sum)| *sum >= least);
-    found.sort_unstable_by_key(|(doc, _)| *doc);
+    candidates.retain(|(_, sum)| *sum >= least);
+    candidates.sort_unstable_by_key(|(doc, _)| *doc);
     let mut entered = u32::MAX;
-    for (doc, _) in found.drain(..) {
+    for (doc, _) in candidates.drain(..) {
         let window = doc / WINDOW;
         if window != entered {
             if cancel.is_some_and(|flag| flag.load(Relaxed)) {
@@ -170,24 +170,25 @@ fn settle(
     }
 }
 
-/// The state of a search that passes from one window of documents to the next: memory for sums, and the documents found so far.
-struct Walk {
+/// A search that passes from one window of documents to the next: memory for sums, and the candidates so far.
+struct WindowSearch {
     bounds: Bounds,
     /// By document of the window, what the leading terms give.
     sums: Vec<f32>,
     /// Terms by their bounds in the window, lowest first: the bound's bits and the term.
     order: Vec<u64>,
     /// Sum of the bounds up to a place of `order`, itself included.
-    below: Vec<f32>,
-    candidates: Candidates,
+    bound_sums: Vec<f32>,
+    /// Documents of the window whose sums may still reach what is wanted.
+    window_candidates: Candidates,
     /// Whether it has not been in a window yet. Only there is it worth while to see what the terms added up so far make of the least
     /// score: afterwards enough documents are known, or few are wanted.
     is_first: bool,
     /// Documents that may be among the best, and sums within rounding of their scores.
-    found: Vec<(DocId, f32)>,
+    candidates: Vec<(DocId, f32)>,
 }
 
-impl Walk {
+impl WindowSearch {
     fn window(
         &mut self,
         lists: &mut [List<'_>],
@@ -205,15 +206,15 @@ impl Walk {
         }
         self.order.sort_unstable();
         let mut sum = 0.0;
-        for (below, key) in self.below.iter_mut().zip(&self.order) {
+        for (bound_sum, key) in self.bound_sums.iter_mut().zip(&self.order) {
             sum += f32::from_bits((key >> 32) as u32);
-            *below = sum;
+            *bound_sum = sum;
         }
         let start = window * WINDOW;
         let end = max_doc.min(start + WINDOW);
         let mut leading = self.order.len();
         let mut postings = 0;
-        while leading > 0 && self.below[leading - 1] >= least {
+        while leading > 0 && self.bound_sums[leading - 1] >= least {
             leading -= 1;
             let key = self.order[leading];
             if key >> 32 != 0 {
@@ -228,7 +229,7 @@ impl Walk {
         // Above 0, by what the leading terms are.
         let mut floor;
         loop {
-            let rest = leading.checked_sub(1).map_or(0.0, |place| self.below[place]);
+            let rest = leading.checked_sub(1).map_or(0.0, |place| self.bound_sums[place]);
             floor = (least - rest).max(f32::MIN_POSITIVE);
             if leading == 0 {
                 break;
@@ -244,7 +245,7 @@ impl Walk {
             }
             leading -= 1;
         }
-        let candidates = &mut self.candidates;
+        let candidates = &mut self.window_candidates;
         kernels.collect(sums, floor, start, candidates);
         for place in (0..leading).rev() {
             if candidates.len() == 0 {
@@ -255,7 +256,7 @@ impl Walk {
                 continue;
             }
             if place + 1 < leading {
-                candidates.keep(least - self.below[place]);
+                candidates.keep(least - self.bound_sums[place]);
             }
             let (docs, sums) = candidates.get_mut();
             lists[key as u32 as usize].look_up(window, docs, sums);
@@ -266,7 +267,7 @@ impl Walk {
         let (docs, sums) = candidates.get();
         for (doc, sum) in docs.iter().zip(sums) {
             if *sum >= least && wanted(*doc) {
-                self.found.push((*doc, *sum));
+                self.candidates.push((*doc, *sum));
                 best.add(*sum);
                 least = least.max(best.least());
             }
@@ -275,8 +276,8 @@ impl Walk {
 
     /// Sums below are of no interest, as so many wanted documents of the window have as much from the terms that are added up already.
     fn least_so_far(&mut self, start: DocId, size: usize, wanted: &impl Fn(DocId) -> bool) -> f32 {
-        kernels::chosen().collect(&mut self.sums, f32::MIN_POSITIVE, start, &mut self.candidates);
-        let (docs, sums) = self.candidates.get();
+        kernels::chosen().collect(&mut self.sums, f32::MIN_POSITIVE, start, &mut self.window_candidates);
+        let (docs, sums) = self.window_candidates.get();
         docs.iter().zip(sums).for_each(|(doc, sum)| self.sums[(doc - start) as usize] = *sum);
         let wanted = docs.iter().zip(sums).filter(|(doc, _)| wanted(**doc));
         let mut sums: Vec<f32> = wanted.map(|(_, sum)| *sum).collect();

@@ -352,12 +352,12 @@ pub fn exceeded() -> Option<Exceeded> {
 
 /// Memory that is given back when this is dropped.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct MemoryReservation {
     account: Option<Arc<Account>>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
             account.give(self.bytes);
@@ -369,10 +369,10 @@ impl Drop for Held {
 ///
 /// # Errors
 /// When that would be too much; nothing is taken then.
-pub fn hold(label: &str, bytes: usize) -> Result<Held, TooMuch> {
-    let Some(work) = current() else { return Ok(Held::default()) };
+pub fn hold(label: &str, bytes: usize) -> Result<MemoryReservation, TooMuch> {
+    let Some(work) = current() else { return Ok(MemoryReservation::default()) };
     work.account.take(label, bytes)?;
-    Ok(Held { account: Some(work.account), bytes })
+    Ok(MemoryReservation { account: Some(work.account), bytes })
 }
 
 /// Memory that grows piece by piece, and is taken in larger pieces: a counter beside a loop.

@@ -1,4 +1,4 @@
-//! The parameters of one aggregation.
+//! Reading the parameters of one aggregation, each with the error that a wrong value gets.
 
 use sparrow_aggregations::{Order, OrderBy, ValueSource, ValueType};
 use sparrow_wire::Zone;
@@ -9,9 +9,9 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// An aggregation's object and what errors call it.
+/// Reads the members of an aggregation's object, and knows what errors call it.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
+pub struct ParameterReader<'a> {
     /// The type.
     pub parser: &'static str,
     /// The user's name.
@@ -20,8 +20,8 @@ pub struct Options<'a> {
     pub node: &'a Node,
 }
 
-impl<'a> Options<'a> {
-    /// Members of the options object.
+impl<'a> ParameterReader<'a> {
+    /// The members that are read.
     pub fn members(&self) -> &'a [Member] {
         self.node.as_object().unwrap_or_default()
     }
