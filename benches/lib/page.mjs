@@ -7,6 +7,33 @@ const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
 const BEHIND = 'not-ahead';
 /** The block that names the machines of these records. */
 const MACHINES = 'machines';
+/** The block that shows one row of each comparison that matters most. */
+const OVERVIEW = 'overview';
+/** Its rows: how the overview calls one, and the record, the row and, where several rows are called so, the peer. */
+const OVERVIEW_ROWS = [
+  ['[a question by meaning over HTTP](#a-question-over-http), 200,000 passages, p50', 'http', 'one client, p50'],
+  ['the same, 32 clients', 'http', '32 clients, requests per second'],
+  ['[a hybrid question](#a-hybrid-question) over HTTP, p50', 'hybrid', 'all three, fused, one client, p50'],
+  [
+    '[exact sparse top 10](#sparse-search), a million documents, one thread, p50',
+    'sparse-search',
+    'exact top 10, 1,000,000 documents, p50',
+    'Lucene 10, better mode',
+  ],
+  ['size of that index', 'sparse-search', 'index, 1,000,000 documents'],
+  ['[any of some words](#words), 200,000 passages, p50', 'words', 'disjunctions, 200,000 passages, p50'],
+  ['a phrase, p50', 'words', 'phrases, 200,000 passages, p50'],
+  ['[nearest vectors](#dense-vectors), recall 0.95, p50', 'knn', 'hnsw, recall@10 of 0.95: p50', 'hnswlib'],
+  ['[encoding passages](#encoding)', 'encoder', 'passages, avx512'],
+  ['[bulk](#writing) of documents with tokens', 'writing', 'documents with tokens: documents a second'],
+  ['bulk of documents of text', 'writing', 'documents of text: documents a second'],
+  ['[`_reindex` through the model](#reindex)', 'reindex', 'reindex of 6000 documents'],
+  [
+    '[start](#start) with 200,000 documents, to the first answer',
+    'start',
+    'start with 200000 documents to first answer, p50',
+  ],
+];
 const LESS_IS_BETTER = new Set(['ms', 's', 'µs', 'ns', 'bytes a document', 'exponent', 'filters']);
 
 /**
@@ -15,7 +42,7 @@ const LESS_IS_BETTER = new Set(['ms', 's', 'µs', 'ns', 'bytes a document', 'exp
 export function fillPage(page, records) {
   const shown = [...page.matchAll(BLOCK)].map(([, name]) => records.get(name)).filter((record) => record !== undefined);
   return page.replace(BLOCK, (_, name) => {
-    const special = { [BEHIND]: behind, [MACHINES]: machines };
+    const special = { [BEHIND]: behind, [MACHINES]: machines, [OVERVIEW]: overview };
     const text = special[name]?.(shown) ?? block(records.get(name), name);
     return `<!-- bench: ${name} -->\n${text}\n<!-- end -->`;
   });
@@ -50,6 +77,18 @@ function markdownTable(rows) {
 
 const withUnit = (value, unit) => (value === null ? '' : `${figure(value)} ${unit}`.trim());
 const notes = (lines) => (lines.length === 0 ? [] : ['', ...lines.map((line) => `- ${line}`)]);
+
+/** The rows of the overview, under its own words. */
+function overview(records) {
+  const rows = OVERVIEW_ROWS.flatMap(([name, suite, what, peer]) => {
+    const record = records.find((each) => each.suite === suite);
+    if (record === undefined) return [];
+    const row = record.rows.find((each) => each.what === what && (peer ?? each.against) === each.against);
+    if (row === undefined) throw new Error(`the record of ${suite} has no row [${what}], which the overview shows`);
+    return [{ ...row, what: name, against: row.against === '-' ? null : row.against }];
+  });
+  return rows.length === 0 ? 'No record yet.' : markdownTable(rows).join('\n');
+}
 
 /** One line a machine; several when the records are not all from one. */
 function machines(records) {

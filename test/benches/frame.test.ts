@@ -132,6 +132,26 @@ describe('the performance page', () => {
     expect(fillPage(text, readRecords())).toBe(text);
   });
 
+  it('shows the most important rows first, as their records have them', () => {
+    const text = readFileSync(page, 'utf8');
+    const table = text.split('\n## ')[0] ?? '';
+    const { rows } = readRecords().get('words');
+    const { sparrow, peer } = rows.find(
+      ({ what }: { what: string }) => what.startsWith('phrases') && what.endsWith('passages, p50'),
+    );
+    expect(table).toContain(`| a phrase, p50 | Lucene 10 in process | ${figure(sparrow)} ms | ${figure(peer)} ms |`);
+    expect(table.match(/^\| (?!\|)/gm)).toHaveLength(14);
+    const block = '<!-- bench: overview -->\nold\n<!-- end -->';
+    expect(fillPage(block, new Map())).toContain('No record yet.');
+  });
+
+  it('names a row that the overview shows and a record no longer has', () => {
+    const block = '<!-- bench: overview -->\nold\n<!-- end -->\n<!-- bench: start -->\n<!-- end -->';
+    const records = readRecords();
+    records.set('start', { ...records.get('start'), rows: [] });
+    expect(() => fillPage(block, records)).toThrow('the record of start has no row [start with 200000 documents');
+  });
+
   it('fills its blocks, and says what is missing', () => {
     const rows = [
       { what: 'fast', against: 'peer', unit: 'ms', sparrow: 1, peer: 30, target: { at_most: 0.05 } },

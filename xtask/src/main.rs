@@ -6,6 +6,7 @@
 mod audit;
 mod circles;
 mod sizes;
+mod source;
 mod tidy;
 
 use std::io::Write;

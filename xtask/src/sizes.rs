@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::source;
+
 /// Most lines of code of a crate, without blank lines, comments and tests.
 const LARGEST_CRATE: usize = 15_000;
 
 /// Crates that are larger, and why they are not divided.
 const LARGE_CRATES: &[(&str, &str)] = &[];
 
-/// Most lines of a source before its tests.
+/// Most lines of a source without its tests.
 const LONGEST_FILE: usize = 500;
 
 /// Sources that are longer, and why they stay whole.
@@ -44,11 +46,11 @@ pub fn check(root: &Path, sources: &[impl AsRef<Path>], problems: &mut Vec<Strin
         let path = path.as_ref();
         let name = path.display().to_string();
         let Ok(text) = std::fs::read_to_string(root.join(path)) else { continue };
-        let lines = before_tests(&text).count();
+        let lines = source::without_tests(&text).lines().count();
         let is_known = LONG_FILES.iter().any(|(known, _)| *known == name);
         match (lines > LONGEST_FILE && !name.contains("tests"), is_known) {
             (true, false) => problems.push(format!(
-                "{name} has {lines} lines before its tests, more than {LONGEST_FILE}: divide it, or say in xtask why it stays whole"
+                "{name} has {lines} lines without its tests, more than {LONGEST_FILE}: divide it, or say in xtask why it stays whole"
             )),
             (false, true) => problems.push(format!("xtask's list of long files has {name}, which has {lines} lines")),
             _ => {}
@@ -73,13 +75,8 @@ pub fn by_crate(root: &Path, sources: &[impl AsRef<Path>]) -> BTreeMap<String, u
 
 /// Lines that are neither blank nor comments nor tests.
 fn code_lines(text: &str) -> usize {
-    before_tests(text).map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
-}
-
-/// The lines before the module of tests, if there is one.
-fn before_tests(text: &str) -> impl Iterator<Item = &str> {
-    let product = text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(product, _)| product);
-    product.lines()
+    let product = source::without_tests(text);
+    product.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
 #[cfg(test)]
@@ -90,7 +87,7 @@ mod tests {
     fn blank_lines_comments_and_tests_are_not_code() {
         let text = "//! Words.\n\nuse a::b;\n\n/// Words.\nfn c() {\n    // Words.\n    d(); // words\n}\n\n#[cfg(test)]\nmod tests {\n    fn e() {}\n}\n";
         assert_eq!(code_lines(text), 4);
-        assert_eq!(before_tests(text).count(), 10);
+        assert_eq!(code_lines(&format!("#[cfg(test)]\nuse z;\n{text}")), 4);
     }
 
     #[test]
@@ -108,7 +105,7 @@ mod tests {
             problems.iter().any(|it| it.contains("crates/large has 15001 lines of code")),
             "{problems:?}"
         );
-        assert!(problems.iter().any(|it| it.contains("lib.rs has 15000 lines before")), "{problems:?}");
+        assert!(problems.iter().any(|it| it.contains("lib.rs has 15000 lines without")), "{problems:?}");
         assert!(!problems.iter().any(|it| it.contains("one.rs")), "{problems:?}");
     }
 }

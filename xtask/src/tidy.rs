@@ -1,12 +1,13 @@
 //! The architecture, checked: which crate may depend on which, who owns a foreign concept, and which modules go in circles.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{circles, sizes};
+use crate::{circles, sizes, source};
 
 /// Workspace crates, the lowest floor first, and the workspace crates below that they may depend on. ARCHITECTURE.md shows the same
 /// as a picture.
@@ -269,7 +270,10 @@ pub fn check() -> Vec<String> {
         Ok(dependencies) => check_layers(&dependencies, &mut problems),
         Err(reason) => problems.push(reason),
     }
-    let files = tracked_files(&root);
+    let files = tracked_files(&root).unwrap_or_else(|reason| {
+        problems.push(reason);
+        Vec::new()
+    });
     for path in &files {
         check_file(&root, path, &mut problems);
     }
@@ -285,7 +289,10 @@ pub fn check() -> Vec<String> {
 /// Lines of code of each crate, and the modules that import each other in a circle.
 pub fn measured() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_path_buf();
-    let files = tracked_files(&root);
+    let files = match tracked_files(&root) {
+        Ok(files) => files,
+        Err(reason) => return vec![reason],
+    };
     let sources: Vec<_> = files.iter().filter(|path| path.extension().is_some_and(|it| it == "rs")).collect();
     let lines = sizes::by_crate(&root, &sources).into_iter().map(|(name, lines)| format!("{name} {lines}"));
     lines.chain(circles::found(&root, &sources)).collect()
@@ -341,14 +348,24 @@ fn check_layers(dependencies: &BTreeMap<String, Vec<String>>, problems: &mut Vec
     }
 }
 
-fn tracked_files(root: &Path) -> Vec<PathBuf> {
+/// The files that git knows or would add. A source archive has none: it comes without a repository, and maybe without git.
+fn tracked_files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)
         .output();
-    // A source archive without git has nothing to list; the layers are checked all the same.
-    let Ok(listed) = listed else { return Vec::new() };
-    String::from_utf8_lossy(&listed.stdout).lines().map(PathBuf::from).collect()
+    let listed = match listed {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("git ls-files cannot run: {error}")),
+    };
+    if listed.status.success() {
+        return Ok(String::from_utf8_lossy(&listed.stdout).lines().map(PathBuf::from).collect());
+    }
+    if !root.join(".git").exists() {
+        return Ok(Vec::new());
+    }
+    Err(format!("git ls-files failed: {}", String::from_utf8_lossy(&listed.stderr).trim()))
 }
 
 fn check_file(root: &Path, path: &Path, problems: &mut Vec<String>) {
@@ -381,22 +398,34 @@ fn check_fs(name: &str, text: &str, problems: &mut Vec<String>) {
     if !is_product || name.starts_with("crates/files/") || name.starts_with("crates/fuzzing/") {
         return;
     }
-    let product = text.split_once("#[cfg(test)]\nmod ").map_or(text, |(product, _)| product);
-    let code: Vec<&str> = product.lines().map(str::trim).filter(|line| !line.starts_with("//")).collect();
-    let is_free = |line: &str| FREE_NAMES.iter().any(|free| line.contains(&format!("std::fs::{free}")));
-    let names_fs = |line: &str| {
-        line.contains("std::fs") && !is_free(line) || line.starts_with("use std::{") && line.contains("fs")
-    };
-    if !code.iter().any(|line| names_fs(line)) {
+    let code = source::code(text);
+    if !names_fs(&code) {
         return;
     }
     if !READERS.iter().any(|(path, _)| name.starts_with(path)) {
         problems.push(format!("{name} names std::fs: operations on files go through sparrow-files"));
         return;
     }
-    for writing in WRITING.iter().filter(|writing| code.iter().any(|line| line.contains(**writing))) {
+    for writing in WRITING.iter().filter(|writing| code.contains(**writing)) {
         problems.push(format!("{name} may only read by std::fs, and says {writing}"));
     }
+}
+
+/// Whether code says `std::fs`, alone or in a list of imports, with more than the names that are free.
+fn names_fs(code: &str) -> bool {
+    let is_named = code.match_indices("std::fs").any(|(at, path)| {
+        let behind = &code[at + path.len()..];
+        let is_whole = !behind.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        is_whole
+            && !FREE_NAMES.iter().any(|free| behind.strip_prefix("::").is_some_and(|it| it.starts_with(free)))
+    });
+    let is_listed = code.match_indices("std::{").any(|(at, path)| {
+        let heads = circles::heads(&code[at + path.len()..]);
+        heads.iter().map(|head| head.trim()).any(|head| {
+            head.strip_prefix("fs").is_some_and(|behind| behind.is_empty() || behind.starts_with([':', ' ']))
+        })
+    });
+    is_named || is_listed
 }
 
 #[cfg(test)]
@@ -420,6 +449,9 @@ mod tests {
         assert_eq!(found(storage, "    std::fs::remove_file(path)?;").len(), 1);
         assert_eq!(found(storage, "use std::fs::{self, TryLockError};").len(), 1);
         assert_eq!(found(storage, "use std::{fs, io};").len(), 1);
+        assert_eq!(found(storage, "use std::{\n    io,\n    fs::{self, File},\n};").len(), 1);
+        assert_eq!(found(storage, "#[cfg(test)]\nmod tests;\nuse std::fs as files;").len(), 1);
+        assert!(found(storage, "use std::{fmt, io};\nlet a = \"std::fs\"; // std::fs").is_empty());
         assert!(
             found(storage, "use std::fs::TryLockError;\nuse sparrow_files::{self as fs};\nfs::write(a, b)?;")
                 .is_empty()
@@ -429,6 +461,22 @@ mod tests {
         let reader = "crates/snapshots/src/location.rs";
         assert!(found(reader, "use std::fs;\nfs::canonicalize(a)").is_empty());
         assert_eq!(found(reader, "use std::fs;\nfs::write(a, b)").len(), 1);
+    }
+
+    #[test]
+    fn a_refusal_of_git_is_a_problem_and_a_missing_repository_is_none() {
+        let root = std::env::temp_dir().join(format!("sparrow-xtask-git-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        let without = tracked_files(&root);
+        // What git refuses: a link to a repository that is not there.
+        std::fs::write(root.join(".git"), "gitdir: nowhere\n").unwrap();
+        let refused = tracked_files(&root);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(without, Ok(Vec::new()));
+        assert!(
+            refused.as_ref().is_err_and(|reason| reason.starts_with("git ls-files failed: fatal:")),
+            "{refused:?}"
+        );
     }
 
     #[test]

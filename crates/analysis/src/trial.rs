@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use sparrow_types::work::{self, Growing, Held, Stopped, TooMuch};
+use sparrow_types::work::{self, Growing, MemoryReservation, Stopped, TooMuch};
 
 use super::chain::{Analyzer, Detail, Step, correct};
 use super::char_filters::OffsetMap;
@@ -65,7 +65,7 @@ pub struct Trial<'a> {
     /// The text after each char filter.
     filtered: Vec<String>,
     offsets: Vec<OffsetMap>,
-    held: Vec<Held>,
+    held: Vec<MemoryReservation>,
 }
 
 impl Trial<'_> {

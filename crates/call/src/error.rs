@@ -210,7 +210,7 @@ impl EngineError {
             Self::Storage(StorageError::RecordTooLarge { .. }) => {
                 Exception::new("content_too_long_exception", sentence)
             }
-            Self::Storage(_) | Self::Index(_) => Exception::new("io_exception", sentence),
+            Self::Storage(_) | Self::Index(_) => Exception::new("i_o_exception", sentence),
             Self::Internal { .. } => Exception::new("exception", sentence),
             Self::Api(error) => error.exception.clone(),
         }

@@ -16,6 +16,7 @@ mod error;
 mod fixed;
 mod forward;
 mod head;
+mod instructions;
 mod model;
 mod numbers;
 mod packed;

@@ -84,7 +84,7 @@ impl FilterCache {
 
     /// Adds a segment, and returns the store for its filter results.
     pub(crate) fn segment(self: &Arc<Self>) -> Arc<SegmentFilters> {
-        let filters = Arc::new(SegmentFilters { cache: self.clone(), kept: Mutex::default() });
+        let filters = Arc::new(SegmentFilters { cache: self.clone(), filters: Mutex::default() });
         let mut segments = self.segments.lock();
         segments.retain(|segment| segment.strong_count() > 0);
         segments.push(Arc::downgrade(&filters));
@@ -103,15 +103,15 @@ impl FilterCache {
             self.segments.lock().iter().filter_map(Weak::upgrade).collect();
         let mut entries: Vec<(u64, usize, Arc<[u8]>)> = Vec::new();
         for (number, segment) in segments.iter().enumerate() {
-            let kept = segment.kept.lock();
-            entries.extend(kept.entries.iter().map(|(key, entry)| (entry.last_used, number, key.clone())));
+            let filters = segment.filters.lock();
+            entries.extend(filters.entries.iter().map(|(key, entry)| (entry.last_used, number, key.clone())));
         }
         entries.sort_unstable_by_key(|(last_used, ..)| *last_used);
         for (_, number, key) in entries {
             if self.used.load(Ordering::Relaxed) <= self.budget / 4 * 3 {
                 break;
             }
-            if let Some(entry) = segments[number].kept.lock().entries.remove(&key) {
+            if let Some(entry) = segments[number].filters.lock().entries.remove(&key) {
                 self.used.fetch_sub(entry.bytes, Ordering::Relaxed);
                 self.evictions.fetch_add(1, Ordering::Relaxed);
             }
@@ -161,13 +161,13 @@ struct Entry {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedFilters {
     entries: FxHashMap<Arc<[u8]>, Entry>,
     /// Hashes of the keys of cheap clauses; the hash modulo the length is the slot.
     seen_once: [u64; SEEN_ONCE],
 }
 
-impl Default for Kept {
+impl Default for CachedFilters {
     fn default() -> Self {
         Self { entries: FxHashMap::default(), seen_once: [0; SEEN_ONCE] }
     }
@@ -177,14 +177,14 @@ impl Default for Kept {
 #[derive(Debug)]
 pub(crate) struct SegmentFilters {
     cache: Arc<FilterCache>,
-    kept: Mutex<Kept>,
+    filters: Mutex<CachedFilters>,
 }
 
 impl SegmentFilters {
     /// The cached result of the clause with this key, if there is one.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Cached> {
-        let mut kept = self.kept.lock();
-        let Some(Entry { value: Value::Clause(cached), last_used, .. }) = kept.entries.get_mut(key) else {
+        let mut filters = self.filters.lock();
+        let Some(Entry { value: Value::Clause(cached), last_used, .. }) = filters.entries.get_mut(key) else {
             self.cache.misses.fetch_add(1, Ordering::Relaxed);
             return None;
         };
@@ -209,7 +209,7 @@ impl SegmentFilters {
     /// Whether no clause with this key has been seen recently; remembers it.
     fn is_first(&self, key: &[u8]) -> bool {
         let hash = FxBuildHasher.hash_one(key);
-        let seen = &mut self.kept.lock().seen_once[hash as usize % SEEN_ONCE];
+        let seen = &mut self.filters.lock().seen_once[hash as usize % SEEN_ONCE];
         std::mem::replace(seen, hash) != hash
     }
 
@@ -228,7 +228,7 @@ impl SegmentFilters {
     /// How to find ranges over the column with this key. Of several searches with `may_sort`, only one is
     /// told to sort ([`RangeAccess::Sort`]).
     pub(crate) fn ranges(&self, key: &Arc<[u8]>, may_sort: bool) -> RangeAccess {
-        if let Some(entry) = self.kept.lock().entries.get_mut(key) {
+        if let Some(entry) = self.filters.lock().entries.get_mut(key) {
             entry.last_used = self.cache.tick();
             match &mut entry.value {
                 Value::Sorted(index) => return RangeAccess::Sorted(index.clone()),
@@ -261,7 +261,7 @@ impl SegmentFilters {
         let entry = Entry { value, last_used: cache.tick(), bytes };
         // Before others can evict the entry, and take its bytes off.
         let used = cache.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let before = self.kept.lock().entries.insert(key.clone(), entry).map_or(0, |before| before.bytes);
+        let before = self.filters.lock().entries.insert(key.clone(), entry).map_or(0, |before| before.bytes);
         cache.used.fetch_sub(before, Ordering::Relaxed);
         if used.saturating_sub(before) > cache.budget {
             cache.make_room();
@@ -271,7 +271,7 @@ impl SegmentFilters {
 
 impl Drop for SegmentFilters {
     fn drop(&mut self) {
-        let bytes: usize = self.kept.get_mut().entries.values().map(|entry| entry.bytes).sum();
+        let bytes: usize = self.filters.get_mut().entries.values().map(|entry| entry.bytes).sum();
         self.cache.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }

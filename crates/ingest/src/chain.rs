@@ -20,7 +20,7 @@ pub use self::inference::check_tokenization;
 use super::IngestSummary;
 use super::counters::Counters;
 use super::document::Document;
-use super::effort::{MOST_PIPELINES, Steps, Together, weight};
+use super::effort::{DocumentSteps, MOST_PIPELINES, RunBudget, weight};
 use super::error::ProcessorError;
 use sparrow_inference::{ModelError, Purpose, TextEncoder};
 
@@ -99,8 +99,8 @@ pub(crate) struct Runtime<'a> {
     pub encoder: &'a dyn TextEncoder,
     pub purpose: Purpose,
     pub cancel: Option<&'a AtomicBool>,
-    /// The work done on all documents of the run together.
-    pub together: Together,
+    /// What may still be done to all documents of the run.
+    pub budget: RunBudget,
 }
 
 /// The error of a processor, with its type, tag and pipeline.
@@ -136,7 +136,7 @@ pub(crate) struct Item {
     pub executed: Option<Vec<String>>,
     /// Pipelines that are running on the document, outermost first.
     stack: Vec<String>,
-    steps: Steps,
+    steps: DocumentSteps,
 }
 
 impl Item {
@@ -148,7 +148,7 @@ impl Item {
             trace: traced.then(Vec::new),
             executed: None,
             stack: Vec::new(),
-            steps: Steps::default(),
+            steps: DocumentSteps::default(),
         }
     }
 
@@ -244,7 +244,7 @@ fn run_node(
         let Item { document, steps, .. } = &mut items[at];
         // Nobody may wait for it any more.
         let may_run = work::check().map_err(ProcessorError::from);
-        match may_run.and_then(|()| runtime.together.step(steps, || document.weight())) {
+        match may_run.and_then(|()| runtime.budget.step(steps, || document.weight())) {
             Ok(()) => fit.push(at),
             Err(error) => fail(&mut items[at], node, error),
         }
@@ -255,7 +255,7 @@ fn run_node(
             for (&at, &before) in fit.iter().zip(&before) {
                 let document = &mut items[at].document;
                 let result = processor.run(document);
-                let grown = runtime.together.grow(before, document.added);
+                let grown = runtime.budget.grow(before, document.added);
                 if let Err(error) = grown.and(result) {
                     fail(&mut items[at], node, error);
                 }
@@ -273,7 +273,7 @@ fn run_node(
                 fail(&mut items[at], node, error);
             }
             for (&at, &before) in fit.iter().zip(&before) {
-                if let Err(error) = runtime.together.grow(before, items[at].document.added) {
+                if let Err(error) = runtime.budget.grow(before, items[at].document.added) {
                     fail(&mut items[at], node, error);
                 }
             }
@@ -451,9 +451,9 @@ fn push_trace(runtime: &Runtime<'_>, node: &Node, item: &mut Item, result: Value
     }
     let mut document = with_document.then(|| item.document.to_simulated(true));
     let shown = document.as_ref().map_or(0, weight) as isize;
-    if let Err(error) = runtime.together.grow(0, shown) {
+    if let Err(error) = runtime.budget.grow(0, shown) {
         // It is not kept, so it does not count.
-        let _ = runtime.together.grow(shown, 0);
+        let _ = runtime.budget.grow(shown, 0);
         document = None;
         fail(item, node, error);
     }

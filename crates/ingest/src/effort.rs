@@ -49,20 +49,20 @@ pub(crate) fn weight(value: &Value) -> usize {
 
 /// The runs of processors on one document, and how much the next one counts.
 #[derive(Debug, Default)]
-pub(crate) struct Steps {
+pub(crate) struct DocumentSteps {
     taken: u64,
     cost: u64,
 }
 
-/// The work done on all documents of one run: bytes added, and runs of processors that are left.
+/// What one run may still do to all its documents: steps, and bytes that it has added to them.
 #[derive(Debug)]
-pub(crate) struct Together {
+pub(crate) struct RunBudget {
     added: Cell<usize>,
     steps_left: Cell<u64>,
 }
 
-impl Together {
-    /// The limits for a run with this number of documents.
+impl RunBudget {
+    /// Before a run of this many documents.
     pub fn new(documents: usize) -> Self {
         let each = STEPS_EACH.saturating_mul(documents as u64);
         Self { added: Cell::new(0), steps_left: Cell::new(MOST_STEPS_TOGETHER.saturating_add(each)) }
@@ -71,8 +71,12 @@ impl Together {
     /// Counts one run of a processor on a document that takes `size` bytes.
     ///
     /// # Errors
-    /// If the limit of the document, or of all documents, is exceeded.
-    pub fn step(&self, steps: &mut Steps, size: impl FnOnce() -> usize) -> Result<(), ProcessorError> {
+    /// If the document, or all of them, have had enough.
+    pub fn step(
+        &self,
+        steps: &mut DocumentSteps,
+        size: impl FnOnce() -> usize,
+    ) -> Result<(), ProcessorError> {
         if steps.taken.is_multiple_of(WEIGHED_AFTER) {
             steps.cost = match steps.taken {
                 0 => 1,
@@ -214,10 +218,10 @@ mod tests {
 
     #[test]
     fn large_documents_take_more_steps() {
-        let together = Together::new(1);
+        let budget = RunBudget::new(1);
         let run = |size: usize| {
-            let mut steps = Steps::default();
-            (0..).take_while(|_| together.step(&mut steps, || size).is_ok()).count()
+            let mut steps = DocumentSteps::default();
+            (0..).take_while(|_| budget.step(&mut steps, || size).is_ok()).count()
         };
         assert_eq!(run(0), MOST_STEPS as usize);
         let large = run(64 << 20);
@@ -226,11 +230,11 @@ mod tests {
 
     #[test]
     fn a_run_has_an_end_for_all_its_documents_together() {
-        let together = Together::new(3);
+        let budget = RunBudget::new(3);
         let mut taken = 0;
         for _ in 0..20 {
-            let mut steps = Steps::default();
-            taken += (0..).take_while(|_| together.step(&mut steps, || 0).is_ok()).count();
+            let mut steps = DocumentSteps::default();
+            taken += (0..).take_while(|_| budget.step(&mut steps, || 0).is_ok()).count();
         }
         assert_eq!(taken as u64, MOST_STEPS_TOGETHER + 3 * STEPS_EACH);
     }

@@ -571,7 +571,7 @@ impl IngestError {
             Self::Config(error) => return error.exception(),
             Self::Processor(error) => error.es_type(),
             Self::IllegalArgument { .. } => "illegal_argument_exception",
-            Self::Storage(_) => "io_exception",
+            Self::Storage(_) => "i_o_exception",
             Self::NotAnObject { .. } => "exception",
         };
         Exception::new(kind, self.to_string())

@@ -30,7 +30,7 @@ pub use self::chain::check_tokenization;
 use self::chain::{Item, Pipeline, Runtime, State};
 use self::counters::Counters;
 use self::document::Document;
-use self::effort::Together;
+use self::effort::RunBudget;
 pub use self::error::{ConfigError, IngestError, ProcessorError, PropertyProblem};
 
 /// Name of the store in the data directory.
@@ -154,7 +154,7 @@ impl Pipelines {
             encoder,
             purpose: if mode.paced { Purpose::PacedIngest } else { Purpose::Ingest },
             cancel: mode.cancel,
-            together: Together::new(documents.len()),
+            budget: RunBudget::new(documents.len()),
         };
         let now = timestamp();
         let mut positions = Vec::with_capacity(documents.len());

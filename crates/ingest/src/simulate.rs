@@ -7,7 +7,7 @@ use sparrow_inference::{Purpose, TextEncoder};
 
 use super::chain::{self, Item, Pipeline, Runtime, State};
 use super::document::{Document, java_type};
-use super::effort::Together;
+use super::effort::RunBudget;
 use super::error::{ConfigError, PropertyProblem};
 use super::{IngestError, IngestSummary, Pipelines, processors, timestamp};
 
@@ -136,8 +136,8 @@ pub(super) fn run(
 ) -> Value {
     let now = timestamp();
     let all = pipelines.all();
-    let together = Together::new(documents.len());
-    let runtime = Runtime { pipelines: &all, encoder, purpose: Purpose::Direct, cancel: None, together };
+    let budget = RunBudget::new(documents.len());
+    let runtime = Runtime { pipelines: &all, encoder, purpose: Purpose::Direct, cancel: None, budget };
     let mut items: Vec<Item> =
         documents.into_iter().map(|given| Item::new(document(given, &now), verbose)).collect();
     let who: Vec<usize> = (0..items.len()).collect();

@@ -98,8 +98,8 @@ impl Best {
     }
 }
 
-/// Calls `offer` with every document that may be among the `size` best, and its score. `known` holds scores of
-/// documents in other segments. Ends soon after `cancel` is set, having offered what was found by then.
+/// Calls `offer` with the documents that may be among the `size` best, and their scores. `known` holds scores of other segments'
+/// documents. The search ends soon after `cancel` is set; what was found until then is offered.
 pub fn search(
     clauses: Vec<Clause<'_>>,
     max_doc: DocId,
@@ -123,14 +123,14 @@ pub fn search(
     let first = windows.min(FIRST.max(windows / 16));
     // From there on their order matters little, and blocks that reach into two windows are decoded once.
     order[first..].sort_unstable();
-    let mut walk = Walk {
+    let mut search = WindowSearch {
         bounds,
         sums: vec![0.0; WINDOW as usize],
         order: (0..lists.len() as u64).collect(),
-        below: vec![0.0; lists.len()],
-        candidates: Candidates::new(WINDOW as usize),
+        bound_sums: vec![0.0; lists.len()],
+        window_candidates: Candidates::new(WINDOW as usize),
         is_first: true,
-        found: Vec::new(),
+        candidates: Vec::new(),
     };
     for window in order {
         if totals[window as usize] < best.least() {
@@ -139,26 +139,26 @@ pub fn search(
         if cancel.is_some_and(|flag| flag.load(Relaxed)) {
             break;
         }
-        walk.window(&mut lists, window, max_doc, &mut best, &wanted);
-        if walk.found.len() >= KEPT {
-            settle(&mut lists, &mut walk.found, best.least(), cancel, &mut offer);
+        search.window(&mut lists, window, max_doc, &mut best, &wanted);
+        if search.candidates.len() >= KEPT {
+            settle(&mut lists, &mut search.candidates, best.least(), cancel, &mut offer);
         }
     }
-    settle(&mut lists, &mut walk.found, best.least(), None, &mut offer);
+    settle(&mut lists, &mut search.candidates, best.least(), None, &mut offer);
 }
 
-/// Offers the documents found with their exact scores, and empties the list.
+/// Offers the candidates with their scores proper, and forgets them.
 fn settle(
     lists: &mut [List<'_>],
-    found: &mut Vec<(DocId, f32)>,
+    candidates: &mut Vec<(DocId, f32)>,
     least: f32,
     cancel: Option<&AtomicBool>,
     offer: &mut impl FnMut(DocId, f32),
 ) {
-    found.retain(|(_, sum)| *sum >= least);
-    found.sort_unstable_by_key(|(doc, _)| *doc);
+    candidates.retain(|(_, sum)| *sum >= least);
+    candidates.sort_unstable_by_key(|(doc, _)| *doc);
     let mut entered = u32::MAX;
-    for (doc, _) in found.drain(..) {
+    for (doc, _) in candidates.drain(..) {
         let window = doc / WINDOW;
         if window != entered {
             if cancel.is_some_and(|flag| flag.load(Relaxed)) {
@@ -172,25 +172,25 @@ fn settle(
     }
 }
 
-/// State of a search that is passed from one window of documents to the next: buffers for sums, and the documents
-/// found so far.
-struct Walk {
+/// A search that passes from one window of documents to the next: memory for sums, and the candidates so far.
+struct WindowSearch {
     bounds: Bounds,
     /// Sum of the leading terms' scores for each document of the window.
     sums: Vec<f32>,
     /// Terms in ascending order of their bounds in the window, each as the bits of the bound and the term's index.
     order: Vec<u64>,
-    /// For each place of `order`, the sum of the bounds up to and including it.
-    below: Vec<f32>,
-    candidates: Candidates,
-    /// Whether no window has been processed yet. Only in the first is it worthwhile to derive a minimum score from
-    /// the terms added so far; later, enough documents are known, or few are wanted.
+    /// Sum of the bounds up to a place of `order`, itself included.
+    bound_sums: Vec<f32>,
+    /// Documents of the window whose sums may still reach what is wanted.
+    window_candidates: Candidates,
+    /// Whether it has not been in a window yet. Only there is it worth while to see what the terms added up so far make of the least
+    /// score: afterwards enough documents are known, or few are wanted.
     is_first: bool,
-    /// Documents that may be among the best, with sums that equal their scores up to rounding.
-    found: Vec<(DocId, f32)>,
+    /// Documents that may be among the best, and sums within rounding of their scores.
+    candidates: Vec<(DocId, f32)>,
 }
 
-impl Walk {
+impl WindowSearch {
     fn window(
         &mut self,
         lists: &mut [List<'_>],
@@ -208,15 +208,15 @@ impl Walk {
         }
         self.order.sort_unstable();
         let mut sum = 0.0;
-        for (below, key) in self.below.iter_mut().zip(&self.order) {
+        for (bound_sum, key) in self.bound_sums.iter_mut().zip(&self.order) {
             sum += f32::from_bits((key >> 32) as u32);
-            *below = sum;
+            *bound_sum = sum;
         }
         let start = window * WINDOW;
         let end = max_doc.min(start + WINDOW);
         let mut leading = self.order.len();
         let mut postings = 0;
-        while leading > 0 && self.below[leading - 1] >= least {
+        while leading > 0 && self.bound_sums[leading - 1] >= least {
             leading -= 1;
             let key = self.order[leading];
             if key >> 32 != 0 {
@@ -231,7 +231,7 @@ impl Walk {
         // Above 0, by what the leading terms are.
         let mut floor;
         loop {
-            let rest = leading.checked_sub(1).map_or(0.0, |place| self.below[place]);
+            let rest = leading.checked_sub(1).map_or(0.0, |place| self.bound_sums[place]);
             floor = (least - rest).max(f32::MIN_POSITIVE);
             if leading == 0 {
                 break;
@@ -247,7 +247,7 @@ impl Walk {
             }
             leading -= 1;
         }
-        let candidates = &mut self.candidates;
+        let candidates = &mut self.window_candidates;
         kernels.collect(sums, floor, start, candidates);
         for place in (0..leading).rev() {
             if candidates.len() == 0 {
@@ -258,7 +258,7 @@ impl Walk {
                 continue;
             }
             if place + 1 < leading {
-                candidates.keep(least - self.below[place]);
+                candidates.keep(least - self.bound_sums[place]);
             }
             let (docs, sums) = candidates.get_mut();
             lists[key as u32 as usize].look_up(window, docs, sums);
@@ -269,7 +269,7 @@ impl Walk {
         let (docs, sums) = candidates.get();
         for (doc, sum) in docs.iter().zip(sums) {
             if *sum >= least && wanted(*doc) {
-                self.found.push((*doc, *sum));
+                self.candidates.push((*doc, *sum));
                 best.add(*sum);
                 least = least.max(best.least());
             }
@@ -279,8 +279,8 @@ impl Walk {
     /// Lowest sum of interest in this window, given that `size` of its wanted documents reach it by the terms added
     /// so far.
     fn least_so_far(&mut self, start: DocId, size: usize, wanted: &impl Fn(DocId) -> bool) -> f32 {
-        kernels::chosen().collect(&mut self.sums, f32::MIN_POSITIVE, start, &mut self.candidates);
-        let (docs, sums) = self.candidates.get();
+        kernels::chosen().collect(&mut self.sums, f32::MIN_POSITIVE, start, &mut self.window_candidates);
+        let (docs, sums) = self.window_candidates.get();
         docs.iter().zip(sums).for_each(|(doc, sum)| self.sums[(doc - start) as usize] = *sum);
         let wanted = docs.iter().zip(sums).filter(|(doc, _)| wanted(**doc));
         let mut sums: Vec<f32> = wanted.map(|(_, sum)| *sum).collect();

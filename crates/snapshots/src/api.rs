@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::running::take;
+use super::running::wait_for_lock;
 use super::settings::Registered;
 use super::{errors, names};
 use crate::service::SnapshotService;
@@ -126,8 +126,8 @@ pub fn cleanup_repository(
 ) -> Result<Reply, EngineError> {
     let repository = service.snapshots.repository(request.part("repository"))?;
     repository.check_writable("cleanup")?;
-    let turn = service.snapshots.running.turn(&repository.path);
-    let _turn = take(&turn, &|| cancel.is_cancelled())?;
+    let lock = service.snapshots.running.folder_lock(&repository.path);
+    let _guard = wait_for_lock(&lock, &|| cancel.is_cancelled())?;
     let held = repository.layout.begin()?;
     let swept = repository.layout.sweep(&held)?;
     repository.layout.end(&held)?;

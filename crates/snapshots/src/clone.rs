@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::manifest::Info;
-use super::running::take;
+use super::running::wait_for_lock;
 use super::{errors, list_of, names};
 use crate::service::SnapshotService;
 use sparrow_call::body::parse_object;
@@ -34,8 +34,8 @@ pub fn clone_snapshot(
     let Some(indices) = indices else { return Err(EngineError::invalid("indices patterns are missing")) };
     let repository = service.snapshots.repository(name)?;
     repository.check_writable("clone snapshot")?;
-    let turn = service.snapshots.running.turn(&repository.path);
-    let _turn = take(&turn, &|| cancel.is_cancelled())?;
+    let lock = service.snapshots.running.folder_lock(&repository.path);
+    let _guard = wait_for_lock(&lock, &|| cancel.is_cancelled())?;
     let listing = repository.layout.list()?;
     let taken = |name: &str| listing.infos.iter().any(|info| info.snapshot == name);
     let made =

@@ -1,7 +1,7 @@
 //! `PUT /_snapshot/{repository}/{snapshot}`: making a snapshot.
 //!
 //! ```text
-//! flush and link each index ── take the global state ── (turn of the repository) copy what is new ── put the snapshot in place
+//! flush and link each index ── take the global state ── (lock of the repository) copy what is new ── put the snapshot in place
 //! ```
 //!
 //! Linking takes no time, so a snapshot shows all indices as they were when it began, and everything that had been
@@ -18,7 +18,7 @@ use sparrow_storage::durable;
 use super::layout::Exclusive;
 use super::manifest::{Content, Figures, FileEntry, GlobalState, IndexContent, Info, ModelContent};
 use super::pace::Pace;
-use super::running::{Creation, CreationGuard, Running, take};
+use super::running::{Creation, CreationGuard, Running, wait_for_lock};
 use super::{Repository, errors, features, list_of, listing, names, switch};
 use crate::service::SnapshotService;
 use sparrow_call::body::parse_object;
@@ -292,8 +292,8 @@ impl Job<'_> {
         }
 
         let stop = || self.must_stop();
-        let turn = self.service.snapshots.running.turn(&self.repository.path);
-        let _turn = take(&turn, &stop)?;
+        let lock = self.service.snapshots.running.folder_lock(&self.repository.path);
+        let _guard = wait_for_lock(&lock, &stop)?;
         let layout = &self.repository.layout;
         // Another one may have been faster.
         if layout.list()?.infos.iter().any(|info| info.snapshot == creation.snapshot) {

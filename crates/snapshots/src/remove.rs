@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::running::take;
+use super::running::wait_for_lock;
 use super::{Repository, Snapshots, errors, names};
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
@@ -68,8 +68,8 @@ fn delete(service: &SnapshotService, repository: &Repository, wanted: &[String])
         }
     }
     failed.delete(&repository.path, wanted);
-    let turn = running.turn(&repository.path);
-    let _turn = take(&turn, &|| false)?;
+    let lock = running.folder_lock(&repository.path);
+    let _guard = wait_for_lock(&lock, &|| false)?;
     let listing = repository.layout.list()?;
     let infos: Vec<_> = listing.infos.iter().filter(|info| wanted.contains(&info.snapshot)).collect();
     let is_missing =

@@ -215,9 +215,9 @@ impl Job<'_> {
         {
             return fetched;
         }
-        let turn = self.service.snapshots.running.turn(&self.repository.path);
+        let lock = self.service.snapshots.running.folder_lock(&self.repository.path);
         // A snapshot that is being made looks at what it needs itself.
-        if let Some(_turn) = turn.try_lock() {
+        if let Some(_guard) = lock.try_lock() {
             match self.layout().set_aside_if_damaged(file, pace) {
                 Ok(true) => {
                     tracing::warn!(

@@ -1,4 +1,4 @@
-//! Tracks running creations and restores of snapshots, and serialises changes of repositories.
+//! Snapshots that are being made or restored now, and the locks under which repositories change.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::errors;
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
 
-/// How often a request that waits for its turn checks whether it was cancelled.
+/// How often somebody who waits for a lock looks whether he still wants it.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A snapshot that is being created.
@@ -65,8 +65,8 @@ struct State {
 pub(super) struct Running {
     state: Mutex<State>,
     ended: Condvar,
-    /// One lock per repository directory.
-    turns: Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>,
+    /// Held while a repository's folder changes; one for each folder.
+    folder_locks: Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>,
 }
 
 /// Guard that keeps a creation in the list of running ones.
@@ -166,29 +166,29 @@ impl Running {
         }
     }
 
-    /// The lock of a directory, to be acquired with [`take`].
-    pub fn turn(&self, location: &Path) -> Arc<Mutex<()>> {
-        let mut turns = self.turns.lock();
+    /// The lock of a folder, to be waited for with [`wait_for_lock`].
+    pub fn folder_lock(&self, location: &Path) -> Arc<Mutex<()>> {
+        let mut locks = self.folder_locks.lock();
         // Folders of repositories that come and go would stay for ever.
-        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-        turns.entry(location.to_path_buf()).or_default().clone()
+        locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        locks.entry(location.to_path_buf()).or_default().clone()
     }
 }
 
 /// Waits for a lock.
 ///
 /// # Errors
-/// [`EngineError::Cancelled`] when `stop` returns true before.
-pub(super) fn take<'a>(
-    turn: &'a Mutex<()>,
+/// [`EngineError::Cancelled`] when `stop` says so before.
+pub(super) fn wait_for_lock<'a>(
+    lock: &'a Mutex<()>,
     stop: &dyn Fn() -> bool,
 ) -> Result<MutexGuard<'a, ()>, EngineError> {
     loop {
         if stop() {
             return Err(EngineError::Cancelled);
         }
-        if let Some(taken) = turn.try_lock_for(LOOK) {
-            return Ok(taken);
+        if let Some(guard) = lock.try_lock_for(LOOK) {
+            return Ok(guard);
         }
     }
 }

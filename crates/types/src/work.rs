@@ -354,12 +354,12 @@ pub fn exceeded() -> Option<Exceeded> {
 
 /// Guard of reserved memory, which is released when it is dropped.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct MemoryReservation {
     account: Option<Arc<Account>>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
             account.give(self.bytes);
@@ -370,11 +370,11 @@ impl Drop for Held {
 /// Reserves memory for the current thread's request, until the returned guard is dropped.
 ///
 /// # Errors
-/// When a limit would be exceeded; nothing is reserved then.
-pub fn hold(label: &str, bytes: usize) -> Result<Held, TooMuch> {
-    let Some(work) = current() else { return Ok(Held::default()) };
+/// When that would be too much; nothing is taken then.
+pub fn hold(label: &str, bytes: usize) -> Result<MemoryReservation, TooMuch> {
+    let Some(work) = current() else { return Ok(MemoryReservation::default()) };
     work.account.take(label, bytes)?;
-    Ok(Held { account: Some(work.account), bytes })
+    Ok(MemoryReservation { account: Some(work.account), bytes })
 }
 
 /// Counter for memory that grows in small steps in a loop; reserves it in larger pieces.

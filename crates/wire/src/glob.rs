@@ -113,6 +113,8 @@ mod tests {
             ("*bü*r*", "die bücher", true),
             ("", "", true),
             ("*", "", true),
+            ("a*c*", "abcbc", true),
+            ("a*d", "abc", false),
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }

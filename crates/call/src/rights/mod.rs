@@ -5,7 +5,7 @@
 
 mod action;
 mod names;
-mod written;
+mod serialized;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 pub use self::action::Action;
 use self::names::{Patterns, Remembered};
-use self::written::Written;
+use self::serialized::SerializedRights;
 use crate::error::{EngineError, Exception};
 use crate::name_steps::NameSteps;
 use crate::origin;
@@ -29,7 +29,7 @@ const KEPT_BYTES: usize = 8 << 20;
 
 /// The rights of a restricted key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "SerializedRights", into = "SerializedRights")]
 struct Rights {
     /// Id of the key.
     key: String,

@@ -10,6 +10,7 @@ use std::arch::asm;
 use std::mem::MaybeUninit;
 
 mod system;
+mod trial;
 
 #[cfg(test)]
 mod emulator;
@@ -19,6 +20,7 @@ mod tests;
 pub(crate) use system::allows_tiles;
 #[cfg(test)]
 use system::has_tiles;
+pub(crate) use trial::tiles_work;
 #[cfg(test)]
 pub(crate) use {emulator::with_error, tests::configured};
 

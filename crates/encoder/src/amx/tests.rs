@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use super::emulator::{self, tiles::Tiles};
-use super::{Config, PANEL, configure, products, release, runs, step, system};
+use super::{Config, configure, release, runs, step, system, trial};
 
 /// Whether AMX products can be computed here, really or emulated; prints the reason if not.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
@@ -21,30 +21,8 @@ fn can_run() -> bool {
 
 /// Whether AMX products of sample bytes equal those of a plain loop.
 fn agrees() -> bool {
-    let all = [(4, 1), (68, 5), (128, 37), (768, 33)].iter().all(|&(dims, rows)| {
-        let values: Vec<u8> = (0..rows * dims).map(|at| (at * 37 % 256) as u8).collect();
-        let weights: Vec<i8> = (0..dims * PANEL).map(|at| (at * 91 % 256) as u8 as i8).collect();
-        let weight = |dim: usize, column: usize| i32::from(weights[(dim / 4 * PANEL + column) * 4 + dim % 4]);
-        let dot = |row: usize, column: usize| -> i32 {
-            (0..dims).map(|dim| i32::from(values[row * dims + dim]) * weight(dim, column)).sum()
-        };
-        let mut seen = vec![false; rows];
-        let mut same = true;
-        // SAFETY: there are tiles, and as many bytes as is said.
-        unsafe {
-            products((values.as_ptr(), rows), (weights.as_ptr(), dims), |first, own, dots| {
-                for row in 0..own {
-                    seen[first + row] = true;
-                    same &=
-                        (0..PANEL).all(|column| *dots.add(row * PANEL + column) == dot(first + row, column));
-                }
-            });
-        }
-        same && seen.iter().all(|seen| *seen)
-    });
-    // SAFETY: there are tiles.
-    unsafe { release() };
-    all
+    // SAFETY: whoever calls this has tiles, or has installed the emulator.
+    unsafe { trial::are_right() }
 }
 
 #[test]
@@ -52,6 +30,17 @@ fn products_are_those_of_plain_loops() {
     if can_run() {
         assert!(agrees());
     }
+}
+
+#[test]
+fn the_trial_finds_a_processor_that_adds_one() {
+    if !can_run() || system::allows_tiles() {
+        return;
+    }
+    for error in [1, -1] {
+        assert!(!emulator::with_error(error, agrees));
+    }
+    assert!(agrees(), "the error is gone");
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::bert::{Bert, Scratch};
+use crate::instructions::Tiles;
 
 use super::decoder::Decoder;
-use super::kernels::{self, Kernels, Tiles};
+use super::kernels::{self, Kernels};
 use super::{Head, NotFinite};
 
 /// Tokens that both are timed with: few enough that a model is not loaded noticeably later.

@@ -83,9 +83,12 @@ fn positive(score: f32) -> f32 {
     score.max(0.0) + score.exp().min(1.0)
 }
 
-/// The text of a document's field, from its source: the first value, or an empty text if there is none; with
-/// the memory reserved for it.
-fn text_of(target: &Target, rerank: &Rerank, key: Key) -> Result<(String, work::Held), SearchError> {
+/// The text of a document's field, as its source has it: the first value, or an empty one; with the memory that it takes.
+fn text_of(
+    target: &Target,
+    rerank: &Rerank,
+    key: Key,
+) -> Result<(String, work::MemoryReservation), SearchError> {
     let failed = |source: QueryError| SearchError::Query { shard: target.shard.clone(), source };
     work::check().map_err(|stopped| failed(stopped.into()))?;
     let mapping = target.snapshot.mapping();

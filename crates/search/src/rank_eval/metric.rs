@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::options::Options;
+use super::member_reader::MemberReader;
 use sparrow_call::error::EngineError;
 
 /// Number of hits of each list that are evaluated unless the request says otherwise.
@@ -52,35 +52,29 @@ impl Metric {
         let Some(body) = body.as_object().or(body.is_null().then_some(&empty)) else {
             return Err(EngineError::parse(format!("[{name}] must be an object")));
         };
-        let mut options = Options::new(name, body);
+        let mut reader = MemberReader::new(name, body);
         let kind = match name.as_str() {
             "precision" => Kind::Precision {
-                threshold: threshold(&mut options)?,
-                ignore_unlabeled: options.boolean("ignore_unlabeled")?.unwrap_or(false),
+                threshold: threshold(&mut reader)?,
+                ignore_unlabeled: reader.boolean("ignore_unlabeled")?.unwrap_or(false),
             },
-            "recall" => Kind::Recall { threshold: threshold(&mut options)? },
-            "mean_reciprocal_rank" => Kind::ReciprocalRank { threshold: threshold(&mut options)? },
+            "recall" => Kind::Recall { threshold: threshold(&mut reader)? },
+            "mean_reciprocal_rank" => Kind::ReciprocalRank { threshold: threshold(&mut reader)? },
             "dcg" => Kind::Dcg {
-                normalize: options.boolean("normalize")?.unwrap_or(false),
-                unknown: options.rating("unknown_doc_rating")?,
+                normalize: reader.boolean("normalize")?.unwrap_or(false),
+                unknown: reader.rating("unknown_doc_rating")?,
             },
-            "expected_reciprocal_rank" => {
-                let maximum = options
+            "expected_reciprocal_rank" => Kind::ExpectedReciprocalRank {
+                maximum: reader
                     .rating("maximum_relevance")?
-                    .ok_or_else(|| EngineError::illegal_argument("Required [maximum_relevance]"))?;
-                let unknown = options.rating("unknown_doc_rating")?;
-                if let Some(unknown) = unknown.filter(|unknown| *unknown > maximum) {
-                    return Err(EngineError::illegal_argument(format!(
-                        "[expected_reciprocal_rank] [unknown_doc_rating] [{unknown}] is above [maximum_relevance] [{maximum}]"
-                    )));
-                }
-                Kind::ExpectedReciprocalRank { maximum, unknown }
-            }
+                    .ok_or_else(|| EngineError::illegal_argument("Required [maximum_relevance]"))?,
+                unknown: reader.rating("unknown_doc_rating")?,
+            },
             other => {
                 return Err(EngineError::parse(format!("unknown evaluation metric [{other}]")));
             }
         };
-        let k = match options.integer("k")? {
+        let k = match reader.integer("k")? {
             None => DEFAULT_K,
             Some(k) => match usize::try_from(k) {
                 Ok(k @ 1..=MAX_K) => k,
@@ -94,7 +88,7 @@ impl Metric {
                 }
             },
         };
-        options.done()?;
+        reader.done()?;
         Ok(Self { kind, k })
     }
 
@@ -173,8 +167,8 @@ impl Metric {
     }
 }
 
-fn threshold(options: &mut Options<'_>) -> Result<u32, EngineError> {
-    match options.integer("relevant_rating_threshold")? {
+fn threshold(reader: &mut MemberReader<'_>) -> Result<u32, EngineError> {
+    match reader.integer("relevant_rating_threshold")? {
         None => Ok(1),
         Some(threshold) => u32::try_from(threshold).map_err(|_| {
             EngineError::illegal_argument("Relevant rating threshold for precision must be positive integer.")

@@ -1,7 +1,7 @@
 //! `_rank_eval`: evaluates the first hits of searches against relevance judgements of documents.
 
+mod member_reader;
 mod metric;
-mod options;
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use sparrow_types::work::{self, Growing};
 
+use self::member_reader::{MemberReader, parse};
 use self::metric::{Metric, Quality};
-use self::options::{Options, parse};
 use super::{resolve_indices, search};
 use crate::service::SearchService;
 use sparrow_call::body::parse_object;
@@ -52,11 +52,11 @@ pub fn rank_eval(
     }
     request.params().check_search_type()?;
     let body = parse_object(bytes)?;
-    let mut options = Options::new("rank_eval", &body);
-    if !options.list("templates")?.is_empty() {
+    let mut reader = MemberReader::new("rank_eval", &body);
+    if !reader.list("templates")?.is_empty() {
         return Err(EngineError::illegal_argument("[templates] are not supported by this server"));
     }
-    let metric = match options.take("metric") {
+    let metric = match reader.take("metric") {
         Some(metric) => Metric::parse(metric)?,
         None => {
             return Err(EngineError::illegal_argument(
@@ -65,11 +65,11 @@ pub fn rank_eval(
         }
     };
     // They run one after another: judging is no work that somebody waits for.
-    if options.integer("max_concurrent_searches")?.is_some_and(|number| number < 1) {
+    if reader.integer("max_concurrent_searches")?.is_some_and(|number| number < 1) {
         return Err(EngineError::illegal_argument("maxConcurrentSearchRequests must be positive"));
     }
-    let requests = options.list("requests")?;
-    options.done()?;
+    let requests = reader.list("requests")?;
+    reader.done()?;
     if requests.is_empty() {
         return Err(EngineError::illegal_argument(
             "Cannot evaluate ranking if no search requests with rated results are provided. Seen: []",
@@ -162,15 +162,15 @@ fn read<'a>(value: &'a Value, metric: &Metric) -> Result<Rated<'a>, EngineError>
     let Some(members) = value.as_object() else {
         return Err(parse("[rank_eval] failed to parse field [requests]".to_owned()));
     };
-    let mut options = Options::new("request", members);
-    let id = options.text("id")?;
-    if options.take("template_id").is_some() || options.take("params").is_some() {
+    let mut reader = MemberReader::new("request", members);
+    let id = reader.text("id")?;
+    if reader.take("template_id").is_some() || reader.take("params").is_some() {
         return Err(EngineError::illegal_argument(format!(
             "[template_id] and [params] of request [{id}] are not supported by this server"
         )));
     }
-    let summary = options.list("summary_fields")?.to_vec();
-    let search = options.take("request").and_then(Value::as_object).cloned();
+    let summary = reader.list("summary_fields")?.to_vec();
+    let search = reader.take("request").and_then(Value::as_object).cloned();
     let Some(mut search) = search else {
         return Err(EngineError::illegal_argument(
             "Either template_id or request must be specified in the request",
@@ -194,7 +194,7 @@ fn read<'a>(value: &'a Value, metric: &Metric) -> Result<Rated<'a>, EngineError>
     if !members.contains_key("ratings") {
         return Err(EngineError::illegal_argument("Required [ratings]"));
     }
-    for (number, rating) in options.list("ratings")?.iter().enumerate() {
+    for (number, rating) in reader.list("ratings")?.iter().enumerate() {
         if number % 1024 == 0 {
             work::check()?;
         }
@@ -202,10 +202,10 @@ fn read<'a>(value: &'a Value, metric: &Metric) -> Result<Rated<'a>, EngineError>
         let Some(members) = rating.as_object() else {
             return Err(parse("[request] failed to parse field [ratings]".to_owned()));
         };
-        let mut options = Options::new("rated_document", members);
-        let key = (options.text("_index")?, options.text("_id")?);
-        let grade = options.rating("rating")?;
-        options.done()?;
+        let mut reader = MemberReader::new("rated_document", members);
+        let key = (reader.text("_index")?, reader.text("_id")?);
+        let grade = reader.rating("rating")?;
+        reader.done()?;
         let Some(grade) = grade else { return Err(EngineError::illegal_argument("Required [rating]")) };
         metric.check(grade)?;
         if ratings.insert(key, grade).is_some() {
@@ -215,6 +215,6 @@ fn read<'a>(value: &'a Value, metric: &Metric) -> Result<Rated<'a>, EngineError>
             )));
         }
     }
-    options.done()?;
+    reader.done()?;
     Ok(Rated { id, search, ratings })
 }

@@ -43,7 +43,7 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         let mut budget = search.budget;
         for block in &self.blocks {
             let compared = Compared { first: block.vectors.start, codes: self.codes(block) };
-            let mut walk = Walk {
+            let mut block_search = BlockSearch {
                 graph: self,
                 block,
                 search,
@@ -53,8 +53,8 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
                 new: Vec::new(),
                 near: Vec::new(),
             };
-            let nearest = walk.run()?;
-            budget = walk.budget;
+            let nearest = block_search.run()?;
+            budget = block_search.budget;
             neighbours.extend(
                 nearest.iter().map(|seen| (block.vectors.start + seen.vector() as usize, seen.nearness())),
             );
@@ -63,8 +63,8 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
     }
 }
 
-/// A walk over the graph of one block.
-struct Walk<'a, B> {
+/// The search of one block: from its entry down the levels, then with a beam over the lowest.
+struct BlockSearch<'a, B> {
     graph: &'a GraphReader<B>,
     block: &'a Block,
     search: &'a BeamSearch<'a>,
@@ -76,7 +76,7 @@ struct Walk<'a, B> {
     near: Vec<f32>,
 }
 
-impl<B: Deref<Target = [u8]>> Walk<'_, B> {
+impl<B: Deref<Target = [u8]>> BlockSearch<'_, B> {
     fn run(&mut self) -> Option<Vec<Seen>> {
         let mut nearest = self.compare([self.block.entry])?.next()?;
         for level in self.block.levels.iter().skip(1).rev() {
@@ -146,7 +146,7 @@ impl<B: Deref<Target = [u8]>> Walk<'_, B> {
         Some(beam.into_best())
     }
 
-    /// Same as [`Walk::nearest`], but also traverses vectors that may not be hits.
+    /// As [`BlockSearch::nearest`], over vectors that may not be found too.
     fn nearest_allowed(
         &mut self,
         level: &Level,

@@ -299,11 +299,11 @@ pub fn available() -> &'static [&'static Kernels] {
     })
 }
 
-/// The AMX kernels in place of those for AVX-512, as both take the same weights of 8 bits; any others are returned as they are. AMX is used
-/// only if the head may use tiles, for which [`crate::head::kernels::tiles`] has checked them.
+/// AMX's kernels in place of AVX-512's, as both take the same weights of bytes, and any others as they are: where the head may use tiles,
+/// so may this.
 pub fn with_tiles(kernels: &'static Kernels) -> &'static Kernels {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    if kernels.name == avx512::KERNELS.name && crate::head::kernels::tiles().is_some() {
+    if kernels.name == avx512::KERNELS.name && crate::instructions::tiles().is_some() {
         return &amx::KERNELS;
     }
     kernels

@@ -6,6 +6,7 @@
 
 use std::sync::OnceLock;
 
+use crate::instructions::{self, Tiles, wanted};
 use crate::numbers::{LINE, prefetch_line};
 
 use super::NotFinite;
@@ -407,11 +408,6 @@ pub fn chosen() -> &'static Kernels {
     })
 }
 
-/// The value of `SPARROW_SIMD`, if it is set.
-fn wanted() -> Option<String> {
-    std::env::var("SPARROW_SIMD").ok().filter(|name| !name.is_empty())
-}
-
 fn choose(wanted: Option<&str>) -> &'static Kernels {
     let best = available()[0];
     let Some(wanted) = wanted.filter(|name| *name != "amx") else { return best };
@@ -421,41 +417,15 @@ fn choose(wanted: Option<&str>) -> &'static Kernels {
     })
 }
 
-/// When a head uses the AMX kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tiles {
-    /// If they are faster for the model at hand.
-    IfFaster,
-    /// Always, as `SPARROW_SIMD=amx` demands.
-    Always,
-}
-
-/// The AMX implementation, and when to use it; `None` if the processor or the system lacks AMX, its results differ from those of AVX-512,
-/// or `SPARROW_SIMD` names another implementation. It takes the same panels and documents as [`chosen`].
+/// The implementation for AMX, where [`instructions::tiles`] allows it, and how it may be used. It takes the same panels and documents as
+/// [`chosen`].
 pub fn tiles() -> Option<(&'static Kernels, Tiles)> {
+    let tiles = instructions::tiles()?;
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    let detect = amx::detect;
+    let kernels = amx::beside_tiles();
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-    let detect = || None;
-    static FOUND: OnceLock<Option<(&'static Kernels, Tiles)>> = OnceLock::new();
-    *FOUND.get_or_init(|| tiles_for(wanted().as_deref(), detect))
-}
-
-fn tiles_for(
-    wanted: Option<&str>,
-    detect: impl FnOnce() -> Option<&'static Kernels>,
-) -> Option<(&'static Kernels, Tiles)> {
-    match wanted {
-        Some("amx") => {
-            let kernels = detect();
-            if kernels.is_none() {
-                tracing::warn!(used = chosen().name, "SPARROW_SIMD=amx: not on this processor or system");
-            }
-            Some((kernels?, Tiles::Always))
-        }
-        Some(name) if available().iter().any(|kernels| kernels.name == name) => None,
-        _ => Some((detect()?, Tiles::IfFaster)),
-    }
+    let kernels = None;
+    Some((kernels?, tiles))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{
-    Bound, Bounds, DIM_STEP, Document, Kernels, Limits, PANEL, Pair, Panel, ROW_STEP, Rows, Tiles, available,
-    choose, scalar, tiles_for,
+    Bound, Bounds, DIM_STEP, Document, Kernels, Limits, PANEL, Pair, Panel, ROW_STEP, Rows, available,
+    choose, scalar,
 };
 use crate::testing::states;
 
@@ -199,20 +199,6 @@ fn an_unknown_instruction_set_falls_back_to_the_best() {
     assert_eq!(choose(None).name, available()[0].name);
     assert_eq!(choose(Some("scalar")).name, "scalar");
     assert_eq!(choose(Some("amx")).name, available()[0].name, "decided for each decoder");
-}
-
-#[test]
-fn tiles_are_used_unless_another_instruction_set_is_named() {
-    let there = || Some(&scalar::KERNELS);
-    let how = |wanted| tiles_for(wanted, there).map(|(_, tiles)| tiles);
-    assert_eq!(how(None), Some(Tiles::IfFaster));
-    assert_eq!(how(Some("z80")), Some(Tiles::IfFaster));
-    assert_eq!(how(Some("amx")), Some(Tiles::Always));
-    assert_eq!(how(Some("scalar")), None);
-    assert_eq!(how(Some(available()[0].name)), None);
-    for wanted in [None, Some("amx"), Some("scalar")] {
-        assert!(tiles_for(wanted, || None).is_none());
-    }
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use sparrow_aggregations::{
     AggregationKind, Filters, Order, OrderBy, Range, RangeBucket, Selection, Terms, ValueSource,
 };
 
-use super::options::Options;
+use super::parameter_reader::ParameterReader;
 use super::scalar;
 use sparrow_query::dsl::{self, Context};
 use sparrow_wire::BodyError;
@@ -13,9 +13,9 @@ use sparrow_wire::json::{Json, Member, Node};
 /// Number of buckets of a `terms` aggregation that names no `size`.
 const DEFAULT_SIZE: usize = 10;
 
-pub fn terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
-    if options.parser == "rare_terms" {
-        return rare_terms(options);
+pub fn terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+    if reader.parser == "rare_terms" {
+        return rare_terms(reader);
     }
     const KNOWN: &[&str] = &[
         "field",
@@ -46,45 +46,45 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
         exclude: None,
         show_error: false,
     };
-    for member in options.members() {
-        if options.source(member, &mut terms.source, &["field", "missing", "value_type", "format"])? {
+    for member in reader.members() {
+        if reader.source(member, &mut terms.source, &["field", "missing", "value_type", "format"])? {
             continue;
         }
         match &*member.name {
-            "size" => terms.size = options.whole(member, 1, "size")? as usize,
+            "size" => terms.size = reader.whole(member, 1, "size")? as usize,
             // Every index is looked at as a whole: there is nothing that a larger number would make more exact.
             "shard_size" => {
-                options.whole(member, 1, "shardSize")?;
+                reader.whole(member, 1, "shardSize")?;
             }
-            "min_doc_count" => terms.min_doc_count = options.whole(member, 0, "minDocCount")? as u64,
+            "min_doc_count" => terms.min_doc_count = reader.whole(member, 0, "minDocCount")? as u64,
             "shard_min_doc_count" => {
-                options.whole(member, 0, "shardMinDocCount")?;
+                reader.whole(member, 0, "shardMinDocCount")?;
             }
-            "order" => terms.order = options.order(member)?,
-            "include" => terms.include = Some(selection(&options, member, true)?),
-            "exclude" => terms.exclude = Some(selection(&options, member, false)?),
-            "show_term_doc_count_error" => terms.show_error = options.boolean(member)?,
+            "order" => terms.order = reader.order(member)?,
+            "include" => terms.include = Some(selection(&reader, member, true)?),
+            "exclude" => terms.exclude = Some(selection(&reader, member, false)?),
+            "show_term_doc_count_error" => terms.show_error = reader.boolean(member)?,
             // There is one way to count here, but a hint that is none is a mistake.
             "execution_hint" => {
-                let hint = options.text(member)?;
+                let hint = reader.text(member)?;
                 if !matches!(hint.as_str(), "map" | "global_ordinals") {
                     return Err(BodyError::illegal(format!(
                         "Unknown `execution_hint`: [{hint}], expected any of [map, global_ordinals]"
                     )));
                 }
             }
-            "collect_mode" => match options.text(member)?.as_str() {
+            "collect_mode" => match reader.text(member)?.as_str() {
                 "depth_first" | "breadth_first" => {}
                 other => {
                     return Err(
-                        options.invalid(member, format!("no [collect_mode] found for value [{other}]"))
+                        reader.invalid(member, format!("no [collect_mode] found for value [{other}]"))
                     );
                 }
             },
-            _ => return Err(options.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member, KNOWN)),
         }
     }
-    options.need_field(&terms.source)?;
+    reader.need_field(&terms.source)?;
     if matches!(terms.include, Some(Selection::Partition { .. })) && terms.exclude.is_some() {
         return Err(BodyError::illegal(
             "Cannot specify any exclude clause when using a partition-based include",
@@ -96,7 +96,7 @@ pub fn terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
 /// Highest `max_doc_count` of `rare_terms`: documents in one bucket.
 const MOST_RARE: i64 = 100;
 
-fn rare_terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+fn rare_terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] =
         &["field", "missing", "value_type", "max_doc_count", "precision", "include", "exclude"];
     let mut terms = Terms {
@@ -112,38 +112,38 @@ fn rare_terms(options: Options<'_>) -> Result<AggregationKind, BodyError> {
         exclude: None,
         show_error: false,
     };
-    for member in options.members() {
-        if options.source(member, &mut terms.source, &["field", "missing", "format", "value_type"])? {
+    for member in reader.members() {
+        if reader.source(member, &mut terms.source, &["field", "missing", "format", "value_type"])? {
             continue;
         }
         match &*member.name {
             "max_doc_count" => {
-                let most = options.whole(member, 1, "max_doc_count")?;
+                let most = reader.whole(member, 1, "max_doc_count")?;
                 if most > MOST_RARE {
-                    return Err(options.invalid(
+                    return Err(reader.invalid(
                         member,
-                        format!("[max_doc_count] must be smaller than {MOST_RARE} in [{}]", options.name),
+                        format!("[max_doc_count] must be smaller than {MOST_RARE} in [{}]", reader.name),
                     ));
                 }
                 terms.max_doc_count = Some(most as u64);
             }
             // All values are counted: there is nothing to estimate.
             "precision" => {
-                let precision = options.float(member)?;
+                let precision = reader.float(member)?;
                 if precision < 0.00001 {
-                    return Err(options.invalid(member, "[precision] must be greater than 0.00001"));
+                    return Err(reader.invalid(member, "[precision] must be greater than 0.00001"));
                 }
             }
-            "include" => terms.include = Some(selection(&options, member, false)?),
-            "exclude" => terms.exclude = Some(selection(&options, member, false)?),
-            _ => return Err(options.unknown(member, KNOWN)),
+            "include" => terms.include = Some(selection(&reader, member, false)?),
+            "exclude" => terms.exclude = Some(selection(&reader, member, false)?),
+            _ => return Err(reader.unknown(member, KNOWN)),
         }
     }
-    options.need_field(&terms.source)?;
+    reader.need_field(&terms.source)?;
     Ok(AggregationKind::Terms(terms))
 }
 
-fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<Selection, BodyError> {
+fn selection(reader: &ParameterReader<'_>, member: &Member, may_part: bool) -> Result<Selection, BodyError> {
     match &member.value.json {
         Json::String(pattern) => Ok(Selection::Regexp(pattern.to_string())),
         Json::Array(items) => {
@@ -154,7 +154,7 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
                     Json::Number(text) => values.push(text.to_string()),
                     Json::Bool(value) => values.push(value.to_string()),
                     _ => {
-                        return Err(options.invalid(
+                        return Err(reader.invalid(
                             member,
                             format!(
                                 "Array elements in include/exclude clauses should be string values, not [{}]",
@@ -170,10 +170,10 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
             let (mut partition, mut partitions) = (None, None);
             for part in parts {
                 match &*part.name {
-                    "partition" => partition = Some(options.whole(part, 0, "partition")?),
-                    "num_partitions" => partitions = Some(options.whole(part, 1, "num_partitions")?),
+                    "partition" => partition = Some(reader.whole(part, 0, "partition")?),
+                    "num_partitions" => partitions = Some(reader.whole(part, 1, "num_partitions")?),
                     name => {
-                        return Err(options.invalid(
+                        return Err(reader.invalid(
                             member,
                             format!("Unknown parameter in Include/Exclude clause: {name}"),
                         ));
@@ -182,13 +182,13 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
             }
             match (partition, partitions) {
                 (None, _) => {
-                    Err(options.invalid(member, "Missing [partition] parameter for partition-based include"))
+                    Err(reader.invalid(member, "Missing [partition] parameter for partition-based include"))
                 }
                 (_, None) => {
-                    Err(options
+                    Err(reader
                         .invalid(member, "Missing [num_partitions] parameter for partition-based include"))
                 }
-                (Some(partition), Some(partitions)) if partition >= partitions => Err(options.invalid(
+                (Some(partition), Some(partitions)) if partition >= partitions => Err(reader.invalid(
                     member,
                     "Partition index must be >= 0 and < num_partitions".to_owned()
                         + &format!(", got [{partition}] of [{partitions}]"),
@@ -198,7 +198,7 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
                 }
             }
         }
-        _ => Err(options.wrong_type(&member.name, &member.value)),
+        _ => Err(reader.wrong_type(&member.name, &member.value)),
     }
 }
 
@@ -206,56 +206,56 @@ fn selection(options: &Options<'_>, member: &Member, may_part: bool) -> Result<S
 /// filter takes one bit per document.
 const MOST_FILTERS: usize = 1_024;
 
-pub fn range(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "keyed", "ranges"];
-    let dates = options.parser == "date_range";
+    let dates = reader.parser == "date_range";
     let takes: &[&str] =
         if dates { &["field", "missing", "format", "time_zone"] } else { &["field", "missing", "format"] };
     let mut range = Range { source: ValueSource::default(), ranges: Vec::new(), keyed: false, dates };
-    for member in options.members() {
-        if options.source(member, &mut range.source, takes)? {
+    for member in reader.members() {
+        if reader.source(member, &mut range.source, takes)? {
             continue;
         }
         match &*member.name {
-            "keyed" => range.keyed = options.boolean(member)?,
+            "keyed" => range.keyed = reader.boolean(member)?,
             "ranges" => {
                 let Some(items) = member.value.as_array() else {
-                    return Err(options.wrong_type("ranges", &member.value));
+                    return Err(reader.wrong_type("ranges", &member.value));
                 };
                 if items.len() > MOST_FILTERS {
                     return Err(BodyError::illegal(format!(
                         "[{}] has [{}] ranges, at most [{MOST_FILTERS}] are possible on this server",
-                        options.name,
+                        reader.name,
                         items.len()
                     )));
                 }
                 for item in items {
-                    range.ranges.push(range_bucket(&options, item)?);
+                    range.ranges.push(range_bucket(&reader, item)?);
                 }
             }
-            _ => return Err(options.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member, KNOWN)),
         }
     }
-    options.need_field(&range.source)?;
+    reader.need_field(&range.source)?;
     if range.ranges.is_empty() {
         return Err(BodyError::illegal(format!(
             "No [ranges] specified for the [{}] aggregation",
-            options.name
+            reader.name
         )));
     }
     Ok(AggregationKind::Range(range))
 }
 
-fn range_bucket(options: &Options<'_>, node: &Node) -> Result<RangeBucket, BodyError> {
-    let Some(members) = node.as_object() else { return Err(options.wrong_type("ranges", node)) };
+fn range_bucket(reader: &ParameterReader<'_>, node: &Node) -> Result<RangeBucket, BodyError> {
+    let Some(members) = node.as_object() else { return Err(reader.wrong_type("ranges", node)) };
     let mut bucket = RangeBucket { key: None, from: None, to: None };
     for member in members {
         let end = || match member.value.json {
             Json::Null => Ok(None),
-            _ => scalar(options, &member.name, &member.value).map(Some),
+            _ => scalar(reader, &member.name, &member.value).map(Some),
         };
         match &*member.name {
-            "key" => bucket.key = Some(options.text(member)?),
+            "key" => bucket.key = Some(reader.text(member)?),
             "from" => bucket.from = end()?,
             "to" => bucket.to = end()?,
             _ => {
@@ -271,16 +271,16 @@ fn range_bucket(options: &Options<'_>, node: &Node) -> Result<RangeBucket, BodyE
     Ok(bucket)
 }
 
-pub fn filter(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
+pub fn filter(reader: ParameterReader<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     // `{}` matched everything in old versions; it is an error in the new ones.
-    Ok(AggregationKind::Filter(dsl::parse_query(options.node, context)?))
+    Ok(AggregationKind::Filter(dsl::parse_query(reader.node, context)?))
 }
 
-pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
+pub fn filters(reader: ParameterReader<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     let mut filters = Vec::new();
     let (mut other, mut other_key, mut keyed) = (None, None, true);
     let mut given = false;
-    for member in options.members() {
+    for member in reader.members() {
         match (&*member.name, &member.value.json) {
             ("filters", Json::Object(members)) => {
                 given = true;
@@ -295,13 +295,13 @@ pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind
                     filters.push((None, dsl::parse_query(item, context)?));
                 }
             }
-            ("other_bucket", _) => other = Some(options.boolean(member)?),
-            ("other_bucket_key", _) => other_key = Some(options.text(member)?),
-            ("keyed", _) => keyed = options.boolean(member)?,
+            ("other_bucket", _) => other = Some(reader.boolean(member)?),
+            ("other_bucket_key", _) => other_key = Some(reader.text(member)?),
+            ("keyed", _) => keyed = reader.boolean(member)?,
             (name, _) => {
                 return Err(BodyError::parsing(
                     member.value.at,
-                    format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), options.name),
+                    format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), reader.name),
                 ));
             }
         }
@@ -309,7 +309,7 @@ pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind
     if filters.len() > MOST_FILTERS {
         return Err(BodyError::illegal(format!(
             "[{}] has [{}] filters, at most [{MOST_FILTERS}] are possible on this server",
-            options.name,
+            reader.name,
             filters.len()
         )));
     }
@@ -326,20 +326,20 @@ pub fn filters(options: Options<'_>, context: Context) -> Result<AggregationKind
     Ok(AggregationKind::Filters(Filters { filters, other, keyed }))
 }
 
-pub fn missing(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+pub fn missing(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let mut source = ValueSource::default();
-    for member in options.members() {
-        if !options.source(member, &mut source, &["field", "missing", "value_type", "format"])? {
-            return Err(options.unknown(member, &["field", "missing"]));
+    for member in reader.members() {
+        if !reader.source(member, &mut source, &["field", "missing", "value_type", "format"])? {
+            return Err(reader.unknown(member, &["field", "missing"]));
         }
     }
-    options.need_field(&source)?;
+    reader.need_field(&source)?;
     Ok(AggregationKind::Missing(source))
 }
 
-pub fn global(options: Options<'_>) -> Result<AggregationKind, BodyError> {
-    match options.members().first() {
-        Some(member) => Err(options.unknown(member, &[])),
+pub fn global(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+    match reader.members().first() {
+        Some(member) => Err(reader.unknown(member, &[])),
         None => Ok(AggregationKind::Global),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use sparrow_aggregations::{AggregationKind, Composite, CompositeSource, Group, ValueSource};
 
 use super::histograms::{date_interval, date_offset, deprecated_interval, rounding};
-use super::options::Options;
+use super::parameter_reader::ParameterReader;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
@@ -14,27 +14,27 @@ const DEFAULT_SIZE: usize = 10;
 const MOST_SOURCES: usize = 32;
 
 pub fn composite(
-    options: Options<'_>,
+    reader: ParameterReader<'_>,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<AggregationKind, BodyError> {
     let mut sources: Option<Vec<CompositeSource>> = None;
     let mut size = DEFAULT_SIZE;
     let mut after: Option<&Member> = None;
-    for member in options.members() {
+    for member in reader.members() {
         match (&*member.name, &member.value.json) {
             ("sources", Json::Array(items)) => {
                 let mut all = Vec::with_capacity(items.len());
                 for item in items {
-                    all.push(source(&options, item, number)?);
+                    all.push(source(&reader, item, number)?);
                 }
                 sources = Some(all);
             }
             // One source may stand alone.
-            ("sources", Json::Object(_)) => sources = Some(vec![source(&options, &member.value, number)?]),
-            ("size", _) => size = options.whole(member, 1, "size")? as usize,
+            ("sources", Json::Object(_)) => sources = Some(vec![source(&reader, &member.value, number)?]),
+            ("size", _) => size = reader.whole(member, 1, "size")? as usize,
             ("after", Json::Object(_)) => after = Some(member),
-            ("sources" | "after", _) => return Err(options.wrong_type(&member.name, &member.value)),
-            _ => return Err(options.unknown(member, &["sources", "size", "after"])),
+            ("sources" | "after", _) => return Err(reader.wrong_type(&member.name, &member.value)),
+            _ => return Err(reader.unknown(member, &["sources", "size", "after"])),
         }
     }
     let Some(sources) = sources else { return Err(BodyError::Required { field: "sources" }) };
@@ -87,15 +87,15 @@ fn after_values(sources: &[CompositeSource], member: &Member) -> Result<Vec<Valu
 
 /// Reads one source, `{name: {type: {...}}}`.
 fn source(
-    options: &Options<'_>,
+    reader: &ParameterReader<'_>,
     node: &Node,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<CompositeSource, BodyError> {
     let Some([named]) = node.as_object() else {
-        return Err(options.wrong_type("sources", node));
+        return Err(reader.wrong_type("sources", node));
     };
     let Some([typed]) = named.value.as_object() else {
-        return Err(options.wrong_type("sources", &named.value));
+        return Err(reader.wrong_type("sources", &named.value));
     };
     let parser = match &*typed.name {
         "terms" => "terms",
@@ -110,9 +110,9 @@ fn source(
         other => return Err(BodyError::illegal(format!("invalid source type: {other}"))),
     };
     let name = named.name.to_string();
-    let inner = Options { parser, name: options.name, node: &typed.value };
+    let inner = ParameterReader { parser, name: reader.name, node: &typed.value };
     let Some(members) = typed.value.as_object() else {
-        return Err(options.wrong_type("sources", &typed.value));
+        return Err(reader.wrong_type("sources", &typed.value));
     };
     let mut composite = CompositeSource {
         name,

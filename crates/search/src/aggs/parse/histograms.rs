@@ -6,7 +6,7 @@ use sparrow_aggregations::{
 };
 use sparrow_wire::Zone;
 
-use super::options::Options;
+use super::parameter_reader::ParameterReader;
 use super::scalar;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member};
@@ -15,7 +15,7 @@ fn by_key() -> Vec<Order> {
     vec![Order { by: OrderBy::Key, ascending: true }]
 }
 
-pub fn histogram(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+pub fn histogram(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &[
         "field",
         "missing",
@@ -38,29 +38,29 @@ pub fn histogram(options: Options<'_>) -> Result<AggregationKind, BodyError> {
         keyed: false,
         order: by_key(),
     };
-    for member in options.members() {
-        if options.source(member, &mut histogram.source, &["field", "missing", "format"])? {
+    for member in reader.members() {
+        if reader.source(member, &mut histogram.source, &["field", "missing", "format"])? {
             continue;
         }
         match &*member.name {
             "interval" => {
-                histogram.interval = options.float(member)?;
+                histogram.interval = reader.float(member)?;
                 if !(histogram.interval > 0.0 && histogram.interval.is_finite()) {
-                    return Err(options.invalid(member, "[interval] must be >0 for histogram aggregation"));
+                    return Err(reader.invalid(member, "[interval] must be >0 for histogram aggregation"));
                 }
             }
-            "offset" => histogram.offset = options.float(member)?,
+            "offset" => histogram.offset = reader.float(member)?,
             "min_doc_count" => {
-                histogram.min_doc_count = options.whole(member, 0, "min_doc_count")? as u64;
+                histogram.min_doc_count = reader.whole(member, 0, "min_doc_count")? as u64;
             }
-            "extended_bounds" => histogram.extended_bounds = Some(number_bounds(&options, member)?),
-            "hard_bounds" => histogram.hard_bounds = Some(number_bounds(&options, member)?),
-            "keyed" => histogram.keyed = options.boolean(member)?,
-            "order" => histogram.order = options.order(member)?,
-            _ => return Err(options.unknown(member, KNOWN)),
+            "extended_bounds" => histogram.extended_bounds = Some(number_bounds(&reader, member)?),
+            "hard_bounds" => histogram.hard_bounds = Some(number_bounds(&reader, member)?),
+            "keyed" => histogram.keyed = reader.boolean(member)?,
+            "order" => histogram.order = reader.order(member)?,
+            _ => return Err(reader.unknown(member, KNOWN)),
         }
     }
-    options.need_field(&histogram.source)?;
+    reader.need_field(&histogram.source)?;
     if histogram.interval == 0.0 {
         return Err(BodyError::illegal("[interval] must be >0 for histogram aggregation"));
     }
@@ -73,19 +73,19 @@ pub fn histogram(options: Options<'_>) -> Result<AggregationKind, BodyError> {
 
 /// Reads the `min` and `max` of a bounds object, each with `read`; a `null` leaves that end open.
 fn bounds<T>(
-    options: &Options<'_>,
+    reader: &ParameterReader<'_>,
     member: &Member,
     read: impl Fn(&Member) -> Result<Option<T>, BodyError>,
 ) -> Result<(Option<T>, Option<T>), BodyError> {
     let Some(members) = member.value.as_object() else {
-        return Err(options.wrong_type(&member.name, &member.value));
+        return Err(reader.wrong_type(&member.name, &member.value));
     };
     let (mut min, mut max) = (None, None);
     for end in members {
         let slot = match &*end.name {
             "min" => &mut min,
             "max" => &mut max,
-            _ => return Err(options.unknown(end, &["min", "max"])),
+            _ => return Err(reader.unknown(end, &["min", "max"])),
         };
         *slot = match end.value.json {
             Json::Null => None,
@@ -97,14 +97,14 @@ fn bounds<T>(
 
 type NumberBounds = (Option<f64>, Option<f64>);
 
-fn number_bounds(options: &Options<'_>, member: &Member) -> Result<NumberBounds, BodyError> {
+fn number_bounds(reader: &ParameterReader<'_>, member: &Member) -> Result<NumberBounds, BodyError> {
     let (min, max) =
-        bounds(options, member, |end| Ok(Some(options.float(end)?).filter(|value| value.is_finite())))?;
+        bounds(reader, member, |end| Ok(Some(reader.float(end)?).filter(|value| value.is_finite())))?;
     if let (Some(min), Some(max)) = (min, max)
         && max < min
     {
         return Err(
-            options.invalid(member, format!("Max bound [{max:?}] must be greater than min bound [{min:?}]"))
+            reader.invalid(member, format!("Max bound [{max:?}] must be greater than min bound [{min:?}]"))
         );
     }
     Ok((min, max))
@@ -120,7 +120,7 @@ fn check_bounds(extended: Option<NumberBounds>, hard: Option<NumberBounds>) -> R
     }
 }
 
-pub fn date_histogram(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+pub fn date_histogram(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &[
         "field",
         "missing",
@@ -141,23 +141,23 @@ pub fn date_histogram(options: Options<'_>) -> Result<AggregationKind, BodyError
     let mut min_doc_count = 0;
     let (mut extended_bounds, mut hard_bounds) = (None, None);
     let (mut keyed, mut order) = (false, by_key());
-    for member in options.members() {
-        if options.source(member, &mut source, &["field", "missing", "format", "time_zone"])? {
+    for member in reader.members() {
+        if reader.source(member, &mut source, &["field", "missing", "format", "time_zone"])? {
             continue;
         }
         match &*member.name {
-            "calendar_interval" | "fixed_interval" => date_interval(&options, member, &mut interval)?,
-            "interval" => return Err(deprecated_interval(&options, member)),
-            "offset" => offset = date_offset(&options, member)?,
-            "min_doc_count" => min_doc_count = options.whole(member, 0, "min_doc_count")? as u64,
-            "extended_bounds" => extended_bounds = Some(date_bounds(&options, member)?),
-            "hard_bounds" => hard_bounds = Some(date_bounds(&options, member)?),
-            "keyed" => keyed = options.boolean(member)?,
-            "order" => order = options.order(member)?,
-            _ => return Err(options.unknown(member, KNOWN)),
+            "calendar_interval" | "fixed_interval" => date_interval(&reader, member, &mut interval)?,
+            "interval" => return Err(deprecated_interval(&reader, member)),
+            "offset" => offset = date_offset(&reader, member)?,
+            "min_doc_count" => min_doc_count = reader.whole(member, 0, "min_doc_count")? as u64,
+            "extended_bounds" => extended_bounds = Some(date_bounds(&reader, member)?),
+            "hard_bounds" => hard_bounds = Some(date_bounds(&reader, member)?),
+            "keyed" => keyed = reader.boolean(member)?,
+            "order" => order = reader.order(member)?,
+            _ => return Err(reader.unknown(member, KNOWN)),
         }
     }
-    options.need_field(&source)?;
+    reader.need_field(&source)?;
     let rounding = rounding(&source, interval, offset)?;
     Ok(AggregationKind::DateHistogram(DateHistogram {
         source,
@@ -170,10 +170,10 @@ pub fn date_histogram(options: Options<'_>) -> Result<AggregationKind, BodyError
     }))
 }
 
-/// The error for the old `interval` parameter, which Elasticsearch 8 no longer accepts.
-pub fn deprecated_interval(options: &Options<'_>, member: &Member) -> BodyError {
+/// The old parameter, which Elasticsearch 8 does not take any more.
+pub fn deprecated_interval(reader: &ParameterReader<'_>, member: &Member) -> BodyError {
     BodyError::UnknownField {
-        parser: options.parser,
+        parser: reader.parser,
         field: member.name.to_string(),
         suggestions: vec!["fixed_interval", "calendar_interval"],
         at: member.at,
@@ -200,14 +200,14 @@ pub fn rounding(
 
 /// Reads a `calendar_interval` or `fixed_interval`; giving both is an error.
 pub fn date_interval(
-    options: &Options<'_>,
+    reader: &ParameterReader<'_>,
     member: &Member,
     interval: &mut Option<Interval>,
 ) -> Result<(), BodyError> {
-    let text = options.text(member)?;
+    let text = reader.text(member)?;
     let parsed = if &*member.name == "calendar_interval" {
         let Some(unit) = calendar_unit(&text) else {
-            return Err(options.invalid(
+            return Err(reader.invalid(
                 member,
                 format!("The supplied interval [{text}] could not be parsed as a calendar interval."),
             ));
@@ -225,16 +225,16 @@ pub fn date_interval(
                      unit is missing or unrecognized"
                 ),
             };
-            return Err(options.invalid(member, reason));
+            return Err(reader.invalid(member, reason));
         };
         if millis < 1 {
-            return Err(options.invalid(member, "Zero or negative time interval not supported"));
+            return Err(reader.invalid(member, "Zero or negative time interval not supported"));
         }
         Interval::Fixed(millis)
     };
     match interval.replace(parsed) {
         None => Ok(()),
-        Some(_) => Err(options
+        Some(_) => Err(reader
             .invalid(member, "Cannot use [fixed_interval] with [calendar_interval] configuration option.")),
     }
 }
@@ -269,9 +269,9 @@ fn fixed_millis(text: &str) -> Option<i64> {
     (millis.abs() < 1e17).then_some(millis as i64)
 }
 
-/// Reads the offset of a date histogram, such as `+6h` or `-1d`; milliseconds.
-pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, BodyError> {
-    let text = options.text(member)?;
+/// Milliseconds, also as `+6h` or `-1d`.
+pub fn date_offset(reader: &ParameterReader<'_>, member: &Member) -> Result<i64, BodyError> {
+    let text = reader.text(member)?;
     if let Ok(millis) = text.parse::<i64>() {
         return Ok(millis);
     }
@@ -281,7 +281,7 @@ pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, BodyEr
     };
     match fixed_millis(length) {
         Some(millis) => Ok(sign * millis),
-        None => Err(options.invalid(
+        None => Err(reader.invalid(
             member,
             format!(
                 "failed to parse setting [date_histogram.offset] with value [{text}] as a time value: unit is missing \
@@ -293,6 +293,6 @@ pub fn date_offset(options: &Options<'_>, member: &Member) -> Result<i64, BodyEr
 
 type DateBounds = (Option<Value>, Option<Value>);
 
-fn date_bounds(options: &Options<'_>, member: &Member) -> Result<DateBounds, BodyError> {
-    bounds(options, member, |end| scalar(options, &end.name, &end.value).map(Some))
+fn date_bounds(reader: &ParameterReader<'_>, member: &Member) -> Result<DateBounds, BodyError> {
+    bounds(reader, member, |end| scalar(reader, &end.name, &end.value).map(Some))
 }

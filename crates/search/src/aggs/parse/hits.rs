@@ -2,7 +2,7 @@
 
 use sparrow_aggregations::{HitOrder, HitOrderBy, TopHits, ValueSource};
 
-use super::options::Options;
+use super::parameter_reader::ParameterReader;
 use crate::body::SearchBody;
 use sparrow_query::dsl::Context;
 use sparrow_wire::BodyError;
@@ -26,7 +26,7 @@ const SECTIONS: &[&str] = &[
 
 /// Reads a `top_hits` aggregation, and the search body that says what its hits show.
 pub fn top_hits(
-    options: Options<'_>,
+    reader: ParameterReader<'_>,
     context: Context,
     place: usize,
     number: &mut dyn FnMut() -> usize,
@@ -34,30 +34,30 @@ pub fn top_hits(
     let mut top =
         TopHits { from: 0, size: DEFAULT_SIZE, sort: Vec::new(), options: place, metrics: Vec::new() };
     let mut shown = SearchBody::default();
-    for member in options.members() {
+    for member in reader.members() {
         match (&*member.name, &member.value.json) {
-            ("from", _) => top.from = options.whole(member, 0, "from")? as usize,
-            ("size", _) => top.size = options.whole(member, 0, "size")? as usize,
+            ("from", _) => top.from = reader.whole(member, 0, "from")? as usize,
+            ("size", _) => top.size = reader.whole(member, 0, "size")? as usize,
             ("sort", Json::Array(items)) => {
                 for item in items {
-                    sort_key(&options, item, &mut top.sort, number)?;
+                    sort_key(&reader, item, &mut top.sort, number)?;
                 }
             }
-            ("sort", _) => sort_key(&options, &member.value, &mut top.sort, number)?,
+            ("sort", _) => sort_key(&reader, &member.value, &mut top.sort, number)?,
             (name, _) if SECTIONS.contains(&name) => shown.section(member, context)?,
             (name @ "script_fields", _) => {
                 return Err(BodyError::parsing(
                     member.value.at,
                     format!(
                         "[{name}] of the [top_hits] aggregation [{}] is not supported by this server",
-                        options.name
+                        reader.name
                     ),
                 ));
             }
             (name, _) => {
                 return Err(BodyError::parsing(
                     member.value.at,
-                    format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), options.name),
+                    format!("Unknown key for a {} in [{}]: [{name}].", member.value.token(), reader.name),
                 ));
             }
         }
@@ -70,7 +70,7 @@ pub fn top_hits(
 }
 
 pub(super) fn sort_key(
-    options: &Options<'_>,
+    reader: &ParameterReader<'_>,
     node: &Node,
     orders: &mut Vec<HitOrder>,
     number: &mut dyn FnMut() -> usize,
@@ -90,7 +90,7 @@ pub(super) fn sort_key(
         Json::String(text) if text.eq_ignore_ascii_case("asc") => Ok(true),
         Json::String(text) if text.eq_ignore_ascii_case("desc") => Ok(false),
         Json::String(text) => Err(BodyError::illegal(format!("Unknown sort order [{text}]"))),
-        _ => Err(options.wrong_type("sort", node)),
+        _ => Err(reader.wrong_type("sort", node)),
     };
     match &node.json {
         Json::String(name) => add(name, None, false, ValueSource::default()),
@@ -107,10 +107,10 @@ pub(super) fn sort_key(
                         "missing" => match &part.value.json {
                             Json::String(text) if &**text == "_first" => first = true,
                             Json::String(text) if &**text == "_last" => first = false,
-                            _ => source.missing = Some(super::scalar(options, "missing", &part.value)?),
+                            _ => source.missing = Some(super::scalar(reader, "missing", &part.value)?),
                         },
                         "unmapped_type" => {
-                            options.text(part)?;
+                            reader.text(part)?;
                         }
                         name => {
                             return Err(BodyError::parsing(
@@ -123,7 +123,7 @@ pub(super) fn sort_key(
                 add(&member.name, ascending, first, source);
             }
         }
-        _ => return Err(options.wrong_type("sort", node)),
+        _ => return Err(reader.wrong_type("sort", node)),
     }
     Ok(())
 }

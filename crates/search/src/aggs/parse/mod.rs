@@ -5,14 +5,14 @@ mod composite;
 mod histograms;
 mod hits;
 mod metrics;
-mod options;
+mod parameter_reader;
 mod pipeline;
 mod tuples;
 
 use serde_json::Value;
 use sparrow_aggregations::{Aggregation, AggregationKind};
 
-use self::options::Options;
+use self::parameter_reader::ParameterReader;
 use crate::body::SearchBody;
 use sparrow_query::dsl::Context;
 use sparrow_wire::BodyError;
@@ -279,39 +279,39 @@ impl Parser {
                 at: node.at,
             });
         };
-        let options = Options { parser, name, node };
+        let reader = ParameterReader { parser, name, node };
         match *parser {
-            "terms" | "rare_terms" => buckets::terms(options),
-            "multi_terms" => tuples::multi_terms(options, &mut || self.number()),
-            "adjacency_matrix" => tuples::adjacency_matrix(options, self.context),
-            "range" | "date_range" => buckets::range(options),
-            "histogram" => histograms::histogram(options),
-            "date_histogram" => histograms::date_histogram(options),
-            "filter" => buckets::filter(options, self.context),
-            "filters" => buckets::filters(options, self.context),
-            "missing" => buckets::missing(options),
-            "global" => buckets::global(options),
-            "composite" => composite::composite(options, &mut || self.number()),
+            "terms" | "rare_terms" => buckets::terms(reader),
+            "multi_terms" => tuples::multi_terms(reader, &mut || self.number()),
+            "adjacency_matrix" => tuples::adjacency_matrix(reader, self.context),
+            "range" | "date_range" => buckets::range(reader),
+            "histogram" => histograms::histogram(reader),
+            "date_histogram" => histograms::date_histogram(reader),
+            "filter" => buckets::filter(reader, self.context),
+            "filters" => buckets::filters(reader, self.context),
+            "missing" => buckets::missing(reader),
+            "global" => buckets::global(reader),
+            "composite" => composite::composite(reader, &mut || self.number()),
             "avg" | "min" | "max" | "sum" | "stats" | "extended_stats" | "value_count" => {
-                metrics::stats(options)
+                metrics::stats(reader)
             }
-            "cardinality" => metrics::cardinality(options),
-            "percentiles" | "percentile_ranks" => metrics::percentiles(options),
-            "string_stats" => metrics::string_stats(options),
-            "median_absolute_deviation" | "boxplot" => metrics::median_absolute_deviation(options),
-            "weighted_avg" => metrics::weighted_avg(options),
+            "cardinality" => metrics::cardinality(reader),
+            "percentiles" | "percentile_ranks" => metrics::percentiles(reader),
+            "string_stats" => metrics::string_stats(reader),
+            "median_absolute_deviation" | "boxplot" => metrics::median_absolute_deviation(reader),
+            "weighted_avg" => metrics::weighted_avg(reader),
             "top_metrics" => {
-                let metric = tuples::top_metrics(options, self.hits.len(), &mut || self.numbers_next())?;
+                let metric = tuples::top_metrics(reader, self.hits.len(), &mut || self.numbers_next())?;
                 self.hits.push(SearchBody::default());
                 Ok(metric)
             }
             "top_hits" => {
                 let (context, place) = (self.context, self.hits.len());
-                let (top, shown) = hits::top_hits(options, context, place, &mut || self.numbers_next())?;
+                let (top, shown) = hits::top_hits(reader, context, place, &mut || self.numbers_next())?;
                 self.hits.push(shown);
                 Ok(AggregationKind::TopHits(top))
             }
-            _ => pipeline::pipeline(options),
+            _ => pipeline::pipeline(reader),
         }
     }
 
@@ -365,10 +365,10 @@ fn metric_path(text: &str) -> sparrow_aggregations::MetricPath {
     sparrow_aggregations::MetricPath { text: text.to_owned(), names, property }
 }
 
-/// The value of a scalar parameter; objects and arrays are errors.
-fn scalar(options: &Options<'_>, key: &str, node: &Node) -> Result<Value, BodyError> {
+/// The value of a scalar; objects and arrays are refused.
+fn scalar(reader: &ParameterReader<'_>, key: &str, node: &Node) -> Result<Value, BodyError> {
     match node.json {
-        Json::Object(_) | Json::Array(_) | Json::Null => Err(options.wrong_type(key, node)),
+        Json::Object(_) | Json::Array(_) | Json::Null => Err(reader.wrong_type(key, node)),
         _ => Ok(node.to_value()),
     }
 }

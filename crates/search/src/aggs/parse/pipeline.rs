@@ -6,18 +6,18 @@ use sparrow_aggregations::{
 };
 
 use super::metric_path;
-use super::options::Options;
+use super::parameter_reader::ParameterReader;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
-pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, BodyError> {
-    if options.parser == "bucket_sort" {
-        return bucket_sort(options);
+pub fn pipeline(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+    if reader.parser == "bucket_sort" {
+        return bucket_sort(reader);
     }
     let (mut path, mut gaps, mut format, mut unit) = (None, GapPolicy::Skip, None, None);
     let (mut percents, mut keyed, mut sigma) = (vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0], true, 2.0);
     let (mut lag, mut method) = (1, None);
-    for member in options.members() {
+    for member in reader.members() {
         match &*member.name {
             "buckets_path" => {
                 path = Some(match &member.value.json {
@@ -25,60 +25,60 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, BodyError> {
                     Json::Array(items) => match &items[..] {
                         [Node { json: Json::String(text), .. }] => text.to_string(),
                         _ => {
-                            return Err(options.invalid(
+                            return Err(reader.invalid(
                                 member,
-                                format!("must contain a single entry for aggregation [{}]", options.name),
+                                format!("must contain a single entry for aggregation [{}]", reader.name),
                             ));
                         }
                     },
-                    _ => return Err(options.wrong_type("buckets_path", &member.value)),
+                    _ => return Err(reader.wrong_type("buckets_path", &member.value)),
                 });
             }
-            "gap_policy" => gaps = gap_policy(&options, member)?,
-            "format" => format = Some(options.text(member)?),
-            "percents" if options.parser == "percentiles_bucket" => {
-                percents = options.floats(member)?;
+            "gap_policy" => gaps = gap_policy(&reader, member)?,
+            "format" => format = Some(reader.text(member)?),
+            "percents" if reader.parser == "percentiles_bucket" => {
+                percents = reader.floats(member)?;
                 if percents.is_empty() || percents.iter().any(|percent| !(0.0..=100.0).contains(percent)) {
-                    return Err(options.invalid(
+                    return Err(reader.invalid(
                         member,
                         format!(
                             "percents must only contain non-null doubles from 0.0-100.0 inclusive for aggregation [{}]",
-                            options.name
+                            reader.name
                         ),
                     ));
                 }
             }
-            "keyed" if options.parser == "percentiles_bucket" => keyed = options.boolean(member)?,
-            "sigma" if options.parser == "extended_stats_bucket" => {
-                sigma = options.float(member)?;
+            "keyed" if reader.parser == "percentiles_bucket" => keyed = reader.boolean(member)?,
+            "sigma" if reader.parser == "extended_stats_bucket" => {
+                sigma = reader.float(member)?;
                 if sigma < 0.0 {
-                    return Err(options.invalid(
+                    return Err(reader.invalid(
                         member,
-                        format!("sigma must be a non-negative double for aggregation [{}]", options.name),
+                        format!("sigma must be a non-negative double for aggregation [{}]", reader.name),
                     ));
                 }
             }
-            "lag" if options.parser == "serial_diff" => {
-                lag = options.whole(member, i64::MIN, "lag")?;
+            "lag" if reader.parser == "serial_diff" => {
+                lag = reader.whole(member, i64::MIN, "lag")?;
                 if lag <= 0 {
-                    return Err(options.invalid(
+                    return Err(reader.invalid(
                         member,
                         format!(
                             "Lag must be a positive, non-zero integer. Value supplied was {lag} in [{}].",
-                            options.name
+                            reader.name
                         ),
                     ));
                 }
             }
-            "method" if options.parser == "normalize" => {
-                let name = options.text(member)?;
+            "method" if reader.parser == "normalize" => {
+                let name = reader.text(member)?;
                 method = Some(
                     Normalization::named(&name)
-                        .ok_or_else(|| options.invalid(member, format!("invalid method [{name}]")))?,
+                        .ok_or_else(|| reader.invalid(member, format!("invalid method [{name}]")))?,
                 );
             }
-            "unit" if options.parser == "derivative" => {
-                let text = options.text(member)?;
+            "unit" if reader.parser == "derivative" => {
+                let text = reader.text(member)?;
                 unit = Some(match text.as_str() {
                     "second" | "1s" | "s" => 1e3,
                     "minute" | "1m" | "m" => 6e4,
@@ -88,21 +88,21 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, BodyError> {
                     "month" | "1M" | "M" => 2.629_746e9,
                     "quarter" | "1q" | "q" => 7.889_238e9,
                     "year" | "1y" | "y" => 3.155_695_2e10,
-                    _ => return Err(options.invalid(member, format!("unknown unit [{text}]"))),
+                    _ => return Err(reader.invalid(member, format!("unknown unit [{text}]"))),
                 });
             }
             _ => {
-                return Err(options.unknown(member, &["buckets_path", "gap_policy", "format"]));
+                return Err(reader.unknown(member, &["buckets_path", "gap_policy", "format"]));
             }
         }
     }
     let Some(path) = path else {
         return Err(BodyError::parsing(
-            options.node.at,
-            format!("Missing required field [buckets_path] for aggregation [{}]", options.name),
+            reader.node.at,
+            format!("Missing required field [buckets_path] for aggregation [{}]", reader.name),
         ));
     };
-    let kind = match options.parser {
+    let kind = match reader.parser {
         "avg_bucket" => PipelineKind::Avg,
         "max_bucket" => PipelineKind::Max,
         "min_bucket" => PipelineKind::Min,
@@ -118,41 +118,41 @@ pub fn pipeline(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     Ok(AggregationKind::Pipeline(Pipeline { kind, path: metric_path(&path), gaps, format }))
 }
 
-fn gap_policy(options: &Options<'_>, member: &Member) -> Result<GapPolicy, BodyError> {
-    match options.text(member)?.as_str() {
+fn gap_policy(reader: &ParameterReader<'_>, member: &Member) -> Result<GapPolicy, BodyError> {
+    match reader.text(member)?.as_str() {
         "skip" => Ok(GapPolicy::Skip),
         "insert_zeros" => Ok(GapPolicy::InsertZeros),
         "keep_values" => Ok(GapPolicy::KeepValues),
-        other => Err(options.invalid(
+        other => Err(reader.invalid(
             member,
             format!("Invalid gap policy: [{other}], accepted values: [insert_zeros, skip, keep_values]"),
         )),
     }
 }
 
-fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, BodyError> {
+fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let (mut order, mut from, mut size, mut gaps) = (Vec::new(), 0, None, GapPolicy::Skip);
-    for member in options.members() {
+    for member in reader.members() {
         match &*member.name {
-            "from" => from = options.whole(member, 0, "from")? as usize,
-            "size" => size = Some(options.whole(member, 1, "size")? as usize),
-            "gap_policy" => gaps = gap_policy(&options, member)?,
+            "from" => from = reader.whole(member, 0, "from")? as usize,
+            "size" => size = Some(reader.whole(member, 1, "size")? as usize),
+            "gap_policy" => gaps = gap_policy(&reader, member)?,
             "sort" => match &member.value.json {
                 Json::Array(items) => {
                     for item in items {
-                        order.extend(sort_key(&options, item)?);
+                        order.extend(sort_key(&reader, item)?);
                     }
                 }
-                _ => order.extend(sort_key(&options, &member.value)?),
+                _ => order.extend(sort_key(&reader, &member.value)?),
             },
-            _ => return Err(options.unknown(member, &["from", "size", "sort", "gap_policy"])),
+            _ => return Err(reader.unknown(member, &["from", "size", "sort", "gap_policy"])),
         }
     }
     if order.is_empty() && from == 0 && size.is_none() {
         return Err(BodyError::Validation {
             messages: vec![format!(
                 "[{}] is configured to perform nothing. Please set either of [sort, size, from] to use bucket_sort",
-                options.name
+                reader.name
             )],
         });
     }
@@ -164,7 +164,7 @@ fn bucket_sort(options: Options<'_>) -> Result<AggregationKind, BodyError> {
     }))
 }
 
-fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, BodyError> {
+fn sort_key(reader: &ParameterReader<'_>, node: &Node) -> Result<Vec<Order>, BodyError> {
     let by = |name: &str| match name {
         "_count" => OrderBy::Count,
         "_key" => OrderBy::Key,
@@ -178,11 +178,11 @@ fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, BodyError>
                 let direction = match &member.value.json {
                     Json::String(direction) => direction.to_string(),
                     Json::Object(parts) => match &parts[..] {
-                        [part] if &*part.name == "order" => options.text(part)?,
+                        [part] if &*part.name == "order" => reader.text(part)?,
                         [] => "asc".to_owned(),
-                        [part, ..] => return Err(options.unknown(part, &["order"])),
+                        [part, ..] => return Err(reader.unknown(part, &["order"])),
                     },
-                    _ => return Err(options.wrong_type("sort", &member.value)),
+                    _ => return Err(reader.wrong_type("sort", &member.value)),
                 };
                 let ascending = match direction.to_ascii_lowercase().as_str() {
                     "asc" => true,
@@ -195,7 +195,7 @@ fn sort_key(options: &Options<'_>, node: &Node) -> Result<Vec<Order>, BodyError>
             }
             Ok(orders)
         }
-        _ => Err(options.wrong_type("sort", node)),
+        _ => Err(reader.wrong_type("sort", node)),
     }
 }
 

@@ -6,7 +6,7 @@ use sparrow_aggregations::{
 };
 
 use super::hits::sort_key;
-use super::options::Options;
+use super::parameter_reader::ParameterReader;
 use sparrow_query::dsl::{self, Context};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
@@ -18,7 +18,7 @@ const MOST_FILTERS: usize = 100;
 const MOST_METRICS: usize = 10;
 
 pub fn multi_terms(
-    options: Options<'_>,
+    reader: ParameterReader<'_>,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &[
@@ -40,61 +40,61 @@ pub fn multi_terms(
         ],
         show_error: false,
     };
-    for member in options.members() {
+    for member in reader.members() {
         match (&*member.name, &member.value.json) {
             ("terms", Json::Array(items)) => {
                 for item in items {
-                    multi.key.sources.push(part(&options, item, number)?);
+                    multi.key.sources.push(part(&reader, item, number)?);
                 }
             }
-            ("size", _) => multi.key.size = options.whole(member, 1, "size")? as usize,
+            ("size", _) => multi.key.size = reader.whole(member, 1, "size")? as usize,
             ("shard_size", _) => {
-                options.whole(member, 1, "shard_size")?;
+                reader.whole(member, 1, "shard_size")?;
             }
             ("min_doc_count", _) => {
-                multi.min_doc_count = options.whole(member, 0, "min_doc_count")? as u64;
+                multi.min_doc_count = reader.whole(member, 0, "min_doc_count")? as u64;
             }
             ("shard_min_doc_count", _) => {
-                options.whole(member, 0, "shard_min_doc_count")?;
+                reader.whole(member, 0, "shard_min_doc_count")?;
             }
-            ("order", _) => multi.order = options.order(member)?,
-            ("show_term_doc_count_error", _) => multi.show_error = options.boolean(member)?,
-            ("collect_mode", _) => match options.text(member)?.as_str() {
+            ("order", _) => multi.order = reader.order(member)?,
+            ("show_term_doc_count_error", _) => multi.show_error = reader.boolean(member)?,
+            ("collect_mode", _) => match reader.text(member)?.as_str() {
                 "depth_first" | "breadth_first" => {}
                 other => {
                     return Err(
-                        options.invalid(member, format!("no [collect_mode] found for value [{other}]"))
+                        reader.invalid(member, format!("no [collect_mode] found for value [{other}]"))
                     );
                 }
             },
-            ("terms", _) => return Err(options.wrong_type("terms", &member.value)),
-            _ => return Err(options.unknown(member, KNOWN)),
+            ("terms", _) => return Err(reader.wrong_type("terms", &member.value)),
+            _ => return Err(reader.unknown(member, KNOWN)),
         }
     }
     match multi.key.sources.len() {
         0 => Err(BodyError::Required { field: "terms" }),
         1 => Err(BodyError::illegal(format!(
             "The [terms] parameter in the aggregation [{}] must contain at least 2 fields",
-            options.name
+            reader.name
         ))),
         _ => Ok(AggregationKind::MultiTerms(multi)),
     }
 }
 
 fn part(
-    options: &Options<'_>,
+    reader: &ParameterReader<'_>,
     node: &Node,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<CompositeSource, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "value_type"];
-    let Some(members) = node.as_object() else { return Err(options.wrong_type("terms", node)) };
+    let Some(members) = node.as_object() else { return Err(reader.wrong_type("terms", node)) };
     let mut source = ValueSource::default();
     for member in members {
-        if !options.source(member, &mut source, KNOWN)? {
-            return Err(options.unknown(member, KNOWN));
+        if !reader.source(member, &mut source, KNOWN)? {
+            return Err(reader.unknown(member, KNOWN));
         }
     }
-    options.need_field(&source)?;
+    reader.need_field(&source)?;
     Ok(CompositeSource {
         name: source.field.clone(),
         source,
@@ -106,12 +106,12 @@ fn part(
     })
 }
 
-pub fn adjacency_matrix(options: Options<'_>, context: Context) -> Result<AggregationKind, BodyError> {
+pub fn adjacency_matrix(reader: ParameterReader<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     let mut filters = None;
     let mut separator = "&".to_owned();
-    for member in options.members() {
+    for member in reader.members() {
         match (&*member.name, &member.value.json) {
-            ("separator", _) => separator = options.text(member)?,
+            ("separator", _) => separator = reader.text(member)?,
             ("filters", Json::Object(members)) => {
                 let mut named: Vec<(String, _)> = Vec::with_capacity(members.len());
                 for filter in members {
@@ -120,12 +120,12 @@ pub fn adjacency_matrix(options: Options<'_>, context: Context) -> Result<Aggreg
                 named.sort_by(|a, b| a.0.cmp(&b.0));
                 filters = Some(named);
             }
-            ("filters", _) => return Err(options.wrong_type("filters", &member.value)),
-            _ => return Err(options.unknown(member, &["filters", "separator"])),
+            ("filters", _) => return Err(reader.wrong_type("filters", &member.value)),
+            _ => return Err(reader.unknown(member, &["filters", "separator"])),
         }
     }
     let Some(filters) = filters.filter(|filters| !filters.is_empty()) else {
-        return Err(BodyError::illegal(format!("[{}] is missing : filters parameter", options.name)));
+        return Err(BodyError::illegal(format!("[{}] is missing : filters parameter", reader.name)));
     };
     if filters.len() > MOST_FILTERS {
         return Err(BodyError::illegal(format!(
@@ -138,29 +138,29 @@ pub fn adjacency_matrix(options: Options<'_>, context: Context) -> Result<Aggreg
 }
 
 pub fn top_metrics(
-    options: Options<'_>,
+    reader: ParameterReader<'_>,
     place: usize,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<AggregationKind, BodyError> {
     let mut top = TopHits { from: 0, size: 1, sort: Vec::new(), options: place, metrics: Vec::new() };
-    for member in options.members() {
+    for member in reader.members() {
         match (&*member.name, &member.value.json) {
             ("metrics", Json::Array(items)) => {
                 for item in items {
-                    top.metrics.push(metric(&options, item)?);
+                    top.metrics.push(metric(&reader, item)?);
                 }
             }
-            ("metrics", _) => top.metrics.push(metric(&options, &member.value)?),
+            ("metrics", _) => top.metrics.push(metric(&reader, &member.value)?),
             ("sort", Json::Array(items)) => {
                 for item in items {
-                    sort_key(&options, item, &mut top.sort, number)?;
+                    sort_key(&reader, item, &mut top.sort, number)?;
                 }
             }
-            ("sort", _) => sort_key(&options, &member.value, &mut top.sort, number)?,
+            ("sort", _) => sort_key(&reader, &member.value, &mut top.sort, number)?,
             ("size", _) => {
-                top.size = options.whole(member, 1, "size")? as usize;
+                top.size = reader.whole(member, 1, "size")? as usize;
                 if top.size > MOST_METRICS {
-                    return Err(options.invalid(
+                    return Err(reader.invalid(
                         member,
                         format!(
                             "[top_metrics.size] must not be more than [{MOST_METRICS}] but was [{}]. This limit can be \
@@ -170,7 +170,7 @@ pub fn top_metrics(
                     ));
                 }
             }
-            _ => return Err(options.unknown(member, &["metrics", "sort", "size"])),
+            _ => return Err(reader.unknown(member, &["metrics", "sort", "size"])),
         }
     }
     if top.metrics.is_empty() {
@@ -189,13 +189,13 @@ pub fn top_metrics(
     Ok(AggregationKind::TopHits(top))
 }
 
-fn metric(options: &Options<'_>, node: &Node) -> Result<String, BodyError> {
-    let Some(members) = node.as_object() else { return Err(options.wrong_type("metrics", node)) };
+fn metric(reader: &ParameterReader<'_>, node: &Node) -> Result<String, BodyError> {
+    let Some(members) = node.as_object() else { return Err(reader.wrong_type("metrics", node)) };
     let mut field = None;
     for member in members {
         match &*member.name {
-            "field" => field = Some(options.text(member)?),
-            _ => return Err(options.unknown(member, &["field"])),
+            "field" => field = Some(reader.text(member)?),
+            _ => return Err(reader.unknown(member, &["field"])),
         }
     }
     field.ok_or(BodyError::Required { field: "field" })

@@ -6,8 +6,6 @@ use crate::amx;
 
 use super::{Document, Kernels, PANEL, Panel, avx512};
 
-mod check;
-
 #[cfg(test)]
 mod tests;
 
@@ -21,21 +19,9 @@ static KERNELS: Kernels = Kernels {
     ..avx512::KERNELS
 };
 
-/// The AMX kernels; `None` if the processor lacks the instructions, the system does not let this process use them, or the results differ
-/// from those of the AVX-512 kernels.
-pub(super) fn detect() -> Option<&'static Kernels> {
-    let there = avx512::detect().is_some() && amx::allows_tiles();
-    sound(there.then_some(&KERNELS)?)
-}
-
-/// The given kernels, if they compute the same numbers as the AVX-512 kernels: the check is made because they have not been tested on every
-/// processor with AMX.
-fn sound(kernels: &'static Kernels) -> Option<&'static Kernels> {
-    if check::agree(kernels, avx512::detect()?) {
-        return Some(kernels);
-    }
-    tracing::warn!("AMX gives other numbers than AVX-512 on this processor and is not used");
-    None
+/// The kernels, if the processor has what they take besides tiles, which [`crate::instructions::tiles`] allows.
+pub(super) fn beside_tiles() -> Option<&'static Kernels> {
+    avx512::detect().is_some().then_some(&KERNELS)
 }
 
 /// For the tests: the AMX kernels, emulated on a processor that has only AVX-512.

@@ -1,10 +1,10 @@
-//! Tests of heads that use AMX, and of the decision to use it.
+//! Heads with AMX, and which of them use it.
 
 use crate::amx::{allows_tiles, configured, with_error};
 use crate::fixed::Precision;
 use crate::head::{Basis, Head};
 
-use super::{KERNELS, available, avx512, check, sound};
+use super::{KERNELS, available, avx512};
 
 /// Whether AMX products can be computed here, really or emulated; prints the reason if not.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
@@ -14,25 +14,6 @@ fn can_run() -> bool {
         eprintln!("skipped: AMX is neither here nor emulated, which takes a processor with AVX-512 and VNNI");
     }
     can
-}
-
-fn agrees() -> bool {
-    check::agree(&KERNELS, avx512::detect().unwrap())
-}
-
-#[test]
-fn the_check_passes_and_finds_a_processor_that_adds_one() {
-    if !can_run() {
-        return;
-    }
-    assert!(agrees());
-    assert_eq!(sound(&KERNELS).unwrap().name, "amx");
-    if !allows_tiles() {
-        for error in [1, -1] {
-            assert!(with_error(error, || sound(&KERNELS)).is_none());
-        }
-        assert!(agrees(), "the error is gone");
-    }
 }
 
 /// A head with a basis, and hidden states.

@@ -6,15 +6,15 @@ use serde_json::{Map, Value};
 use super::metric::MAX_RATING;
 use sparrow_call::error::{EngineError, Exception};
 
-/// A JSON object that is being read.
-pub struct Options<'a> {
+/// Hands out the members of an object, and remembers which.
+pub struct MemberReader<'a> {
     owner: &'a str,
     members: &'a Map<String, Value>,
     taken: Vec<&'static str>,
 }
 
-impl<'a> Options<'a> {
-    /// Starts to read an object; `owner` is its name in error messages.
+impl<'a> MemberReader<'a> {
+    /// `owner` is what errors call it.
     pub fn new(owner: &'a str, members: &'a Map<String, Value>) -> Self {
         Self { owner, members, taken: Vec::new() }
     }

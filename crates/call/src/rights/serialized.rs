@@ -1,4 +1,4 @@
-//! The serialized form of rights, as the HTTP layer sends it with each request and as it is stored with a job.
+//! Rights in serialized form: what the HTTP layer sends with each request, and what is kept with a job.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,48 +11,48 @@ use super::{Action, Grant, Holder, Rights};
 /// Rights in which each list of patterns stands once: a role with many names grants dozens of actions on them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Written {
+pub(super) struct SerializedRights {
     key: String,
     user: String,
     #[serde(default)]
     lists: Vec<Vec<String>>,
-    grants: BTreeMap<Action, WrittenGrant>,
+    grants: BTreeMap<Action, SerializedGrant>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenGrant {
-    names: Vec<WrittenList>,
+struct SerializedGrant {
+    names: Vec<SerializedList>,
     by: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum WrittenList {
-    /// Index of a list in `lists`.
+enum SerializedList {
+    /// The place of a list among all.
     At(usize),
     /// The list itself, as jobs of older versions have it.
     These(Vec<String>),
 }
 
-impl TryFrom<Written> for Rights {
+impl TryFrom<SerializedRights> for Rights {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(serialized: SerializedRights) -> Result<Self, String> {
         let read = |texts| Arc::new(PatternList::new(texts));
-        let lists: Vec<Patterns> = written.lists.into_iter().map(read).collect();
+        let lists: Vec<Patterns> = serialized.lists.into_iter().map(read).collect();
         let list = |names| match names {
-            WrittenList::At(place) => {
+            SerializedList::At(place) => {
                 lists.get(place).cloned().ok_or_else(|| format!("there is no list of patterns [{place}]"))
             }
-            WrittenList::These(names) => Ok(read(names)),
+            SerializedList::These(names) => Ok(read(names)),
         };
-        let grants = written.grants.into_iter().map(|(action, WrittenGrant { names, by })| {
+        let grants = serialized.grants.into_iter().map(|(action, SerializedGrant { names, by })| {
             Ok((action, Grant { names: names.into_iter().map(list).collect::<Result<_, String>>()?, by }))
         });
         let grants = grants.collect::<Result<BTreeMap<Action, Grant>, String>>()?;
         let known = distinct(&grants);
-        Ok(Self { key: written.key, user: written.user, grants, known, holder: Holder::default() })
+        Ok(Self { key: serialized.key, user: serialized.user, grants, known, holder: Holder::default() })
     }
 }
 
@@ -66,15 +66,15 @@ fn distinct(grants: &BTreeMap<Action, Grant>) -> Vec<Vec<Patterns>> {
     known
 }
 
-impl From<Rights> for Written {
+impl From<Rights> for SerializedRights {
     fn from(rights: Rights) -> Self {
         let mut places: BTreeMap<Patterns, usize> = BTreeMap::new();
         let mut place = |patterns: Patterns| {
             let next = places.len();
-            WrittenList::At(*places.entry(patterns).or_insert(next))
+            SerializedList::At(*places.entry(patterns).or_insert(next))
         };
         let grants = rights.grants.into_iter().map(|(action, Grant { names, by })| {
-            (action, WrittenGrant { names: names.into_iter().map(&mut place).collect(), by })
+            (action, SerializedGrant { names: names.into_iter().map(&mut place).collect(), by })
         });
         let grants = grants.collect();
         let mut lists = vec![Vec::new(); places.len()];

@@ -1,4 +1,4 @@
-//! Reading the parameters of one aggregation.
+//! Reading the parameters of one aggregation, each with the error that a wrong value gets.
 
 use sparrow_aggregations::{Order, OrderBy, ValueSource, ValueType};
 use sparrow_wire::Zone;
@@ -9,10 +9,10 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-/// The JSON object of an aggregation's options, with the names that error messages use.
+/// Reads the members of an aggregation's object, and knows what errors call it.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
-    /// Type of the aggregation.
+pub struct ParameterReader<'a> {
+    /// The type.
     pub parser: &'static str,
     /// Name that the request gives the aggregation.
     pub name: &'a str,
@@ -20,8 +20,8 @@ pub struct Options<'a> {
     pub node: &'a Node,
 }
 
-impl<'a> Options<'a> {
-    /// Members of the options object.
+impl<'a> ParameterReader<'a> {
+    /// The members that are read.
     pub fn members(&self) -> &'a [Member] {
         self.node.as_object().unwrap_or_default()
     }
