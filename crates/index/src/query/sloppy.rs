@@ -76,7 +76,8 @@ impl SloppyPhrase {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut group_of: FxHashMap<&T, usize> = FxHashMap::default();
         for (number, (_, terms)) in places.iter().enumerate() {
-            let mut joined: Vec<usize> = terms.iter().filter_map(|term| group_of.get(term).copied()).collect();
+            let mut joined: Vec<usize> =
+                terms.iter().filter_map(|term| group_of.get(term).copied()).collect();
             joined.sort_unstable();
             joined.dedup();
             let group = joined.first().copied().unwrap_or(groups.len());
@@ -143,7 +144,14 @@ impl<'a> Run<'a> {
         if !places.iter_mut().all(Place::advance) {
             return None;
         }
-        let mut run = Self { phrase, places, queue: BinaryHeap::new(), end: i64::MIN, positioned: true, stopped: false };
+        let mut run = Self {
+            phrase,
+            places,
+            queue: BinaryHeap::new(),
+            end: i64::MIN,
+            positioned: true,
+            stopped: false,
+        };
         if !run.spread_groups() {
             return None;
         }
@@ -210,10 +218,7 @@ impl<'a> Run<'a> {
             return None;
         }
         let position = self.places[place].in_document();
-        group
-            .iter()
-            .copied()
-            .find(|other| *other != place && self.places[*other].in_document() == position)
+        group.iter().copied().find(|other| *other != place && self.places[*other].in_document() == position)
     }
 
     fn lesser(&self, a: usize, b: usize) -> usize {

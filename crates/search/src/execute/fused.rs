@@ -18,11 +18,11 @@ use crate::body::SearchBody;
 use crate::collapse::Collapse;
 use crate::error::SearchError;
 use crate::fusion::{Fused, Normalizer, Ranked, Ties, fuse};
-use sparrow_call::helpers::share;
 use crate::profile::timed;
 use crate::rescore::Rescore;
 use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};
 use crate::window::windows;
+use sparrow_call::helpers::share;
 
 /// One ranked list in a tree of retrievers, best hit first.
 #[derive(Debug, Default)]

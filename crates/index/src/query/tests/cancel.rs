@@ -12,7 +12,10 @@ use super::super::QueryError;
 use super::Fixture;
 use crate::query::SearchOptions;
 use sparrow_query::script::{Params, parse};
-use sparrow_query::{BoolQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, Query, QueryKind, ScriptScoreQuery, SparseQuery};
+use sparrow_query::{
+    BoolQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, Query, QueryKind, ScriptScoreQuery,
+    SparseQuery,
+};
 
 fn words(text: &str) -> Query {
     QueryKind::Match(MatchQuery { field: "t".into(), text: text.into(), ..Default::default() }).into()
@@ -119,10 +122,8 @@ fn scripts_end_before_the_next_document() {
 /// A search that is told to stop after a tenth of its time takes less than half of it.
 fn ends_early(snapshot: &crate::Snapshot, query: &Query) {
     let stop = Arc::new(AtomicBool::new(false));
-    let _entered =
-        work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
-    let options =
-        || SearchOptions { cancel: Some(Arc::clone(&stop)), partial: false, ..Default::default() };
+    let _entered = work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
+    let options = || SearchOptions { cancel: Some(Arc::clone(&stop)), partial: false, ..Default::default() };
     let started = Instant::now();
     snapshot.search(query, &options()).unwrap();
     let whole = started.elapsed();
