@@ -10,7 +10,7 @@ use super::format::{Decimal, ValueFormat};
 use super::hits::{HitWriter, sort_values};
 use super::partial::{Computed, Partial, Stats};
 use super::sketch::Distribution;
-use super::write_summaries::{self, hdr_value, single, write_stats};
+use super::write_summaries::{self, single, write_stats};
 use super::write_values::{number, optional};
 use sparrow_mapping::java_double;
 
@@ -147,9 +147,7 @@ impl Writer<'_> {
             }
             (AggregationKind::Percentiles(asked), result) => {
                 let of = |distribution: &mut Distribution, percent: f64| match asked.hdr {
-                    Some(digits) => {
-                        distribution.nearest_rank(percent / 100.0).map(|value| hdr_value(value, digits))
-                    }
+                    Some(_) => distribution.nearest_rank(percent / 100.0),
                     None => distribution.quantile(percent / 100.0),
                 };
                 self.percentiles(aggregation, asked, result, of, &mut out);

@@ -209,15 +209,3 @@ pub fn write_stats(kind: StatsKind, stats: &Stats, format: &ValueFormat, out: &m
     }
     out.extend(texts.into_iter().map(|(name, text)| (name, Value::String(text))));
 }
-
-/// The value reported for `value` when percentiles are to be those of an HDR histogram with `digits` significant
-/// digits. Its cells are as wide as that precision allows and double with each power of two. At present, the result is
-/// `value` itself in all cases, because the start of its cell is never above it.
-pub fn hdr_value(value: f64, digits: u8) -> f64 {
-    if value <= 0.0 || !value.is_finite() {
-        return value;
-    }
-    let cells = (2.0 * 10f64.powi(i32::from(digits))).log2().ceil();
-    let width = 2f64.powf(value.log2().floor() - (cells - 1.0));
-    ((value / width).floor() * width).max(value.min(value + width / 2.0))
-}

@@ -126,8 +126,6 @@ struct Parts {
     second: Option<u8>,
     nano: Option<u32>,
     offset: Option<UtcOffset>,
-    /// Number of digits of the fraction of a second, as far as a pattern reads one.
-    millis_digits: u8,
 }
 
 impl Parts {
@@ -287,7 +285,6 @@ fn parse_pattern(pattern: &str, text: &str) -> Option<Parts> {
             's' => parts.second = Some(number(&mut scan)?),
             'S' => {
                 let (nano, digits) = scan.fraction()?;
-                parts.millis_digits = digits;
                 if usize::from(digits) != run {
                     return None;
                 }

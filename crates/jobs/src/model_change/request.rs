@@ -104,12 +104,19 @@ impl ChangeRequest {
         let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
         let current = match mapping.field(path) {
             Some(FieldType::SemanticText(field)) => field,
-            Some(other) => {
+            Some(other @ (FieldType::SparseVector | FieldType::RankFeatures | FieldType::DenseVector(_))) => {
                 let about = if self.names_source { "although [source_field] is given, " } else { "" };
                 return refuse(format!(
                     "field [{path}] is of type [{}]: {about}the model of a field that a pipeline fills cannot be \
                      changed in place, as its vectors are part of the documents; add a field for the new model, fill it \
                      with [_update_by_query?pipeline=...], and search that one, or use a [semantic_text] field",
+                    other.name()
+                ));
+            }
+            Some(other) => {
+                return refuse(format!(
+                    "field [{path}] is of type [{}], which holds no vectors of a model: only a [semantic_text] field has a \
+                     model that can be changed, such as a sub-field of it",
                     other.name()
                 ));
             }
