@@ -35,7 +35,8 @@ function describe(): object {
       description: 'Semantic search with the interface of Elasticsearch 8.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
+    // Relative to where the document itself is: a part of another application, or a server behind a proxy, is below a path.
+    servers: [{ url: '.' }],
     security: [{ ApiKey: [] }],
     tags: [...new Set(ENDPOINTS.map(tagOf))].sort().map((name) => ({ name })),
     paths: Object.fromEntries(routesByPath().map((route) => [route.path, pathItem(route, used)])),
