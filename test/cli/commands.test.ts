@@ -90,6 +90,7 @@ describe('a command line that makes no sense', () => {
     [['check', 'data', '--repository', 'r'], 'name a data directory or, with --repository, a snapshot repository'],
     [['repair', 'a'], "required option '--into <dir>' not specified"],
     [['--prot', '1'], 'unknown option --prot, did you mean --port?'],
+    [['status', '--port', '9478'], "unknown option '--port', say --url http://127.0.0.1:PORT"],
     [['serve', '--port', 'x'], '--port expects a port from 0 to 65535, not [x]'],
   ])('%j is one sentence, and ends with 2', async (args, sentence) => {
     const { code, stdout, stderr } = await sparrow(args);
@@ -111,7 +112,9 @@ describe('--help', () => {
     }
     expect(stdout).toContain('--port');
     expect((await sparrow(['serve', '--help'])).stdout).toContain('--slow-request-seconds');
-    expect((await sparrow(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const version = await sparrow(['--version']);
+    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(await sparrow(['version'])).toEqual(version);
   });
 
   it.each([[], ['key'], ['key', 'new'], ['serve']])('is the same behind the word help: %j', async (...words) => {
@@ -180,6 +183,17 @@ it('a path that cannot be used is told with its option', async () => {
     const { code, stderr } = await sparrow(['--port', '0', option, path, ...args]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: (--[\w-]+): .* cannot be used \(ENO\w+\)$/m)]);
     expect(stderr).toContain(`sparrow: ${option}: ${path} cannot`);
+  }
+});
+
+it('an address with https of a server that speaks http is told with the right one', async () => {
+  for (const args of [['status'], ['search', 'whales', '--index', 'articles']]) {
+    const url = server.url.replace('http:', 'https:');
+    const told = await sparrow(args, { SPARROW_URL: url, SPARROW_API_KEY: server.apiKey });
+    expect([told.code, told.stderr]).toEqual([
+      1,
+      `sparrow: the server at ${url} speaks http, not https: its address is ${server.url} (--url or SPARROW_URL)\n`,
+    ]);
   }
 });
 
