@@ -141,8 +141,16 @@ function readArguments(args) {
     if (!(limit >= 1)) throw new Error(`--limit wants a number of documents, not [${values.limit}]`);
     return { values: { ...values, limit: Math.floor(limit) }, positionals };
   } catch (error) {
-    throw new StepFailed(`${error.message}\n  usage: ${USAGE}`, 2);
+    throw new StepFailed(`${explain(error)}\n  usage: ${USAGE}`, 2);
   }
+}
+
+/** An error of the arguments in a sentence. Node's own about an unknown option goes on about arguments that begin with a dash. */
+function explain({ code, message }) {
+  if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return message;
+  const [, option = ''] = /^Unknown option '(.*?)'/.exec(message) ?? [];
+  const hint = option === '--port' ? ': say where the server is with --url http://127.0.0.1:PORT' : '';
+  return `unknown option ${option}${hint}`;
 }
 
 /** Waits while the server loads; says what to do if there is none. */

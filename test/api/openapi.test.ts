@@ -73,6 +73,10 @@ const SAMPLES: Readonly<Record<string, string>> = {
   cache_size: '1mb',
 };
 
+/** The end of the description of a parameter that takes several values. */
+const LIST_RULE =
+  'Several are one text with commas between them: if the parameter is repeated, only the last one counts.';
+
 /** Parameters of every endpoint, which other tests try. */
 const COMMON = new Set(['pretty', 'human', 'error_trace', 'filter_path']);
 
@@ -117,6 +121,33 @@ describe('the OpenAPI document', () => {
         }
       }
     }
+  });
+
+  it('says of every list how it is written', async () => {
+    const lists = Object.values(document.components.parameters).filter(
+      ({ name = '', description = '' }) => parameter(name)?.type === 'list' && !description.startsWith('Taken'),
+    );
+    expect(lists.map(({ name }) => name)).toContain('filter_path');
+    expect(lists.filter(({ description = '' }) => !description.endsWith(LIST_RULE)).map(({ name }) => name)).toEqual(
+      [],
+    );
+    const keysOf = async (query: string) => Object.keys((await server.request('GET', `/?${query}`)).body as object);
+    expect(await keysOf('filter_path=name,tagline')).toEqual(['name', 'tagline']);
+    expect(await keysOf('filter_path=name&filter_path=tagline')).toEqual(['tagline']);
+  });
+
+  it('has a 201 only where a document is written', () => {
+    const creating = Object.values(document.paths).flatMap((item) =>
+      Object.values(item).flatMap(({ operationId, responses = {} }) => ('201' in responses ? [operationId] : [])),
+    );
+    expect(creating.map((id) => id.replace(/_(?:put|post)_by_.*$/, '')).toSorted()).toEqual([
+      'create_doc',
+      'create_doc',
+      'index_doc',
+      'index_doc',
+      'index_doc',
+      'update_doc',
+    ]);
   });
 
   // The engine's own lists of names: what is added there is to be documented.

@@ -359,7 +359,6 @@ describe('parameters', () => {
     const dots = await call('GET', '/books/_settings?flat_settings=true&filter_path=*.settings.index%5C.uuid');
     expect(Object.keys(dots.body.books.settings)).toEqual(['index.uuid']);
   });
-  });
 
   it('trace errors, with their causes', async () => {
     const { body } = await call('POST', '/books/_search?error_trace=true', 'not json', {

@@ -90,6 +90,7 @@ describe('a command line that makes no sense', () => {
     [['check', 'data', '--repository', 'r'], 'name a data directory or, with --repository, a snapshot repository'],
     [['repair', 'a'], "required option '--into <dir>' not specified"],
     [['--prot', '1'], 'unknown option --prot, did you mean --port?'],
+    [['status', '--port', '9478'], "unknown option '--port', say --url http://127.0.0.1:PORT"],
     [['serve', '--port', 'x'], '--port expects a port from 0 to 65535, not [x]'],
   ])('%j is one sentence, and ends with 2', async (args, sentence) => {
     const { code, stdout, stderr } = await sparrow(args);
@@ -102,6 +103,14 @@ describe('a command line that makes no sense', () => {
 /** All commands but `serve`, whose help is that of the settings. */
 const COMMANDS = 'import search eval status models tasks key snapshot check repair completion'.split(' ');
 
+/** The commands of each group. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  tasks: ['list', 'show', 'cancel'],
+  models: ['list', 'start', 'stop', 'test'],
+  key: ['new', 'list', 'revoke', 'reset-owner'],
+  snapshot: ['create', 'list', 'restore', 'delete'],
+};
+
 describe('--help', () => {
   it('says which commands there are, and the settings of the server', async () => {
     const { code, stdout, stderr } = await sparrow(['--help']);
@@ -111,7 +120,9 @@ describe('--help', () => {
     }
     expect(stdout).toContain('--port');
     expect((await sparrow(['serve', '--help'])).stdout).toContain('--slow-request-seconds');
-    expect((await sparrow(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const version = await sparrow(['--version']);
+    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(await sparrow(['version'])).toEqual(version);
   });
 
   it.each([[], ['key'], ['key', 'new'], ['serve']])('is the same behind the word help: %j', async (...words) => {
@@ -126,6 +137,21 @@ describe('--help', () => {
     const { code, stdout, stderr } = await sparrow([...words.split(' '), '--help']);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(new RegExp(`^Usage: sparrow ${words}`));
+  });
+});
+
+/** What the help of a command says of its option `--json`. */
+async function told(words: string): Promise<string> {
+  const { stdout } = await sparrow([...words.split(' '), '--help']);
+  return /^ +--json(?: \[file\])? +(.*(?:\n {5,}.*)*)/m.exec(stdout)?.[1]?.replaceAll(/\s+/g, ' ') ?? '';
+}
+
+describe('--json', () => {
+  it.each([
+    ...Object.entries(GROUPS).flatMap(([group, words]) => words.map((word) => `${group} ${word}`)),
+    ...['import', 'search', 'eval', 'status', 'demo', 'check', 'repair', 'migrate'],
+  ])('of %s says what comes out', async (words) => {
+    expect(await told(words)).toMatch(/^print one line of JSON.*: (?:\{|the |a list of |for each )/);
   });
 });
 
@@ -180,6 +206,17 @@ it('a path that cannot be used is told with its option', async () => {
     const { code, stderr } = await sparrow(['--port', '0', option, path, ...args]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: (--[\w-]+): .* cannot be used \(ENO\w+\)$/m)]);
     expect(stderr).toContain(`sparrow: ${option}: ${path} cannot`);
+  }
+});
+
+it('an address with https of a server that speaks http is told with the right one', async () => {
+  for (const args of [['status'], ['search', 'whales', '--index', 'articles']]) {
+    const url = server.url.replace('http:', 'https:');
+    const told = await sparrow(args, { SPARROW_URL: url, SPARROW_API_KEY: server.apiKey });
+    expect([told.code, told.stderr]).toEqual([
+      1,
+      `sparrow: the server at ${url} speaks http, not https: its address is ${server.url} (--url or SPARROW_URL)\n`,
+    ]);
   }
 });
 
@@ -504,4 +541,19 @@ describe('demo', () => {
     }
     expect((await server.request('GET', '/articles/_count')).body.count).toBe(3);
   });
+});
+
+// At the end: this leaves indices behind, and a model that is started.
+it.each([
+  ['status', ['status']],
+  ['models list', ['models', 'list']],
+  ['demo', ['demo', 'rich person', '--index', 'demo-of-json']],
+  ['import', ['import', '-', '--format', 'jsonl', '--index', 'import-of-json']],
+  ['key revoke', ['key', 'revoke', 'key-of-json', '--name']],
+] as const)('--json of %s names the members that there are', async (words, args) => {
+  if (words === 'key revoke') await run('key', 'new', 'key-of-json', '--index', 'articles');
+  const value = await json(...args);
+  const [members = ''] = /(?<=\{)[\w, ]+/.exec(await told(words)) ?? [];
+  const shown = Array.isArray(value) ? value[0] : value;
+  expect(members.split(', ').toSorted()).toEqual(Object.keys(shown).toSorted());
 });

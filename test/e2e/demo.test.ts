@@ -106,6 +106,17 @@ describe('the demo', () => {
     expect(stdout).toMatch(/^Usage: npm run demo/);
   });
 
+  it('leads from options that it does not have to those that it has', async () => {
+    for (const [option, told] of [
+      ['--port', 'unknown option --port: say where the server is with --url http://127.0.0.1:PORT'],
+      ['--lmit', 'unknown option --lmit'],
+    ] as const) {
+      const { code, stderr } = await demo([option, '9478']);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`${told}\n`)]);
+      expect(stderr).toContain('usage:');
+    }
+  });
+
   it('refuses a limit that is none', async () => {
     const { code, stderr } = await demo(['--limit', 'many']);
     expect(code).toBe(2);

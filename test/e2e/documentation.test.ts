@@ -1,13 +1,18 @@
 // The documentation is true where a program can tell: commands run as they stand, links lead somewhere, named places are there.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { ROOT, pagesUnder, read } from '../documentation/pages.js';
 import { type RunningServer, startServer } from '../support/server.js';
+
+const CLI = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url));
 
 const PAGES = [
   'README.md',
@@ -18,25 +23,28 @@ const PAGES = [
   ...pagesUnder('examples'),
 ];
 
-/** The commands of a page that talk to a server, in order. */
-function commands(page: string): string {
+/** The commands of a page that talk to a server, in order: those with curl, or those of the command line. */
+function commands(page: string, kind: 'curl' | 'sparrow'): string {
   return [...read(page).matchAll(/^```sh\n([\s\S]*?)^```$/gm)]
     .map(([, block = '']) => block)
-    .filter((block) => !block.startsWith('npm '))
+    .filter((block) => !block.startsWith('npm ') && /^sparrow /m.test(block) === (kind === 'sparrow'))
     .join('\n');
 }
 
 let server: RunningServer;
+let folder: string;
 beforeAll(async () => {
-  server = await startServer();
+  folder = await mkdtemp(join(tmpdir(), 'sparrow-readme-'));
+  server = await startServer({ args: ['--repo-path', join(folder, 'snapshots')] });
 });
 afterAll(async () => {
   await server.stop();
+  await rm(folder, { recursive: true });
 });
 
 /** Runs a page's commands as they stand, but for where the server is; resolves with the answers. */
 async function run(page: string): Promise<any[]> {
-  const script = commands(page)
+  const script = commands(page, 'curl')
     .replaceAll('localhost:9200', server.url.replace('http://', ''))
     .replaceAll('data/owner.key', join(server.data, 'owner.key'));
   const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', script]);
@@ -67,6 +75,17 @@ describe('the commands of', () => {
     await server.request('POST', '/articles/_refresh');
     expect((await server.request('GET', '/articles/_search', undefined, apiKey)).body.hits.total.value).toBe(2);
     expect((await server.request('PUT', '/articles/_doc/3', {}, apiKey)).status).toBe(403);
+  });
+
+  it('the command line, after those, work in a folder without any file of theirs', async () => {
+    const script = `sparrow() { '${process.execPath}' '${CLI}' "$@"; }\n${commands('README.md', 'sparrow')}`;
+    const env = { ...process.env, SPARROW_URL: server.url, SPARROW_DATA: server.data, NO_COLOR: '1' };
+    const options = { cwd: folder, env };
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', script], options);
+    expect(stdout).toMatch(/^trivia\.jsonl: 2 documents in \[trivia\]/);
+    expect(stdout).toMatch(/^ 1 .*\n +Blue whales are the largest/m);
+    expect(stdout).toMatch(/^\d{8}-\d{6}: \d+ ind(?:ex|ices) in /m);
+    expect(stdout).toMatch(/^trivia +2 /m);
   });
 });
 

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { Client, errors } from '@elastic/elasticsearch';
 import { serve } from '@hono/node-server';
 import { Sparrow } from '@sparrow-search/engine';
-import { Rest } from '@sparrow-search/server';
+import { Rest, openapi } from '@sparrow-search/server';
 // eslint-disable-next-line no-restricted-imports -- the one entry beside the main one
 import { connectionTo } from '@sparrow-search/server/elasticsearch';
 import { Hono } from 'hono';
@@ -252,6 +252,14 @@ describe('a part of an application of somebody else', () => {
       expect((await ask('GET', path)).status, path).toBe(200);
     const head = await ask('HEAD', '/search/parts/_doc/a%2Fb');
     expect([head.status, head.text]).toEqual([200, '']);
+  });
+
+  it.each(['', '/search', '/of/anything/search'])('has an OpenAPI document that leads back to [%s]', async (mount) => {
+    const path = `${mount}/_openapi.json`;
+    // At the root it is the interface itself that answers.
+    const text = mount === '' ? openapi() : (await ask('GET', path, undefined, {})).text;
+    const { servers } = JSON.parse(text) as { servers: { url: string }[] };
+    expect(servers.map(({ url }) => new URL(url, `http://127.0.0.1${path}`).pathname)).toEqual([`${mount}/`]);
   });
 
   it('takes names of its own path only from what is below it', async () => {

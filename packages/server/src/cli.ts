@@ -19,6 +19,7 @@ import { type RunningServer, startServer } from './server.js';
 export async function runCli(args: readonly string[]): Promise<void> {
   const [word] = args;
   if (word === 'help') return runCli([...args.slice(1), '--help']);
+  if (word === 'version') return runCli(['--version', ...args.slice(1)]);
   const isServing = word === undefined || word.startsWith('-') || word === 'serve';
   try {
     // Whatever this process makes is for this user alone, also what the engine makes.

@@ -37,8 +37,13 @@ export class Context {
   }
 }
 
-/** Gives a command the options that say where the server is and who asks. */
-export function withServer(command: Command, json = new Option('--json', 'print the result as JSON')): Command {
+/** The option to print a result as JSON; `result` says in words what it is, with the names of its members in braces. */
+export function jsonOption(result: string): Option {
+  return new Option('--json', `print one line of JSON: ${result}`);
+}
+
+/** Gives a command the options that say where the server is and who asks, and `--json` for its result. */
+export function withServer(command: Command, json: Option): Command {
   return command
     .option('--url <url>', 'address of the server (SPARROW_URL, http://127.0.0.1:9200)')
     .option('--key <key>', 'API key (SPARROW_API_KEY, SPARROW_API_KEY_FILE, or owner.key of the data directory)')

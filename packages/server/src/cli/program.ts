@@ -114,6 +114,10 @@ function refuseMisspelt({ options }: Command, args: readonly string[]): void {
   const end = args.includes('--') ? args.indexOf('--') : args.length;
   const given = args.slice(0, end).map((arg) => arg.replace(/=.*/s, ''));
   const missing = options.flatMap(({ mandatory, long }) => (mandatory ? [long ?? ''] : []));
+  const takes = (long: string): boolean => options.some((option) => option.long === long);
+  if (given.includes('--port') && takes('--url') && !takes('--port')) {
+    throw new UsageError("unknown option '--port', say --url http://127.0.0.1:PORT (see --help)");
+  }
   for (const option of given.filter((arg) => arg.startsWith('--') && !options.some(({ long }) => long === arg))) {
     const [meant] = near(
       option,

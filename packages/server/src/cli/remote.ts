@@ -250,6 +250,9 @@ async function bounded(response: Response, url: string): Promise<Uint8Array> {
 /** Errors of certificates, as OpenSSL and Node call them. */
 const CERTIFICATE = /CERT|^UNABLE_TO_VERIFY|^HOSTNAME_MISMATCH|^INVALID_(?:CA|PURPOSE)/;
 
+/** Errors of OpenSSL when what answers is no TLS. */
+const PLAIN = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
+
 function noServer(url: string, error: unknown): string {
   const cause = (error as { cause?: NodeJS.ErrnoException }).cause;
   // The error of a request that cannot be made repeats parts of the request, such as the key.
@@ -261,6 +264,10 @@ function noServer(url: string, error: unknown): string {
         ? ['is for another name', 'say with --url how the certificate calls the server']
         : ['is not trusted', 'name the file of its authority in NODE_EXTRA_CA_CERTS'];
     return `the certificate of the server at ${url} ${what} (${why}): ${remedy}`;
+  }
+  if (PLAIN.test(why)) {
+    const plain = url.replace(/^https:/, 'http:');
+    return `the server at ${url} speaks http, not https: its address is ${plain} (--url or SPARROW_URL)`;
   }
   return `no server answers at ${url} (${why}): start one with \`sparrow\`, or say where it is with --url`;
 }

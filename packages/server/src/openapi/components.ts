@@ -1,3 +1,4 @@
+import { LIST_RULE } from './parameters.js';
 import { AGGREGATION_SCHEMAS } from './schemas/aggregations.js';
 import { DOCUMENT_SCHEMAS } from './schemas/documents.js';
 import { INDEX_SCHEMAS } from './schemas/indices.js';
@@ -52,7 +53,11 @@ export const COMPONENTS = {
     pretty: common('pretty', { type: 'boolean' }, 'Lays the answer out for people.'),
     human: common('human', { type: 'boolean' }, 'Shows sizes and times of statistics for people, too.'),
     error_trace: common('error_trace', { type: 'boolean' }, 'Adds `stack_trace` to errors.'),
-    filter_path: common('filter_path', { type: 'string' }, 'Paths of the answer to keep, or with `-` to leave out.'),
+    filter_path: common(
+      'filter_path',
+      { type: 'string' },
+      `Paths of the answer to keep, or with \`-\` to leave out. ${LIST_RULE}`,
+    ),
     format: common('format', { type: 'string', enum: ['json', 'yaml'] }, 'Kind of the answer; goes before `Accept`.'),
   },
   schemas: {

@@ -4,7 +4,7 @@ import { ENDPOINTS, type Route, routesByPath } from '../routes/table.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { COMPONENTS } from './components.js';
 import { type Named, OPERATIONS } from './operations.js';
-import { saidOf } from './parameters.js';
+import { LIST_RULE, saidOf } from './parameters.js';
 import type { Schema } from './schemas/schema.js';
 import { SHAPES } from './shapes.generated.js';
 
@@ -35,7 +35,8 @@ function describe(): object {
       description: 'Semantic search with the interface of Elasticsearch 8.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
+    // Relative to where the document itself is: a part of another application, or a server behind a proxy, is below a path.
+    servers: [{ url: '.' }],
     security: [{ ApiKey: [] }],
     tags: [...new Set(ENDPOINTS.map(tagOf))].sort().map((name) => ({ name })),
     paths: Object.fromEntries(routesByPath().map((route) => [route.path, pathItem(route, used)])),
@@ -95,7 +96,9 @@ function parameterAt(name: string, endpoint: Endpoint): object {
 const refTo = (name: string): object => ({ $ref: `#/components/parameters/${name}` });
 
 function described(name: string, endpoint?: Endpoint): object {
-  const { description, preset } = saidOf(name, endpoint === undefined ? '' : nameOf(endpoint));
+  const { description: said, preset } = saidOf(name, endpoint === undefined ? '' : nameOf(endpoint));
+  const isList = parameter(name, endpoint?.params)?.type === 'list' && !said.startsWith('Taken');
+  const description = isList ? `${said} ${LIST_RULE}` : said;
   const schema = schemaOf(name, endpoint?.params ?? []);
   return { name, in: 'query', description, schema: preset === undefined ? schema : { ...schema, default: preset } };
 }
@@ -169,7 +172,7 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
       : { $ref: `#/components/responses/${isJob ? (JOB[name] ?? name) : name}` };
   return {
     200: done,
-    201: { ...done, description: 'It was created.' },
+    ...(CREATING.has(name) ? { 201: { ...done, description: 'It was created.' } } : {}),
     ...(name === 'info' ? { 303: { description: 'A browser is led to the console.' } } : {}),
     400: refused('BadRequest'),
     401: refused('Unauthenticated'),
@@ -183,6 +186,9 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
     ...failures(refused),
   };
 }
+
+/** Operations that answer 201 when they make something: those that write one document. */
+const CREATING: ReadonlySet<Named> = new Set<Named>(['index_doc', 'create_doc', 'update_doc']);
 
 /** Failures that every operation can have, whatever the request. */
 const failures = (refused: (name: string) => object): object => ({

@@ -10,6 +10,11 @@ interface Said {
 
 /** Taken because clients send it; one server has nothing to do with it. */
 const TAKEN = 'Taken, without effect on one server.';
+
+/** The end of the description of a parameter that takes several values. */
+export const LIST_RULE =
+  'Several are one text with commas between them: if the parameter is repeated, only the last one counts.';
+
 const said = (about: string, preset?: Said['preset'], more: Partial<Said> = {}): Said => ({
   about,
   ...(preset === undefined ? {} : { preset }),
@@ -46,10 +51,7 @@ const REQUESTS: Readonly<Record<string, Said>> = {
 };
 
 const NAMES: Readonly<Record<string, Said>> = {
-  expand_wildcards: said(
-    'What patterns stand for: `open`, `closed`, `hidden`, `none`, `all`, separated by commas.',
-    'open',
-  ),
+  expand_wildcards: said('What patterns stand for: `open`, `closed`, `hidden`, `none`, `all`.', 'open'),
   allow_no_indices: said('A pattern that stands for nothing is no error.', true),
   ignore_unavailable: said('Indices that are missing or closed are left out.', false),
   ignore_throttled: said(TAKEN),
@@ -97,7 +99,7 @@ const DOCUMENTS: Readonly<Record<string, Said>> = {
   retry_on_conflict: said('How often an update is tried again when somebody else has written.', 0),
   lang: said(TAKEN),
   list_executed_pipelines: said('Each item names the pipelines that its document ran through.', false),
-  _source: said('Whether sources are shown, or which paths of them.', 'true'),
+  _source: said('Whether sources are shown, or which paths of them, with commas between them.', 'true'),
   _source_includes: said('Paths of sources to show.'),
   _source_excludes: said('Paths of sources to leave out.'),
   stored_fields: said('Stored fields to show.'),
@@ -132,7 +134,7 @@ const SEARCHES: Readonly<Record<string, Said>> = {
   allow_partial_search_results: said('A search that ends early is answered with what it has.', true),
   request_cache: said('Taken: answers are not kept.'),
   seq_no_primary_term: said('Hits show sequence number and primary term.', false),
-  sort: said('`field:asc` or `field:desc`, separated by commas.', undefined, {
+  sort: said('`field:asc` or `field:desc`.', undefined, {
     abouts: { get_snapshot: 'What snapshots are sorted by.' },
     presets: { get_snapshot: 'start_time' },
   }),
@@ -157,7 +159,7 @@ const SEARCHES: Readonly<Record<string, Said>> = {
 
 const TABLES: Readonly<Record<string, Said>> = {
   format: said('`json`, `yaml` or `text`; goes before `Accept`.', undefined),
-  h: said('Columns, separated by commas.'),
+  h: said('Columns.'),
   s: said('Columns to sort by, as `name:desc`.'),
   v: said('Shows the names of the columns.', false),
   help: said('Explains the columns.', false),

@@ -3,6 +3,7 @@ import process from 'node:process';
 import type { Command } from 'commander';
 
 import { type Said, checkDirectory, checkSnapshots, repairDirectory } from '../check.js';
+import { jsonOption } from '../context.js';
 import { UsageError } from '../errors.js';
 
 /** `sparrow check` and `sparrow repair`: a data directory that no server has open, or a snapshot repository. */
@@ -12,7 +13,11 @@ export function addData(program: Command): void {
     .description('find damaged files in a data directory that no server has open, or in a snapshot repository')
     .argument('[data]', 'the data directory')
     .option('--repository <dir>', 'check a snapshot repository instead; servers may be using it')
-    .option('--json', 'print the result as JSON')
+    .addOption(
+      jsonOption(
+        '{data, indices, problems}; of a repository {repository, snapshots, blobs, bytes, unneeded, problems}',
+      ),
+    )
     .action(async (data: string | undefined, options: { repository?: string; json?: boolean }) => {
       const { repository, json = false } = options;
       if (data !== undefined && repository === undefined) say(await checkDirectory(data, json));
@@ -24,7 +29,7 @@ export function addData(program: Command): void {
     .description('save what can be saved of a damaged data directory in a new one; the old one stays as it is')
     .argument('<data>', 'the data directory')
     .requiredOption('--into <dir>', 'the new data directory')
-    .option('--json', 'print the result as JSON')
+    .addOption(jsonOption('{found, into, indices, left_out}'))
     .action(async (data: string, { into, json = false }: { into: string; json?: boolean }) => {
       say(await repairDirectory(data, into, json));
     });

@@ -1,7 +1,7 @@
 import type { Index, IndexDefinition, SearchRequest } from '@sparrow-search/engine';
 import type { Command } from 'commander';
 
-import { Context, type ServerOptions, withServer } from '../context.js';
+import { Context, type ServerOptions, jsonOption, withServer } from '../context.js';
 import { type Meaning, type Question, dictionary } from '../dictionary.js';
 import { CommandError, UsageError } from '../errors.js';
 import { progressBeside } from '../progress.js';
@@ -59,6 +59,7 @@ export function addDemo(program: Command): void {
       .argument('[question...]', 'a meaning to find the word for, in place of the usual ones')
       .option('--index <name>', 'index to load it into', 'demo')
       .option('--remove', 'delete the index again'),
+    jsonOption('{index, loaded, ms, questions}; with --remove {index, removed}'),
   ).action(async (words: readonly string[], options: Options) => {
     const context = new Context(options);
     const index = context.sparrow.index<Meaning>(options.index);

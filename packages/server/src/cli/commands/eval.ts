@@ -87,7 +87,10 @@ export function addEval(program: Command): void {
         '--keep',
         'keep the index that was loaded, with its pipeline and the model that was started; later runs leave it alone',
       ),
-    new Option('--json [file]', 'print the result as JSON, or write it to a file'),
+    new Option(
+      '--json [file]',
+      'print one line of JSON, or write it to a file: {command, judgements, index, documents, queries, seconds, table, tuning}',
+    ),
   ).action(async (directory: string, options: Options) => {
     refuseMeaningless(options);
     const context = new Context({ ...options, json: options.json === true });

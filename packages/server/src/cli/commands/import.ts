@@ -6,7 +6,7 @@ import { type Command, Option } from 'commander';
 
 import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
 import { type ColumnType, columnProperties, columnTypes, typedDocument } from '../columns.js';
-import { Context, type ServerOptions, integerOption, interruptible, withServer } from '../context.js';
+import { Context, type ServerOptions, integerOption, interruptible, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { type Imported, amongFiles, described } from '../imported.js';
 import { type Mapping, forbidden, mappingOf, putMapping } from '../mappings.js';
@@ -83,6 +83,7 @@ export function addImport(program: Command): void {
       .addOption(integerOption('--batch <n>', 'documents per request', 1).default(500))
       .option('--follow', 'wait for more lines at the end of the file, until Ctrl-C')
       .option('--restart', 'start at the beginning of the file, whatever was loaded before'),
+    jsonOption('for each file, in a list, {file, index, written, rejected, skipped, truncated_texts, ms, interrupted}'),
   ).action(async (files: readonly string[], options: Options) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
     if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))

@@ -5,7 +5,7 @@ import { NativeSearchEngine } from '@sparrow-search/engine';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { KeyStore } from '../../security/key-store.js';
-import { Context, type ServerOptions, withServer } from '../context.js';
+import { Context, type ServerOptions, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { dataOf } from '../remote.js';
 import { table, terminal } from '../terminal.js';
@@ -41,6 +41,7 @@ export function addKeys(program: Command): void {
       .option('--can <privilege...>', 'what it may do with them: read (the default), write, create_doc, manage, all, …')
       .option('--cluster <privilege...>', 'what it may do besides, such as monitor or manage_ingest_pipelines')
       .addOption(new Option('--expires <time>', 'how long it is valid, such as 90d').argParser(timeOf)),
+    jsonOption('the answer of POST /_security/api_key, with the key as encoded'),
   ).action(async (name: string, options: NewOptions) => {
     const { index: names, can: privileges, cluster, expires: expiration } = options;
     if (privileges !== undefined && names === undefined) throw new UsageError('--can needs --index');
@@ -66,6 +67,7 @@ export function addKeys(program: Command): void {
       .command('list')
       .description('list the valid keys')
       .option('--all', 'also those that have expired or were revoked'),
+    jsonOption('a list of keys, each as in the answer of GET /_security/api_key'),
   ).action(async (options: ServerOptions & { all?: boolean }) => {
     const context = new Context(options);
     const { api_keys: keys } = await context.remote.request<{ api_keys: readonly Key[] }>('GET', KEYS);
@@ -94,6 +96,7 @@ export function addKeys(program: Command): void {
       .description('revoke keys, with immediate effect')
       .argument('<key...>', 'ids of the keys; with --name, their names')
       .option('--name', 'take the arguments as names'),
+    jsonOption('{revoked}, the ids in a list'),
   ).action(async (given: readonly string[], options: ServerOptions & { name?: boolean }) => {
     const context = new Context(options);
     const bodies = options.name === true ? given.map((name) => ({ name })) : [{ ids: given }];
@@ -116,7 +119,7 @@ export function addKeys(program: Command): void {
     .command('reset-owner')
     .description('make a new owner key in place of a lost one; no server may have the data directory open')
     .option('--data <dir>', 'the data directory (SPARROW_DATA, ./data)')
-    .option('--json', 'print the result as JSON')
+    .addOption(jsonOption('{id, encoded}'))
     .action(async ({ data: given, json }: { data?: string; json?: boolean }) => {
       const data = resolve(given ?? dataOf(process.env));
       const issued = await resetOwner(data);

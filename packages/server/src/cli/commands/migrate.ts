@@ -8,7 +8,7 @@ import type { Migrated, MigrationOptions } from '@sparrow-search/cluster';
 import { NativeSearchEngine, type SearchEngine, embeddedModels } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
-import { integerOption, interruptible } from '../context.js';
+import { integerOption, interruptible, jsonOption } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { progressBeside } from '../progress.js';
 import { type Sink, counted, terminal } from '../terminal.js';
@@ -49,7 +49,7 @@ export function addMigrate(program: Command): void {
     .addOption(integerOption('--shards <n>', 'shards of the new indices; by default as many as the old ones have', 1))
     .addOption(integerOption('--batch <n>', 'documents per request', 1).default(500))
     .addOption(integerOption('--samples <n>', 'documents of each index to compare at the end', 0).default(20))
-    .option('--json', 'print the result as JSON')
+    .addOption(jsonOption('for each index, in a list, {index, documents, interrupted, left_out, compared}'))
     .action(run);
 }
 

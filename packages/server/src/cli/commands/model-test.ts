@@ -5,9 +5,9 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type EngineRequest, type Json, NativeSearchEngine, Sparrow, modelDirectories } from '@sparrow-search/engine';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 
-import { integerOption } from '../context.js';
+import { integerOption, jsonOption } from '../context.js';
 import { CommandError } from '../errors.js';
 import { bytes, number, terminal } from '../terminal.js';
 import { type Quality, TEXTS, crossEncoderQuality, encoderQuality, shownQuality, textsFor } from './model-quality.js';
@@ -84,7 +84,7 @@ export function addModelTest(models: Command): void {
         0,
       ),
     )
-    .addOption(new Option('--json', 'print the result as JSON'))
+    .addOption(jsonOption('{directory, kind, recognised, bytes, memory, load_seconds, speed, agreement, quality}'))
     .action(async (directory: string, options: Options) => {
       const report = await tryModel(directory, options);
       const { out } = terminal();

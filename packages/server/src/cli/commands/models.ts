@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
+import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { bytes, number, table } from '../terminal.js';
 import { addModelTest } from './model-test.js';
 
@@ -35,44 +35,45 @@ const KINDS: Readonly<Record<string, string>> = { text_embedding: 'dense', text_
 export function addModels(program: Command): void {
   const models = program.command('models').description('list, start, stop and try models');
 
-  withServer(models.command('list', { isDefault: true }).description('list all models and their deployments')).action(
-    async (options: ServerOptions) => {
-      const context = new Context(options);
-      const { remote } = context;
-      const [{ trained_model_configs: configs }, { trained_model_stats: stats }] = await Promise.all([
-        remote.request<Models>('GET', MODELS, { query: { size: 1000 } }),
-        remote.request<Stats>('GET', `${MODELS}/_all/_stats`, { query: { size: 1000 } }),
-      ]);
-      const found = configs.map((config) => ({
-        id: config.model_id,
-        kind: KINDS[Object.keys(config.inference_config ?? {})[0] ?? ''] ?? 'sparse',
-        description: config.description ?? '',
-        bytes: config.model_size_bytes ?? 0,
-        deployments: stats.flatMap((one) =>
-          one.model_id === config.model_id && one.deployment_stats !== undefined ? [one.deployment_stats] : [],
-        ),
-      }));
-      context.show(found, (out) =>
-        table(
-          out,
-          ['model', 'kind', 'size', 'state', 'workers', 'texts', 'what'],
-          found.flatMap(({ id, kind, bytes: size, deployments, description }) => {
-            if (deployments.length === 0) return [[id, kind, bytes(size), out.dim('not started'), '', '', description]];
-            return deployments.map((one) => [
-              one.deployment_id === id ? id : `${id} as ${one.deployment_id}`,
-              kind,
-              bytes(size),
-              one.state === 'started' ? out.good(one.state) : one.state,
-              number(one.number_of_allocations ?? 0),
-              number(one.inference_count ?? 0),
-              description,
-            ]);
-          }),
-          'size workers texts',
-        ),
-      );
-    },
-  );
+  withServer(
+    models.command('list', { isDefault: true }).description('list all models and their deployments'),
+    jsonOption('a list of {id, kind, description, bytes, deployments}'),
+  ).action(async (options: ServerOptions) => {
+    const context = new Context(options);
+    const { remote } = context;
+    const [{ trained_model_configs: configs }, { trained_model_stats: stats }] = await Promise.all([
+      remote.request<Models>('GET', MODELS, { query: { size: 1000 } }),
+      remote.request<Stats>('GET', `${MODELS}/_all/_stats`, { query: { size: 1000 } }),
+    ]);
+    const found = configs.map((config) => ({
+      id: config.model_id,
+      kind: KINDS[Object.keys(config.inference_config ?? {})[0] ?? ''] ?? 'sparse',
+      description: config.description ?? '',
+      bytes: config.model_size_bytes ?? 0,
+      deployments: stats.flatMap((one) =>
+        one.model_id === config.model_id && one.deployment_stats !== undefined ? [one.deployment_stats] : [],
+      ),
+    }));
+    context.show(found, (out) =>
+      table(
+        out,
+        ['model', 'kind', 'size', 'state', 'workers', 'texts', 'what'],
+        found.flatMap(({ id, kind, bytes: size, deployments, description }) => {
+          if (deployments.length === 0) return [[id, kind, bytes(size), out.dim('not started'), '', '', description]];
+          return deployments.map((one) => [
+            one.deployment_id === id ? id : `${id} as ${one.deployment_id}`,
+            kind,
+            bytes(size),
+            one.state === 'started' ? out.good(one.state) : one.state,
+            number(one.number_of_allocations ?? 0),
+            number(one.inference_count ?? 0),
+            description,
+          ]);
+        }),
+        'size workers texts',
+      ),
+    );
+  });
 
   withServer(
     models
@@ -80,6 +81,7 @@ export function addModels(program: Command): void {
       .description('deploy a model')
       .argument('<model>', 'id of the model')
       .addOption(integerOption('--workers <n>', 'texts to encode at the same time', 1)),
+    jsonOption('the answer of POST /_ml/trained_models/MODEL/deployment/_start'),
   ).action(async (model: string, options: ServerOptions & { workers?: number }) => {
     const context = new Context(options);
     const query = { wait_for: 'started', number_of_allocations: options.workers };
@@ -95,6 +97,7 @@ export function addModels(program: Command): void {
       .description('stop a deployment')
       .argument('<deployment>', 'id of the deployment, or of its model')
       .option('--force', 'even if pipelines or endpoints use it'),
+    jsonOption('the answer of POST /_ml/trained_models/ID/deployment/_stop'),
   ).action(async (deployment: string, options: ServerOptions & { force?: boolean }) => {
     const context = new Context(options);
     const { trained_model_stats: stats } = await context.remote.request<Stats>('GET', `${MODELS}/_all/_stats`, {

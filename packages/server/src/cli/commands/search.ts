@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { Hit, SearchRequest, SearchResponse } from '@sparrow-search/engine';
 
-import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
+import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
@@ -59,6 +59,7 @@ export function addSearch(program: Command): void {
       .option('--model <id>', 'model for sparse_vector fields', '.sparse_encoder_model_2')
       .addOption(integerOption('--size <n>', 'number of hits', 0).default(10))
       .option('--body <json>', 'a whole request body instead of a question, or @FILE to read one'),
+    jsonOption('the answer of POST /INDEX/_search'),
   ).action(async (words: readonly string[], options: Options) => {
     const question = words.join(' ');
     if (question !== '' && options.body !== undefined)

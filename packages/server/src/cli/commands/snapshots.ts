@@ -1,7 +1,7 @@
 import { SparrowError } from '@sparrow-search/engine';
 import type { Command } from 'commander';
 
-import { Context, type ServerOptions, withServer } from '../context.js';
+import { Context, type ServerOptions, jsonOption, withServer } from '../context.js';
 import { CommandError } from '../errors.js';
 import { counted, duration, table } from '../terminal.js';
 
@@ -36,8 +36,12 @@ interface RestoreOptions extends CreateOptions {
 /** `sparrow snapshot`: backups. */
 export function addSnapshots(program: Command): void {
   const snapshot = program.command('snapshot').description('create, list, restore and delete backups');
-  const about = (command: Command): Command =>
-    withServer(command).option('--repository <name>', 'snapshot repository, of type fs', REPOSITORY);
+  const about = (command: Command, result: string): Command =>
+    withServer(command, jsonOption(result)).option(
+      '--repository <name>',
+      'snapshot repository, of type fs',
+      REPOSITORY,
+    );
 
   about(
     snapshot
@@ -45,6 +49,7 @@ export function addSnapshots(program: Command): void {
       .description('back up all indices, settings, keys and uploaded models, or only some indices')
       .argument('[name]', 'name of the snapshot; by default the current date and time')
       .option('--index <pattern...>', 'only these indices'),
+    'the snapshot, as in the answer of GET /_snapshot/REPOSITORY/NAME',
   ).action(async (given: string | undefined, options: CreateOptions) => {
     const context = new Context(options);
     const { repository, index } = options;
@@ -69,25 +74,26 @@ export function addSnapshots(program: Command): void {
     }
   });
 
-  about(snapshot.command('list', { isDefault: true }).description('list the snapshots of a repository')).action(
-    async (options: RepositoryOptions) => {
-      const context = new Context(options);
-      const snapshots = await snapshotsIn(context, options.repository);
-      context.show(snapshots, (out) => {
-        if (snapshots.length === 0) return 'no snapshots yet: `sparrow snapshot create` makes one\n';
-        return table(
-          out,
-          ['snapshot', 'state', 'made', 'indices'],
-          snapshots.map((one) => [
-            one.snapshot,
-            one.state === 'SUCCESS' ? out.good(one.state) : one.state,
-            one.start_time,
-            one.indices.join(' '),
-          ]),
-        );
-      });
-    },
-  );
+  about(
+    snapshot.command('list', { isDefault: true }).description('list the snapshots of a repository'),
+    'a list of snapshots, each as in the answer of GET /_snapshot/REPOSITORY/_all',
+  ).action(async (options: RepositoryOptions) => {
+    const context = new Context(options);
+    const snapshots = await snapshotsIn(context, options.repository);
+    context.show(snapshots, (out) => {
+      if (snapshots.length === 0) return 'no snapshots yet: `sparrow snapshot create` makes one\n';
+      return table(
+        out,
+        ['snapshot', 'state', 'made', 'indices'],
+        snapshots.map((one) => [
+          one.snapshot,
+          one.state === 'SUCCESS' ? out.good(one.state) : one.state,
+          one.start_time,
+          one.indices.join(' '),
+        ]),
+      );
+    });
+  });
 
   about(
     snapshot
@@ -97,6 +103,7 @@ export function addSnapshots(program: Command): void {
       .option('--index <pattern...>', 'only these indices')
       .option('--suffix <text>', 'append this to the names of the restored indices')
       .option('--everything', 'restore settings, keys and uploaded models as well'),
+    '{snapshot, indices, shards}',
   ).action(async (name: string, options: RestoreOptions) => {
     const context = new Context(options);
     const { repository, index, suffix, everything } = options;
@@ -118,16 +125,17 @@ export function addSnapshots(program: Command): void {
     context.show(answer.snapshot, () => `restored: ${indices.join(', ') || 'no index'}\n`);
   });
 
-  about(snapshot.command('delete').description('delete a snapshot').argument('<name>', 'name of the snapshot')).action(
-    async (name: string, options: RepositoryOptions) => {
-      const context = new Context(options);
-      const { repository } = options;
-      const answer = await context.remote.request('DELETE', pathOf(repository, name)).catch(async (error: unknown) => {
-        throw await namingSnapshots(context, error, repository, name);
-      });
-      context.show(answer, () => `${name} is deleted\n`);
-    },
-  );
+  about(
+    snapshot.command('delete').description('delete a snapshot').argument('<name>', 'name of the snapshot'),
+    'the answer of DELETE /_snapshot/REPOSITORY/NAME',
+  ).action(async (name: string, options: RepositoryOptions) => {
+    const context = new Context(options);
+    const { repository } = options;
+    const answer = await context.remote.request('DELETE', pathOf(repository, name)).catch(async (error: unknown) => {
+      throw await namingSnapshots(context, error, repository, name);
+    });
+    context.show(answer, () => `${name} is deleted\n`);
+  });
 }
 
 /** The snapshots of a repository. The usual one is made with the first snapshot. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-import { Context, type ServerOptions, withServer } from '../context.js';
+import { Context, type ServerOptions, jsonOption, withServer } from '../context.js';
 import { CommandError } from '../errors.js';
 import { strange } from '../remote.js';
 import { bytes, duration, number, table } from '../terminal.js';
@@ -24,69 +24,70 @@ interface CatIndex {
 
 /** `sparrow status`: whether a server serves, what it holds, and what it takes. */
 export function addStatus(program: Command): void {
-  withServer(program.command('status').description('show whether the server is ready, and what it holds')).action(
-    async (options: ServerOptions) => {
-      const context = new Context(options);
-      const { remote } = context;
-      const { url } = remote.target;
-      const ready = await remote.request<{ status?: string }>('GET', '/_health').catch((error: unknown) => {
-        // It answers, but does not serve yet, or no more.
-        const { status, body } = error as { status?: number; body?: { status?: string } };
-        if (status !== 503 || typeof body?.status !== 'string') throw error;
-        return { status: body.status };
-      });
-      const { status } = ready;
-      if (typeof status !== 'string') throw new CommandError(strange(url));
-      if (status !== 'ready') {
-        process.exitCode = 1;
-        context.show({ url, ...ready }, () => `${url} is ${status}\n`);
-        return;
-      }
-      const [info, indices, stats, models] = await Promise.all([
-        remote.request<{ version: { number: string; build_hash: string } }>('GET', '/'),
-        remote.request<CatIndex[]>('GET', '/_cat/indices', { query: { format: 'json', bytes: 'b', s: 'index' } }),
-        remote.request<Stats>('GET', '/_nodes/stats', { query: { filter_path: 'nodes.*.process' } }),
-        deployed(context),
-      ]);
-      const [node] = Object.values(stats.nodes);
-      const found = {
-        url,
-        status,
-        version: info.version.build_hash,
-        interface: info.version.number,
-        uptime_ms: node?.process.uptime_in_millis,
-        memory_bytes: node?.process.mem.resident_in_bytes,
-        models,
-        indices: indices.map((one) => ({
-          name: one.index,
-          health: one.health,
-          status: one.status,
-          documents: Number(one['docs.count'] ?? 0),
-          bytes: Number(one['store.size'] ?? 0),
-        })),
-      };
-      context.show(found, (out) =>
-        [
-          `${out.bold(url)}  ${out.good(status)}  Sparrow ${found.version}, interface of Elasticsearch ${found.interface}\n`,
-          `up ${duration(found.uptime_ms ?? 0)}, ${bytes(found.memory_bytes ?? 0)} of memory, models at work: ${models.join(', ') || 'none'}\n`,
-          found.indices.length === 0
-            ? 'no indices\n'
-            : `\n${table(
-                out,
-                ['index', 'documents', 'size', 'state'],
-                found.indices.map((one) => [
-                  one.name,
-                  number(one.documents),
-                  bytes(one.bytes),
-                  // Yellow is the usual state of a single server.
-                  one.status !== 'open' ? one.status : one.health === 'red' ? out.bad('red') : 'open',
-                ]),
-                'documents size',
-              )}`,
-        ].join(''),
-      );
-    },
-  );
+  withServer(
+    program.command('status').description('show whether the server is ready, and what it holds'),
+    jsonOption('{url, status, version, interface, uptime_ms, memory_bytes, models, indices}'),
+  ).action(async (options: ServerOptions) => {
+    const context = new Context(options);
+    const { remote } = context;
+    const { url } = remote.target;
+    const ready = await remote.request<{ status?: string }>('GET', '/_health').catch((error: unknown) => {
+      // It answers, but does not serve yet, or no more.
+      const { status, body } = error as { status?: number; body?: { status?: string } };
+      if (status !== 503 || typeof body?.status !== 'string') throw error;
+      return { status: body.status };
+    });
+    const { status } = ready;
+    if (typeof status !== 'string') throw new CommandError(strange(url));
+    if (status !== 'ready') {
+      process.exitCode = 1;
+      context.show({ url, ...ready }, () => `${url} is ${status}\n`);
+      return;
+    }
+    const [info, indices, stats, models] = await Promise.all([
+      remote.request<{ version: { number: string; build_hash: string } }>('GET', '/'),
+      remote.request<CatIndex[]>('GET', '/_cat/indices', { query: { format: 'json', bytes: 'b', s: 'index' } }),
+      remote.request<Stats>('GET', '/_nodes/stats', { query: { filter_path: 'nodes.*.process' } }),
+      deployed(context),
+    ]);
+    const [node] = Object.values(stats.nodes);
+    const found = {
+      url,
+      status,
+      version: info.version.build_hash,
+      interface: info.version.number,
+      uptime_ms: node?.process.uptime_in_millis,
+      memory_bytes: node?.process.mem.resident_in_bytes,
+      models,
+      indices: indices.map((one) => ({
+        name: one.index,
+        health: one.health,
+        status: one.status,
+        documents: Number(one['docs.count'] ?? 0),
+        bytes: Number(one['store.size'] ?? 0),
+      })),
+    };
+    context.show(found, (out) =>
+      [
+        `${out.bold(url)}  ${out.good(status)}  Sparrow ${found.version}, interface of Elasticsearch ${found.interface}\n`,
+        `up ${duration(found.uptime_ms ?? 0)}, ${bytes(found.memory_bytes ?? 0)} of memory, models at work: ${models.join(', ') || 'none'}\n`,
+        found.indices.length === 0
+          ? 'no indices\n'
+          : `\n${table(
+              out,
+              ['index', 'documents', 'size', 'state'],
+              found.indices.map((one) => [
+                one.name,
+                number(one.documents),
+                bytes(one.bytes),
+                // Yellow is the usual state of a single server.
+                one.status !== 'open' ? one.status : one.health === 'red' ? out.bad('red') : 'open',
+              ]),
+              'documents size',
+            )}`,
+      ].join(''),
+    );
+  });
 }
 
 async function deployed({ remote }: Context): Promise<string[]> {

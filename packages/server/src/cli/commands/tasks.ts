@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Command } from 'commander';
 
-import { Context, type ServerOptions, interruptible, withServer } from '../context.js';
+import { Context, type ServerOptions, interruptible, jsonOption, withServer } from '../context.js';
 import { CommandError } from '../errors.js';
 import { type Sink, duration, number, oneLine, table } from '../terminal.js';
 
@@ -45,6 +45,7 @@ export function addTasks(program: Command): void {
       .command('list', { isDefault: true })
       .description('list the running jobs')
       .option('--watch', 'keep refreshing the list, until Ctrl-C'),
+    jsonOption('a list of jobs, each as in the answer of GET /_tasks'),
   ).action(async (options: ServerOptions & { watch?: boolean }) => {
     const context = new Context(options);
     if (options.watch !== true) {
@@ -61,6 +62,7 @@ export function addTasks(program: Command): void {
       .description('show how far a job is, or its result')
       .argument('<task>', 'id of the job')
       .option('--watch', 'wait until it ends'),
+    jsonOption('the answer of GET /_tasks/TASK'),
   ).action(async (id: string, options: ServerOptions & { watch?: boolean }) => {
     const context = new Context(options);
     const known = options.watch === true ? await watchOne(context, id) : await get(context, id);
@@ -68,19 +70,20 @@ export function addTasks(program: Command): void {
     if (known.error !== undefined) throw new CommandError(`the task failed: ${known.error.reason}`);
   });
 
-  withServer(tasks.command('cancel').description('ask a job to stop').argument('<task>', 'id of the job')).action(
-    async (id: string, options: ServerOptions) => {
-      const context = new Context(options);
-      const answer = await context.remote.request<{
-        nodes?: object;
-        node_failures?: { reason?: string; caused_by?: { reason: string } }[];
-      }>('POST', `/_tasks/${encodeURIComponent(id)}/_cancel`);
-      const [failure] = answer.node_failures ?? [];
-      if (failure !== undefined)
-        throw new CommandError(failure.caused_by?.reason ?? failure.reason ?? 'it cannot be cancelled');
-      context.show(answer, () => `${id} was asked to stop\n`);
-    },
-  );
+  withServer(
+    tasks.command('cancel').description('ask a job to stop').argument('<task>', 'id of the job'),
+    jsonOption('the answer of POST /_tasks/TASK/_cancel'),
+  ).action(async (id: string, options: ServerOptions) => {
+    const context = new Context(options);
+    const answer = await context.remote.request<{
+      nodes?: object;
+      node_failures?: { reason?: string; caused_by?: { reason: string } }[];
+    }>('POST', `/_tasks/${encodeURIComponent(id)}/_cancel`);
+    const [failure] = answer.node_failures ?? [];
+    if (failure !== undefined)
+      throw new CommandError(failure.caused_by?.reason ?? failure.reason ?? 'it cannot be cancelled');
+    context.show(answer, () => `${id} was asked to stop\n`);
+  });
 }
 
 async function list({ remote }: Context, signal?: AbortSignal): Promise<Task[]> {
