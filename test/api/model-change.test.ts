@@ -249,7 +249,12 @@ describe('a change of a model', () => {
     const refused: [string, object, number, string][] = [
       ['odd', { inference_id: 'nobody' }, 404, 'Inference endpoint not found [nobody]'],
       ['odd', { inference_id: SPARSE }, 400, 'field [body] has the model [.elser-2-elasticsearch] already'],
-      ['odd', { field: 'n', inference_id: DENSE }, 400, 'field [n] is of type [integer], which holds no vectors of a model'],
+      [
+        'odd',
+        { field: 'n', inference_id: DENSE },
+        400,
+        'field [n] is of type [integer], which holds no vectors of a model',
+      ],
       ['odd', { field: 'zip', inference_id: DENSE }, 400, 'index [odd] has no field [zip]'],
       ['odd', { inference_id: DENSE, search_inference_id: SPARSE }, 400, 'they cannot be compared'],
       [

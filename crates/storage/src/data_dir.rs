@@ -271,22 +271,28 @@ impl DataDir {
                 return Err(StorageError::Corrupt { path, detail: "it does not hold a name".into() });
             }
         }
-        // The standard library's hash seeds come from the operating system's random source; that is
-        // all the uniqueness a single node's name needs.
-        use std::hash::{BuildHasher, RandomState};
-        let random = || RandomState::new().hash_one(std::process::id());
-        const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-        let mut bits = (u128::from(random()) << 64) | u128::from(random());
-        let id: String = (0..22)
-            .map(|_| {
-                let letter = ALPHABET[(bits & 63) as usize] as char;
-                bits >>= 6;
-                letter
-            })
-            .collect();
+        let id = new_node_id();
         self.write_json("node", &Value::String(id.clone()))?;
         Ok(id)
     }
+}
+
+/// A random node id of 22 letters, digits, `-` and `_`. Ids of tasks begin with it, so it begins with a letter or a digit: a shell's
+/// command would take another one for an option.
+fn new_node_id() -> String {
+    // The standard library's hash seeds come from the operating system's random source; that is
+    // all the uniqueness a single node's name needs.
+    use std::hash::{BuildHasher, RandomState};
+    let random = || RandomState::new().hash_one(std::process::id());
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut bits = (u128::from(random()) << 64) | u128::from(random());
+    let letter = |place| {
+        let choices = if place == 0 { ALPHABET.len() - 2 } else { ALPHABET.len() };
+        let letter = ALPHABET[(bits & 63) as usize % choices] as char;
+        bits >>= 6;
+        letter
+    };
+    (0..22).map(letter).collect()
 }
 
 /// Content of a file; `None` if it does not exist.
@@ -347,6 +353,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn no_id_of_a_node_looks_like_an_option() {
+        for _ in 0..2000 {
+            let id = super::new_node_id();
+            assert_eq!(id.len(), 22);
+            assert!(id.starts_with(|first: char| first.is_ascii_alphanumeric()), "{id}");
+        }
+    }
 
     #[test]
     fn stores_survive_reopening_and_the_node_keeps_its_id() {
