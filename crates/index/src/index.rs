@@ -26,8 +26,7 @@ use sparrow_segments::verify::Damage;
 const MERGE_ATTEMPTS: usize = 3000;
 const MERGE_PAUSE: Duration = Duration::from_millis(10);
 
-/// Size of a block of stored documents, in bytes before compression: the unit of compression and
-/// decompression.
+/// Size of a block of stored documents, in bytes before compression: the unit of compression and decompression.
 const STORE_BLOCK_BYTES: usize = 4096;
 
 /// Statistics of an index as of its newest commit.
@@ -64,8 +63,7 @@ pub struct SparrowIndex {
     dir: PathBuf,
     format: Format,
     limiter: Arc<InFlightLimiter>,
-    /// A handle that shares its state with the writer's directory, so that it can be read while the writer
-    /// holds its lock and waits for the disk.
+    /// A handle that shares its state with the writer's directory, and is read while the writer holds its lock and waits for the disk.
     directory: LazyDirectory,
     writer: Mutex<Writer>,
     snapshot: RwLock<Arc<Snapshot>>,
@@ -119,8 +117,8 @@ impl SparrowIndex {
         Self::with_writer(dir, options.sparse_format, writer)
     }
 
-    /// Opens the index in `dir` as of its last flush, and returns the sequence number up to which that flush
-    /// contains all writes: later ones have to be applied again, with `replaces` set.
+    /// Opens the index in `dir` as of its last flush, and returns the sequence number up to which that flush contains all writes: later
+    /// ones have to be applied again, with `replaces` set.
     ///
     /// `mapping` may be wider than what the index was flushed with.
     ///
@@ -186,8 +184,8 @@ impl SparrowIndex {
         })
     }
 
-    /// Finds damage in the newest durable commit of the index in `dir` and in its files: each file is read
-    /// and compared with its length and checksum in the commit. Nothing is opened or changed.
+    /// Finds damage in the newest durable commit of the index in `dir` and in its files: each file is read and compared with its length and
+    /// checksum in the commit. Nothing is opened or changed.
     ///
     /// # Errors
     /// When the commit itself is missing, damaged or of a newer version: nothing is known of the files then.
@@ -210,8 +208,8 @@ impl SparrowIndex {
         self.snapshot.read().mapping().clone()
     }
 
-    /// Puts a wider mapping in force. New text, sparse and dense fields cost a commit and a reopen,
-    /// during which writes wait; other changes are free. Searches see it with the next snapshot.
+    /// Puts a wider mapping in force. New text, sparse and dense fields cost a commit and a reopen, during which writes wait; other changes
+    /// are free. Searches see it with the next snapshot.
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit of buffered writes fails.
@@ -238,8 +236,7 @@ impl SparrowIndex {
         self.add_built(built)
     }
 
-    /// Converts a document to the form in which segments take it, without buffering it. The result fits the
-    /// mapping in force.
+    /// Converts a document to the form in which segments take it, without buffering it. The result fits the mapping in force.
     ///
     /// # Errors
     /// [`IndexError::UnknownField`] when the document has a field that the mapping lacks.
@@ -264,8 +261,8 @@ impl SparrowIndex {
         self.writer.lock().delete(id)
     }
 
-    /// Makes everything buffered searchable. Durable only with the next flush. Cheap when nothing
-    /// changed; also picks up finished merges, so that their sources can be released.
+    /// Makes everything buffered searchable. Durable only with the next flush. Cheap when nothing changed; also picks up finished merges,
+    /// so that their sources can be released.
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails.
@@ -303,8 +300,8 @@ impl SparrowIndex {
         Ok(())
     }
 
-    /// Makes everything buffered durable; the commit records that it covers writes up to `seq_no`. Writes
-    /// wait for the commit, not for the fsyncs.
+    /// Makes everything buffered durable; the commit records that it covers writes up to `seq_no`. Writes wait for the commit, not for the
+    /// fsyncs.
     ///
     /// # Errors
     /// [`IndexError::RolledBack`] when the commit fails, [`IndexError::Poisoned`] after a failed fsync.
@@ -329,14 +326,12 @@ impl SparrowIndex {
     /// Makes the newest commit durable. Writes and searches go on meanwhile.
     ///
     /// # Errors
-    /// When the disk reports an error. The index can then still be read, but not flushed until it is
-    /// reopened.
+    /// When the disk reports an error. The index can then still be read, but not flushed until it is reopened.
     pub fn make_durable(&self) -> Result<(), IndexError> {
         self.directory.make_durable().map_err(IndexError::io(&self.dir))
     }
 
-    /// Whether making a commit durable has failed: no later one can be made durable until the index is
-    /// reopened.
+    /// Whether making a commit durable has failed: no later one can be made durable until the index is reopened.
     pub fn is_poisoned(&self) -> bool {
         self.directory.is_poisoned()
     }
@@ -346,14 +341,14 @@ impl SparrowIndex {
         self.directory.garbage_bytes()
     }
 
-    /// Whether the writer holds threads and memory although everything is committed and nothing has been
-    /// written for `time`. Never blocks: `false` while another thread is writing.
+    /// Whether the writer holds threads and memory although everything is committed and nothing has been written for `time`. Never blocks:
+    /// `false` while another thread is writing.
     pub fn is_idle(&self, time: Duration) -> bool {
         self.writer.try_lock().is_some_and(|writer| writer.is_idle(time))
     }
 
-    /// Releases the threads and the memory that only writing needs, if the index is idle; the next write gets
-    /// them again, which takes about a millisecond.
+    /// Releases the threads and the memory that only writing needs, if the index is idle; the next write gets them again, which takes about
+    /// a millisecond.
     ///
     /// # Errors
     /// When an indexing thread failed; nothing that was written is lost by it.
@@ -362,16 +357,14 @@ impl SparrowIndex {
         if writer.is_idle(time) { writer.rest() } else { Ok(()) }
     }
 
-    /// Stops writing for good, so that the directory can be reopened or removed. Searches continue to see
-    /// what they saw; writes fail.
+    /// Stops writing for good, so that the directory can be reopened or removed. Searches continue to see what they saw; writes fail.
     pub fn retire(&self) {
         self.writer.lock().retire();
     }
 
-    /// Links the files of the last flush into `target`, which is made and must be empty: the result is an
-    /// index in the state of that flush, which shares only files that never change with this one. Where the
-    /// file system cannot link they are copied. Writes and searches go on; only a flush waits. Durable when
-    /// it returns.
+    /// Links the files of the last flush into `target`, which is made and must be empty: the result is an index in the state of that flush,
+    /// which shares only files that never change with this one. Where the file system cannot link they are copied. Writes and searches go
+    /// on; only a flush waits. Durable when it returns.
     ///
     /// # Errors
     /// [`IndexError::Io`]; of kind `NotFound` when the directory was replaced or removed meanwhile.
@@ -404,8 +397,8 @@ impl SparrowIndex {
         self.refresh()
     }
 
-    /// Merges all committed segments into one, waits for it and publishes it. Commits nothing itself: a
-    /// caller that commits must learn of a failure before anyone commits again.
+    /// Merges all committed segments into one, waits for it and publishes it. Commits nothing itself: a caller that commits must learn of a
+    /// failure before anyone commits again.
     ///
     /// # Errors
     /// When the merge fails, with the error of the disk.

@@ -9,7 +9,7 @@ use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_call::helpers::share;
 use sparrow_index::make_terms;
-use sparrow_mapping::passages;
+use sparrow_mapping::passages::{self, FieldPassages};
 use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
 use sparrow_models::Purpose;
 use sparrow_shard::LookedUp;
@@ -18,7 +18,6 @@ use sparrow_types::processors;
 use super::handle::IndexHandle;
 use super::ids::{check_id, generate_id};
 use super::op::{Embedded, Source, WriteKind, WriteOp};
-use super::write::decode;
 
 /// Documents that a thread takes at a time.
 const PORTION: usize = 32;
@@ -217,4 +216,13 @@ impl IndexHandle {
     fn similarity_of(&self, inference_id: &str) -> Option<String> {
         self.models.get()?.upgrade()?.inference_target(inference_id)?.similarity
     }
+}
+
+/// Reads the passages behind a stored document.
+///
+/// # Errors
+/// An internal error when they are damaged.
+pub(super) fn decode(payload: &[u8]) -> Result<Vec<FieldPassages>, EngineError> {
+    passages::decode(payload)
+        .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))
 }

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use sparrow_mapping::passages::{self, FieldPassages};
+use sparrow_mapping::passages;
 use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
 use sparrow_shard::{LiveVersion, Logged, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
 
 use super::handle::IndexHandle;
 use super::op::{WriteKind, WriteOp, WriteOutcome, WriteResult};
-use super::prepare::Prepared;
+use super::prepare::{Prepared, decode};
 use crate::slow_log::{SlowWrites, WrittenDocument};
 use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
@@ -323,9 +323,4 @@ pub fn attach_logged(
     let Some(payload) = payload else { return Ok(()) };
     let attached = mapping.attach_passages(parsed, decode(payload)?, &|_| None);
     attached.map(drop).map_err(EngineError::illegal_argument)
-}
-
-pub(super) fn decode(payload: &[u8]) -> Result<Vec<FieldPassages>, EngineError> {
-    passages::decode(payload)
-        .ok_or_else(|| EngineError::internal("the passages of a document cannot be read"))
 }
