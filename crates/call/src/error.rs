@@ -243,7 +243,7 @@ impl EngineError {
     }
 }
 
-/// Adds advice to an error that keeps the server from starting: one sentence about what to do with the file.
+/// Adds advice to an error that keeps the server from starting: what to do with the file.
 pub fn start_refusal(error: EngineError) -> EngineError {
     let advice = match &error {
         EngineError::Storage(StorageError::Corrupt { .. }) => {

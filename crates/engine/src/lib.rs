@@ -29,6 +29,7 @@ use sparrow_search::{self as search, SearchService};
 use sparrow_snapshots::{self as snapshots, SnapshotService, Snapshots};
 use sparrow_storage::DataDir;
 use sparrow_tasks::{Tasks, api as tasks};
+use sparrow_types::processors;
 use sparrow_types::work::{self, Work};
 
 use crate::executor::{Executor, Lane, Load};
@@ -374,20 +375,23 @@ impl Engine {
     }
 }
 
-/// Bytes that a value of a JSON body takes at most beside its text, with what a search makes of it: a term of `terms` takes 240, an entry
-/// of `sort` 470 beside a text that is three bytes long.
+/// Bytes that a value of a document takes beside its text.
+const DOCUMENT_VALUE_BYTES: usize = 48;
+/// Bytes that a value of another body takes, with what is made of it: 240 for a term of `terms`, up to 470 for an entry of `sort`.
 const VALUE_BYTES: usize = 256;
-/// Shortest body of lines whose lines are looked at: those of shorter ones take less memory than a request may in any case.
-const LONG_LINES: usize = 1 << 20;
 
-/// About how much the values of a body take, as each has a comma or a bracket: `[1,1,…` is a hundred times as long in memory. Bodies of
-/// lines are read a line at a time: the one with the most values counts.
+/// Estimate of the memory that the values of a body take, in bytes, by its commas and brackets: `[1,1,…` takes a hundred times its length.
+/// Of bodies of lines, the longest counts: those of searches are read by as many threads as there are processors, those of a bulk in
+/// portions that are small.
 fn tree_bytes(op: &str, body: &[u8]) -> usize {
     let values = |text: &[u8]| text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
-    VALUE_BYTES
-        * match op {
-            "bulk" | "msearch" if body.len() < LONG_LINES => 0,
-            "bulk" | "msearch" => body.split(|byte| *byte == b'\n').map(values).max().unwrap_or(0),
-            _ => values(body),
+    match op {
+        "bulk" => 0,
+        "msearch" => {
+            let most = body.split(|byte| *byte == b'\n').map(values).max().unwrap_or(0);
+            VALUE_BYTES * most * processors::available()
         }
+        "index_doc" | "create_doc" | "update_doc" => DOCUMENT_VALUE_BYTES * values(body),
+        _ => VALUE_BYTES * values(body),
+    }
 }

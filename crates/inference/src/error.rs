@@ -10,7 +10,7 @@ pub enum ModelError {
     /// No model directory has this id.
     #[error("No known trained model with model_id [{id}]")]
     NotFound {
-        /// Model id given in the request.
+        /// Id of the model, from the request or from its endpoint.
         id: String,
     },
     /// The upload of the model is not complete.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use sparrow_index::query::QueryError;
 use sparrow_query::Query;
 use sparrow_types::work;
 
@@ -175,7 +176,11 @@ fn name(targets: &[Target], body: &SearchBody, hits: &mut [ShownHit<'_>]) -> Res
             // The few hits of one bucket of many are looked at one by one.
             let scores: Vec<Option<f32>> = if body.named_scores || body.of_bucket {
                 let docs: Vec<_> = of_target.iter().map(|place| hits[*place].hit.addr).collect();
-                target.snapshot.score_docs(clause, &docs).map_err(failed)?
+                match target.snapshot.score_docs(clause, &docs) {
+                    // Hits are shown without the names for which there was no time.
+                    Err(QueryError::Cancelled) => continue,
+                    scores => scores.map_err(failed)?,
+                }
             } else {
                 let sets = target.snapshot.matching(clause).map_err(failed)?;
                 let matches = |place: &usize| {

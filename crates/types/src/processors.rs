@@ -93,8 +93,7 @@ pub fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T>
         };
         let spawned: Vec<_> = (0..helpers)
             .filter_map(|_| {
-                let helper =
-                    thread::Builder::new().name("sparrow-search-help".into()).stack_size(HELPER_STACK);
+                let helper = thread::Builder::new().name("sparrow-help".into()).stack_size(HELPER_STACK);
                 helper.spawn_scoped(scope, help).ok()
             })
             .collect();

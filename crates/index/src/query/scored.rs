@@ -172,6 +172,10 @@ impl PhraseScorer {
             }
             for (place, positions) in self.places.iter_mut().zip(&mut self.positions) {
                 place.positions(target, positions);
+                if stops_after(positions.len()) {
+                    self.doc = TERMINATED;
+                    return TERMINATED;
+                }
             }
             self.frequency = match &self.sloppy {
                 Some(sloppy) => sloppy.frequency(&mut self.positions),

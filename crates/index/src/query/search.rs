@@ -9,6 +9,7 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use super::semantic;
 use super::sparse_search::SparsePlan;
+use super::stoppable::has_stopped;
 use super::top_docs::TopCollector;
 use crate::filter_cache::SegmentDocs;
 use crate::query::{SearchOptions, TopDocs, TotalHits};
@@ -244,11 +245,14 @@ impl SegmentSearch<'_> {
         let mut doc = scorer.doc();
         while doc != TERMINATED {
             until_poll -= 1;
+            // A clause that ended early excludes nothing any more.
+            let mut stops = has_stopped();
             if until_poll == 0 {
                 until_poll = CANCEL_INTERVAL;
-                if self.cancel.is_some_and(|flag| flag.load(std::sync::atomic::Ordering::Relaxed)) {
-                    return if self.partial { Ok(matched) } else { Err(QueryError::Cancelled) };
-                }
+                stops |= self.cancel.is_some_and(|flag| flag.load(std::sync::atomic::Ordering::Relaxed));
+            }
+            if stops {
+                return if self.partial { Ok(matched) } else { Err(QueryError::Cancelled) };
             }
             if self.segment.is_live(doc) && self.allowed.contains(doc) {
                 let score = scorer.score();

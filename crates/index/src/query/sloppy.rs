@@ -286,6 +286,9 @@ pub(super) fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>]) -> f32 {
     let Some((first, rest)) = positions.split_first() else { return 0.0 };
     let mut occurrences = 0;
     'starts: for position in first {
+        if stops_after(rest.len()) {
+            return 0.0;
+        }
         let Some(start) = position.checked_sub(offsets[0]) else { continue };
         for (offset, positions) in offsets[1..].iter().zip(rest) {
             if positions.binary_search(&(start + offset)).is_err() {

@@ -24,6 +24,12 @@ pub(super) fn stops_after(steps: usize) -> bool {
     })
 }
 
+/// Whether a loop or a clause of this thread ended early because its request is to stop: what it says of documents since then is not
+/// true. Cheap enough for every document.
+pub(super) fn has_stopped() -> bool {
+    STEPS.get() >= INTERVAL && work::is_stopped()
+}
+
 /// A clause whose documents end when the request of the thread is to stop. For queries of very many clauses, where moving all of them
 /// over one document takes milliseconds.
 pub(super) struct StoppableWeight(pub(super) Box<dyn Weight>);

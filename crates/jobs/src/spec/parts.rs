@@ -126,7 +126,7 @@ pub(super) fn max_docs(
 /// The size of a batch, checked.
 ///
 /// # Errors
-/// Illegal argument if it is not positive, or greater than that of a search page may be.
+/// Illegal argument if it is not positive, or greater than a page of a search may be.
 pub(super) fn batch(size: i64, max_docs: Option<u64>) -> Result<usize, EngineError> {
     let batch = match u64::try_from(size) {
         Ok(size @ 1..) => size,
@@ -243,7 +243,7 @@ pub(super) fn object(
     }
 }
 
-/// Removes a member that must be an integer, which may be written as a string; `None` if it is absent.
+/// Removes a member that must be an integer, which may be written as a string; `None` if it is absent or null.
 pub(super) fn integer(given: &mut Map<String, Value>, name: &str) -> Result<Option<i64>, EngineError> {
     match given.shift_remove(name) {
         None | Some(Value::Null) => Ok(None),

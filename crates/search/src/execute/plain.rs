@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use sparrow_index::query::{SearchOptions, TotalHits};
+use sparrow_index::query::{QueryError, SearchOptions, TotalHits};
 use sparrow_query::{BoolQuery, Query, QueryKind};
 
 use super::{Hit, List, Outcome, Run, Target, total, with_k};
@@ -68,16 +68,21 @@ impl Run<'_> {
 
     /// Rescores the first hits of each index. `hits` are sorted best first.
     pub(super) fn rescore(&self, rescore: &Rescore, hits: &mut [&mut Hit]) -> Result<(), SearchError> {
+        let mut scores = Vec::with_capacity(self.targets.len());
         for (number, target) in self.targets.iter().enumerate() {
+            let of_target = hits.iter().filter(|hit| hit.target == number);
+            let docs: Vec<_> = of_target.take(rescore.window).map(|hit| hit.addr).collect();
+            match target.snapshot.score_docs(&rescore.query, &docs) {
+                Ok(of_target) => scores.push(of_target),
+                // Scores of which only some are rescored do not compare: without time for all, none is.
+                Err(QueryError::Cancelled) => return Ok(()),
+                Err(source) => return Err(SearchError::Query { shard: target.shard.clone(), source }),
+            }
+        }
+        for (number, scores) in scores.into_iter().enumerate() {
             // Hits of one index keep their order within the list.
-            let mut hits: Vec<&mut &mut Hit> = hits.iter_mut().filter(|hit| hit.target == number).collect();
-            let window = rescore.window.min(hits.len());
-            let docs: Vec<_> = hits[..window].iter().map(|hit| hit.addr).collect();
-            let scores = target
-                .snapshot
-                .score_docs(&rescore.query, &docs)
-                .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
-            for (place, hit) in hits.iter_mut().enumerate() {
+            let of_target = hits.iter_mut().filter(|hit| hit.target == number);
+            for (place, hit) in of_target.enumerate() {
                 hit.score = match scores.get(place) {
                     Some(second) => rescore.combine(hit.score, *second),
                     None => rescore.behind(hit.score),

@@ -122,7 +122,7 @@ fn of_short_form(
 }
 
 /// A list with the filters of `input` but another query in place of its full-text query; `None` if `weight`
-/// is 0 or less.
+/// is 0 or less, or if `input` is no standard retriever.
 fn list(input: &Input, weight: f32, replace: impl FnOnce(&mut QueryKind)) -> Option<Input> {
     if weight <= 0.0 {
         return None;

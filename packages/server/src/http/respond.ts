@@ -101,9 +101,9 @@ async function shaped(
   return shown;
 }
 
-/** Whether an answer tells an error, rather than for example that a document is missing. */
+/** Whether an answer is an error, rather than one that says for example that a document or an alias of several is missing. */
 function isError(status: number, body: Answer['body']): boolean {
-  return status >= 400 && body !== null && Buffer.from(body.slice(0, 9)).toString() === '{"error":';
+  return status >= 400 && body !== null && Buffer.from(body.slice(0, 10)).toString() === '{"error":{';
 }
 
 function isSet(value: string | undefined): boolean {

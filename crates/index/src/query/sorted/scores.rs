@@ -15,7 +15,7 @@ impl Snapshot {
     /// Score of each of `docs` for a query, in their order; `None` where it does not match.
     ///
     /// # Errors
-    /// As [`Snapshot::search`].
+    /// As [`Snapshot::search`]; [`QueryError::Cancelled`] also if the time of the request is over.
     pub fn score_docs(&self, query: &Query, docs: &[DocAddress]) -> Result<Vec<Option<f32>>, QueryError> {
         let mut compiler = Compiler::new(self, None);
         let weight = compiler.compile(query, true)?;
@@ -44,6 +44,8 @@ impl Snapshot {
                 }
             }
         }
+        // A clause that ended early matches nothing any more.
+        compiler.check_cancelled()?;
         Ok(scores)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use sparrow_types::work::{self, Memory, Work};
@@ -93,8 +93,32 @@ fn queries_of_very_many_words_end_within_a_document() {
         minimum_should_match: Some("50%".to_owned()),
         ..Default::default()
     };
-    for query in [QueryKind::MatchPhrasePrefix(prefix).into(), QueryKind::Match(repeated).into()] {
+    let repeated: Query = QueryKind::Match(repeated).into();
+    for query in [QueryKind::MatchPhrasePrefix(prefix).into(), repeated.clone()] {
         ends_early(&snapshot, &query);
+    }
+    // What excludes all documents does so to the end.
+    let none: Query = QueryKind::Bool(BoolQuery {
+        must: vec![Query::match_all()],
+        must_not: vec![repeated],
+        ..Default::default()
+    })
+    .into();
+    for tenths in 0..10 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let _entered =
+            work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
+        let setter = {
+            let stop = Arc::clone(&stop);
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(10 + 15 * tenths));
+                stop.store(true, Ordering::Relaxed);
+            })
+        };
+        let found = snapshot
+            .search(&none, &SearchOptions { cancel: Some(stop), partial: true, ..Default::default() });
+        setter.join().unwrap();
+        assert!(found.is_ok_and(|top| top.hits.is_empty()));
     }
 }
 
