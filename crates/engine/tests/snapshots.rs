@@ -305,10 +305,7 @@ fn what_is_no_file_is_named_and_nobody_waits_for_it() {
     it.index();
     it.register("r");
     it.snapshot("one", &json!({}));
-    let pipe = |path: PathBuf| {
-        let made = std::process::Command::new("mkfifo").arg(path).status().expect("it runs");
-        assert!(made.success());
-    };
+    let pipe = |path: PathBuf| common::make_pipe(&path);
     let root = it.repositories().join("r");
     let blob = it.blob();
     fs::remove_file(&blob).expect("removed");

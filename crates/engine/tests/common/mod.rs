@@ -19,6 +19,17 @@ pub struct Node {
     pub folder: tempfile::TempDir,
 }
 
+/// Makes a named pipe. Without a program: a child process has the locks of directories until it runs its program, and a test that opens one
+/// of them again meanwhile finds it locked.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "the standard library makes no named pipes")]
+pub fn make_pipe(path: &Path) {
+    use std::os::unix::ffi::OsStrExt;
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).expect("a path without zeros");
+    // SAFETY: `name` ends with a zero, and lives until the call returns.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0, "{}", std::io::Error::last_os_error());
+}
+
 /// Options for an engine without models on `data`.
 pub fn options(data: &Path) -> EngineOptions {
     let mut options = EngineOptions::new(data.to_path_buf(), PathBuf::from("no-such-library.so"), Vec::new());

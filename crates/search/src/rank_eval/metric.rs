@@ -64,12 +64,18 @@ impl Metric {
                 normalize: reader.boolean("normalize")?.unwrap_or(false),
                 unknown: reader.rating("unknown_doc_rating")?,
             },
-            "expected_reciprocal_rank" => Kind::ExpectedReciprocalRank {
-                maximum: reader
+            "expected_reciprocal_rank" => {
+                let maximum = reader
                     .rating("maximum_relevance")?
-                    .ok_or_else(|| EngineError::illegal_argument("Required [maximum_relevance]"))?,
-                unknown: reader.rating("unknown_doc_rating")?,
-            },
+                    .ok_or_else(|| EngineError::illegal_argument("Required [maximum_relevance]"))?;
+                let unknown = reader.rating("unknown_doc_rating")?;
+                if let Some(unknown) = unknown.filter(|unknown| *unknown > maximum) {
+                    return Err(EngineError::illegal_argument(format!(
+                        "[expected_reciprocal_rank] [unknown_doc_rating] [{unknown}] is above [maximum_relevance] [{maximum}]"
+                    )));
+                }
+                Kind::ExpectedReciprocalRank { maximum, unknown }
+            }
             other => {
                 return Err(EngineError::parse(format!("unknown evaluation metric [{other}]")));
             }
