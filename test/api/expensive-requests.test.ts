@@ -54,8 +54,8 @@ describe.runIf(process.platform === 'linux')('an expensive request', () => {
 
     it.each([
       ['_search', '24mb'],
-      ['_update_by_query', '3mb'],
-      ['_delete_by_query', '3mb'],
+      ['_update_by_query', '13mb'],
+      ['_delete_by_query', '13mb'],
     ])('16,000 sets of documents: %s', async (operation, most) => {
       const should = Array.from({ length: 16_000 }, (_, at) => ({ prefix: { k: `v${String(at)}` } }));
       await limit(most);
