@@ -1,5 +1,7 @@
 //! Running parts of a request on other threads as well.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use sparrow_types::{processors, work};
 use sparrow_wire::deprecation;
 
@@ -23,12 +25,42 @@ pub fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T>
     told.collect()
 }
 
+/// Has `part` done for each number below `parts`, once, by this thread and as many helpers as [`share`] takes. Returns the results in the
+/// order of the numbers. A helper takes no further part while more threads work than there are processors.
+pub fn share_parts<T: Send>(helpers: usize, parts: usize, part: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let results = share(helpers, |is_helper| {
+        let mut results = Vec::new();
+        while !(is_helper && processors::are_overloaded()) {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= parts {
+                break;
+            }
+            results.push((number, part(number)));
+        }
+        results
+    });
+    let mut results: Vec<_> = results.into_iter().flatten().collect();
+    results.sort_unstable_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn parts_come_back_in_order_each_once() {
+        for helpers in 0..4 {
+            assert_eq!(
+                share_parts(helpers, 100, |number| number * number),
+                (0..100).map(|n| n * n).collect::<Vec<_>>()
+            );
+            assert!(share_parts(helpers, 0, |number| number).is_empty());
+        }
+    }
 
     #[test]
     fn helpers_take_their_part_and_their_warnings_are_told() {

@@ -20,7 +20,7 @@ pub enum EncoderError {
     ModelNotReadable {
         /// The file or directory at fault.
         path: PathBuf,
-        /// What is wrong with that file or directory.
+        /// Why the file or directory of the model cannot be read.
         reason: String,
     },
     /// The model is readable, but of a kind that this encoder does not support.

@@ -1,13 +1,11 @@
 //! What can be done of a write before anybody else has to wait for it: reading documents against the mapping, making their terms, and
 //! looking up their ids in the segments.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
-use sparrow_call::helpers::share;
+use sparrow_call::helpers::share_parts;
 use sparrow_index::make_terms;
 use sparrow_mapping::passages::{self, FieldPassages};
 use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
@@ -84,20 +82,11 @@ impl IndexHandle {
             (!portion.is_empty()).then(|| Mutex::new(portion))
         })
         .collect();
-        let next = AtomicUsize::new(0);
-        let prepared = share(helpers, |is_helper| {
-            let mut prepared = Vec::new();
-            while !(is_helper && processors::are_overloaded()) {
-                let number = next.fetch_add(1, Relaxed);
-                let Some(portion) = portions.get(number) else { break };
-                let portion = std::mem::take(&mut *portion.lock());
-                prepared.push((number, portion.into_iter().map(prepare_one).collect::<Vec<_>>()));
-            }
-            prepared
+        let prepared = share_parts(helpers, portions.len(), |number| {
+            let portion = std::mem::take(&mut *portions[number].lock());
+            portion.into_iter().map(prepare_one).collect::<Vec<_>>()
         });
-        let mut prepared: Vec<_> = prepared.into_iter().flatten().collect();
-        prepared.sort_unstable_by_key(|(number, _)| *number);
-        prepared.into_iter().flat_map(|(_, portion)| portion).collect()
+        prepared.into_iter().flatten().collect()
     }
 
     fn prepare(&self, op: WriteOp, mapping: &Mapping) -> Result<Prepared, EngineError> {

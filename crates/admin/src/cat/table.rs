@@ -42,13 +42,13 @@ pub(super) const fn number(
 }
 
 impl Column {
-    /// The same column, shown only if the request selects it.
+    /// Makes this column one that is shown only if the request selects it.
     pub(super) const fn on_request(mut self) -> Self {
         self.shown = false;
         self
     }
 
-    /// The same column, shown only if the request selects it or asks for details.
+    /// Makes this column one that is shown only if the request selects it or asks for details.
     pub(super) const fn when_detailed(mut self) -> Self {
         self.shown = false;
         self.detail = true;

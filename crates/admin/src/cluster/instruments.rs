@@ -29,7 +29,7 @@ const MEASURED: &str = "docs.count docs.deleted store.size_in_bytes segments.cou
                         merges.current merges.current_size_in_bytes dense_vector.value_count sparse_vector.value_count";
 
 /// The counters of deleted or reopened indices and of stopped deployments, which are added to those that exist so that sums never decrease.
-/// What was counted between the last request and the deletion is lost.
+/// Counts made after the last request for statistics and before a deletion are lost.
 #[derive(Debug, Default)]
 pub struct Ledger {
     indices: Mutex<Sums>,

@@ -114,7 +114,7 @@ impl ModelInfo {
     }
 }
 
-/// What is done with the output of the forward pass.
+/// How the output of a model's forward pass becomes token weights, a vector or a score.
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// `[texts, tokens, dims]` hidden states go through our own head.

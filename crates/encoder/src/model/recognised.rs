@@ -20,7 +20,7 @@ pub struct Recognised {
 }
 
 impl Layout {
-    /// What was detected in this directory, in a form for people to read.
+    /// The kind of model that was detected in a model directory, its architecture and files, as text for people.
     pub(super) fn recognised(&self) -> Recognised {
         let (weights, architecture) = match &self.forward {
             ForwardPass::Graph { .. } => ("model.onnx", None),

@@ -12,7 +12,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::places;
 use sparrow_indices::{METADATA_PREFIX, Metadata, Record, reread};
 
-/// What was copied from a damaged data directory into a new one, and what was not, as `sparrow repair` prints it.
+/// The report of `sparrow repair`: the parts of a damaged data directory that were copied into a new one, and those left out.
 #[derive(Debug, Serialize)]
 pub struct Repair {
     /// The damaged files, of the directory that was repaired.

@@ -75,7 +75,7 @@ struct Mix {
     filter: &'static [Clause],
     /// Boost of the text clauses; `None` for 1.
     boost: Option<f32>,
-    /// Its `min_score`, as a share of the tenth best score without it. The clauses alone are searched with
+    /// The `min_score` of the search, as a share of the tenth best score without it. The clauses alone are searched with
     /// the option too, since counting the hits that reach it costs them time as well.
     least: Option<f32>,
 }

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rustc_hash::FxHashSet;
 use sparrow_index::DocAddress;
@@ -22,7 +21,7 @@ use crate::profile::timed;
 use crate::rescore::Rescore;
 use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};
 use crate::window::windows;
-use sparrow_call::helpers::share;
+use sparrow_call::helpers::share_parts;
 
 /// One ranked list in a tree of retrievers, best hit first.
 #[derive(Debug, Default)]
@@ -306,24 +305,16 @@ impl Run<'_> {
         {
             return Vec::new();
         }
-        let next = AtomicUsize::new(0);
-        let make = |is_helper: bool| {
-            let mut tried = Vec::new();
-            while !(is_helper && processors::are_overloaded()) {
-                // From the last one on: that is where lists of neighbours are, which take longest.
-                let Some(number) = fusion.inputs.len().checked_sub(1 + next.fetch_add(1, Relaxed)) else {
-                    break;
-                };
-                let failures = self.targets.iter().map(|_| None).collect();
-                let mut run = Run { failures, profile: None, ..*self };
-                let branch = run.branch(&fusion.inputs[number].retriever, limit, tracked, fusion.form);
-                tried.push((number, TriedList { branch, failures: run.failures }));
-            }
-            tried
-        };
-        let mut lists: Vec<_> = share(helpers, make).into_iter().flatten().collect();
-        lists.sort_unstable_by_key(|(number, _)| *number);
-        lists.into_iter().map(|(_, list)| list).collect()
+        // From the last one on: that is where lists of neighbours are, which take longest.
+        let backwards: Vec<_> = fusion.inputs.iter().rev().collect();
+        let mut lists = share_parts(helpers, backwards.len(), |number| {
+            let failures = self.targets.iter().map(|_| None).collect();
+            let mut run = Run { failures, profile: None, ..*self };
+            let branch = run.branch(&backwards[number].retriever, limit, tracked, fusion.form);
+            TriedList { branch, failures: run.failures }
+        });
+        lists.reverse();
+        lists
     }
 
     /// The documents that match a filter: for each index, a bitset for each of its segments.
