@@ -223,7 +223,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const OWNERS: &[(&str, &[&str])] = &[
     ("ort", &["sparrow-encoder"]),
     ("tokenizers", &["sparrow-encoder"]),
-    // Analyzers are tantivy's tokenizers, and fold by its table; nothing else of it is theirs.
+    // Analyzers fold characters by tantivy's table; nothing else of it is theirs.
     (
         "tantivy",
         &["sparrow-index", "sparrow-segments", "sparrow-aggregations", "sparrow-analysis", "sparrow-lexical"],

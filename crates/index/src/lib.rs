@@ -27,5 +27,5 @@ pub use sparrow_postings::Format;
 pub use sparrow_segments::{CommitFile, Damage, IndexError, IndexSchema, MergeStats, plugins, schema};
 pub use tantivy::DocAddress;
 pub use upgrade::{RewriteProgress, RewriteStats};
-pub use values::make_terms;
+pub use values::invert_texts;
 pub use writer::BuiltDocument;

@@ -1,93 +1,59 @@
 //! Converts text and keyword values of a document to the form that tantivy indexes.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
-use tantivy::TantivyDocument;
-use tantivy::schema::{Field, OwnedValue};
-use tantivy::tokenizer::{PreTokenizedString, Token};
+use tantivy::schema::OwnedValue;
 
 use sparrow_analysis::{Analysis, Analyzer, POSITION_INCREMENT_GAP};
 use sparrow_mapping::{FieldType, Mapping, ParsedDocument, TextOptions};
-use sparrow_segments::IndexError;
-use sparrow_segments::schema::IndexSchema;
+use sparrow_segments::plugins::TextInverter;
+use sparrow_segments::schema::record_option;
 
-/// Analyses a document's texts in advance, so that the thread which writes need not do it while holding the
-/// lock. Needs no lock itself.
-pub fn make_terms(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedDocument) {
-    let is_alone = |at: usize, path: &str| {
-        parsed.texts.iter().enumerate().all(|(other, (name, _))| other == at || name != path)
-    };
-    let terms = parsed.texts.iter().enumerate().map(|(at, (path, text))| {
-        let Some(FieldType::Text { options }) = mapping.field(path) else { return None };
-        if is_alone(at, path) { analysis.analyzer(&options.analyzer)?.packed(text) } else { None }
+thread_local! {
+    static INVERTER: RefCell<TextInverter> = RefCell::new(TextInverter::new());
+}
+
+/// Replaces the texts of a document by their terms, in the form in which a segment takes them. The thread that writes the
+/// segment has little left to do then, and this needs no lock. Texts of fields without a known analyzer stay.
+pub fn invert_texts(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedDocument) {
+    let mut texts = std::mem::take(&mut parsed.texts);
+    // Values of one field become neighbours, in their order.
+    texts.sort_by(|(a, _), (b, _)| a.cmp(b));
+    INVERTER.with_borrow_mut(|inverter| {
+        for values in texts.chunk_by_mut(|(a, _), (b, _)| a == b) {
+            let path = &values[0].0;
+            let field = match mapping.field(path) {
+                Some(FieldType::Text { options }) => analysis.analyzer(&options.analyzer).zip(Some(options)),
+                _ => None,
+            };
+            let Some((analyzer, options)) = field else {
+                parsed.texts.extend(values.iter_mut().map(std::mem::take));
+                continue;
+            };
+            let gap = position_gap(options, &analyzer);
+            let mut next = 0;
+            for (_, value) in values.iter() {
+                let start = next;
+                analyzer.for_each_term(value, |term, position| {
+                    let position = start + position;
+                    next = next.max(position + 1 + gap);
+                    inverter.push(term, position as u32);
+                });
+            }
+            let terms = inverter.finish(record_option(options.index_options));
+            parsed.inverted.push((std::mem::take(&mut values[0].0), terms));
+        }
     });
-    parsed.terms = terms.collect();
 }
 
-/// Adds the texts, whose terms [`make_terms`] has made where it could. A single value without terms is left
-/// to the index, which runs its analyzer; several values of one field are tokenized here, since the mapping
-/// says how far apart their positions are.
-pub(crate) fn add_texts(
-    out: &mut TantivyDocument,
-    schema: &IndexSchema,
-    mapping: &Mapping,
-    analysis: &Analysis,
-    parsed: &ParsedDocument,
-) -> Result<(), IndexError> {
-    for (at, (path, text)) in parsed.texts.iter().enumerate() {
-        let unknown = || IndexError::UnknownField { field: path.to_owned() };
-        let field = schema.text(path).ok_or_else(unknown)?;
-        if let Some(Some(terms)) = parsed.terms.get(at) {
-            out.add_text(field, terms);
-            continue;
-        }
-        let same = |other: &&(String, String)| other.0 == *path;
-        if parsed.texts[..at].iter().any(|other| same(&other)) {
-            continue;
-        }
-        let mut values = parsed.texts[at..].iter().filter(same).peekable();
-        values.next();
-        let Some(FieldType::Text { options }) = mapping.field(path) else { return Err(unknown()) };
-        let analyzer = analysis.analyzer(&options.analyzer).ok_or_else(unknown)?;
-        if values.peek().is_none() {
-            out.add_text(field, text);
-        } else {
-            let values = std::iter::once(text).chain(values.map(|(_, text)| text));
-            add_values(out, field, options, &analyzer, values);
-        }
-    }
-    Ok(())
-}
-
-fn add_values<'a>(
-    out: &mut TantivyDocument,
-    field: Field,
-    options: &TextOptions,
-    analyzer: &Analyzer,
-    values: impl Iterator<Item = &'a String>,
-) {
-    let gap = options.position_increment_gap.unwrap_or_else(|| match analyzer.is_custom() {
+/// Number of positions between two values of a field.
+fn position_gap(options: &TextOptions, analyzer: &Analyzer) -> usize {
+    options.position_increment_gap.unwrap_or_else(|| match analyzer.is_custom() {
         true => analyzer.position_increment_gap(),
         false => POSITION_INCREMENT_GAP,
-    });
-    let mut tokens = Vec::new();
-    let mut next = 0;
-    for value in values {
-        let start = next;
-        for token in analyzer.tokens(value) {
-            let position = start + token.position;
-            next = next.max(position + 1 + gap);
-            tokens.push(Token {
-                offset_from: token.start,
-                offset_to: token.end,
-                position,
-                text: token.text,
-                position_length: token.length as usize,
-            });
-        }
-    }
-    out.add_pre_tokenized_text(field, PreTokenizedString { text: String::new(), tokens });
+    })
 }
 
 /// The keyword values of each field, by path, passed through their normalizers.

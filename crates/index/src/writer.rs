@@ -114,15 +114,14 @@ enum Indexer {
     Lost,
 }
 
-/// Registers the analyzers that the schema names, and the segment plugin.
+/// Registers the segment plugin, and what tantivy wants to be there.
 pub(crate) fn prepare(
     index: &mut Index,
     format: Format,
     limiter: &Arc<InFlightLimiter>,
     vectors: &Arc<VectorSettings>,
-    analysis: &Arc<Analysis>,
 ) {
-    index.set_tokenizers(sparrow_analysis::tokenizers(analysis, schema::analyzers(&index.schema())));
+    index.set_tokenizers(schema::tokenizers(&index.schema()));
     index.register_plugin(Arc::new(SegmentParts {
         format,
         limiter: limiter.clone(),
@@ -173,7 +172,7 @@ impl Writer {
     ) -> Result<Self, IndexError> {
         let limiter = Arc::new(InFlightLimiter::with(directory.merge_failures().clone()));
         let vectors = Arc::new(VectorSettings::new(&mapping, options.min_graph_vectors));
-        prepare(&mut index, format, &limiter, &vectors, &options.analysis);
+        prepare(&mut index, format, &limiter, &vectors);
         Ok(Self {
             reader: open_reader(&index)?,
             index,
@@ -235,7 +234,7 @@ impl Writer {
         let directory = self.directory.successor()?;
         self.directory = directory.clone();
         let mut index = Index::open(directory)?;
-        prepare(&mut index, self.format(), &self.limiter, &self.vectors, &self.options.analysis);
+        prepare(&mut index, self.format(), &self.limiter, &self.vectors);
         let reader = open_reader(&index)?;
         let schema = IndexSchema::from_schema(index.schema());
         self.schema = Arc::new(schema.ok_or_else(|| IndexError::Corrupt {
@@ -511,9 +510,10 @@ fn build_document(
 ) -> Result<TantivyDocument, IndexError> {
     let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
     let mut parsed = document.parsed;
-    if parsed.terms.is_empty() {
-        // A replay and a repair have made none ahead.
-        values::make_terms(mapping, analysis, &mut parsed);
+    // A replay and a repair have inverted nothing ahead.
+    values::invert_texts(mapping, analysis, &mut parsed);
+    if let Some((path, _)) = parsed.texts.first() {
+        return Err(unknown(path));
     }
     let mut out = TantivyDocument::new();
     out.add_text(schema.id, &document.id);
@@ -526,7 +526,9 @@ fn build_document(
     for name in &parsed.field_names {
         out.add_text(schema.field_names, name);
     }
-    values::add_texts(&mut out, schema, mapping, analysis, &parsed)?;
+    for (path, text) in &parsed.inverted {
+        out.add_custom(schema.text(path).ok_or_else(|| unknown(path))?, text);
+    }
     let keywords = values::keywords(mapping, analysis, parsed.keywords);
     if !keywords.is_empty() {
         out.add_object(schema.keywords, keywords);

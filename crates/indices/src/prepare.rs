@@ -6,7 +6,7 @@ use serde_json::Value;
 use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_call::helpers::share_parts;
-use sparrow_index::make_terms;
+use sparrow_index::invert_texts;
 use sparrow_mapping::passages::{self, FieldPassages};
 use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
 use sparrow_models::Purpose;
@@ -197,7 +197,7 @@ impl IndexHandle {
             // A template may have named an analyzer after the field.
             widened.check_analyzers(snapshot.analysis())?;
         }
-        make_terms(widened.as_ref().unwrap_or(mapping), snapshot.analysis(), &mut parsed);
+        invert_texts(widened.as_ref().unwrap_or(mapping), snapshot.analysis(), &mut parsed);
         Ok((parsed, widened))
     }
 

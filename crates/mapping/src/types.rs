@@ -252,10 +252,10 @@ pub enum NumberValue {
 /// A document ready for the index: values by field path, several per path for arrays.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedDocument {
+    /// Texts that are not analyzed yet.
     pub texts: Vec<(String, String)>,
-    /// Pre-analyzed terms of each of `texts`, in the form that the index takes; `None` for a text to be analyzed when
-    /// it is indexed.
-    pub terms: Vec<Option<String>>,
+    /// The terms of each text field, in the form that the index takes; they replace `texts`.
+    pub inverted: Vec<(String, Vec<u8>)>,
     pub keywords: Vec<(String, String)>,
     pub numbers: Vec<(String, NumberValue)>,
     /// Token weights of sparse fields, in the order in which the document has them.

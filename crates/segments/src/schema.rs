@@ -13,6 +13,7 @@ use tantivy::schema::{
     FAST, Field, FieldEntry, FieldType as TantivyType, INDEXED, IndexRecordOption, JsonObjectOptions,
     NumericOptions, STORED, Schema, TextFieldIndexing, TextOptions,
 };
+use tantivy::tokenizer::{RawTokenizer, TokenizerManager};
 
 use sparrow_analysis::tokenizer_name;
 use sparrow_mapping::{FieldType, Mapping, TextIndexOptions, TextOptions as TextMapping};
@@ -159,15 +160,18 @@ impl IndexSchema {
     }
 }
 
-/// Names of the analyzers of the schema's text fields.
-pub fn analyzers(schema: &Schema) -> impl Iterator<Item = String> + '_ {
-    schema.fields().filter_map(|(_, entry)| match entry.field_type() {
-        TantivyType::Str(options) if entry.name().starts_with("t:") => {
-            let name = options.get_indexing_options()?.tokenizer();
-            Some(name.strip_prefix("a:").unwrap_or(name).to_owned())
+/// Tokenizers of the names that a schema has. tantivy wants them all to be there, and uses none of those of text
+/// fields: texts come to a segment inverted ([`crate::plugins::TextInverter`]).
+pub fn tokenizers(schema: &Schema) -> TokenizerManager {
+    let manager = TokenizerManager::default();
+    for (_, entry) in schema.fields() {
+        if let TantivyType::Str(options) = entry.field_type()
+            && let Some(indexing) = options.get_indexing_options()
+        {
+            manager.register(indexing.tokenizer(), RawTokenizer::default());
         }
-        _ => None,
-    })
+    }
+    manager
 }
 
 /// Type name of a custom field, which the segment plugin owns; `None` for a field that tantivy indexes.
@@ -202,11 +206,7 @@ fn own_entry(path: &str, own: &OwnField) -> FieldEntry {
                 TextOptions::default().set_indexing_options(
                     TextFieldIndexing::default()
                         .set_tokenizer(&tokenizer_name(&options.analyzer))
-                        .set_index_option(match options.index_options {
-                            TextIndexOptions::Docs => IndexRecordOption::Basic,
-                            TextIndexOptions::Freqs => IndexRecordOption::WithFreqs,
-                            TextIndexOptions::Positions => IndexRecordOption::WithFreqsAndPositions,
-                        })
+                        .set_index_option(record_option(options.index_options))
                         .set_fieldnorms(options.norms),
                 ),
             ),
@@ -214,6 +214,15 @@ fn own_entry(path: &str, own: &OwnField) -> FieldEntry {
         OwnField::Sparse => custom_entry(&format!("s:{path}"), SPARSE_TYPE),
         OwnField::Dense => custom_entry(&format!("d:{path}"), DENSE_TYPE),
         OwnField::Passages => custom_entry(&format!("p:{path}"), PASSAGES_TYPE),
+    }
+}
+
+/// What tantivy records of a text field's terms.
+pub fn record_option(options: TextIndexOptions) -> IndexRecordOption {
+    match options {
+        TextIndexOptions::Docs => IndexRecordOption::Basic,
+        TextIndexOptions::Freqs => IndexRecordOption::WithFreqs,
+        TextIndexOptions::Positions => IndexRecordOption::WithFreqsAndPositions,
     }
 }
 

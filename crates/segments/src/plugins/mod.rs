@@ -1,4 +1,4 @@
-//! Sparse postings and dense vectors as parts of tantivy segments.
+//! Sparse postings and dense vectors as parts of tantivy segments, and the postings of texts while a segment is written.
 
 mod container;
 mod in_flight;
@@ -7,6 +7,7 @@ mod passages;
 mod plugin;
 mod reader;
 mod term_ids;
+mod texts;
 mod vectors;
 
 pub use container::{ContainerError, ContainerWriter, Part, PartKind, read_parts};
@@ -18,6 +19,7 @@ pub use passages::PassageMap;
 pub use passages::encode_passages;
 pub use plugin::{SegmentParts, encode_tokens};
 pub use reader::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
+pub use texts::TextInverter;
 pub use vectors::MIN_GRAPH_VECTORS;
 pub use vectors::{VectorSettings, encode_vector};
 

@@ -1,4 +1,4 @@
-//! The tantivy segment plugin: builds, serializes and merges the container of a segment.
+//! The tantivy segment plugin: builds, serializes and merges the container of a segment, and builds the postings of texts.
 //!
 //! A writer error makes tantivy drop the whole batch of buffered documents while later adds still say
 //! Ok, so values are checked when a document is parsed and nothing here fails on data.
@@ -24,6 +24,7 @@ use super::in_flight::InFlightLimiter;
 use super::merges::MergeFailures;
 use super::passages::{self, PassageBuilder};
 use super::reader::SegmentPlugins;
+use super::texts::TermBuffer;
 use super::vectors::{VectorFields, VectorSettings};
 use crate::schema::{DENSE_TYPE, PASSAGES_TYPE, SPARSE_TYPE, custom_type};
 
@@ -52,6 +53,7 @@ impl SegmentPlugin for SegmentParts {
         Ok(Box::new(PartsWriter {
             format: self.format,
             limiter: self.limiter.clone(),
+            texts: TermBuffer::default(),
             sparse: BTreeMap::new(),
             dense: VectorFields::default(),
             passages: BTreeMap::new(),
@@ -219,6 +221,7 @@ fn internal(error: crate::error::IndexError) -> TantivyError {
 struct PartsWriter {
     format: Format,
     limiter: Arc<InFlightLimiter>,
+    texts: TermBuffer,
     sparse: BTreeMap<u32, PostingsBuilder>,
     dense: VectorFields,
     passages: BTreeMap<u32, PassageBuilder>,
@@ -237,6 +240,7 @@ impl PluginWriter for PartsWriter {
             let Some(bytes) = value.as_custom() else { continue };
             // The first byte tells the kind apart.
             match bytes.split_first() {
+                Some((b't', text)) => self.texts.add(field.field_id(), doc_id, text),
                 Some((b's', tokens)) => {
                     let builder = self.sparse.entry(field.field_id()).or_default();
                     builder.add(doc_id, TokenIter(tokens));
@@ -263,6 +267,8 @@ impl PluginWriter for PartsWriter {
             return Err(TantivyError::InternalError("segments may not be shuffled".to_owned()));
         }
         let this = *self;
+        // tantivy has closed its own files by now.
+        this.texts.write(segment, this.num_docs)?;
         let mut container = ContainerWriter::new(segment.open_write(super::component())?);
         for (field, builder) in this.sparse {
             let mut builder = Some(builder);
@@ -291,7 +297,8 @@ impl PluginWriter for PartsWriter {
     }
 
     fn mem_usage(&self) -> usize {
-        self.sparse.values().map(PostingsBuilder::mem_usage).sum::<usize>()
+        self.texts.mem_usage()
+            + self.sparse.values().map(PostingsBuilder::mem_usage).sum::<usize>()
             + self.dense.mem_usage()
             + self.passages.values().map(PassageBuilder::mem_usage).sum::<usize>()
     }
