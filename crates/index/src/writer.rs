@@ -22,7 +22,7 @@ use crate::options::{IndexOptions, WriteDocument};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 use crate::values;
 use sparrow_analysis::Analysis;
-use sparrow_mapping::{DenseVector, FieldType, Mapping, NumberValue};
+use sparrow_mapping::{DenseVector, FieldType, Mapping, NumberValue, ParsedDocument};
 use sparrow_segments::IndexError;
 use sparrow_segments::directory::LazyDirectory;
 use sparrow_segments::plugins::{
@@ -307,7 +307,7 @@ impl Writer {
 
     /// Buffers a built document; an older document with the same id is deleted if there may be one.
     pub fn add(&mut self, built: BuiltDocument) -> Result<(), IndexError> {
-        let BuiltDocument { document, replaces, size } = built;
+        let BuiltDocument { document, replaces, size, .. } = built;
         let limiter = self.limiter.clone();
         let writer = self.indexer()?;
         if let Some(term) = replaces {
@@ -469,16 +469,22 @@ pub(crate) struct Form {
 
 impl Form {
     /// Converts a document to the form in which segments take it.
-    pub fn build(&self, document: WriteDocument) -> Result<BuiltDocument, IndexError> {
+    pub fn build(&self, mut document: WriteDocument) -> Result<BuiltDocument, IndexError> {
         let replaces = document.replaces.then(|| Term::from_field_text(self.schema.id, &document.id));
         let size = document.source.len() * 2 + 1024;
-        let document = build_document(&self.schema, &self.mapping, &self.analysis, document)?;
-        Ok(BuiltDocument { document, replaces, size })
+        let parsed = std::mem::take(&mut document.parsed);
+        let built = build_document(&self.schema, &self.mapping, &self.analysis, &document, parsed)?;
+        let WriteDocument { id, source, .. } = document;
+        Ok(BuiltDocument { id, source, document: built, replaces, size })
     }
 }
 
 /// A document in the form in which segments take it.
 pub struct BuiltDocument {
+    /// Its `_id`, for the caller: adding the document does not need it.
+    pub id: String,
+    /// The source as it was sent, for the caller too.
+    pub source: Vec<u8>,
     document: TantivyDocument,
     /// Term of the `_id` whose older document is to be deleted, if one may exist.
     replaces: Option<Term>,
@@ -502,24 +508,36 @@ fn live_words(reader: &SegmentReader) -> Option<Arc<[u64]>> {
     Some(words.into())
 }
 
+/// Estimated bytes of the values of a document for tantivy, so that they rarely have to be moved as it grows.
+fn bytes_of(document: &WriteDocument, source: &[u8], parsed: &ParsedDocument) -> usize {
+    // The length of a value before it, or a number.
+    const HEAD: usize = 8;
+    let texts = parsed.inverted.iter().map(|(_, terms)| HEAD + terms.len());
+    let names = parsed.field_names.iter().map(|name| HEAD + name.len());
+    let keywords = parsed.keywords.iter().map(|(path, value)| 4 * HEAD + path.len() + value.len());
+    let numbers = parsed.numbers.iter().map(|(path, _)| 4 * HEAD + path.len());
+    let sizes = texts.chain(names).chain(keywords).chain(numbers);
+    5 * HEAD + document.id.len() + source.len() + sizes.sum::<usize>()
+}
+
 fn build_document(
     schema: &IndexSchema,
     mapping: &Mapping,
     analysis: &Analysis,
-    document: WriteDocument,
+    document: &WriteDocument,
+    mut parsed: ParsedDocument,
 ) -> Result<TantivyDocument, IndexError> {
     let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
-    let mut parsed = document.parsed;
     // A replay and a repair have inverted nothing ahead.
     values::invert_texts(mapping, analysis, &mut parsed);
     if let Some((path, _)) = parsed.texts.first() {
         return Err(unknown(path));
     }
-    let mut out = TantivyDocument::new();
+    let source = parsed.stored_source.as_ref().unwrap_or(&document.source);
+    let mut out = TantivyDocument::with_capacity(bytes_of(document, source, &parsed));
     out.add_text(schema.id, &document.id);
     out.add_u64(schema.seq_no, document.seq_no);
     out.add_u64(schema.version, document.version);
-    let source = parsed.stored_source.as_ref().unwrap_or(&document.source);
     if !source.is_empty() {
         out.add_bytes(schema.source, source);
     }

@@ -8,7 +8,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::helpers::share_parts;
 use sparrow_index::invert_texts;
 use sparrow_mapping::passages::{self, FieldPassages};
-use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
+use sparrow_mapping::{Mapping, ParsedDocument};
 use sparrow_models::Purpose;
 use sparrow_shard::LookedUp;
 use sparrow_types::processors;
@@ -27,7 +27,7 @@ pub(super) struct Prepared {
     pub(super) kind: WriteKind,
     pub(super) id: String,
     pub(super) raw: Vec<u8>,
-    /// The source; none for a deletion, and where token weights were read apart.
+    /// The source as a value, where it came as one.
     pub(super) value: Option<Value>,
     pub(super) parsed: ParsedDocument,
     pub(super) widened: Option<Mapping>,
@@ -63,7 +63,7 @@ impl IndexHandle {
         &self,
         ops: Vec<(WriteOp, Option<EngineError>)>,
         mapping: &Mapping,
-    ) -> Vec<Result<Prepared, EngineError>> {
+    ) -> Vec<Result<Box<Prepared>, EngineError>> {
         let bytes: usize = ops.iter().map(|(op, _)| op.source.raw.len()).sum();
         let helpers = match bytes < WORTH_HELP || ops.len() <= PORTION {
             true => 0,
@@ -89,8 +89,9 @@ impl IndexHandle {
         prepared.into_iter().flatten().collect()
     }
 
-    fn prepare(&self, op: WriteOp, mapping: &Mapping) -> Result<Prepared, EngineError> {
-        let mut document = self.read_op(op, mapping)?;
+    fn prepare(&self, op: WriteOp, mapping: &Mapping) -> Result<Box<Prepared>, EngineError> {
+        // Hundreds of bytes, which change hands several times.
+        let mut document = Box::new(self.read_op(op, mapping)?);
         if !document.id_is_new {
             // What fails here fails again under the lock, and is told there.
             document.looked_up = self.shard.look_up(&document.id).ok().flatten();
@@ -141,23 +142,17 @@ impl IndexHandle {
         mapping: &Mapping,
     ) -> Result<Prepared, EngineError> {
         let Source { mut raw, value } = std::mem::take(&mut op.source);
-        let document = match value {
-            Some(value) => ReadDocument::whole(value),
-            None => match mapping.read_document(&raw) {
-                Some(document) => document,
-                None => ReadDocument::whole(parse_source(&raw)?),
-            },
-        };
         let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
-        if !payload.is_empty() {
-            passages::append(&mut raw, &payload);
+        let passages = (!payload.is_empty()).then_some(&payload[..]);
+        let (parsed, widened) = self.parse(mapping, &id, &raw, value.as_ref(), passages)?;
+        if let Some(payload) = passages {
+            passages::append(&mut raw, payload);
         }
-        let (parsed, widened) = self.parse(mapping, &id, &document, &raw)?;
         Ok(Prepared {
             kind: op.kind,
             id,
             raw,
-            value: document.into_value(),
+            value,
             parsed,
             widened,
             conditions: op,
@@ -168,18 +163,28 @@ impl IndexHandle {
         })
     }
 
+    /// Reads a document against a mapping, and makes its terms: from its JSON, and from `value` where the same is there
+    /// already. `passages` are its encoded passages. Returns the extended mapping too, if the document adds fields.
     pub(super) fn parse(
         &self,
         mapping: &Mapping,
         id: &str,
-        document: &ReadDocument,
-        raw: &[u8],
+        json: &[u8],
+        value: Option<&Value>,
+        passages: Option<&[u8]>,
     ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
         let limits = self.metadata.read().settings.limits();
-        let (json, payload) = passages::split(raw);
-        let (mut parsed, mut widened) =
-            mapping.parse_read_document(id, document, &limits).map_err(|error| error.locate(json))?;
-        if let Some(payload) = payload {
+        let parse = |value: &Value| {
+            mapping.parse_document(id, value, &limits).map_err(|error| EngineError::from(error.locate(json)))
+        };
+        let (mut parsed, mut widened) = match value {
+            Some(value) => parse(value)?,
+            None => match mapping.read_document(id, json, &limits) {
+                Some(read) => read,
+                None => parse(&parse_source(json)?)?,
+            },
+        };
+        if let Some(payload) = passages {
             // What is stored of a filtered source keeps the passages too; nothing stored is nothing.
             if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
                 passages::append(stored, payload);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use sparrow_mapping::passages;
-use sparrow_mapping::{Mapping, ParsedDocument, ReadDocument};
+use sparrow_mapping::{Mapping, ParsedDocument};
 use sparrow_shard::{LiveVersion, Logged, NewDocument, ShardError, Writer};
 use sparrow_storage::Lsn;
 
@@ -11,7 +11,6 @@ use super::handle::IndexHandle;
 use super::op::{WriteKind, WriteOp, WriteOutcome, WriteResult};
 use super::prepare::{Prepared, decode};
 use crate::slow_log::{SlowWrites, WrittenDocument};
-use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_models::Purpose;
 
@@ -141,7 +140,7 @@ impl IndexHandle {
     /// with their positions in the batch.
     fn apply_all(
         &self,
-        prepared: Vec<(usize, Result<Prepared, EngineError>)>,
+        prepared: Vec<(usize, Result<Box<Prepared>, EngineError>)>,
         results: &mut [Option<Result<WriteOutcome, EngineError>>],
         written: &mut LoggedWrites,
     ) -> (Vec<usize>, Vec<WriteOp>) {
@@ -198,7 +197,7 @@ impl IndexHandle {
     /// Checks, logs and indexes one document. The caller holds the write lock; `key` is that of the mapping in force.
     fn apply(
         &self,
-        mut document: Prepared,
+        mut document: Box<Prepared>,
         writer: &mut Writer<'_>,
         key: &mut u64,
     ) -> Result<(WriteOutcome, Lsn), Unwritten> {
@@ -215,25 +214,20 @@ impl IndexHandle {
             self.settle_mapping(writer)?;
             *key = self.mapping().semantic_key();
             // Another document of the batch, or another writer, may have widened the mapping since.
-            let value = match document.value.take() {
-                Some(value) => value,
-                // Token weights were taken out of the value with a mapping that may not be in force any more.
-                None => parse_source(passages::split(&document.raw).0)?,
-            };
-            let whole = ReadDocument::whole(value);
-            (document.parsed, widened) = self.parse(&self.mapping(), &document.id, &whole, &document.raw)?;
-            document.value = Some(whole.rest);
+            let (json, payload) = passages::split(&document.raw);
+            let value = document.value.as_ref();
+            (document.parsed, widened) = self.parse(&self.mapping(), &document.id, json, value, payload)?;
         }
         let needed = widened.as_ref().map_or(*key, Mapping::semantic_key);
         if !deleted && needed != document.semantic_key {
-            return Err(Unwritten::Stale(Box::new(document)));
+            return Err(Unwritten::Stale(document));
         }
         if let Some(widened) = widened {
             self.widen_mapping(writer, &widened)?;
             *key = needed;
         }
         let existed = current.as_ref().is_some_and(|current| current.source.is_some());
-        let Prepared { id, raw, parsed, truncated, .. } = document;
+        let Prepared { id, raw, parsed, truncated, .. } = *document;
         let Logged { seq_no, lsn } = if deleted {
             writer.delete(id.clone(), version, existed)
         } else {

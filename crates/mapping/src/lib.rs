@@ -37,7 +37,6 @@ pub use date::DateFormat;
 pub use dense::{DenseVector, VectorOptions};
 pub use dense::{component_problem, magnitude_problem, preview};
 pub use document::dense::hex;
-pub use document::read::ReadDocument;
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use java::{java_double, java_string, json_token};
 pub use semantic::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
@@ -142,8 +141,6 @@ pub struct Mapping {
     semantic: Arc<[String]>,
     /// See [`Mapping::semantic_key`].
     semantic_key: u64,
-    /// Whether some field has token weights that can be read without building JSON values of them.
-    reads_tokens: bool,
 }
 
 impl PartialEq for Mapping {
@@ -179,7 +176,6 @@ impl Mapping {
             by_path: Arc::default(),
             semantic: Arc::default(),
             semantic_key: 0,
-            reads_tokens: false,
         }
     }
 
@@ -361,26 +357,18 @@ impl Mapping {
         source: &Value,
         limits: &Limits,
     ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
-        document::parse_document(self, id, source, &[], limits)
+        document::parse_document(self, id, source, limits)
     }
 
-    /// Reads the JSON of a document, with a fast path for token weights that skips JSON values. `None` if the mapping
-    /// has no fields with token weights, if the weights are not in the usual form, or if the document is invalid.
-    pub fn read_document(&self, source: &[u8]) -> Option<ReadDocument> {
-        self.reads_tokens.then(|| document::read::read(self, source)).flatten()
-    }
-
-    /// As [`Mapping::parse_document`], for what [`Mapping::read_document`] of the same mapping has read.
-    ///
-    /// # Errors
-    /// See [`Mapping::parse_document`].
-    pub fn parse_read_document(
+    /// As [`Mapping::parse_document`], from the JSON of a document and in less time. `None` if the document is invalid, or
+    /// if the token weights of a field are in an unusual form, which only [`Mapping::parse_document`] reads.
+    pub fn read_document(
         &self,
         id: &str,
-        document: &ReadDocument,
+        source: &[u8],
         limits: &Limits,
-    ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
-        document::parse_document(self, id, &document.rest, &document.tokens, limits)
+    ) -> Option<(ParsedDocument, Option<Mapping>)> {
+        document::read::read(self, id, source, limits)
     }
 
     /// Recomputes everything derived from the field tree, after the tree changed.
@@ -402,7 +390,6 @@ impl Mapping {
             .collect();
         self.by_path = Arc::new(by_path);
         self.semantic_key = self.hash_semantic();
-        self.reads_tokens = document::read::has_tokens(&self.root, "", &self.source);
         self
     }
 

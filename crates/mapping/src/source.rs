@@ -23,6 +23,11 @@ impl SourceFilter {
         self.excludes.iter().any(|pattern| glob::matches(pattern, path))
     }
 
+    /// Whether an include pattern matches the path itself, so that everything at it and below passes that is not excluded.
+    pub(crate) fn includes(&self, path: &str) -> bool {
+        self.includes.iter().any(|pattern| glob::matches(pattern, path))
+    }
+
     /// The part of `source` that passes. A pattern that names an object takes all of it.
     pub fn apply(&self, source: &Value) -> Value {
         match source {
@@ -40,7 +45,7 @@ impl SourceFilter {
             if self.excludes(&path) {
                 continue;
             }
-            let included = included || self.includes.iter().any(|pattern| glob::matches(pattern, &path));
+            let included = included || self.includes(&path);
             if let Some(value) = self.value(value, &path, included) {
                 out.insert(key.clone(), value);
             }
@@ -48,7 +53,9 @@ impl SourceFilter {
         out
     }
 
-    fn value(&self, value: &Value, path: &str, included: bool) -> Option<Value> {
+    /// The part of the value at `path` that passes; `included` says whether an include pattern matches that path or one
+    /// above it, or whether there is none.
+    pub(crate) fn value(&self, value: &Value, path: &str, included: bool) -> Option<Value> {
         match value {
             Value::Object(map) => {
                 let inner = self.object(map, path, included);

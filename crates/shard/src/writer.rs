@@ -71,12 +71,11 @@ impl Writer<'_> {
         let NewDocument { id, version, raw, parsed, replaces } = document;
         let stored: Arc<[u8]> = Arc::from(parsed.stored_source.as_deref().unwrap_or(&raw));
         let seq_no = self.shard.next_seq_no();
-        let record = Record { seq_no, version, id: &id, source: Some(&raw) }.encode();
         let index = self.shard.index();
         // Before it is logged: what cannot be built must not be replayed either.
-        let built =
-            index.build(WriteDocument { id: id.clone(), seq_no, version, parsed, source: raw, replaces })?;
-        let logged = self.log(&record, id, LiveVersion { seq_no, version, source: Some(stored) })?;
+        let mut built = index.build(WriteDocument { id, seq_no, version, parsed, source: raw, replaces })?;
+        let (id, source) = (std::mem::take(&mut built.id), std::mem::take(&mut built.source));
+        let logged = self.log(id, LiveVersion { seq_no, version, source: Some(stored) }, Some(&source))?;
         let added = guarded(&mut self.state, || index.add_built(built));
         self.buffered(added);
         Ok(logged)
@@ -88,8 +87,7 @@ impl Writer<'_> {
     /// [`ShardError::ReadOnly`] when the log refuses; nothing was written then.
     pub fn delete(&mut self, id: String, version: u64, existed: bool) -> Result<Logged, ShardError> {
         let seq_no = self.shard.next_seq_no();
-        let record = Record { seq_no, version, id: &id, source: None }.encode();
-        let logged = self.log(&record, id.clone(), LiveVersion { seq_no, version, source: None })?;
+        let logged = self.log(id.clone(), LiveVersion { seq_no, version, source: None }, None)?;
         if existed {
             let index = self.shard.index();
             let deleted = guarded(&mut self.state, || index.delete(&id));
@@ -119,8 +117,10 @@ impl Writer<'_> {
         synced.map_err(|error| self.shard.log_failed_locked(&mut self.state, error.into()))
     }
 
-    fn log(&mut self, record: &[u8], id: String, version: LiveVersion) -> Result<Logged, ShardError> {
-        let lsn = match self.shard.wal.append(record) {
+    /// Logs a write, after which reads by id see it. `source` is the document with its passages; `None` for a deletion.
+    fn log(&mut self, id: String, version: LiveVersion, source: Option<&[u8]>) -> Result<Logged, ShardError> {
+        let header = Record { seq_no: version.seq_no, version: version.version, id: &id, source }.header();
+        let lsn = match self.shard.wal.append_parts(&[&header, id.as_bytes(), source.unwrap_or_default()]) {
             Ok(lsn) => lsn,
             Err(error) => return Err(self.shard.log_failed_locked(&mut self.state, error.into())),
         };

@@ -1,5 +1,6 @@
 //! Scalar values of mapped fields, and the types dynamic mapping gives to new ones.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +14,7 @@ use super::super::location::Step;
 use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
 use super::super::values;
 use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
-use super::{Reader, Scope};
+use super::{FEW, Reader};
 use crate::IGNORED;
 
 /// Longest term Lucene takes, in bytes.
@@ -175,8 +176,7 @@ impl Reader<'_> {
 
     /// Copies a value to another field (`copy_to`); copies are not copied further.
     fn copy(&mut self, target: &str, value: &Value) -> Result<(), DocumentError> {
-        let root =
-            Scope { node: Some(&self.mapping.root), path: "", dynamic: self.mapping.dynamic(), depth: 1 };
+        let root = self.root();
         match target.contains('.') {
             true => self.dotted(&root, target, value),
             false => self.entry(&root, target, value),
@@ -186,44 +186,17 @@ impl Reader<'_> {
     fn scalar(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), Vec<Cause>> {
         match &leaf.field_type {
             FieldType::Text { .. } => {
-                if let Some(text) = text_of(value)?
-                    && leaf.options.indexed
-                {
-                    self.seen(path);
-                    self.out.texts.push((path.to_owned(), text));
+                if let Some(text) = text_of(value)? {
+                    self.text(leaf, path, text);
                 }
             }
             FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => {
                 let Some(text) = text_of(value)? else { return Ok(()) };
-                return self.constant(leaf, path, constant.as_deref(), text);
+                return self.constant(leaf, path, constant.as_deref(), text.into_owned());
             }
             FieldType::Keyword { ignore_above, .. } => {
                 let Some(text) = text_of(value)? else { return Ok(()) };
-                if ignore_above.is_some_and(|limit| text.chars().count() > limit) {
-                    self.ignored(path);
-                    return Ok(());
-                }
-                if !leaf.options.indexed {
-                    return Ok(());
-                }
-                if text.len() > MAX_TERM {
-                    let preview: Vec<String> =
-                        text.as_bytes()[..30].iter().map(|&byte| (byte as i8).to_string()).collect();
-                    return Err(vec![(
-                        ILLEGAL_ARGUMENT,
-                        format!(
-                            "Document contains at least one immense term in field=\"{path}\" (whose UTF8 encoding is \
-                             longer than the max length {MAX_TERM}), all of which were skipped. Please correct the \
-                             analyzer to not produce such terms. The prefix of the first immense term is: '[{}]...'",
-                            preview.join(", ")
-                        ),
-                    )]);
-                }
-                self.seen(path);
-                // Lucene counts a repeated keyword of one document once.
-                if self.keywords_seen.insert((path.to_owned(), text.clone())) {
-                    self.out.keywords.push((path.to_owned(), text));
-                }
+                return self.keyword(leaf, path, *ignore_above, text);
             }
             FieldType::Ip => {
                 let Some(text) = text_of(value)? else { return Ok(()) };
@@ -231,10 +204,7 @@ impl Reader<'_> {
                     ip::parse(&text).ok_or_else(|| vec![(ILLEGAL_ARGUMENT, ip::not_an_address(&text))])?;
                 if leaf.options.indexed {
                     self.seen(path);
-                    let keyword = (path.to_owned(), ip::keyword(address));
-                    if self.keywords_seen.insert(keyword.clone()) {
-                        self.out.keywords.push(keyword);
-                    }
+                    self.add_keyword(path, ip::keyword(address).into());
                 }
             }
             FieldType::Binary => {
@@ -248,7 +218,7 @@ impl Reader<'_> {
                 let Some(feature) = values::rank_feature(path, *positive_score_impact, value)? else {
                     return Ok(());
                 };
-                if self.seen.contains(path) {
+                if self.has_seen(path) {
                     return Err(vec![(
                         ILLEGAL_ARGUMENT,
                         format!(
@@ -271,6 +241,74 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Reads a text into a field that takes texts (see [`takes_texts`]), and into its multi-fields.
+    pub(super) fn texts(&mut self, leaf: &LeafNode, path: &str, text: &str) -> Result<(), Vec<Cause>> {
+        match &leaf.field_type {
+            FieldType::Keyword { ignore_above, .. } => {
+                self.keyword(leaf, path, *ignore_above, text.into())?;
+            }
+            _ => self.text(leaf, path, text.into()),
+        }
+        leaf.fields.iter().try_for_each(|(name, sub)| self.texts(sub, &join(path, name), text))
+    }
+
+    fn text(&mut self, leaf: &LeafNode, path: &str, text: Cow<'_, str>) {
+        if leaf.options.indexed {
+            self.seen(path);
+            self.out.texts.push((path.to_owned(), text.into_owned()));
+        }
+    }
+
+    fn keyword(
+        &mut self,
+        leaf: &LeafNode,
+        path: &str,
+        ignore_above: Option<usize>,
+        text: Cow<'_, str>,
+    ) -> Result<(), Vec<Cause>> {
+        // A text has at least as many bytes as characters.
+        if ignore_above.is_some_and(|limit| text.len() > limit && text.chars().count() > limit) {
+            self.ignored(path);
+            return Ok(());
+        }
+        if !leaf.options.indexed {
+            return Ok(());
+        }
+        if text.len() > MAX_TERM {
+            let preview: Vec<String> =
+                text.as_bytes()[..30].iter().map(|&byte| (byte as i8).to_string()).collect();
+            return Err(vec![(
+                ILLEGAL_ARGUMENT,
+                format!(
+                    "Document contains at least one immense term in field=\"{path}\" (whose UTF8 encoding is longer \
+                     than the max length {MAX_TERM}), all of which were skipped. Please correct the analyzer to not \
+                     produce such terms. The prefix of the first immense term is: '[{}]...'",
+                    preview.join(", ")
+                ),
+            )]);
+        }
+        self.seen(path);
+        self.add_keyword(path, text);
+        Ok(())
+    }
+
+    /// Adds a keyword unless the document has it already: Lucene counts a repeated keyword of one document once.
+    /// Returns whether it was added.
+    fn add_keyword(&mut self, path: &str, text: Cow<'_, str>) -> bool {
+        if self.keywords_seen.is_empty() && self.out.keywords.len() >= FEW {
+            self.keywords_seen = self.out.keywords.iter().cloned().collect();
+        }
+        let keyword = (path.to_owned(), text.into_owned());
+        let is_new = match self.keywords_seen.is_empty() {
+            true => !self.out.keywords.contains(&keyword),
+            false => self.keywords_seen.insert(keyword.clone()),
+        };
+        if is_new {
+            self.out.keywords.push(keyword);
+        }
+        is_new
     }
 
     /// Reads a value of a `constant_keyword` field. If the mapping does not set the constant, the first value becomes
@@ -312,28 +350,50 @@ impl Reader<'_> {
 
     /// Records in the `_ignored` field that a value of the field at `path` was left out.
     fn ignored(&mut self, path: &str) {
-        let entry = (IGNORED.to_owned(), path.to_owned());
-        if self.keywords_seen.insert(entry.clone()) {
+        if self.add_keyword(IGNORED, path.into()) {
             self.seen(IGNORED);
-            self.out.keywords.push(entry);
         }
     }
 
-    pub(super) fn seen(&mut self, path: &str) {
-        if !self.seen.contains(path) {
-            self.seen.insert(path.to_owned());
-            self.out.field_names.push(path.to_owned());
+    fn has_seen(&self, path: &str) -> bool {
+        match self.seen.is_empty() {
+            true => self.out.field_names.iter().any(|seen| seen == path),
+            false => self.seen.contains(path),
         }
+    }
+
+    /// Records that the field at `path` has a value.
+    pub(super) fn seen(&mut self, path: &str) {
+        if self.has_seen(path) {
+            return;
+        }
+        if self.seen.is_empty() && self.out.field_names.len() >= FEW {
+            self.seen = self.out.field_names.iter().cloned().collect();
+        }
+        if !self.seen.is_empty() {
+            self.seen.insert(path.to_owned());
+        }
+        self.out.field_names.push(path.to_owned());
     }
 }
 
+/// Whether every value of a field that is a text, and of its multi-fields, is read by [`Reader::texts`].
+pub(super) fn takes_texts(leaf: &LeafNode) -> bool {
+    let takes = match &leaf.field_type {
+        FieldType::Text { .. } => true,
+        FieldType::Keyword { kind, .. } => !matches!(kind, KeywordKind::Constant(_)),
+        _ => false,
+    };
+    takes && leaf.options.copy_to.is_empty() && leaf.fields.values().all(takes_texts)
+}
+
 /// Converts a JSON scalar to text; `None` for null.
-fn text_of(value: &Value) -> Result<Option<String>, Vec<Cause>> {
+fn text_of(value: &Value) -> Result<Option<Cow<'_, str>>, Vec<Cause>> {
     match value {
         Value::Null => Ok(None),
-        Value::String(text) => Ok(Some(text.clone())),
-        Value::Number(number) => Ok(Some(number.to_string())),
-        Value::Bool(flag) => Ok(Some(flag.to_string())),
+        Value::String(text) => Ok(Some(text.into())),
+        Value::Number(number) => Ok(Some(number.to_string().into())),
+        Value::Bool(flag) => Ok(Some(flag.to_string().into())),
         other => Err(vec![("illegal_state_exception", format!("Can't get text on a {}", token_name(other)))]),
     }
 }

@@ -3,6 +3,7 @@
 pub(super) mod dense;
 mod leaf;
 pub(super) mod read;
+mod tokens;
 mod vectors;
 
 use std::borrow::Cow;
@@ -10,7 +11,6 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
-use sparrow_types::PackedTokens;
 
 use super::dynamic::MatchType;
 use super::error::{DOCUMENT_PARSING, DocumentError, DocumentErrorKind};
@@ -20,50 +20,22 @@ use super::types::{Dynamic, Limits, ParsedDocument};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
 
 /// Reads a document into values of the mapped fields; returns the extended mapping too, if dynamic mapping adds
-/// fields. `tokens` are token weights that are not part of `source`, by the path of their field.
+/// fields.
 pub(super) fn parse_document(
     mapping: &Mapping,
     id: &str,
     source: &Value,
-    tokens: &[(String, PackedTokens)],
     limits: &Limits,
 ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
-    let mut reader = Reader {
-        mapping,
-        id,
-        limits,
-        out: ParsedDocument::default(),
-        seen: FxHashSet::default(),
-        keywords_seen: FxHashSet::default(),
-        added: BTreeMap::new(),
-        added_count: 0,
-        steps: Vec::new(),
-        copying: false,
-    };
+    let mut reader = Reader::new(mapping, id, limits);
     let Value::Object(map) = source else {
         return Err(reader
             .illegal(format!("Malformed content, must start with an object, found {}", token_name(source))));
     };
-    for (path, _) in tokens {
-        reader.seen(path);
-    }
-    reader.out.sparse.extend_from_slice(tokens);
-    let scope = Scope { node: Some(&mapping.root), path: "", dynamic: mapping.dynamic(), depth: 1 };
-    reader.object(&scope, map)?;
-    for (path, value) in &*mapping.constants {
-        reader.seen(path);
-        reader.out.keywords.push((path.clone(), value.to_string()));
-    }
-    let Reader { mut out, added, .. } = reader;
+    let root = reader.root();
+    reader.object(&root, map)?;
+    let (mut out, wider) = reader.finish();
     out.stored_source = stored_source(mapping, source);
-    let wider = (!added.is_empty()).then(|| {
-        let mut wider = mapping.clone();
-        for (path, node) in added {
-            let parts: Vec<&str> = path.split('.').collect();
-            insert(&mut wider.root, &parts, node);
-        }
-        wider.rebuilt()
-    });
     Ok((out, wider))
 }
 
@@ -123,6 +95,7 @@ fn insert(object: &mut ObjectNode, parts: &[&str], node: Node) {
 }
 
 /// The mapped object into which a JSON object of the document is being read.
+#[derive(Clone, Copy)]
 struct Scope<'p, 'a> {
     /// `None` for an object this document adds.
     node: Option<&'a ObjectNode>,
@@ -136,7 +109,9 @@ struct Reader<'a> {
     id: &'a str,
     limits: &'a Limits,
     out: ParsedDocument,
+    /// The field names found so far, once there are more than [`FEW`].
     seen: FxHashSet<String>,
+    /// The keywords found so far, once there are more than [`FEW`].
     keywords_seen: FxHashSet<(String, String)>,
     /// Fields and objects this document adds, by path.
     added: BTreeMap<String, Node>,
@@ -147,7 +122,49 @@ struct Reader<'a> {
     copying: bool,
 }
 
+/// Number of values up to which a repeated one is looked for in a list: a set would cost more.
+const FEW: usize = 16;
+
 impl<'a> Reader<'a> {
+    fn new(mapping: &'a Mapping, id: &'a str, limits: &'a Limits) -> Self {
+        Self {
+            mapping,
+            id,
+            limits,
+            out: ParsedDocument::default(),
+            seen: FxHashSet::default(),
+            keywords_seen: FxHashSet::default(),
+            added: BTreeMap::new(),
+            added_count: 0,
+            steps: Vec::new(),
+            copying: false,
+        }
+    }
+
+    /// The scope of the document itself.
+    fn root(&self) -> Scope<'static, 'a> {
+        Scope { node: Some(&self.mapping.root), path: "", dynamic: self.mapping.dynamic(), depth: 1 }
+    }
+
+    /// Adds the constants of the mapping; returns the document, without the source to store, and the extended mapping,
+    /// if the document adds fields.
+    fn finish(mut self) -> (ParsedDocument, Option<Mapping>) {
+        for (path, value) in &*self.mapping.constants {
+            self.seen(path);
+            self.out.keywords.push((path.clone(), value.to_string()));
+        }
+        let Self { mapping, out, added, .. } = self;
+        let wider = (!added.is_empty()).then(|| {
+            let mut wider = mapping.clone();
+            for (path, node) in added {
+                let parts: Vec<&str> = path.split('.').collect();
+                insert(&mut wider.root, &parts, node);
+            }
+            wider.rebuilt()
+        });
+        (out, wider)
+    }
+
     fn fail(&self, kind: DocumentErrorKind) -> DocumentError {
         DocumentError::new(kind, self.steps.clone())
     }

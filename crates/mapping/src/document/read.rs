@@ -1,172 +1,298 @@
-//! A fast reader of a document's JSON that knows the mapping: it puts token weights directly into their packed form.
+//! Reads a document from its JSON, knowing the mapping, without a tree of values in between.
 //!
-//! A vector of 200 tokens as a JSON value is an ordered map of 200 strings, which takes longer to build than
-//! everything else done with it. This reader handles the usual form of such fields and gives up on any other, and on
-//! any error in a document: the general reader then reports what is wrong.
+//! Texts go from the JSON into the document, and token weights into their packed form. A member that needs more becomes
+//! a JSON value, which the reader of values takes. On any error in a document, and on token weights in an unusual form,
+//! this reader gives up: the reader of values then says what is wrong.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
-use rustc_hash::FxHashSet;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
-use serde_json::{Map, Value};
-use sparrow_types::PackedTokens;
-use sparrow_wire::strict_json::{Any, Members, Strict, insert};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use sparrow_wire::strict_json::{Any, Strict};
 
 use super::super::source::SourceFilter;
-use super::super::types::FieldType;
-use super::super::values::is_weight;
-use super::super::{Mapping, Node, ObjectNode, SourceConfig, join};
-use super::METADATA;
-use super::leaf::MAX_TERM;
+use super::super::types::{FieldType, Limits, ParsedDocument};
+use super::super::{LeafNode, Mapping, Node, join};
+use super::leaf::takes_texts;
+use super::tokens::Tokens;
+use super::{FEW, METADATA, Reader, Scope};
 
-/// A document read by the fast reader: its token weights apart from everything else.
-#[derive(Debug)]
-pub struct ReadDocument {
-    /// The document as a JSON value, without the fields that are in `tokens`.
-    pub rest: Value,
-    /// Token weights by the path of their field.
-    pub(crate) tokens: Vec<(String, PackedTokens)>,
-}
-
-impl ReadDocument {
-    /// A document read without the fast path, entirely as a JSON value.
-    pub fn whole(value: Value) -> Self {
-        Self { rest: value, tokens: Vec::new() }
-    }
-
-    /// The document as a JSON value; `None` if token weights were read separately.
-    pub fn into_value(self) -> Option<Value> {
-        self.tokens.is_empty().then_some(self.rest)
-    }
-}
-
-/// Reads a document whose token weights, if it has any, are in the usual form: one object as the field's value,
-/// within objects that are in the mapping. `None` for any other document, and for an invalid one.
-pub(crate) fn read(mapping: &Mapping, source: &[u8]) -> Option<ReadDocument> {
-    let mut tokens = Vec::new();
-    let object = Object {
-        node: &mapping.root,
-        path: "",
-        filter: stored_filter(mapping.source_filter()),
-        out: &mut tokens,
+/// Reads a document as [`super::parse_document`] does. `None` for an invalid one, and where the token weights of a field
+/// are in another form than one object as its value.
+pub(crate) fn read(
+    mapping: &Mapping,
+    id: &str,
+    source: &[u8],
+    limits: &Limits,
+) -> Option<(ParsedDocument, Option<Mapping>)> {
+    let config = mapping.source_filter();
+    let filter = (config.enabled && !config.filter.is_empty()).then_some(&config.filter);
+    let kept = match filter {
+        None => Kept::Nothing,
+        Some(filter) if filter.includes.is_empty() => Kept::All,
+        Some(_) => Kept::Parts,
     };
+    let stored = Vec::with_capacity(filter.map_or(0, |_| source.len()));
+    let mut document = Document { reader: Reader::new(mapping, id, limits), filter, stored };
+    let scope = document.reader.root();
     let mut deserializer = serde_json::Deserializer::from_slice(source);
-    let rest = Strict(object).deserialize(&mut deserializer).ok()?;
+    deserializer.deserialize_map(MappedObject { document: &mut document, scope, kept }).ok()?;
     deserializer.end().ok()?;
-    rest.is_object().then_some(ReadDocument { rest, tokens })
+    let Document { reader, stored, .. } = document;
+    let (mut parsed, wider) = reader.finish();
+    parsed.stored_source = (filter.is_some() || !config.enabled).then_some(stored);
+    Some((parsed, wider))
 }
 
-/// Whether the mapping has a field whose token weights can be read separately.
-pub(crate) fn has_tokens(object: &ObjectNode, path: &str, source: &SourceConfig) -> bool {
-    object.enabled
-        && object.properties.iter().any(|(name, node)| {
-            let path = join(path, name);
-            match node {
-                Node::Object(object) => has_tokens(object, &path, source),
-                Node::Leaf(leaf) => leaf.field_type.has_tokens() && is_apart(&path, stored_filter(source)),
+/// How much of a value is stored, if the mapping filters the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// The value is excluded, or the source is stored as it came.
+    Nothing,
+    /// What the filter includes by its path.
+    Parts,
+    All,
+}
+
+/// A document that is being read.
+struct Document<'a> {
+    reader: Reader<'a>,
+    filter: Option<&'a SourceFilter>,
+    /// The JSON of what passes the filter.
+    stored: Vec<u8>,
+}
+
+impl<'a> Document<'a> {
+    /// How much is stored of the member at `path`, of an object of which `around` is stored.
+    fn kept(&self, around: Kept, path: &str) -> Kept {
+        match self.filter {
+            Some(filter) if around != Kept::Nothing && !filter.excludes(path) => {
+                if around == Kept::All || filter.includes(path) { Kept::All } else { Kept::Parts }
             }
-        })
-}
-
-/// The filter that selects which parts of the source are stored; `None` if all or nothing of it is stored.
-fn stored_filter(source: &SourceConfig) -> Option<&SourceFilter> {
-    (source.enabled && !source.filter.is_empty()).then_some(&source.filter)
-}
-
-/// Whether a field's token weights can be read separately; they cannot if a source filter might store them, which
-/// needs a JSON value.
-fn is_apart(path: &str, filter: Option<&SourceFilter>) -> bool {
-    filter.is_none_or(|filter| filter.excludes(path))
-}
-
-/// Deserializer of a JSON object whose mapping is known.
-struct Object<'m, 'o> {
-    node: &'m ObjectNode,
-    path: &'o str,
-    filter: Option<&'m SourceFilter>,
-    out: &'o mut Vec<(String, PackedTokens)>,
-}
-
-impl Members for Object<'_, '_> {
-    fn read<'de, A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let Self { node, path, filter, out } = self;
-        let mut object = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            if path.is_empty() && METADATA.contains(&name.as_str()) {
-                return Err(A::Error::custom("a name that no document may have"));
-            }
-            let value = match node.properties.get(&name) {
-                Some(Node::Leaf(leaf)) if leaf.field_type.has_tokens() => {
-                    let path = join(path, &name);
-                    if is_apart(&path, filter) {
-                        if out.iter().any(|(other, _)| *other == path) {
-                            return Err(A::Error::custom("a field twice"));
-                        }
-                        let is_dotted = matches!(leaf.field_type, FieldType::SparseVector);
-                        let tokens = members.next_value_seed(Tokens { is_dotted })?;
-                        out.push((path, tokens));
-                        continue;
-                    }
-                    members.next_value_seed(Strict(Any))?
-                }
-                Some(Node::Object(node)) if node.enabled => {
-                    members.next_value_seed(Strict(Object { node, path: &join(path, &name), filter, out }))?
-                }
-                _ => members.next_value_seed(Strict(Any))?,
-            };
-            insert(&mut object, name, value)?;
+            _ => Kept::Nothing,
         }
-        Ok(Value::Object(object))
+    }
+
+    /// Reads the value of the member called `name`, which comes next in `members`; returns whether something of it was
+    /// stored.
+    fn member<'de, A: MapAccess<'de>>(
+        &mut self,
+        scope: &Scope<'_, 'a>,
+        name: &str,
+        path: &str,
+        kept: Kept,
+        members: &mut A,
+    ) -> Result<bool, A::Error> {
+        match scope.node.and_then(|node| node.properties.get(name)) {
+            Some(Node::Object(node)) if node.enabled => {
+                let scope = Scope {
+                    node: Some(node),
+                    path,
+                    dynamic: node.dynamic.unwrap_or(scope.dynamic),
+                    depth: scope.depth + 1,
+                };
+                members.next_value_seed(MappedObject { document: self, scope, kept })
+            }
+            // Token weights that are stored are needed as a value too.
+            Some(Node::Leaf(leaf)) if leaf.field_type.has_tokens() && kept == Kept::Nothing => {
+                if self.reader.out.sparse.iter().any(|(other, _)| other == path) {
+                    return Err(A::Error::custom("a field twice"));
+                }
+                let is_dotted = matches!(leaf.field_type, FieldType::SparseVector);
+                let tokens = members.next_value_seed(Tokens { is_dotted })?;
+                self.reader.seen(path);
+                self.reader.out.sparse.push((path.to_owned(), tokens));
+                Ok(false)
+            }
+            Some(Node::Leaf(leaf)) if takes_texts(leaf) => match members.next_value_seed(TextOrValue)? {
+                TextOrOther::Text(text) => self.text(leaf, path, &text, kept),
+                TextOrOther::Other(value) => self.value(scope, name, path, &value, kept),
+            },
+            _ => {
+                let value = members.next_value_seed(Strict(Any))?;
+                self.value(scope, name, path, &value, kept)
+            }
+        }
+    }
+
+    fn text<E: Error>(
+        &mut self,
+        leaf: &LeafNode,
+        path: &str,
+        text: &Cow<'_, str>,
+        kept: Kept,
+    ) -> Result<bool, E> {
+        self.reader.texts(leaf, path, text).map_err(|_| E::custom("no value of the field"))?;
+        if kept != Kept::All {
+            return Ok(false);
+        }
+        self.store_text(text)?;
+        Ok(true)
+    }
+
+    fn value<E: Error>(
+        &mut self,
+        scope: &Scope<'_, 'a>,
+        name: &str,
+        path: &str,
+        value: &Value,
+        kept: Kept,
+    ) -> Result<bool, E> {
+        let read = match name.contains('.') {
+            true => self.reader.dotted(scope, name, value),
+            false => self.reader.entry(scope, name, value),
+        };
+        read.map_err(|_| E::custom("no value of the field"))?;
+        let passes = match (self.filter, kept) {
+            (None, _) | (_, Kept::Nothing) => None,
+            (Some(filter), kept) => filter.value(value, path, kept == Kept::All),
+        };
+        let Some(passes) = passes else { return Ok(false) };
+        serde_json::to_writer(&mut self.stored, &passes).map_err(E::custom)?;
+        Ok(true)
+    }
+
+    /// Adds a text to the JSON that is stored.
+    fn store_text<E: Error>(&mut self, text: &Cow<'_, str>) -> Result<(), E> {
+        match text {
+            // It came without escapes, and goes without.
+            Cow::Borrowed(text) => {
+                self.stored.push(b'"');
+                self.stored.extend_from_slice(text.as_bytes());
+                self.stored.push(b'"');
+                Ok(())
+            }
+            Cow::Owned(text) => serde_json::to_writer(&mut self.stored, text).map_err(E::custom),
+        }
     }
 }
 
-/// Deserializer of an object of weights by token.
-struct Tokens {
-    /// Whether a token may have dots.
-    is_dotted: bool,
+/// Deserializer of the value of an object in the mapping: an object, null, or a list of them. Returns whether something
+/// of it was stored.
+struct MappedObject<'d, 'p, 'a> {
+    document: &'d mut Document<'a>,
+    scope: Scope<'p, 'a>,
+    kept: Kept,
 }
 
-impl<'de> DeserializeSeed<'de> for Tokens {
-    type Value = PackedTokens;
+impl<'de> DeserializeSeed<'de> for MappedObject<'_, '_, '_> {
+    type Value = bool;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PackedTokens, D::Error> {
-        deserializer.deserialize_map(self)
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Tokens {
-    type Value = PackedTokens;
+impl<'de> Visitor<'de> for MappedObject<'_, '_, '_> {
+    type Value = bool;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object of weights")
+        formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<PackedTokens, A::Error> {
-        let mut tokens = PackedTokens::with_capacity(128);
-        while let Some(token) = members.next_key_seed(Token)? {
-            let weight = members.next_value_seed(Weight)?;
-            if token.len() > MAX_TERM || !self.is_dotted && token.contains('.') {
-                return Err(A::Error::custom("a token that the field does not take"));
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<bool, A::Error> {
+        let Self { document, scope, kept } = self;
+        if scope.depth > document.reader.limits.depth {
+            return Err(A::Error::custom("too deep"));
+        }
+        if kept != Kept::Nothing {
+            document.stored.push(b'{');
+        }
+        let (mut names, mut is_stored) = (Names::default(), false);
+        while let Some(name) = members.next_key_seed(Text)? {
+            if names.contains(&name) || scope.path.is_empty() && METADATA.contains(&&*name) {
+                return Err(A::Error::custom("a name twice, or one that no document may have"));
             }
-            tokens.push(&token, weight);
+            let path = join(scope.path, &name);
+            let inner = document.kept(kept, &path);
+            let before = document.stored.len();
+            if inner != Kept::Nothing {
+                if is_stored {
+                    document.stored.push(b',');
+                }
+                document.store_text(&name)?;
+                document.stored.push(b':');
+            }
+            if document.member(&scope, &name, &path, inner, &mut members)? {
+                is_stored = true;
+            } else {
+                document.stored.truncate(before);
+            }
+            names.add(name);
         }
-        if tokens.is_empty() {
-            // The field has no value then, which the other reader knows.
-            return Err(A::Error::custom("no tokens"));
+        if kept != Kept::Nothing {
+            document.stored.push(b'}');
         }
-        let mut seen = FxHashSet::with_capacity_and_hasher(tokens.len(), Default::default());
-        match tokens.iter().all(|(token, _)| seen.insert(token)) {
-            true => Ok(tokens),
-            false => Err(A::Error::custom("a token twice")),
+        Ok(kept == Kept::All || is_stored)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
+        let Self { document, scope, kept } = self;
+        if kept != Kept::Nothing {
+            document.stored.push(b'[');
+        }
+        let mut is_stored = false;
+        loop {
+            let before = document.stored.len();
+            if kept != Kept::Nothing && is_stored {
+                document.stored.push(b',');
+            }
+            match items.next_element_seed(MappedObject { document, scope, kept })? {
+                Some(true) => is_stored = true,
+                Some(false) => document.stored.truncate(before),
+                None => {
+                    document.stored.truncate(before);
+                    break;
+                }
+            }
+        }
+        if kept != Kept::Nothing {
+            document.stored.push(b']');
+        }
+        Ok(kept == Kept::All || is_stored)
+    }
+
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        if self.kept == Kept::All {
+            self.document.stored.extend_from_slice(b"null");
+        }
+        Ok(self.kept == Kept::All)
+    }
+}
+
+/// The names of an object's members so far.
+#[derive(Default)]
+struct Names<'de> {
+    list: Vec<Cow<'de, str>>,
+    /// The same once there are more than [`FEW`]. Not of the hash that is fastest, as a client chooses the names.
+    set: HashSet<Cow<'de, str>>,
+}
+
+impl<'de> Names<'de> {
+    fn contains(&self, name: &str) -> bool {
+        if self.set.is_empty() {
+            self.list.iter().any(|other| other == name)
+        } else {
+            self.set.contains(name)
+        }
+    }
+
+    fn add(&mut self, name: Cow<'de, str>) {
+        if self.set.is_empty() && self.list.len() < FEW {
+            self.list.push(name);
+        } else {
+            self.set.extend(self.list.drain(..));
+            self.set.insert(name);
         }
     }
 }
 
-/// Deserializer of a token, borrowed from the input if it has no escapes.
-struct Token;
+/// Deserializer of a text, borrowed from the input if it has no escapes.
+pub(super) struct Text;
 
-impl<'de> DeserializeSeed<'de> for Token {
+impl<'de> DeserializeSeed<'de> for Text {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -174,179 +300,81 @@ impl<'de> DeserializeSeed<'de> for Token {
     }
 }
 
-impl<'de> Visitor<'de> for Token {
+impl<'de> Visitor<'de> for Text {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a token")
+        formatter.write_str("a text")
     }
 
-    fn visit_borrowed_str<E: Error>(self, token: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(token))
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
     }
 
-    fn visit_str<E: Error>(self, token: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(token.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
     }
 }
 
-/// Deserializer of a weight given as a JSON number.
-struct Weight;
+enum TextOrOther<'de> {
+    Text(Cow<'de, str>),
+    Other(Value),
+}
 
-impl<'de> DeserializeSeed<'de> for Weight {
-    type Value = f32;
+/// Deserializer of any value, which builds no JSON value of a text.
+struct TextOrValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f32, D::Error> {
+impl<'de> DeserializeSeed<'de> for TextOrValue {
+    type Value = TextOrOther<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl Visitor<'_> for Weight {
-    type Value = f32;
+impl<'de> Visitor<'de> for TextOrValue {
+    type Value = TextOrOther<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a weight")
+        formatter.write_str("any valid JSON value")
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<f32, E> {
-        let weight = value as f32;
-        if is_weight(weight) { Ok(weight) } else { Err(E::custom("no weight")) }
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(TextOrOther::Text(Cow::Borrowed(text)))
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<f32, E> {
-        self.visit_f64(value as f64)
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(TextOrOther::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
+        Strict(Any).visit_bool(value).map(TextOrOther::Other)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
+        Strict(Any).visit_i64(value).map(TextOrOther::Other)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
+        Strict(Any).visit_u64(value).map(TextOrOther::Other)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
+        Strict(Any).visit_f64(value).map(TextOrOther::Other)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(TextOrOther::Other(Value::Null))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+        Strict(Any).visit_seq(items).map(TextOrOther::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+        Strict(Any).visit_map(members).map(TextOrOther::Other)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use crate::{Limits, Mapping, ReadDocument};
-
-    fn mapping(source: &str) -> Mapping {
-        Mapping::parse(&json!({
-            "_source": serde_json::from_str::<serde_json::Value>(source).unwrap(),
-            "properties": {
-                "v": {"type": "sparse_vector"},
-                "r": {"type": "rank_features"},
-                "ml": {"properties": {"tokens": {"type": "sparse_vector"}, "n": {"type": "long"}}},
-                "off": {"type": "object", "enabled": false},
-                "t": {"type": "text"},
-            },
-        }))
-        .unwrap()
-    }
-
-    /// Asserts that both readers give the same result for a document; returns whether the fast one handled it.
-    fn agree(mapping: &Mapping, source: &str) -> bool {
-        let limits = Limits::default();
-        let Some(read) = mapping.read_document(source.as_bytes()) else { return false };
-        let value = sparrow_wire::strict_json::from_slice(source.as_bytes())
-            .unwrap_or_else(|error| panic!("{source}: was read, though {error}"));
-        let quick = mapping.parse_read_document("1", &read, &limits);
-        let slow = mapping.parse_document("1", &value, &limits);
-        match (quick, slow) {
-            (Ok((mut quick, wider)), Ok((mut slow, widened))) => {
-                quick.sparse.sort_by(|a, b| a.0.cmp(&b.0));
-                slow.sparse.sort_by(|a, b| a.0.cmp(&b.0));
-                quick.field_names.sort();
-                slow.field_names.sort();
-                assert_eq!(quick, slow, "{source}");
-                assert_eq!(wider.map(|it| it.to_json()), widened.map(|it| it.to_json()), "{source}");
-            }
-            (Err(quick), Err(slow)) => assert_eq!(quick.reason(), slow.reason(), "{source}"),
-            (quick, slow) => panic!("{source}: {quick:?}, but {slow:?}"),
-        }
-        true
-    }
-
-    #[test]
-    fn the_usual_form_is_read_at_once_and_means_the_same() {
-        let mapping = mapping("{}");
-        for source in [
-            r#"{"v": {"a": 1, "x.y": 2.5e-3}, "t": "text", "new": [1, {"b": null}]}"#,
-            r#"{"ml": {"tokens": {"\u00fcber": 1.25, "\"": 2}, "n": 3, "other": true}, "v": {"b": 1}}"#,
-            r#"{"r": {"a": 0.5}, "ml": [{"n": 1}], "off": {"v": {"a": 1, "b": "x"}}}"#,
-            r#"{"v": {"a": 1}, "ml": "no object"}"#,
-            r#"{"v": {"a": 1}, "v.b": 1}"#,
-            r#"{"v": {"a": 1}, "t": {"b": 1}}"#,
-            r#"{"ml": [{"tokens": {"a": 1}}]}"#,
-            r#"{"ml.tokens": {"a": 1}}"#,
-            r#"{"t": "no tokens", "new": {"a": [1, 2]}}"#,
-            r#"{}"#,
-        ] {
-            assert!(agree(&mapping, source), "{source}");
-        }
-    }
-
-    #[test]
-    fn whatever_else_there_is_the_reader_of_values_has_to_read() {
-        let mapping = mapping("{}");
-        for source in [
-            r#"{"v": {}}"#,
-            r#"{"v": {}, "v": {"a": 1}}"#,
-            r#"{"ml": {"tokens": {}, "tokens": {"a": 1}}}"#,
-            r#"{"v": {"a": 1}, "r": {}}"#,
-            r#"{"v": {"a": 1}, "_id": 1}"#,
-            r#"{"t": 1, "t": 2}"#,
-            r#"{"v": [{"a": 1}, {"a": 2}]}"#,
-            r#"{"v": {"a": "1"}}"#,
-            r#"{"v": {"a": -1}}"#,
-            r#"{"v": {"a": 0}}"#,
-            r#"{"v": {"a": 1e39}}"#,
-            r#"{"v": {"a": null, "b": 1}}"#,
-            r#"{"v": {"a": 1, "a": 2}}"#,
-            r#"{"v": {"a": 1, "\u0061": 2}}"#,
-            r#"{"v": {"a": 1}, "v": {"b": 2}}"#,
-            r#"{"v": {"a": 1}, "t": "x", "t": "y"}"#,
-            r#"{"r": {"a.b": 1}}"#,
-            r#"{"v": {"a": 1}"#,
-            r#"{"v": {"a": 1}} {}"#,
-            r#"[{"v": {"a": 1}}]"#,
-            r#"{"v": null}"#,
-            "",
-        ] {
-            assert!(mapping.read_document(source.as_bytes()).is_none(), "{source}");
-        }
-        let long = format!(r#"{{"v": {{"{}": 1}}}}"#, "x".repeat(40_000));
-        assert!(mapping.read_document(long.as_bytes()).is_none());
-    }
-
-    #[test]
-    fn a_field_that_the_source_keeps_is_a_value() {
-        let source = r#"{"v": {"a": 1}, "ml": {"tokens": {"b": 2}, "n": 1}, "t": "x"}"#;
-        for (filter, taken) in [
-            (r#"{"enabled": false}"#, 2),
-            (r#"{"excludes": ["v"]}"#, 1),
-            (r#"{"excludes": ["*.tokens", "v"]}"#, 2),
-            (r#"{"excludes": ["ml"]}"#, 0),
-            (r#"{"includes": ["t"]}"#, 0),
-            (r#"{"excludes": ["t"]}"#, 0),
-            (r#"{"includes": ["v", "ml"], "excludes": ["ml.tokens"]}"#, 1),
-        ] {
-            let mapping = mapping(filter);
-            let read = mapping.read_document(source.as_bytes());
-            assert_eq!(read.as_ref().map_or(0, |read| read.tokens.len()), taken, "{filter}");
-            assert_eq!(agree(&mapping, source), taken > 0);
-        }
-        let whole = ReadDocument::whole(json!({"t": "x"}));
-        assert!(mapping("{}").parse_read_document("1", &whole, &Limits::default()).is_ok());
-    }
-
-    proptest! {
-        #[test]
-        fn both_readers_say_the_same(members in proptest::collection::vec(
-            ("[vrt]|ml|off|v\\.x", prop_oneof![
-                Just(r#"{"a": 1, "b": 0.25}"#), Just(r#"{"a.b": 3}"#), Just(r#"{"tokens": {"x": 1}, "n": 2}"#),
-                Just(r#"{"tokens": {"x": 0}}"#), Just("[1, 2]"), Just("7"), Just(r#""text""#), Just("null"), Just("{}"),
-                Just(r#"{"n": "no number"}"#), Just(r#"{"tokens": [{"x": 1}]}"#),
-            ]), 0..5,
-        )) {
-            let members: Vec<String> =
-                members.into_iter().map(|(name, value)| format!("{name:?}: {value}")).collect();
-            agree(&mapping("{}"), &format!("{{{}}}", members.join(", ")));
-        }
-    }
-}
+mod tests;

@@ -13,11 +13,24 @@ use super::merges::{MergeCounters, MergeFailures};
 
 /// Most bytes of waiting documents; a larger document is let through alone.
 const MAX_WAITING_BYTES: usize = 8 << 20;
+/// Bytes of waiting documents down to which a sender that found no room sleeps. If it was woken as soon as its document had room, it
+/// would sleep again at the next one: both threads would change at every document.
+const WAKING_BYTES: usize = MAX_WAITING_BYTES / 2;
 
 #[derive(Default)]
 struct Waiting {
     sizes: VecDeque<usize>,
     bytes: usize,
+}
+
+impl Waiting {
+    /// Removes the document that has waited longest; returns whether so few bytes are left that a sleeping sender is to be woken.
+    fn take(&mut self) -> bool {
+        if let Some(size) = self.sizes.pop_front() {
+            self.bytes -= size;
+        }
+        self.bytes <= WAKING_BYTES
+    }
 }
 
 /// Tracks documents that were sent to the indexing threads and not yet taken, and makes senders wait.
@@ -53,12 +66,10 @@ impl InFlightLimiter {
     /// Registers that an indexing thread took a document. Several threads may take documents in another order
     /// than they were sent; the sum remains right.
     pub fn taken(&self) {
-        let mut waiting = self.waiting.lock();
-        if let Some(size) = waiting.sizes.pop_front() {
-            waiting.bytes -= size;
+        let wakes = self.waiting.lock().take();
+        if wakes {
+            self.room.notify_all();
         }
-        drop(waiting);
-        self.room.notify_all();
     }
 
     /// Forgets all waiting documents, after a commit or rollback.
@@ -95,5 +106,14 @@ mod tests {
         limiter.reset();
         limiter.taken();
         assert_eq!(limiter.waiting.lock().bytes, 0);
+    }
+
+    #[test]
+    fn a_sender_is_woken_when_there_is_room_for_many_documents() {
+        const SIZE: usize = MAX_WAITING_BYTES / 64;
+        let mut waiting = Waiting { sizes: vec![SIZE; 64].into(), bytes: MAX_WAITING_BYTES };
+        let woken: Vec<usize> = (1..=64).filter(|_| waiting.take()).collect();
+        assert_eq!(woken, (32..=64).collect::<Vec<_>>());
+        assert_eq!(waiting.bytes, 0);
     }
 }

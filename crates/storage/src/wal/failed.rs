@@ -37,7 +37,7 @@ impl Failed {
             replay::records_between(&self.path, self.durable_bytes..self.written, &mut unsynced)?;
             record::payloads(&self.buffer, &mut unsynced);
             let mut again = Vec::new();
-            unsynced.iter().for_each(|payload| record::frame(&mut again, FILE_HEADER as u64, payload));
+            unsynced.iter().for_each(|payload| record::frame(&mut again, FILE_HEADER as u64, &[payload]));
             // The file is about to be cut.
             (self.buffer, self.collected) = (again, Some(unsynced.len() as u64));
         }

@@ -163,14 +163,23 @@ impl Wal {
     /// [`StorageError::RecordTooLarge`] (nothing was appended), [`StorageError::Poisoned`], or
     /// [`StorageError::Io`], which poisons the log.
     pub fn append(&self, payload: &[u8]) -> Result<Lsn, StorageError> {
-        if payload.len() > MAX_PAYLOAD {
-            return Err(StorageError::RecordTooLarge { bytes: payload.len(), limit: MAX_PAYLOAD });
+        self.append_parts(&[payload])
+    }
+
+    /// As [`Wal::append`], for a record whose payload is the parts one after another.
+    ///
+    /// # Errors
+    /// As [`Wal::append`].
+    pub fn append_parts(&self, parts: &[&[u8]]) -> Result<Lsn, StorageError> {
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        if bytes > MAX_PAYLOAD {
+            return Err(StorageError::RecordTooLarge { bytes, limit: MAX_PAYLOAD });
         }
         let mut state = self.state.lock();
         state.check_open()?;
         // What is appended while the next file is begun goes into that one.
         let durable_bytes = if state.rolling { FILE_HEADER as u64 } else { state.durable_bytes };
-        record::frame(&mut state.buffer, durable_bytes, payload);
+        record::frame(&mut state.buffer, durable_bytes, parts);
         state.appended += 1;
         let position = state.appended;
         // While somebody else works on the file, the buffer waits, so that the file has one writer.

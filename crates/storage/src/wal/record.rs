@@ -31,22 +31,22 @@ pub(super) fn other_version(header: &[u8; FILE_HEADER]) -> Option<u32> {
     (known && whole && header[7] != FILE_MAGIC[7]).then_some(u32::from(header[7]))
 }
 
-/// Appends one framed record to `buffer`.
-pub(super) fn frame(buffer: &mut Vec<u8>, durable: u64, payload: &[u8]) {
-    let length = payload.len() as u32;
-    buffer.reserve(RECORD_HEADER + payload.len());
+/// Appends one framed record to `buffer`, whose payload is the parts one after another.
+pub(super) fn frame(buffer: &mut Vec<u8>, durable: u64, parts: &[&[u8]]) {
+    let length = parts.iter().map(|part| part.len()).sum::<usize>() as u32;
+    buffer.reserve(RECORD_HEADER + length as usize);
     buffer.extend_from_slice(&RECORD_MAGIC.to_le_bytes());
     buffer.extend_from_slice(&length.to_le_bytes());
     buffer.extend_from_slice(&durable.to_le_bytes());
-    buffer.extend_from_slice(&checksum(length, durable, payload).to_le_bytes());
-    buffer.extend_from_slice(payload);
+    buffer.extend_from_slice(&checksum(length, durable, parts).to_le_bytes());
+    parts.iter().for_each(|part| buffer.extend_from_slice(part));
 }
 
-fn checksum(length: u32, durable: u64, payload: &[u8]) -> u32 {
+fn checksum(length: u32, durable: u64, parts: &[&[u8]]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&length.to_le_bytes());
     hasher.update(&durable.to_le_bytes());
-    hasher.update(payload);
+    parts.iter().for_each(|part| hasher.update(part));
     hasher.finalize()
 }
 
@@ -82,6 +82,6 @@ impl RecordHeader {
     }
 
     pub(super) fn matches(&self, payload: &[u8]) -> bool {
-        checksum(self.length as u32, self.durable, payload) == self.checksum
+        checksum(self.length as u32, self.durable, &[payload]) == self.checksum
     }
 }
