@@ -29,6 +29,10 @@ pub struct TextInverter {
     slots: Vec<u32>,
     /// Positions of all tokens, term by term.
     positions: Vec<u32>,
+    /// Where the next position of each term goes.
+    next: Vec<u32>,
+    /// The record of a term.
+    record: Vec<u8>,
 }
 
 struct Term {
@@ -101,29 +105,20 @@ impl TextInverter {
         let mut out = Vec::with_capacity(8 + self.bytes.len() + 8 * self.terms.len() + 2 * self.tokens.len());
         out.push(b't');
         write_vint(self.tokens.len() as u32, &mut out);
-        let mut record = Vec::new();
         let mut from = 0;
         for term in &self.terms {
             let positions = &self.positions[from..from + term.count as usize];
             from += positions.len();
-            let is_single = !records.has_freq() || term.count == 1;
-            record.clear();
-            if !is_single {
-                write_vint(term.count, &mut record);
-            }
-            if records.has_positions() {
-                let mut last = 0;
-                for &position in positions {
-                    // A filter may put a token before an earlier one; the sum is right all the same.
-                    write_vint(position.wrapping_sub(last), &mut record);
-                    last = position;
-                }
-            }
             out.extend_from_slice(&term.hash.to_le_bytes());
             write_vint(term.end - term.start, &mut out);
             out.extend_from_slice(&self.bytes[term.start as usize..term.end as usize]);
-            write_vint((record.len() as u32) << 1 | u32::from(is_single), &mut out);
-            out.extend_from_slice(&record);
+            match *positions {
+                // Nearly all: one token, whose position takes a byte.
+                [position @ ..0x80] if records.has_positions() => {
+                    out.extend_from_slice(&[1 << 1 | 1, position as u8])
+                }
+                _ => write_record(positions, records, &mut self.record, &mut out),
+            }
         }
         self.clear();
         out
@@ -131,16 +126,16 @@ impl TextInverter {
 
     /// Sorts the positions by term, without changing their order within one.
     fn group_positions(&mut self) {
-        let mut starts = Vec::with_capacity(self.terms.len());
-        let mut next = 0;
+        self.next.clear();
+        let mut sum = 0;
         for term in &self.terms {
-            starts.push(next);
-            next += term.count;
+            self.next.push(sum);
+            sum += term.count;
         }
         self.positions.clear();
         self.positions.resize(self.tokens.len(), 0);
         for &(term, position) in &self.tokens {
-            let at = &mut starts[term as usize];
+            let at = &mut self.next[term as usize];
             self.positions[*at as usize] = position;
             *at += 1;
         }
@@ -159,4 +154,23 @@ impl TextInverter {
         }
         self.slots.fill(0);
     }
+}
+
+/// Writes the record of a term with its header.
+fn write_record(positions: &[u32], records: IndexRecordOption, record: &mut Vec<u8>, out: &mut Vec<u8>) {
+    record.clear();
+    let is_single = !records.has_freq() || positions.len() == 1;
+    if !is_single {
+        write_vint(positions.len() as u32, record);
+    }
+    if records.has_positions() {
+        let mut last = 0;
+        for &position in positions {
+            // A filter may put a token before an earlier one; the sum is right all the same.
+            write_vint(position.wrapping_sub(last), record);
+            last = position;
+        }
+    }
+    write_vint((record.len() as u32) << 1 | u32::from(is_single), out);
+    out.extend_from_slice(record);
 }
