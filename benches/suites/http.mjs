@@ -176,7 +176,7 @@ async function hits(server, body) {
 
 function dataFolder(context, name, documents) {
   if (context.size === 'smoke') return mkdtempSync(join(context.work, `${name}-`));
-  if (name === 'sparrow') return sparrowFolder(context.work, documents);
+  if (name === 'sparrow') return sparrowFolder(context, documents);
   const folder = join(context.work, `${name}-${documents}`);
   mkdirSync(folder, { recursive: true });
   return folder;
