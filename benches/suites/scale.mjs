@@ -339,7 +339,12 @@ function describe({ size: form }, size, { stages, merged, checked, bytes }) {
       ...(stage.loading === undefined
         ? []
         : stage.loading.resumedAt !== undefined
-          ? [{ what: `${in_}: loaded`, skipped: `was interrupted at ${name(stage.loading.resumedAt)} documents` }]
+          ? [
+              {
+                what: `${in_}: loaded`,
+                skipped: `the loading was interrupted, and went on at ${name(stage.loading.resumedAt)} documents`,
+              },
+            ]
           : [
               { what: `${in_}: loaded`, unit: 'documents/s', sparrow: stage.loading.perSecond, ...answers },
               {
