@@ -41,7 +41,8 @@ export async function atBestBatch(graph, tokenizer, job) {
 
 /** The best of several runs at one batch size: of each figure the best, for the answers do not differ. */
 export function bestRun(runs) {
-  const least = (name) => Math.min(...runs.map((run) => run[name]));
+  // No question was asked, so none was timed.
+  const least = (name) => (runs[0][name] === null ? null : Math.min(...runs.map((run) => run[name])));
   return {
     ...runs[0],
     rate: Math.max(...runs.map(({ batches }) => rate(batches[0]))),
