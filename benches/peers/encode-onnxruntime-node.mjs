@@ -2,10 +2,12 @@
 //
 //   node encode-onnxruntime-node.mjs MODEL TOKENIZER < job.json > figures.json
 //
-// The job: { passages: [texts], questions: [texts], batches: [sizes], top: tokens of an answer that are told }. MODEL has
+// The job: { passages: [texts], questions: [texts], batches: [sizes], rounds, top: tokens of an answer that are told }. MODEL has
 // the inputs input_ids and attention_mask and the output `output`, [texts, vocabulary]: the weights, pooled in the graph.
 // With `dense`, the name of an output of hidden states, the vectors are the means over tokens, of unit length.
-// Prints the CPU seconds of each batch size, the time of a question, the answers and the memory.
+// As in crates/encoder/examples/throughput.rs, all texts are encoded once before the rounds that count, and the best of those
+// counts. Prints the CPU seconds of each batch size, the time of a question, the answers, and the memory after all of that:
+// it is that of one batch size only where there is no other in the job.
 import { readFileSync } from 'node:fs';
 import { WordPiece } from './word-piece.mjs';
 
@@ -73,7 +75,7 @@ const cpu = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 };
-const quantile = (times, share) => times.sort((a, b) => a - b)[Math.floor(times.length * share)] ?? null;
+const quantile = (times, share) => times.sort((a, b) => a - b)[Math.floor(times.length * share)];
 
 // Batches join texts of one length, as a careful user would have it.
 async function passages(size) {
@@ -90,21 +92,29 @@ async function passages(size) {
   return { size, cpu_s: cpu() - start, tokens: tokens / rows.length, answers };
 }
 
-for (const text of job.passages.slice(0, 5)) await run([tokenizer.encode(text)]);
 const batches = [];
 let answers;
 for (const size of job.batches) {
-  const result = await passages(size);
-  answers = result.answers;
-  batches.push({ size, cpu_s: result.cpu_s, texts: job.passages.length, tokens: result.tokens });
+  await passages(size);
+  const rounds = [];
+  for (let round = 0; round < job.rounds; round += 1) rounds.push(await passages(size));
+  answers = rounds.at(-1).answers;
+  const cpu_s = Math.min(...rounds.map((round) => round.cpu_s));
+  batches.push({ size, cpu_s, texts: job.passages.length, tokens: rounds[0].tokens });
 }
-const times = [];
+
 const questions = [];
-for (const text of job.questions) {
-  const start = process.hrtime.bigint();
-  const [pairs] = await run([tokenizer.encode(text)]);
-  times.push(Number(process.hrtime.bigint() - start) / 1e6);
-  questions.push(pairs);
+for (const text of job.questions) questions.push((await run([tokenizer.encode(text)]))[0]);
+let question = { p50: null, p95: null };
+for (let round = 0; round < job.rounds && questions.length > 0; round += 1) {
+  const times = [];
+  for (const text of job.questions) {
+    const start = process.hrtime.bigint();
+    await run([tokenizer.encode(text)]);
+    times.push(Number(process.hrtime.bigint() - start) / 1e6);
+  }
+  const found = { p50: quantile(times, 0.5), p95: quantile(times, 0.95) };
+  if (question.p50 === null || found.p50 < question.p50) question = found;
 }
 const told = (answer) => (job.dense ? answer : answer.slice(0, job.top));
 const status = readFileSync('/proc/self/status', 'utf8');
@@ -112,8 +122,8 @@ const kilobytes = (name) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)
 process.stdout.write(
   JSON.stringify({
     batches,
-    question_p50_ms: quantile(times, 0.5),
-    question_p95_ms: quantile(times, 0.95),
+    question_p50_ms: question.p50,
+    question_p95_ms: question.p95,
     rss_anon_kb: kilobytes('RssAnon'),
     rss_kb: kilobytes('VmRSS'),
     peak_rss_kb: kilobytes('VmHWM'),

@@ -1,6 +1,7 @@
 // node load.mjs PLAN.json: sends requests to a server as a number of clients, each waiting for its answer before it asks again,
 // and prints one JSON object: latencies, rate, and how long a trivial request took meanwhile. A process of its own, so that the
-// server's event loop and the client's are not one.
+// server's event loop and the client's are not one. Of an answer it looks at the status alone, as reading it would take the server's
+// processor time on the same machine: the suites compare answers beside this.
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 

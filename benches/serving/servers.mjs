@@ -27,8 +27,13 @@ const mappings = (vector) => ({
 });
 
 /** Sparrow's data directory of so many documents, which suites share and the next run finds again. */
-export function sparrowFolder(work, documents) {
-  return keptFolder(work, `sparrow-${documents}`, ['engine', 'storage', 'index', 'postings', 'vectors', 'types']);
+export function sparrowFolder(context, documents) {
+  const writers = ['engine', 'documents', 'shard', 'storage', 'index', 'segments'];
+  return keptFolder(context.work, `sparrow-${documents}`, {
+    crates: [...writers, 'analysis', 'encoder', 'mapping', 'postings', 'types', 'vectors'],
+    files: ['packages/model-splade-tiny'],
+    of: context.identity('texts'),
+  });
 }
 
 /** Starts Sparrow's process; `node` are options for Node itself, `tree` is where it was built. */

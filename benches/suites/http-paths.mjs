@@ -27,7 +27,7 @@ export async function run(context) {
   const size = SIZES[context.size];
   const texts = await context.texts(size.documents);
   const questions = await context.questions(size.questions);
-  const sparrow = await startSparrow(sparrowFolder(context.work, size.documents));
+  const sparrow = await startSparrow(sparrowFolder(context, size.documents));
   try {
     await fill(context, sparrow, texts);
     await fillHybrid(sparrow, texts.slice(0, size.hybrid));

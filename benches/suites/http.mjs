@@ -5,6 +5,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { keptFolder } from '../lib/programs.mjs';
 import { ask } from '../serving/ask.mjs';
 import { vectorsOf } from '../serving/corpus.mjs';
 import { FIELD, MODEL, fill, load, sparrowFolder, startOpenSearch, startSparrow } from '../serving/servers.mjs';
@@ -176,8 +177,7 @@ async function hits(server, body) {
 
 function dataFolder(context, name, documents) {
   if (context.size === 'smoke') return mkdtempSync(join(context.work, `${name}-`));
-  if (name === 'sparrow') return sparrowFolder(context.work, documents);
-  const folder = join(context.work, `${name}-${documents}`);
-  mkdirSync(folder, { recursive: true });
-  return folder;
+  if (name === 'sparrow') return sparrowFolder(context, documents);
+  const made = { crates: ['encoder'], files: ['packages/model-splade-tiny'], of: context.identity('texts') };
+  return keptFolder(context.work, `${name}-${documents}`, made);
 }

@@ -23,7 +23,12 @@ export async function run(context) {
   const docs = (await context.vectors('texts', documents)).prefix;
   const queries = (await context.vectors('questions', questions)).prefix;
   const program = await context.rustExample('bench_search');
-  const work = keptFolder(context.work, `mixed-${context.size}`, ['index', 'postings', 'vectors', 'types']);
+  const made = {
+    crates: ['analysis', 'index', 'mapping', 'postings', 'segments', 'types', 'vectors'],
+    files: ['packages/model-splade-tiny'],
+    of: context.identity('texts'),
+  };
+  const work = keptFolder(context.work, `mixed-${context.size}`, made);
   const texts = writeLines(work, 'texts', await context.texts(documents));
   const asked = (await context.questions(questions)).map((text) => ({ text }));
   const lines = await captureJson(program, [

@@ -1,5 +1,6 @@
 // How the cost of a sparse search over HTTP grows with the documents of one index, up to ten million: while they are loaded, where the
-// loading pauses, and at the end, in the segments that there are then and in one. A loading that was interrupted goes on where it was.
+// loading pauses, and at the end, in the segments that there are then and in one. A loading that was interrupted goes on where it was; the
+// stage in which that happened has no rate, and the memory is then said to be that of a process that has not loaded everything.
 import { fork } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,35 +52,41 @@ export async function run(context) {
   const size = SIZES[context.size];
   const passages = await context.vectors('texts', size.passages);
   const documents = new DerivedDocuments(readVectors(passages.prefix), readVocabulary());
-  const questions = await questionsOf(context, size.questions + size.checked);
+  const questions = await questionsOf(context, size.questions);
   const last = size.stages.at(-1);
   const data =
     context.size === 'smoke'
       ? mkdtempSync(join(context.work, 'scale-'))
-      : keptFolder(context.work, `scale-${last}`, ['storage', 'index', 'postings', 'segments', 'types']);
+      : keptFolder(context.work, `scale-${last}`, {
+          crates: ['engine', 'documents', 'shard', 'storage', 'index', 'segments', 'mapping', 'postings', 'types'],
+          files: ['packages/model-splade-tiny', 'benches/lib/derived.mjs'],
+          of: [context.identity('texts'), size.passages],
+        });
   const server = await startSparrow(data);
   try {
-    const asked = questions.slice(size.checked);
     const stages = new Kept(context, `stages-${last}`, data);
-    for (const count of size.stages) {
-      const loading = await load(context, size, server, documents, count, asked);
+    const isNew = (await countOf(server)) === undefined;
+    for (const [at, count] of size.stages.entries()) {
+      const loading = await load(context, size, server, documents, [size.stages[at - 1] ?? 0, count], questions);
       // A stage that an earlier run has passed cannot be measured any more, and one that it has measured need not be.
       const { count: there } = await server.request('GET', `/${INDEX}/_count`);
       if (context.prepare || there > count || (loading === undefined && stages.has(count))) continue;
       await settle(server);
-      stages.set(count, { count, loading, ...(await measure(context, size, server, asked)) });
+      const measured = await measure(context, size, server, questions);
+      // A process that only opened the index has mapped what it was asked for, and not what it wrote and merged.
+      const { anonymous, resident } = usage(server.pid);
+      stages.set(count, { count, loading, ...measured, memory: { anonymous, resident, isOfLoader: isNew } });
     }
     if (context.prepare) return { rows: [] };
-    const truth = exactScores(context, documents, last, questions.slice(0, size.checked));
+    const truth = exactScores(context, documents, data, last, questions.slice(0, size.checked));
     // A connection that has rested that long may be closed.
     await server.request('GET', '/').catch(() => undefined);
     const checked = await check(server, last, questions, truth);
-    const memory = usage(server.pid);
     await server.request('POST', `/${INDEX}/_forcemerge?max_num_segments=1`);
     await settle(server);
-    const merged = await measure(context, size, server, asked);
+    const merged = await measure(context, size, server, questions);
     await check(server, last, questions, truth);
-    return describe(context, size, { stages: stages.all(), merged, memory, checked, bytes: bytesOf(data) });
+    return describe(context, size, { stages: stages.all(), merged, checked, bytes: bytesOf(data) });
   } finally {
     await server.stop();
     if (context.size === 'smoke') rmSync(data, { recursive: true, force: true });
@@ -108,16 +115,23 @@ async function questionsOf(context, count) {
 
 const query = ({ tokens }) => ({ query: { sparse_vector: { field: FIELD, query_vector: tokens } }, _source: false });
 
-/**
- * Loads up to `count` documents in bulks, while a client asks now and then.
- *
- * @returns what it took, or undefined if all were there
- */
-async function load(context, size, server, documents, count, questions) {
-  let { count: there } = await server.request('GET', `/${INDEX}/_count`).catch((error) => {
+/** Documents in the index, or undefined when there is none. */
+async function countOf(server) {
+  const { count } = await server.request('GET', `/${INDEX}/_count`).catch((error) => {
     if (error.status !== 404) throw error;
     return { count: undefined };
   });
+  return count;
+}
+
+/**
+ * Loads the documents of a stage in bulks, while a client asks now and then.
+ *
+ * @param {[from: number, to: number]} stage documents before it and after it
+ * @returns what it took, or undefined if all were there
+ */
+async function load(context, size, server, documents, [from, count], questions) {
+  let there = await countOf(server);
   if (there === undefined) {
     await server.request('PUT', `/${INDEX}`, {
       mappings: { dynamic: false, _source: { excludes: [FIELD] }, properties: { [FIELD]: { type: 'sparse_vector' } } },
@@ -125,9 +139,10 @@ async function load(context, size, server, documents, count, questions) {
     there = 0;
   }
   if (there >= count) return undefined;
-  // What was under way when a loading ended may be missing, but nothing before it.
-  let next = Math.max(0, Math.floor(there / size.bulk) - AT_ONCE) * size.bulk;
-  const from = next;
+  // What was under way when a loading was interrupted may be missing, but nothing before it.
+  const isResumed = there > from;
+  let next = isResumed ? Math.max(from, Math.floor(there / size.bulk - AT_ONCE) * size.bulk) : from;
+  const begunAt = next;
   const begun = performance.now();
   const { cpuMs: before } = usage(server.pid);
   const headers = { ...server.headers, 'Content-Type': 'application/x-ndjson' };
@@ -150,9 +165,11 @@ async function load(context, size, server, documents, count, questions) {
   await server.request('POST', `/${INDEX}/_refresh`);
   const seconds = (performance.now() - begun) / 1000;
   const { cpuMs, anonymous, resident } = usage(server.pid);
-  const loaded = count - from;
+  const loaded = count - begunAt;
   context.log(`${count} documents: ${Math.round(loaded / seconds)} a second`);
   return {
+    // Of an interrupted stage this is only the rest.
+    ...(isResumed ? { resumedAt: begunAt } : {}),
     ...{ documents: loaded, seconds, perSecond: loaded / seconds, cpuSeconds: (cpuMs - before) / 1000 },
     ...{ memory: { anonymous, resident }, searches: latencies.length, ms: spread(latencies) },
     // What the last tenth of the stage looked like, where the index was largest.
@@ -232,9 +249,13 @@ async function measure(context, size, server, questions) {
   return { ...best, segments: Object.keys(shard.segments).length };
 }
 
-/** The scores of the best hits of some questions, from all documents drawn once more; kept, as it takes minutes. */
-function exactScores(context, documents, count, questions) {
-  const kept = new Kept(context, `exact-${count}`, String(questions.length));
+/**
+ * The scores of the best hits of some questions, from all documents drawn once more; kept, as it takes minutes.
+ *
+ * @param {string} data the folder of the documents, whose name says what they are made of
+ */
+function exactScores(context, documents, data, count, questions) {
+  const kept = new Kept(context, `exact-${count}`, JSON.stringify([data, questions.map(({ columns }) => columns)]));
   if (!kept.has(count)) kept.set(count, scoresOf(context, documents, count, questions));
   return kept.get(count);
 }
@@ -307,7 +328,7 @@ const bytesOf = (folder) =>
     .filter((entry) => entry.isFile())
     .reduce((sum, { parentPath, path = parentPath, name }) => sum + statSync(join(path, name)).size, 0);
 
-function describe({ size: form }, size, { stages, merged, memory, checked, bytes }) {
+function describe({ size: form }, size, { stages, merged, checked, bytes }) {
   const name = (count) => count.toLocaleString('en-US');
   const last = stages.at(-1);
   const goal = (at_most, at) => (form === 'full' && at === last ? { target: { at_most } } : {});
@@ -317,17 +338,24 @@ function describe({ size: form }, size, { stages, merged, memory, checked, bytes
     return [
       ...(stage.loading === undefined
         ? []
-        : [
-            { what: `${in_}: loaded`, unit: 'documents/s', sparrow: stage.loading.perSecond, ...answers },
-            {
-              ...{
-                what: `${in_}: one client beside the loading, p50`,
-                unit: 'ms',
-                sparrow: stage.loading.atTheEnd.p50,
+        : stage.loading.resumedAt !== undefined
+          ? [
+              {
+                what: `${in_}: loaded`,
+                skipped: `the loading was interrupted, and went on at ${name(stage.loading.resumedAt)} documents`,
               },
-              ...{ ...answers, ...goal(GOAL.loading, stage) },
-            },
-          ]),
+            ]
+          : [
+              { what: `${in_}: loaded`, unit: 'documents/s', sparrow: stage.loading.perSecond, ...answers },
+              {
+                ...{
+                  what: `${in_}: one client beside the loading, p50`,
+                  unit: 'ms',
+                  sparrow: stage.loading.atTheEnd.p50,
+                },
+                ...{ ...answers, ...goal(GOAL.loading, stage) },
+              },
+            ]),
       ...['p50', 'p95'].map((at) => ({
         ...{ what: `${in_} in ${stage.segments} segments: one client, ${at}`, unit: 'ms', sparrow: stage.one.ms[at] },
         ...{ ...answers, ...goal(GOAL[at], stage) },
@@ -336,6 +364,8 @@ function describe({ size: form }, size, { stages, merged, memory, checked, bytes
     ];
   });
   const in_ = name(last.count);
+  const { memory } = last;
+  const kind = memory.isOfLoader ? 'memory' : 'memory of a process that did not load them';
   const one = { checked, detail: merged };
   rows.push(
     ...['p50', 'p95'].map((at) => ({
@@ -349,20 +379,21 @@ function describe({ size: form }, size, { stages, merged, memory, checked, bytes
       ...one,
     },
     {
-      what: `${in_} documents: memory, mapped files counted`,
+      what: `${in_} documents: ${kind}, mapped files counted`,
       unit: 'MB',
       sparrow: memory.resident / 1e6,
       checked,
       detail: memory,
-      ...(form === 'full' ? { target: { at_most: GOAL.resident / 1e6 } } : {}),
+      ...(form === 'full' && memory.isOfLoader ? { target: { at_most: GOAL.resident / 1e6 } } : {}),
     },
-    { what: `${in_} documents: memory, anonymous`, unit: 'MB', sparrow: memory.anonymous / 1e6, checked },
+    { what: `${in_} documents: ${kind}, anonymous`, unit: 'MB', sparrow: memory.anonymous / 1e6, checked },
     { what: `${in_} documents: on disk, in one segment`, unit: 'MB', sparrow: bytes / 1e6, checked },
   );
   const notes = [
     `documents derived from ${name(size.passages)} passages, without sources; bulks of ${name(size.bulk)}, ${AT_ONCE} at a time, usual settings; ` +
       `questions of ${TOKENS} tokens, ${HITS} hits without sources; client and server share the machine's cores; the best of ${size.rounds} rounds counts`,
     'beside the loading: the median of the last tenth of a stage’s questions, where the index is largest',
+    `${size.checked} of the ${size.questions} questions that are timed are checked`,
   ];
   return { rows, notes };
 }

@@ -34,7 +34,12 @@ export async function run(context) {
   const docs = (await context.vectors('texts', documents)).prefix;
   const queries = (await context.vectors('questions', questions)).prefix;
   const program = await context.rustExample(PROGRAM);
-  const work = keptFolder(context.work, `segments-${context.size}`, ['index', 'postings', 'vectors', 'types']);
+  const made = {
+    crates: ['analysis', 'index', 'mapping', 'postings', 'segments', 'types', 'vectors'],
+    files: ['packages/model-splade-tiny'],
+    of: context.identity('texts'),
+  };
+  const work = keptFolder(context.work, `segments-${context.size}`, made);
   const texts = writeLines(work, 'texts', await context.texts(documents));
   const asked = writeLines(
     work,

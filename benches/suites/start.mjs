@@ -17,7 +17,7 @@ const SIZES = {
 /** @returns {Promise<{rows: object[], notes?: string[]}>} */
 export async function run(context) {
   const size = SIZES[context.size];
-  const data = sparrowFolder(context.work, size.documents);
+  const data = sparrowFolder(context, size.documents);
   const questions = await context.questions(size.questions);
   const expected = await prepare(context, data, size.documents, questions[0]);
 

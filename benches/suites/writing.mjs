@@ -1,6 +1,6 @@
 // Bulks over HTTP, Sparrow against OpenSearch: documents that bring their tokens, and documents of text alone. Two bulks at a time, from
 // the first byte until all of them can be searched, with the settings that either has by itself but for replicas. A new index each round,
-// in turn; the client and both servers share the machine, and a server that is not asked rests.
+// in turn, whose answers are compared; the client and both servers share the machine, and a server that is not asked rests.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -128,7 +128,7 @@ async function measure(context, size, servers, kind, passages) {
         if (result[figure] > slot[figure]) Object.assign(slot, { [figure]: result[figure], [`${figure}Of`]: result });
       }
     }
-    checked ??= await check(servers, kind, passages, size.checked);
+    checked = await check(servers, kind, passages, size.checked);
   }
   const [ours, theirs] = servers.map(({ name }) => best[name]);
   return [
@@ -225,5 +225,5 @@ async function check(servers, kind, passages, count) {
     }
   }
   const found = servers.length > 1 ? 'find ten documents with the same scores in both' : 'find some';
-  return `${passages.count} documents are there; ${count} questions ${found}`;
+  return `after each round ${passages.count} documents are there; ${count} questions ${found}`;
 }

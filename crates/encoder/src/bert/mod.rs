@@ -1,9 +1,9 @@
 //! The forward pass of BERT in our own code: token ids to hidden states, without padding and without ONNX Runtime.
 //!
-//! For the embedded models this is what ONNX Runtime computes, in the same f32 (another order of additions, another
-//! polynomial for `erf` and `exp`; the hidden states differ by 10⁻⁵ of their size, see the test). Rows of many texts are
-//! stacked for the matrix products; attention looks at one text at a time. The weights are packed once ([`packing`]) and shared
-//! by all allocations.
+//! In f32 this is what ONNX Runtime computes (another order of additions, another polynomial for `erf` and `exp`; the hidden
+//! states differ by 10⁻⁵ of their size, see the test). A dense model whose files ask for it, as the embedded one's do, has its
+//! linear maps multiplied in 8 bits (`kernels/int8.rs`), and the rest in f32. Rows of many texts are stacked for the matrix
+//! products; attention looks at one text at a time. The weights are packed once ([`packing`]) and shared by all allocations.
 
 use std::ops::Range;
 
