@@ -696,7 +696,7 @@ fn a_torn_tail_in_front_of_a_stub_is_dropped() {
     // The power goes in the middle of a later write.
     let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
     let mut torn = Vec::new();
-    super::record::frame(&mut torn, 0, b"never acknowledged");
+    super::record::frame(&mut torn, 0, &[b"never acknowledged"]);
     file.write_all(&torn[..torn.len() - 3]).unwrap();
     assert_eq!(salvage(folder.path()).unwrap().problems.len(), 0);
     let (_, replay) = Wal::open(folder.path()).unwrap();
