@@ -2,6 +2,7 @@
 
 use super::beam::{Beam, Seen, Visited};
 use super::build::GraphOptions;
+use super::copies::Copies;
 use super::packed::Packed;
 
 /// Factor on `ef_construction`. Better graphs find more neighbours at the same search width; a merge pays for
@@ -51,6 +52,13 @@ impl Lists {
             list[0] += 1;
         }
         room
+    }
+
+    /// Appends a neighbour to a list; to a full one in place of the last.
+    fn push_or_replace(&mut self, at: usize, number: u32) {
+        if !self.push(at, number) {
+            self.numbers[(at + 1) * self.stride - 1] = number;
+        }
     }
 
     fn grow(&mut self) {
@@ -130,6 +138,7 @@ impl Graph {
 /// A graph under construction.
 pub(super) struct Inserter<'a> {
     vectors: &'a Packed,
+    copies: Copies,
     options: GraphOptions,
     graph: Graph,
     beam: Beam,
@@ -143,6 +152,7 @@ impl<'a> Inserter<'a> {
         let lowest = Lists::new(usize::from(options.m) * 2, vectors.len());
         Self {
             vectors,
+            copies: Copies::among(vectors),
             options,
             graph: Graph { lowest, upper: Vec::new(), entry: 0 },
             beam: Beam::default(),
@@ -152,12 +162,24 @@ impl<'a> Inserter<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Graph {
+    pub(super) fn finish(mut self) -> Graph {
+        let lowest = &mut self.graph.lowest;
+        for (vector, copies) in self.copies.groups() {
+            lowest.push_or_replace(vector as usize, copies[0]);
+            // A tree in which each copy leads to later ones only: a walk comes to all of them in a few steps,
+            // and to the first ones first.
+            for (at, copy) in copies.iter().enumerate().skip(1) {
+                lowest.push(copies[(at - 1) / lowest.most()] as usize, *copy);
+            }
+        }
         self.graph
     }
 
     /// Inserts the next vector; `vector` must be the previous number plus one.
     pub(super) fn insert(&mut self, vector: u32) {
+        if self.copies.contains(vector) {
+            return;
+        }
         let level = level_of(vector, self.options.m);
         let top = self.graph.upper.len();
         for upper in self.graph.upper.iter_mut().take(level) {
