@@ -1,5 +1,8 @@
 //! Inserts vectors into a graph one after another: HNSW by Malkov and Yashunin.
 
+use std::iter;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use super::beam::{Beam, Seen, Visited};
 use super::build::GraphOptions;
 use super::copies::Copies;
@@ -8,6 +11,9 @@ use super::packed::Packed;
 /// Factor on `ef_construction`. Better graphs find more neighbours at the same search width; a merge pays for
 /// that once, searches profit always. Recall measured: see `docs/design/vectors/hnsw.md`.
 const THOROUGHNESS: usize = 2;
+
+/// Most candidates that [`THOROUGHNESS`] leads to. Who asks for more has decided to pay for them.
+const MAX_THOROUGH: usize = 400;
 
 /// Chosen neighbours that are compared with a candidate at a time, before checking whether one is nearer to
 /// it.
@@ -31,6 +37,11 @@ impl Lists {
     fn get(&self, at: usize) -> &[u32] {
         let list = &self.numbers[at * self.stride..(at + 1) * self.stride];
         &list[1..=list[0] as usize]
+    }
+
+    /// Number of neighbours in the first `count` lists together.
+    fn neighbours(&self, count: usize) -> usize {
+        (0..count).map(|at| self.get(at).len()).sum()
     }
 
     fn set(&mut self, at: usize, neighbours: impl Iterator<Item = u32>) {
@@ -114,8 +125,19 @@ impl Graph {
 
     /// The graph encoded as the body of a block.
     pub(super) fn body(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        let mut write = |lists: &Lists, count: usize| {
+        let levels = || {
+            let lowest = (&self.lowest, self.lowest.numbers.len() / self.lowest.stride, &[][..]);
+            let upper = self.upper.iter().map(|upper| (&upper.lists, upper.nodes.len(), &upper.nodes[..]));
+            iter::once(lowest).chain(upper)
+        };
+        let numbers = levels().map(|(lists, count, nodes)| 2 + nodes.len() + count + lists.neighbours(count));
+        // In one piece of the right size, as this is as large as the lists are.
+        let mut body = Vec::with_capacity(numbers.sum::<usize>() * size_of::<u32>());
+        for (level, (lists, count, nodes)) in levels().enumerate() {
+            if level > 0 {
+                body.extend((count as u32).to_le_bytes());
+                body.extend(nodes.iter().flat_map(|number| number.to_le_bytes()));
+            }
             let mut end = 0_u32;
             body.extend(end.to_le_bytes());
             for at in 0..count {
@@ -123,21 +145,27 @@ impl Graph {
                 body.extend(end.to_le_bytes());
             }
             body.extend((0..count).flat_map(|at| lists.get(at)).flat_map(|number| number.to_le_bytes()));
-            std::mem::take(&mut body)
-        };
-        let mut all = write(&self.lowest, self.lowest.numbers.len() / self.lowest.stride);
-        for upper in &self.upper {
-            all.extend((upper.nodes.len() as u32).to_le_bytes());
-            all.extend(upper.nodes.iter().flat_map(|number| number.to_le_bytes()));
-            all.extend(write(&upper.lists, upper.nodes.len()));
         }
-        all
+        body
     }
+}
+
+/// Bytes of a vector's list of neighbours on the lowest level, full or not.
+pub(super) fn lowest_list_bytes(options: GraphOptions) -> usize {
+    (usize::from(options.m) * 2 + 1) * size_of::<u32>()
+}
+
+/// Number of candidates from which the neighbours of a new vector are chosen.
+fn candidates(options: GraphOptions) -> usize {
+    let asked = usize::from(options.ef_construction);
+    asked.max((asked * THOROUGHNESS).min(MAX_THOROUGH))
 }
 
 /// A graph under construction.
 pub(super) struct Inserter<'a> {
     vectors: &'a Packed,
+    /// When set, insertions end early and the graph is not to be used.
+    cancel: &'a AtomicBool,
     copies: Copies,
     options: GraphOptions,
     graph: Graph,
@@ -148,10 +176,11 @@ pub(super) struct Inserter<'a> {
 }
 
 impl<'a> Inserter<'a> {
-    pub(super) fn new(vectors: &'a Packed, options: GraphOptions) -> Self {
+    pub(super) fn new(vectors: &'a Packed, options: GraphOptions, cancel: &'a AtomicBool) -> Self {
         let lowest = Lists::new(usize::from(options.m) * 2, vectors.len());
         Self {
             vectors,
+            cancel,
             copies: Copies::among(vectors),
             options,
             graph: Graph { lowest, upper: Vec::new(), entry: 0 },
@@ -193,7 +222,7 @@ impl<'a> Inserter<'a> {
                 start = self.beam.best().first().map_or(start, |seen| seen.vector());
             }
             for level in (0..=level.min(top)).rev() {
-                self.search(vector, start, level, usize::from(self.options.ef_construction) * THOROUGHNESS);
+                self.search(vector, start, level, candidates(self.options));
                 start = self.beam.best().first().map_or(start, |seen| seen.vector());
                 self.link(vector, level);
             }
@@ -233,6 +262,10 @@ impl<'a> Inserter<'a> {
         let (lists, place) = self.graph.lists_mut(level, vector);
         lists.set(place, chosen.iter().map(|seen| seen.vector()));
         for other in chosen.iter().map(|seen| seen.vector()) {
+            // With a large m, choosing anew for all of them takes seconds.
+            if self.cancel.load(Relaxed) {
+                return;
+            }
             let (lists, place) = self.graph.lists_mut(level, other);
             if lists.push(place, vector) {
                 continue;

@@ -213,9 +213,8 @@ fn equal_vectors_do_not_cut_off_the_others() {
         (byte(Similarity::L2Norm), false, 50, 10),
         (bit, false, 50, 2),
     ];
-    for share in [5, 25, 50] {
-        cases.extend([1, 2, 10].map(|distinct| (float(Similarity::Cosine), true, share, distinct)));
-    }
+    let of_cosine = [(5, 1), (5, 10), (25, 10), (50, 1), (50, 10)];
+    cases.extend(of_cosine.map(|(share, distinct)| (float(Similarity::Cosine), true, share, distinct)));
     for (metric, codes, share, distinct) in cases {
         let copied = vectors(metric, distinct, 21);
         let (all, is_copy) = with_copies(metric, share, &copied, 20);
@@ -303,6 +302,24 @@ fn a_merge_makes_the_graph_of_what_stays() {
     assert_eq!(merged.len(), kept.len());
     assert_eq!(bytes, graph_bytes(&reader(COSINE, &kept, true), MAX_BLOCK));
     assert_eq!(GraphReader::open(bytes).unwrap().len(), merged.len());
+}
+
+#[test]
+fn large_lists_make_smaller_blocks() {
+    let metric = Metric { element: Element::Byte, similarity: Similarity::L2Norm, dims: 8 };
+    let count = 40_000;
+    let reader = reader(metric, &vectors(metric, count, 15), false);
+    let doc_map: Arc<[u32]> = (0..count as u32).collect();
+    let options = GraphOptions { m: 512, ef_construction: 1 };
+    let mut bytes = Vec::new();
+    let sources = [GraphSource { reader: reader.clone(), doc_map }];
+    let never = AtomicBool::new(false);
+    write_graph(&sources, false, options, MAX_BLOCK, &never, &mut bytes).unwrap();
+    let graph = GraphReader::open(bytes).unwrap();
+    assert!(graph.is_of(&reader));
+    // Two lists of 1,024 neighbours and their length for each vector, in memory and as they are written.
+    let largest = graph.blocks.iter().map(|block| block.vectors.len() * 2 * 4 * 1025).max().unwrap();
+    assert!(largest < 300_000_000, "{largest} bytes of lists");
 }
 
 #[test]
