@@ -84,8 +84,9 @@ struct Upper {
 }
 
 impl Upper {
-    fn place(&self, vector: u32) -> usize {
-        self.nodes.binary_search(&vector).unwrap_or_default()
+    /// Index of a vector's list; `None` if it is not on the level.
+    fn place(&self, vector: u32) -> Option<usize> {
+        self.nodes.binary_search(&vector).ok()
     }
 }
 
@@ -108,17 +109,17 @@ impl Graph {
     fn list(&self, level: usize, vector: u32) -> &[u32] {
         match level.checked_sub(1).map(|above| &self.upper[above]) {
             None => self.lowest.get(vector as usize),
-            Some(upper) => upper.lists.get(upper.place(vector)),
+            Some(upper) => upper.place(vector).map_or(&[], |place| upper.lists.get(place)),
         }
     }
 
-    /// Neighbour lists of a level, and the index of a vector's list among them.
-    fn lists_mut(&mut self, level: usize, vector: u32) -> (&mut Lists, usize) {
+    /// Neighbour lists of a level, and the index of a vector's list among them; `None` if it is not on the level.
+    fn lists_mut(&mut self, level: usize, vector: u32) -> Option<(&mut Lists, usize)> {
         match level.checked_sub(1).map(|above| &mut self.upper[above]) {
-            None => (&mut self.lowest, vector as usize),
+            None => Some((&mut self.lowest, vector as usize)),
             Some(upper) => {
-                let place = upper.place(vector);
-                (&mut upper.lists, place)
+                let place = upper.place(vector)?;
+                Some((&mut upper.lists, place))
             }
         }
     }
@@ -259,14 +260,14 @@ impl<'a> Inserter<'a> {
     /// Chooses neighbours of a vector from the beam, and links them in both directions.
     fn link(&mut self, vector: u32, level: usize) {
         let chosen = choose(self.vectors, self.beam.best(), usize::from(self.options.m));
-        let (lists, place) = self.graph.lists_mut(level, vector);
+        let Some((lists, place)) = self.graph.lists_mut(level, vector) else { return };
         lists.set(place, chosen.iter().map(|seen| seen.vector()));
         for other in chosen.iter().map(|seen| seen.vector()) {
             // With a large m, choosing anew for all of them takes seconds.
             if self.cancel.load(Relaxed) {
                 return;
             }
-            let (lists, place) = self.graph.lists_mut(level, other);
+            let Some((lists, place)) = self.graph.lists_mut(level, other) else { continue };
             if lists.push(place, vector) {
                 continue;
             }
@@ -319,4 +320,19 @@ fn level_of(vector: u32, m: u16) -> usize {
     state ^= state >> 31;
     let uniform = ((state >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     (-uniform.ln() / f64::from(m.max(2)).ln()) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_that_is_not_on_a_level_has_no_neighbours_there() {
+        let mut upper = Upper { nodes: vec![2, 5], lists: Lists::new(3, 2) };
+        upper.lists.push(0, 5);
+        upper.lists.push(1, 2);
+        let mut graph = Graph { lowest: Lists::new(6, 8), upper: vec![upper], entry: 5 };
+        assert_eq!([2, 3, 5].map(|vector| graph.list(1, vector)), [&[5][..], &[], &[2]]);
+        assert!(graph.lists_mut(1, 3).is_none());
+    }
 }
