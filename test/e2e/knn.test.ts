@@ -123,6 +123,20 @@ describe('a kNN clause', () => {
     ]);
   });
 
+  it('gives every hit a score, also where products are too large for a float', async () => {
+    const largest = 3.4028235e38;
+    const query = { field: 'other', query_vector: [3e38, 3e38], k: 3 };
+    const found = await hits({ knn: query });
+    expect(found.map(([id]) => id)).toEqual(['1', '0', '2']);
+    expect(found[0]?.[1]).toBe(largest);
+    expect(found[2]?.[1]).toBeGreaterThanOrEqual(0);
+    expect((await hits({ knn: { ...query, boost: 2 } })).slice(0, 2)).toEqual([
+      ['0', largest],
+      ['1', largest],
+    ]);
+    expect(await hits({ knn: { field: 'float', query_vector: [3e38, 0, 0], k: 1 } })).toEqual([['0', 0]]);
+  });
+
   it('finds nothing in a field that is not mapped', async () => {
     expect(await hits({ knn: { field: 'nowhere', query_vector: [1], k: 1 } })).toEqual([]);
   });
@@ -150,6 +164,8 @@ describe('a dense_vector field', () => {
     ['float', '000102', 'expecting token of type [START_ARRAY] but found [VALUE_STRING]'],
     ['cosine', [0, 0], 'The [cosine] similarity does not support vectors with zero magnitude'],
     ['cosine', [1e30, 0], 'NaN or Infinite magnitude detected'],
+    ['float', [1e30, 0, 0], 'NaN or Infinite magnitude detected'],
+    ['other', [3e38, 3e38], 'NaN or Infinite magnitude detected'],
     ['unit', [1, 1], 'The [dot_product] similarity can only be used with unit-length vectors'],
     ['byte', [128, 0, 0], 'only support integers between [-128, 127] but found [128] at dim [0];'],
     ['byte', [0, 0.5, 0], 'only support non-decimal values but found decimal value [0.5] at dim [1];'],

@@ -56,10 +56,12 @@ pub fn pause<T>(work: impl FnOnce() -> T) -> T {
     struct Again;
     impl Drop for Again {
         fn drop(&mut self) {
+            IS_BUSY.set(true);
             BUSY.fetch_add(1, Relaxed);
         }
     }
-    let _again = IS_BUSY.get().then(|| {
+    // What registers during the pause, such as another request that the thread works on meanwhile, is counted.
+    let _again = IS_BUSY.replace(false).then(|| {
         BUSY.fetch_sub(1, Relaxed);
         Again
     });
@@ -129,6 +131,15 @@ mod tests {
         assert_eq!(BUSY.load(Relaxed), before + 1);
         pause(|| assert_eq!(BUSY.load(Relaxed), before));
         assert_eq!(BUSY.load(Relaxed), before + 1);
+        pause(|| {
+            let _inner = Busy::begin();
+            assert_eq!(BUSY.load(Relaxed), before + 1);
+            pause(|| assert_eq!(BUSY.load(Relaxed), before));
+        });
+        assert_eq!(BUSY.load(Relaxed), before + 1);
+        let inner = Busy::begin();
+        assert_eq!(BUSY.load(Relaxed), before + 1);
+        drop(inner);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let _busy = Busy::begin();

@@ -106,7 +106,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     }
 
     /// The best documents, found by a graph walk; `None` where a scan is expected to be cheaper, or the walk
-    /// exceeded its budget.
+    /// exceeded its budget or found fewer candidates than there are.
     fn walk(
         &self,
         graph: &GraphReader<B>,
@@ -132,6 +132,10 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
             near: &|compared, vectors, out| query.on_walk(self, compared, vectors, out),
             cancelled: &|| request.is_cancelled(),
         })?;
+        // In graphs of version 2, equal vectors may be without a way to the others.
+        if walked.len() < candidates && !request.is_cancelled() {
+            return None;
+        }
         Some(self.rescore(request, &query, walked, graph.code_bytes() > 0 || self.has_codes()))
     }
 

@@ -29,6 +29,11 @@ impl Factor {
         }
     }
 
+    /// Bits of both numbers without the lower half of their digits.
+    pub(crate) fn rounded(self) -> [u32; 2] {
+        [self.of_product, self.squared_length].map(|number| number.to_bits() >> 12)
+    }
+
     /// Factor of a byte vector.
     pub(crate) fn of_bytes(similarity: Similarity, squared_length: u32) -> Self {
         let squared_length = squared_length as f32;

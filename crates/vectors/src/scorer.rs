@@ -5,7 +5,7 @@ use std::ops::Deref;
 use crate::builder::{encode, inverse_length};
 use crate::element::{Element, Metric};
 use crate::graph::Compared;
-use crate::kernels::{self, ReadOrder};
+use crate::kernels::{self, ReadOrder, Rows};
 use crate::quantise::Int8;
 use crate::reader::VectorsReader;
 use crate::rough::{BATCH, Factor, Rough};
@@ -73,8 +73,10 @@ impl<'a> Query<'a> {
                     kernels::squared_distances(self.floats, rows, ords, out);
                     out.iter_mut().take(ords.len()).for_each(|out| *out = -*out);
                 }
-                Similarity::DotProduct | Similarity::MaxInnerProduct => {
+                Similarity::DotProduct => kernels::dots(self.floats, rows, ords, out),
+                Similarity::MaxInnerProduct => {
                     kernels::dots(self.floats, rows, ords, out);
+                    self.without_overflow(rows, ords, out);
                 }
             }
             return;
@@ -95,6 +97,15 @@ impl<'a> Query<'a> {
                 Similarity::L2Norm => -((i64::from(a2) + i64::from(b2) - 2 * i64::from(*dot)) as f32),
                 Similarity::DotProduct | Similarity::MaxInnerProduct => *dot as f32,
             };
+        }
+    }
+
+    /// Computes those products again that were too large for a float, or became differences of such.
+    fn without_overflow(&self, rows: Rows<'_>, ords: &[u32], out: &mut [f32]) {
+        for (ord, out) in ords.iter().zip(out).filter(|(_, out)| !out.is_finite()) {
+            let components = rows.row(*ord).as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+            let products = self.floats.iter().zip(components).map(|(q, v)| f64::from(*q) * f64::from(v));
+            *out = products.sum::<f64>() as f32;
         }
     }
 

@@ -9,7 +9,8 @@ pub enum Similarity {
     DotProduct,
     /// `1 / (1 + |q − v|²)`
     L2Norm,
-    /// `x + 1` for `x = q·v ≥ 0`, else `1 / (1 − x)`
+    /// `x + 1` for `x = q·v ≥ 0`, else `1 / (1 − x)`; products that are too large for a float score as the
+    /// largest float
     MaxInnerProduct,
 }
 
@@ -22,7 +23,7 @@ impl Similarity {
             Self::DotProduct => ((1.0 + raw) / 2.0).max(0.0),
             Self::L2Norm => 1.0 / (1.0 + raw),
             Self::MaxInnerProduct if raw < 0.0 => 1.0 / (1.0 - raw),
-            Self::MaxInnerProduct => raw + 1.0,
+            Self::MaxInnerProduct => (raw + 1.0).min(f32::MAX),
         }
     }
 
@@ -55,6 +56,8 @@ mod tests {
             (Similarity::L2Norm, 4.0, 0.2),
             (Similarity::MaxInnerProduct, -1.0, 0.5),
             (Similarity::MaxInnerProduct, 3.0, 4.0),
+            (Similarity::MaxInnerProduct, f32::INFINITY, f32::MAX),
+            (Similarity::MaxInnerProduct, f32::NEG_INFINITY, 0.0),
         ];
         for (similarity, raw, score) in cases {
             assert_eq!(similarity.score(raw), score, "{similarity:?} {raw}");

@@ -1,7 +1,7 @@
 //! kNN clauses: the nearest vectors of the whole index, found before the rest of the query runs.
 
 use rustc_hash::FxHashMap;
-use sparrow_vectors::{Effort, TopKRequest, VectorsError};
+use sparrow_vectors::{Effort, Similarity, TopKRequest, VectorsError};
 use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
@@ -127,7 +127,10 @@ fn check_vector(query: &KnnQuery, dense: &DenseVector) -> Result<(), QueryError>
         let problem = component_problem(dense.element, *component, at)?;
         Some(format!("{problem} {}", preview(dense.element, vector)))
     });
-    match of_component.or_else(|| magnitude_problem(dense, vector)) {
+    // Products and distances are taken of any query, as in Elasticsearch.
+    let needs_magnitude = matches!(dense.similarity, Similarity::Cosine | Similarity::DotProduct);
+    let of_magnitude = || magnitude_problem(dense, vector).filter(|_| needs_magnitude);
+    match of_component.or_else(of_magnitude) {
         Some(reason) => Err(QueryError::KnnVector { reason }),
         None => Ok(()),
     }

@@ -130,6 +130,7 @@ impl DocSet for ListScorer {
 
 impl Scorer for ListScorer {
     fn score(&mut self) -> Score {
-        self.docs[self.position].1 * self.boost
+        // A product that is too large for a float is no score.
+        (self.docs[self.position].1 * self.boost).min(Score::MAX)
     }
 }

@@ -32,12 +32,13 @@ pub fn component_problem(element: Element, component: f32, at: usize) -> Option<
     })
 }
 
-/// Error message for a vector whose magnitude does not suit the field's similarity; `None` if it does.
+/// Error message for a vector whose magnitude does not fit a float or does not suit the field's similarity; `None` if
+/// it does.
 pub fn magnitude_problem(field: &DenseVector, vector: &[f32]) -> Option<String> {
     let squared: f32 = vector.iter().map(|component| component * component).sum();
     let float = field.element == Element::Float;
     let problem = match field.similarity {
-        Similarity::Cosine | Similarity::DotProduct if !squared.is_finite() => {
+        _ if !squared.is_finite() => {
             return Some(format!(
                 "NaN or Infinite magnitude detected, this usually means the vector values are too extreme to fit \
                  within a float. {}",

@@ -311,7 +311,8 @@ fn scale(clauses: &mut [Clause<'_>], segments: &[Pending<'_, '_>]) -> Option<Err
     Some(errors)
 }
 
-/// Searches segments or parts that share units and threshold. Adds the matching documents to `matched`.
+/// Searches segments or parts that share units and threshold, and returns a result for each. Adds the matching
+/// documents to `matched`.
 pub(super) fn run(
     mut searches: Vec<Search<'_, '_, '_>>,
     errors: Errors,
@@ -342,7 +343,8 @@ pub(super) fn run(
         *matched += search.matched;
     }
     let top = if request.is_cancelled() {
-        Vec::new()
+        // One for each search all the same, as the caller tells by their order whose they are.
+        searches.iter().map(|_| TopK::default()).collect()
     } else {
         finish(&searches, &request, executors, &mut candidates)
     };

@@ -473,6 +473,28 @@ fn a_cancelled_search_stops() {
 }
 
 #[test]
+fn a_cancelled_part_does_not_shift_the_hits_of_others() {
+    // Each of the two is searched in parts of 65,536 documents. The last one of the first segment and the first one
+    // of the second are searched together, and stop together.
+    let segments = [7, 8].map(|seed| Model::random(seed, 140_000, 20).reader(Format::V3));
+    let cancel = AtomicBool::new(true);
+    let threshold = SharedThreshold::new();
+    let request = plain_request(&[(0, 1.0), (1, 0.5)], 20, &threshold);
+    let all = TopKRequest { k: usize::MAX, threshold: &SharedThreshold::new(), ..request };
+    let mut expected = segments[1].top_k(&all).hits;
+    expected.retain(|hit| hit.0 >= 1 << 16);
+    let requests = [TopKRequest { cancel: Some(&cancel), ..request }, request];
+    let searches = segments.iter().zip(requests);
+    let found = top_k_of_segments(
+        searches
+            .map(|(reader, request)| SegmentSearch { reader, request, terms: &[], bounds: None })
+            .collect(),
+    );
+    assert_eq!(found[0].hits, []);
+    assert_eq!(found[1].hits, expected[..20]);
+}
+
+#[test]
 fn thresholds_only_rise() {
     let threshold = SharedThreshold::new();
     for (raised, expected) in [(1.0, 1.0), (0.5, 1.0), (-3.0, 1.0), (f32::NAN, 1.0), (2.5, 2.5)] {

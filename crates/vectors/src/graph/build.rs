@@ -8,21 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use sparrow_types::DocId;
 
 use super::format::{BlockHeader, header};
-use super::insert::{Graph, Inserter};
+use super::insert::{Graph, Inserter, lowest_list_bytes};
 use super::packed::Packed;
 use crate::element::{Element, Metric};
 use crate::merge::DROPPED;
 use crate::reader::VectorsReader;
 
-/// Most vectors in one graph. A graph under construction takes about 200 bytes per vector besides the codes,
-/// so this and [`MAX_CODES`] limit the memory of a merge.
+/// Most vectors in one graph.
 pub const MAX_BLOCK: usize = 250_000;
 
-/// Most bytes of codes in one graph.
-const MAX_CODES: usize = 192 << 20;
-
-/// Vectors inserted between checks of the cancel flag.
-const CANCEL_INTERVAL: usize = 64;
+/// Most bytes that the construction of one graph takes, so that merges have a limit for any `m` and number of
+/// dimensions. Enough for [`MAX_BLOCK`] vectors of 768 dimensions with the default `m`.
+const MAX_BYTES: usize = 288 << 20;
 
 /// Parameters of HNSW construction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,7 +76,7 @@ where
     let metric = sources.first().map(|source| source.reader.metric());
     let width = metric.map_or(0, |metric| metric.element.components(metric.dims));
     let own_codes = !with_codes && metric.is_some_and(|metric| metric.element == Element::Float);
-    let max_block = max_block.min(MAX_CODES / width.max(1)).clamp(1, MAX_BLOCK);
+    let max_block = max_block.min(MAX_BYTES / bytes_per_vector(width, options)).clamp(1, MAX_BLOCK);
     let blocks = kept.len().div_ceil(max_block);
     let size = kept.len().div_ceil(blocks.max(1));
     let code_bytes = if own_codes { width as u32 } else { 0 };
@@ -110,6 +107,15 @@ where
     Ok(true)
 }
 
+/// Bytes that construction takes for each vector, given the size of its codes: codes, links, and the links once
+/// more in the form in which they are written.
+fn bytes_per_vector(width: usize, options: GraphOptions) -> usize {
+    // What packed vectors have beside their codes, the list of copies, offsets of the written links, and the
+    // links of the higher levels, on each of which is one of m vectors.
+    const OTHERS: usize = 64;
+    width + 2 * lowest_list_bytes(options) + OTHERS
+}
+
 fn pack<B>(metric: Metric, sources: &[GraphSource<B>], kept: &[(u32, u32)]) -> Packed
 where
     B: Deref<Target = [u8]>,
@@ -124,12 +130,12 @@ where
 
 /// Builds the graph in one thread, so that it depends on nothing but the vectors; `None` if `cancel` was set.
 fn build(packed: &Packed, options: GraphOptions, cancel: &AtomicBool) -> Option<Graph> {
-    let mut inserter = Inserter::new(packed, options);
+    let mut inserter = Inserter::new(packed, options, cancel);
     for number in 0..packed.len() {
-        if number % CANCEL_INTERVAL == 0 && cancel.load(Relaxed) {
+        inserter.insert(number as u32);
+        if cancel.load(Relaxed) {
             return None;
         }
-        inserter.insert(number as u32);
     }
     Some(inserter.finish())
 }

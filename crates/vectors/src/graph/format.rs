@@ -1,4 +1,4 @@
-//! Layout of the bytes, version 2. Numbers are u32 unless said otherwise, little endian.
+//! Layout of the bytes, version 3. Numbers are u32 unless said otherwise, little endian.
 //!
 //! ```text
 //! magic       8 bytes  "SPRHNSW" and the version
@@ -21,7 +21,8 @@
 //! ```
 //!
 //! Neighbours are numbers in the block. Blocks bound the memory that building takes. Codes only choose candidates, so they are
-//! not read when a graph is opened; [`GraphReader::verify`] does. Version 1 had no codes, and no `code_bytes`.
+//! not read when a graph is opened; [`GraphReader::verify`] does. Version 1 had no codes, and no `code_bytes`. Version 2 had
+//! the same layout, but many equal vectors could cut off the others.
 
 use std::ops::{Deref, Range};
 
@@ -31,7 +32,7 @@ use crate::format::{f32_at, u32_at};
 use crate::kernels::{Rows, prefetch};
 use crate::reader::VectorsReader;
 
-pub(super) const VERSION: u8 = 2;
+pub(super) const VERSION: u8 = 3;
 /// Header size in version 1, in bytes; later versions have another u32.
 const HEADER_1: usize = 24;
 pub(super) const HEADER: usize = 28;

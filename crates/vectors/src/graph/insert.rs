@@ -1,12 +1,19 @@
 //! Inserts vectors into a graph one after another: HNSW by Malkov and Yashunin.
 
+use std::iter;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use super::beam::{Beam, Seen, Visited};
 use super::build::GraphOptions;
+use super::copies::Copies;
 use super::packed::Packed;
 
 /// Factor on `ef_construction`. Better graphs find more neighbours at the same search width; a merge pays for
 /// that once, searches profit always. Recall measured: see `docs/design/vectors/hnsw.md`.
 const THOROUGHNESS: usize = 2;
+
+/// Most candidates that [`THOROUGHNESS`] leads to. Who asks for more has decided to pay for them.
+const MAX_THOROUGH: usize = 400;
 
 /// Chosen neighbours that are compared with a candidate at a time, before checking whether one is nearer to
 /// it.
@@ -32,6 +39,11 @@ impl Lists {
         &list[1..=list[0] as usize]
     }
 
+    /// Number of neighbours in the first `count` lists together.
+    fn neighbours(&self, count: usize) -> usize {
+        (0..count).map(|at| self.get(at).len()).sum()
+    }
+
     fn set(&mut self, at: usize, neighbours: impl Iterator<Item = u32>) {
         let list = &mut self.numbers[at * self.stride..(at + 1) * self.stride];
         let (count, list) = list.split_at_mut(1);
@@ -53,6 +65,13 @@ impl Lists {
         room
     }
 
+    /// Appends a neighbour to a list; to a full one in place of the last.
+    fn push_or_replace(&mut self, at: usize, number: u32) {
+        if !self.push(at, number) {
+            self.numbers[(at + 1) * self.stride - 1] = number;
+        }
+    }
+
     fn grow(&mut self) {
         self.numbers.resize(self.numbers.len() + self.stride, 0);
     }
@@ -65,8 +84,9 @@ struct Upper {
 }
 
 impl Upper {
-    fn place(&self, vector: u32) -> usize {
-        self.nodes.binary_search(&vector).unwrap_or_default()
+    /// Index of a vector's list; `None` if it is not on the level.
+    fn place(&self, vector: u32) -> Option<usize> {
+        self.nodes.binary_search(&vector).ok()
     }
 }
 
@@ -89,25 +109,36 @@ impl Graph {
     fn list(&self, level: usize, vector: u32) -> &[u32] {
         match level.checked_sub(1).map(|above| &self.upper[above]) {
             None => self.lowest.get(vector as usize),
-            Some(upper) => upper.lists.get(upper.place(vector)),
+            Some(upper) => upper.place(vector).map_or(&[], |place| upper.lists.get(place)),
         }
     }
 
-    /// Neighbour lists of a level, and the index of a vector's list among them.
-    fn lists_mut(&mut self, level: usize, vector: u32) -> (&mut Lists, usize) {
+    /// Neighbour lists of a level, and the index of a vector's list among them; `None` if it is not on the level.
+    fn lists_mut(&mut self, level: usize, vector: u32) -> Option<(&mut Lists, usize)> {
         match level.checked_sub(1).map(|above| &mut self.upper[above]) {
-            None => (&mut self.lowest, vector as usize),
+            None => Some((&mut self.lowest, vector as usize)),
             Some(upper) => {
-                let place = upper.place(vector);
-                (&mut upper.lists, place)
+                let place = upper.place(vector)?;
+                Some((&mut upper.lists, place))
             }
         }
     }
 
     /// The graph encoded as the body of a block.
     pub(super) fn body(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        let mut write = |lists: &Lists, count: usize| {
+        let levels = || {
+            let lowest = (&self.lowest, self.lowest.numbers.len() / self.lowest.stride, &[][..]);
+            let upper = self.upper.iter().map(|upper| (&upper.lists, upper.nodes.len(), &upper.nodes[..]));
+            iter::once(lowest).chain(upper)
+        };
+        let numbers = levels().map(|(lists, count, nodes)| 2 + nodes.len() + count + lists.neighbours(count));
+        // In one piece of the right size, as this is as large as the lists are.
+        let mut body = Vec::with_capacity(numbers.sum::<usize>() * size_of::<u32>());
+        for (level, (lists, count, nodes)) in levels().enumerate() {
+            if level > 0 {
+                body.extend((count as u32).to_le_bytes());
+                body.extend(nodes.iter().flat_map(|number| number.to_le_bytes()));
+            }
             let mut end = 0_u32;
             body.extend(end.to_le_bytes());
             for at in 0..count {
@@ -115,21 +146,28 @@ impl Graph {
                 body.extend(end.to_le_bytes());
             }
             body.extend((0..count).flat_map(|at| lists.get(at)).flat_map(|number| number.to_le_bytes()));
-            std::mem::take(&mut body)
-        };
-        let mut all = write(&self.lowest, self.lowest.numbers.len() / self.lowest.stride);
-        for upper in &self.upper {
-            all.extend((upper.nodes.len() as u32).to_le_bytes());
-            all.extend(upper.nodes.iter().flat_map(|number| number.to_le_bytes()));
-            all.extend(write(&upper.lists, upper.nodes.len()));
         }
-        all
+        body
     }
+}
+
+/// Bytes of a vector's list of neighbours on the lowest level, full or not.
+pub(super) fn lowest_list_bytes(options: GraphOptions) -> usize {
+    (usize::from(options.m) * 2 + 1) * size_of::<u32>()
+}
+
+/// Number of candidates from which the neighbours of a new vector are chosen.
+fn candidates(options: GraphOptions) -> usize {
+    let asked = usize::from(options.ef_construction);
+    asked.max((asked * THOROUGHNESS).min(MAX_THOROUGH))
 }
 
 /// A graph under construction.
 pub(super) struct Inserter<'a> {
     vectors: &'a Packed,
+    /// When set, insertions end early and the graph is not to be used.
+    cancel: &'a AtomicBool,
+    copies: Copies,
     options: GraphOptions,
     graph: Graph,
     beam: Beam,
@@ -139,10 +177,12 @@ pub(super) struct Inserter<'a> {
 }
 
 impl<'a> Inserter<'a> {
-    pub(super) fn new(vectors: &'a Packed, options: GraphOptions) -> Self {
+    pub(super) fn new(vectors: &'a Packed, options: GraphOptions, cancel: &'a AtomicBool) -> Self {
         let lowest = Lists::new(usize::from(options.m) * 2, vectors.len());
         Self {
             vectors,
+            cancel,
+            copies: Copies::among(vectors),
             options,
             graph: Graph { lowest, upper: Vec::new(), entry: 0 },
             beam: Beam::default(),
@@ -152,12 +192,24 @@ impl<'a> Inserter<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Graph {
+    pub(super) fn finish(mut self) -> Graph {
+        let lowest = &mut self.graph.lowest;
+        for (vector, copies) in self.copies.groups() {
+            lowest.push_or_replace(vector as usize, copies[0]);
+            // A tree in which each copy leads to later ones only: a walk comes to all of them in a few steps,
+            // and to the first ones first.
+            for (at, copy) in copies.iter().enumerate().skip(1) {
+                lowest.push(copies[(at - 1) / lowest.most()] as usize, *copy);
+            }
+        }
         self.graph
     }
 
     /// Inserts the next vector; `vector` must be the previous number plus one.
     pub(super) fn insert(&mut self, vector: u32) {
+        if self.copies.contains(vector) {
+            return;
+        }
         let level = level_of(vector, self.options.m);
         let top = self.graph.upper.len();
         for upper in self.graph.upper.iter_mut().take(level) {
@@ -171,7 +223,7 @@ impl<'a> Inserter<'a> {
                 start = self.beam.best().first().map_or(start, |seen| seen.vector());
             }
             for level in (0..=level.min(top)).rev() {
-                self.search(vector, start, level, usize::from(self.options.ef_construction) * THOROUGHNESS);
+                self.search(vector, start, level, candidates(self.options));
                 start = self.beam.best().first().map_or(start, |seen| seen.vector());
                 self.link(vector, level);
             }
@@ -208,10 +260,14 @@ impl<'a> Inserter<'a> {
     /// Chooses neighbours of a vector from the beam, and links them in both directions.
     fn link(&mut self, vector: u32, level: usize) {
         let chosen = choose(self.vectors, self.beam.best(), usize::from(self.options.m));
-        let (lists, place) = self.graph.lists_mut(level, vector);
+        let Some((lists, place)) = self.graph.lists_mut(level, vector) else { return };
         lists.set(place, chosen.iter().map(|seen| seen.vector()));
         for other in chosen.iter().map(|seen| seen.vector()) {
-            let (lists, place) = self.graph.lists_mut(level, other);
+            // With a large m, choosing anew for all of them takes seconds.
+            if self.cancel.load(Relaxed) {
+                return;
+            }
+            let Some((lists, place)) = self.graph.lists_mut(level, other) else { continue };
             if lists.push(place, vector) {
                 continue;
             }
@@ -264,4 +320,19 @@ fn level_of(vector: u32, m: u16) -> usize {
     state ^= state >> 31;
     let uniform = ((state >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     (-uniform.ln() / f64::from(m.max(2)).ln()) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_that_is_not_on_a_level_has_no_neighbours_there() {
+        let mut upper = Upper { nodes: vec![2, 5], lists: Lists::new(3, 2) };
+        upper.lists.push(0, 5);
+        upper.lists.push(1, 2);
+        let mut graph = Graph { lowest: Lists::new(6, 8), upper: vec![upper], entry: 5 };
+        assert_eq!([2, 3, 5].map(|vector| graph.list(1, vector)), [&[5][..], &[], &[2]]);
+        assert!(graph.lists_mut(1, 3).is_none());
+    }
 }

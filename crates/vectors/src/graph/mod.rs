@@ -4,6 +4,7 @@
 
 mod beam;
 mod build;
+mod copies;
 mod format;
 mod insert;
 mod packed;

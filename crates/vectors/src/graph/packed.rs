@@ -69,6 +69,12 @@ impl Packed {
         self.factors.len()
     }
 
+    /// What comparisons see of a vector; equal for vectors that are as near to any other. Factors are compared
+    /// without their last bits, by which a model's vectors of the same text may differ.
+    pub(super) fn seen(&self, vector: u32) -> (&[u8], [u32; 2]) {
+        (Rows::new(&self.rows, self.width).row(vector), self.factors[vector as usize].rounded())
+    }
+
     /// Nearness of one vector to others, given by number.
     pub(super) fn near(&self, one: u32, others: &[u32], out: &mut [f32]) {
         let rows = Rows::new(&self.rows, self.width);

@@ -187,6 +187,75 @@ fn filters_and_deletions_hold() {
     }
 }
 
+/// Vectors of which `share` percent are copies of a few others, spread over all of them, and which those are.
+fn with_copies(metric: Metric, share: usize, copied: &[Vec<f32>], seed: u64) -> (Vec<Vec<f32>>, Vec<bool>) {
+    let is_copy: Vec<bool> = (0..COUNT).map(|doc| doc * share % 100 < share).collect();
+    let mut copies = copied.iter().cycle();
+    let mut all = vectors(metric, COUNT, seed);
+    for (vector, _) in all.iter_mut().zip(&is_copy).filter(|(_, is_copy)| **is_copy) {
+        vector.clone_from(copies.next().unwrap());
+    }
+    (all, is_copy)
+}
+
+#[test]
+fn equal_vectors_do_not_cut_off_the_others() {
+    let float = |similarity| Metric { element: Element::Float, similarity, dims: 24 };
+    let byte = |similarity| Metric { element: Element::Byte, similarity, dims: 24 };
+    let bit = Metric { element: Element::Bit, similarity: Similarity::L2Norm, dims: 512 };
+    let mut cases = vec![
+        (float(Similarity::DotProduct), false, 50, 1),
+        (float(Similarity::L2Norm), true, 25, 1),
+        (float(Similarity::L2Norm), false, 50, 3),
+        (float(Similarity::MaxInnerProduct), false, 25, 2),
+        (byte(Similarity::Cosine), false, 50, 1),
+        (byte(Similarity::DotProduct), false, 25, 3),
+        (byte(Similarity::L2Norm), false, 50, 10),
+        (bit, false, 50, 2),
+    ];
+    let of_cosine = [(5, 1), (5, 10), (25, 10), (50, 1), (50, 10)];
+    cases.extend(of_cosine.map(|(share, distinct)| (float(Similarity::Cosine), true, share, distinct)));
+    for (metric, codes, share, distinct) in cases {
+        let copied = vectors(metric, distinct, 21);
+        let (all, is_copy) = with_copies(metric, share, &copied, 20);
+        let reader = reader(metric, &all, codes);
+        let graph = GraphReader::open(graph_bytes(&reader, MAX_BLOCK)).unwrap();
+        let queries = vectors(metric, 100, 30);
+        let others = bits(&is_copy.iter().map(|is_copy| !is_copy).collect::<Vec<_>>());
+        let search = |filter| Search { reader: &reader, graph: Some(&graph), live: None, filter };
+        let found = [
+            search(None).recall(&queries, 30),
+            search(Some(others)).recall(&queries, 30),
+            search(None).recall(&copied, 30),
+        ];
+        // Distances of bits are often equal, so that other documents than the exact ones are as good.
+        let floor = if metric.element == Element::Bit { 0.7 } else { 0.88 };
+        assert!(
+            found.iter().all(|(recall, walked)| *recall >= floor && *walked > 0),
+            "{metric:?}, {share} % are copies of {distinct}: {found:?}"
+        );
+    }
+}
+
+/// A graph in which nothing leads from the first vector to the others.
+fn graph_without_links(count: u32) -> Vec<u8> {
+    let body = vec![0; (count as usize + 1) * 4];
+    let head = format::BlockHeader { first: 0, count, levels: 1, entry: 0 }.to_bytes(&body);
+    [&format::header(count, 1, GraphOptions::default(), 0)[..], &head, &body].concat()
+}
+
+#[test]
+fn a_walk_that_finds_too_few_gives_way_to_a_scan() {
+    let reader = reader(COSINE, &vectors(COSINE, COUNT, 3), true);
+    let graph = GraphReader::open(graph_without_links(COUNT as u32)).unwrap();
+    let queries = vectors(COSINE, 5, 4);
+    let second = (0..COUNT).map(|doc| doc % 2 == 1).collect::<Vec<_>>();
+    for filter in [None, Some(bits(&second))] {
+        let search = Search { reader: &reader, graph: Some(&graph), live: None, filter };
+        assert_eq!(search.recall(&queries, 30), (1.0, 0));
+    }
+}
+
 #[test]
 fn the_same_vectors_make_the_same_graph() {
     let reader = reader(COSINE, &vectors(COSINE, 1500, 7), true);
@@ -236,6 +305,24 @@ fn a_merge_makes_the_graph_of_what_stays() {
 }
 
 #[test]
+fn large_lists_make_smaller_blocks() {
+    let metric = Metric { element: Element::Byte, similarity: Similarity::L2Norm, dims: 8 };
+    let count = 40_000;
+    let reader = reader(metric, &vectors(metric, count, 15), false);
+    let doc_map: Arc<[u32]> = (0..count as u32).collect();
+    let options = GraphOptions { m: 512, ef_construction: 1 };
+    let mut bytes = Vec::new();
+    let sources = [GraphSource { reader: reader.clone(), doc_map }];
+    let never = AtomicBool::new(false);
+    write_graph(&sources, false, options, MAX_BLOCK, &never, &mut bytes).unwrap();
+    let graph = GraphReader::open(bytes).unwrap();
+    assert!(graph.is_of(&reader));
+    // Two lists of 1,024 neighbours and their length for each vector, in memory and as they are written.
+    let largest = graph.blocks.iter().map(|block| block.vectors.len() * 2 * 4 * 1025).max().unwrap();
+    assert!(largest < 300_000_000, "{largest} bytes of lists");
+}
+
+#[test]
 fn building_can_be_cancelled() {
     let reader = reader(COSINE, &vectors(COSINE, 100, 9), false);
     let sources = vec![GraphSource { reader, doc_map: (0..100).collect() }];
@@ -260,23 +347,29 @@ fn damaged_graphs_are_refused() {
         assert!(GraphReader::open(&good[..length]).is_err());
     }
     let mut newer = good.clone();
-    newer[7] = 3;
+    newer[7] = 4;
     assert_eq!(
         GraphReader::open(&newer[..]).unwrap_err(),
-        VectorsError::NewerFormat { found: 3, supported: 2 }
+        VectorsError::NewerFormat { found: 4, supported: 3 }
     );
 }
 
 #[test]
-fn graphs_of_version_1_are_walked() {
+fn graphs_of_older_versions_are_walked() {
     let codes = reader(COSINE, &vectors(COSINE, COUNT, 12), true);
     let bytes = graph_bytes(&codes, 2500);
     let mut old = [&bytes[..20], &[0; 4], &bytes[28..]].concat();
     old[7] = 1;
     let checksum = crc32fast::hash(&old[..20]);
     old[20..24].copy_from_slice(&checksum.to_le_bytes());
+    let mut second = bytes.clone();
+    second[7] = 2;
+    let checksum = crc32fast::hash(&second[..24]);
+    second[24..28].copy_from_slice(&checksum.to_le_bytes());
+    let second = GraphReader::open(second).unwrap();
     let (old, new) = (GraphReader::open(old).unwrap(), GraphReader::open(bytes).unwrap());
     assert!(!old.is_current() && new.is_current());
+    assert!(!second.is_current() && second.len() == new.len());
     // Over floats without codes too, which are then compared themselves.
     let floats = reader(COSINE, &vectors(COSINE, COUNT, 12), false);
     let queries = vectors(COSINE, 20, 13);
@@ -284,6 +377,7 @@ fn graphs_of_version_1_are_walked() {
         let ask =
             |reader, graph| Search { reader, graph: Some(graph), live: None, filter: None }.run(query, 40);
         assert_eq!(ask(&codes, &old), ask(&codes, &new));
+        assert_eq!(ask(&codes, &second), ask(&codes, &new));
         assert_eq!(ask(&floats, &old).1, Method::Graph);
     }
     let search = Search { reader: &floats, graph: Some(&old), live: None, filter: None };

@@ -124,6 +124,25 @@ proptest! {
 }
 
 #[test]
+fn products_that_are_too_large_for_a_float_have_scores_too() {
+    let mut builder = VectorsBuilder::new(float(Similarity::MaxInnerProduct, 2));
+    for (doc, vector) in [[3e38, -3e38], [3e38, 3e38], [-3e38, -3e38], [0.5, 0.0]].iter().enumerate() {
+        builder.add(doc as u32, vector).unwrap();
+    }
+    let reader = VectorsReader::open(builder.finish(4, None).unwrap()).unwrap();
+    let request = TopKRequest {
+        query: &[3e38, 3e38],
+        k: 4,
+        live: None,
+        filter: None,
+        min_score: None,
+        tie: &|doc| u64::from(doc),
+        cancel: None,
+    };
+    assert_eq!(reader.top_k(&request).unwrap(), [(1, f32::MAX), (3, 1.5e38), (0, 1.0), (2, 0.0)]);
+}
+
+#[test]
 fn vectors_that_do_not_fit_are_refused() {
     let mut builder = VectorsBuilder::new(float(Similarity::L2Norm, 2));
     assert_eq!(builder.add(0, &[1.0]), Err(VectorsError::Dimensions { expected: 2, found: 1 }));
