@@ -117,6 +117,7 @@ impl<'a> Document<'a> {
         }
     }
 
+    #[expect(clippy::ptr_arg, reason = "a borrowed text had no escapes, an owned one had some")]
     fn text<E: Error>(
         &mut self,
         leaf: &LeafNode,
@@ -155,6 +156,7 @@ impl<'a> Document<'a> {
     }
 
     /// Adds a text to the JSON that is stored.
+    #[expect(clippy::ptr_arg, reason = "a borrowed text had no escapes, an owned one had some")]
     fn store_text<E: Error>(&mut self, text: &Cow<'_, str>) -> Result<(), E> {
         match text {
             // It came without escapes, and goes without.
