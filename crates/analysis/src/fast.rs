@@ -8,40 +8,41 @@ use super::unicode::lower;
 use super::words::Words;
 
 impl Analyzer {
-    /// Passes each term of a text with its position to `take`: the same as [`Analyzer::tokens`], in the same order.
-    pub fn for_each_term(&self, text: &str, mut take: impl FnMut(&str, usize)) {
+    /// Passes each term of a text with its position to `take`, until that returns `false`: the same as [`Analyzer::tokens`], in the same
+    /// order. Returns whether it took all of them.
+    pub fn take_terms(&self, text: &str, mut take: impl FnMut(&str, usize) -> bool) -> bool {
         match self.fast {
             Some(Fast::Standard) => standard(text, take),
             Some(Fast::English) => english(text, take),
-            None => self.tokens(text).for_each(|token| take(&token.text, token.position)),
+            None => self.tokens(text).all(|token| take(&token.text, token.position)),
         }
     }
 }
 
-fn standard(text: &str, mut take: impl FnMut(&str, usize)) {
+fn standard(text: &str, mut take: impl FnMut(&str, usize) -> bool) -> bool {
     let mut term = String::new();
-    for (position, range) in Words::new(text).enumerate() {
+    Words::new(text).enumerate().all(|(position, range)| {
         let word = &text[range];
         if word.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
-            take(word, position);
-        } else {
-            set_lower(&mut term, word);
-            take(&term, position);
+            return take(word, position);
         }
-    }
+        set_lower(&mut term, word);
+        take(&term, position)
+    })
 }
 
-fn english(text: &str, mut take: impl FnMut(&str, usize)) {
+fn english(text: &str, mut take: impl FnMut(&str, usize) -> bool) -> bool {
     let mut term = String::new();
-    for (position, range) in Words::new(text).enumerate() {
+    Words::new(text).enumerate().all(|(position, range)| {
         set_lower(&mut term, &text[range]);
         remove_possessive(&mut term);
         // The position of a stop word stays empty, so that phrases match.
-        if !is_stop_word(&term) {
-            porter::stem(&mut term);
-            take(&term, position);
+        if is_stop_word(&term) {
+            return true;
         }
-    }
+        porter::stem(&mut term);
+        take(&term, position)
+    })
 }
 
 fn set_lower(term: &mut String, word: &str) {

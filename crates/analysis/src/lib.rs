@@ -1,7 +1,7 @@
 //! Text analysis modelled on Lucene: char filters, tokenizers and token filters, and the analyzers composed of them.
 //!
 //! [`Analysis`] holds what one index defines; [`Analyzer::tokens`] is the way from a text to its terms, for documents
-//! and queries alike. [`Analyzer::for_each_term`] gives the same terms where nothing else of a token is wanted.
+//! and queries alike. [`Analyzer::take_terms`] gives the same terms where nothing else of a token is wanted.
 
 mod built_in;
 mod chain;

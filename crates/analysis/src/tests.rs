@@ -118,9 +118,19 @@ fn the_terms_of_a_single_pass_are_those_of_the_chain() {
         for text in texts.into_iter().chain([long.as_str()]) {
             assert!(analyzer.fast.is_some());
             let mut found = Vec::new();
-            analyzer.for_each_term(text, |term, position| found.push((term.to_owned(), position)));
+            let took_all = analyzer.take_terms(text, |term, position| {
+                found.push((term.to_owned(), position));
+                true
+            });
+            assert!(took_all);
             let chain: Vec<_> = analyzer.tokens(text).map(|token| (token.text, token.position)).collect();
             assert_eq!(found, chain, "{name}: {text:?}");
+            let mut first = 0;
+            let took_two = analyzer.take_terms(text, |_, _| {
+                first += 1;
+                first < 2
+            });
+            assert_eq!((took_two, first), (chain.len() < 2, chain.len().min(2)));
         }
     }
 }

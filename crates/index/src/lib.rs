@@ -27,5 +27,6 @@ pub use sparrow_postings::Format;
 pub use sparrow_segments::{CommitFile, Damage, IndexError, IndexSchema, MergeStats, plugins, schema};
 pub use tantivy::DocAddress;
 pub use upgrade::{RewriteProgress, RewriteStats};
+pub use sparrow_segments::plugins::MAX_TERM_BYTES;
 pub use values::invert_texts;
 pub use writer::BuiltDocument;

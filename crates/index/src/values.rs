@@ -8,7 +8,7 @@ use tantivy::schema::OwnedValue;
 
 use sparrow_analysis::{Analysis, Analyzer, POSITION_INCREMENT_GAP};
 use sparrow_mapping::{FieldType, Mapping, ParsedDocument, TextOptions};
-use sparrow_segments::plugins::TextInverter;
+use sparrow_segments::plugins::{MAX_TERM_BYTES, TextInverter};
 use sparrow_segments::schema::record_option;
 
 thread_local! {
@@ -17,7 +17,12 @@ thread_local! {
 
 /// Replaces the texts of a document by their terms, in the form in which a segment takes them. The thread that writes the
 /// segment has little left to do then, and this needs no lock. Texts of fields without a known analyzer stay.
-pub fn invert_texts(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedDocument) {
+///
+/// Returns the first field whose terms are not all there because those of the document would take more than
+/// [`MAX_TERM_BYTES`].
+pub fn invert_texts(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedDocument) -> Option<String> {
+    let mut left = MAX_TERM_BYTES;
+    let mut cut = None;
     let mut texts = std::mem::take(&mut parsed.texts);
     // Values of one field become neighbours, in their order.
     texts.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -34,18 +39,24 @@ pub fn invert_texts(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedD
             };
             let gap = position_gap(options, &analyzer);
             let mut next = 0;
-            for (_, value) in values.iter() {
+            inverter.clear();
+            let is_whole = values.iter().all(|(_, value)| {
                 let start = next;
-                analyzer.for_each_term(value, |term, position| {
+                analyzer.take_terms(value, |term, position| {
                     let position = start + position;
                     next = next.max(position + 1 + gap);
-                    inverter.push(term, position as u32);
-                });
+                    inverter.push(term, position as u32, left)
+                })
+            });
+            if !is_whole && cut.is_none() {
+                cut = Some(path.clone());
             }
             let terms = inverter.finish(record_option(options.index_options));
+            left = left.saturating_sub(terms.len());
             parsed.inverted.push((std::mem::take(&mut values[0].0), terms));
         }
     });
+    cut
 }
 
 /// Number of positions between two values of a field.

@@ -33,6 +33,8 @@ use sparrow_segments::schema::{self, IndexSchema};
 
 /// Smallest memory budget per indexing thread that tantivy accepts, in bytes.
 const MIN_THREAD_BUDGET: usize = 15_000_000;
+/// Largest memory budget per indexing thread, in bytes: with the largest document beyond it, addresses in a buffer of terms fit 32 bits.
+const MAX_THREAD_BUDGET: usize = 2_500_000_000;
 /// Number of decompressed blocks of stored documents that are cached per segment.
 const STORE_CACHE_BLOCKS: usize = 64;
 
@@ -142,7 +144,9 @@ fn open_indexer(index: &Index, options: &IndexOptions) -> tantivy::Result<IndexW
     let writer = index.writer_with_options(
         IndexWriterOptions::builder()
             .num_worker_threads(threads)
-            .memory_budget_per_thread((options.memory_budget / threads).max(MIN_THREAD_BUDGET))
+            .memory_budget_per_thread(
+                (options.memory_budget / threads).clamp(MIN_THREAD_BUDGET, MAX_THREAD_BUDGET),
+            )
             .num_merge_threads(1)
             .build(),
     )?;
@@ -528,8 +532,10 @@ fn build_document(
     mut parsed: ParsedDocument,
 ) -> Result<TantivyDocument, IndexError> {
     let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
-    // A replay and a repair have inverted nothing ahead.
-    values::invert_texts(mapping, analysis, &mut parsed);
+    // A replay and a repair have inverted nothing ahead. What an older version took has to be indexed as far as it goes.
+    if let Some(field) = values::invert_texts(mapping, analysis, &mut parsed) {
+        tracing::warn!(id = document.id, field, "the last terms of a document are not indexed: they are too many");
+    }
     if let Some((path, _)) = parsed.texts.first() {
         return Err(unknown(path));
     }

@@ -3,15 +3,16 @@
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use sparrow_analysis::Analysis;
 use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_call::helpers::share_parts;
-use sparrow_index::invert_texts;
+use sparrow_index::{MAX_TERM_BYTES, invert_texts};
 use sparrow_mapping::passages::{self, FieldPassages};
 use sparrow_mapping::{Mapping, ParsedDocument};
 use sparrow_models::Purpose;
 use sparrow_shard::LookedUp;
-use sparrow_types::processors;
+use sparrow_types::{processors, work};
 
 use super::handle::IndexHandle;
 use super::ids::{check_id, generate_id};
@@ -202,7 +203,7 @@ impl IndexHandle {
             // A template may have named an analyzer after the field.
             widened.check_analyzers(snapshot.analysis())?;
         }
-        invert_texts(widened.as_ref().unwrap_or(mapping), snapshot.analysis(), &mut parsed);
+        make_terms(widened.as_ref().unwrap_or(mapping), snapshot.analysis(), &mut parsed)?;
         Ok((parsed, widened))
     }
 
@@ -210,6 +211,30 @@ impl IndexHandle {
     fn similarity_of(&self, inference_id: &str) -> Option<String> {
         self.models.get()?.upgrade()?.inference_target(inference_id)?.similarity
     }
+}
+
+/// Makes the terms of a document's texts.
+///
+/// # Errors
+/// When they are too many, or take more memory than the request may use.
+fn make_terms(
+    mapping: &Mapping,
+    analysis: &Analysis,
+    parsed: &mut ParsedDocument,
+) -> Result<(), EngineError> {
+    let text_bytes: usize = parsed.texts.iter().map(|(_, text)| text.len() + 8).sum();
+    if let Some(field) = invert_texts(mapping, analysis, parsed) {
+        return Err(EngineError::illegal_argument(format!(
+            "the texts of the document have more than [{}mb] of terms, the most that one document may have: field [{field}] is beyond that",
+            MAX_TERM_BYTES >> 20
+        )));
+    }
+    let terms: usize = parsed.inverted.iter().map(|(_, terms)| terms.len()).sum();
+    // Words make no more than this, and are counted with the body.
+    if let Some(more) = terms.checked_sub(8 * text_bytes) {
+        work::take("<terms>", more)?;
+    }
+    Ok(())
 }
 
 /// Reads the passages behind a stored document.

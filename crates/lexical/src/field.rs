@@ -1,9 +1,13 @@
 //! Text fields prepared for word searches: their bytes in each segment, and the BM25 factors for frequencies and
 //! lengths.
 
+#[cfg(test)]
+mod fuzz;
+
 use std::sync::Arc;
 
 use tantivy::directory::{CompositeFile, OwnedBytes};
+use tantivy::error::DataCorruption;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::{InvertedIndexReader, SegmentComponent};
 use tantivy::postings::TermInfo;
@@ -49,6 +53,8 @@ pub struct SegmentField {
     /// if blocks do not record their best document.
     bounds: Option<Box<[f32; 256]>>,
     option: IndexRecordOption,
+    /// Number of documents in the segment.
+    max_doc: DocId,
 }
 
 impl TextField {
@@ -122,11 +128,17 @@ impl SegmentField {
             let share = (average_here / average).min(1.0) * (1.0 - ROUNDING);
             Box::new(norms(average_here).map(|norm| norm * share))
         });
-        Ok(Some(Self { inverted, postings, positions, lengths, bounds, option }))
+        let max_doc = reader.max_doc();
+        if lengths.as_ref().is_some_and(|lengths| lengths.len() < max_doc as usize) {
+            let reason =
+                format!("{} lengths for {max_doc} documents", lengths.map_or(0, |lengths| lengths.len()));
+            return Err(DataCorruption::comment_only(reason).into());
+        }
+        Ok(Some(Self { inverted, postings, positions, lengths, bounds, option, max_doc }))
     }
 
     pub fn list(&self, term: &TermInfo) -> PostingList<'_> {
-        PostingList::open(&self.postings, term, self.option)
+        PostingList::open(&self.postings, term, self.option, self.max_doc)
     }
 
     pub fn positions(&self, term: &TermInfo) -> Positions<'_> {

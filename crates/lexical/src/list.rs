@@ -5,6 +5,9 @@
 //!
 //! A list is a skip list, with an entry for each full block, and the blocks themselves: differences of documents, then
 //! frequencies, packed with as many bits as the largest needs. What fills no block is at the end, in variable length.
+//!
+//! Checksums are compared when an index is opened. Should bytes be damaged afterwards, no document is read from a skip
+//! list of the wrong length, nor from a block that does not end with the document that the skip list says.
 
 use bitpacking::{BitPacker, BitPacker4x};
 use tantivy::postings::TermInfo;
@@ -16,6 +19,9 @@ use crate::varint;
 /// Number of documents in a full block.
 pub const BLOCK: usize = BitPacker4x::BLOCK_LEN;
 
+/// Most bits of packed differences with which the sum of a block's documents always fits 32 bits.
+const MAX_SAFE_BITS: u8 = 24;
+
 /// The documents of a segment that contain one term, ascending, with the term's frequency in each.
 #[derive(Clone, Copy)]
 pub struct PostingList<'a> {
@@ -24,6 +30,8 @@ pub struct PostingList<'a> {
     entry: usize,
     data: &'a [u8],
     doc_freq: u32,
+    /// Number of documents in the segment.
+    max_doc: DocId,
 }
 
 /// Skip list entry: describes a full block.
@@ -53,6 +61,11 @@ impl Entry {
         Self { last, doc_bits: bits & 0x1f, strict: bits & 0x40 != 0, count_bits, positions, best }
     }
 
+    /// Size of the block's packed documents in bytes.
+    fn doc_bytes(&self) -> usize {
+        usize::from(self.doc_bits) * BLOCK / 8
+    }
+
     /// Size of the block's packed data in bytes.
     pub fn bytes(&self) -> usize {
         (usize::from(self.doc_bits) + usize::from(self.count_bits)) * BLOCK / 8
@@ -67,20 +80,24 @@ impl Entry {
 }
 
 impl<'a> PostingList<'a> {
-    /// Opens a term's posting list among the postings of its field.
-    pub fn open(postings: &'a [u8], term: &TermInfo, option: IndexRecordOption) -> Self {
-        let mut data = &postings[term.postings_range.clone()];
-        let mut skips: &[u8] = &[];
-        if term.doc_freq as usize >= BLOCK {
-            let length = varint::read(&mut data) as usize;
-            (skips, data) = data.split_at(length);
-        }
+    /// Opens a term's posting list among the postings of its field in a segment of `max_doc` documents. A damaged
+    /// list is an empty one.
+    pub fn open(postings: &'a [u8], term: &TermInfo, option: IndexRecordOption, max_doc: DocId) -> Self {
         let entry = match option {
             IndexRecordOption::Basic => 5,
             IndexRecordOption::WithFreqs => 8,
             IndexRecordOption::WithFreqsAndPositions => 12,
         };
-        Self { skips, entry, data, doc_freq: term.doc_freq }
+        let parts = || {
+            let mut data = postings.get(term.postings_range.clone())?;
+            let blocks = term.doc_freq as usize / BLOCK;
+            let length = if blocks > 0 { varint::read(&mut data) as usize } else { 0 };
+            data.split_at_checked(length).filter(|_| length == blocks * entry)
+        };
+        match parts() {
+            Some((skips, data)) => Self { skips, entry, data, doc_freq: term.doc_freq, max_doc },
+            None => Self { skips: &[], entry, data: &[], doc_freq: 0, max_doc },
+        }
     }
 
     /// Number of documents that contain the term.
@@ -136,13 +153,16 @@ impl Block {
     }
 
     /// Decodes the documents of a block whose bytes start at `offset`; `before` is the last document of the preceding
-    /// block.
+    /// block. A damaged block has no documents.
     pub fn decode(&mut self, list: &PostingList<'_>, block: usize, offset: usize, before: DocId) {
         if block >= list.blocks() {
             return self.decode_rest(list, offset, before);
         }
         let entry = list.entry(block);
-        let packed = &list.data[offset..];
+        let packed = list.data.get(offset..).unwrap_or_default();
+        if packed.len() < entry.doc_bytes() || entry.last >= list.max_doc {
+            return self.clear();
+        }
         let packer = BitPacker4x::new();
         let used = if entry.strict {
             let before = (before != 0).then_some(before);
@@ -150,19 +170,33 @@ impl Block {
         } else {
             packer.decompress_sorted(before, packed, &mut self.docs, entry.doc_bits)
         };
+        // Only sums of such wide differences can exceed 32 bits, and be in no order.
+        let may_wrap = entry.doc_bits > MAX_SAFE_BITS && !self.docs.is_sorted();
+        if self.docs[BLOCK - 1] != entry.last || may_wrap {
+            return self.clear();
+        }
         self.len = BLOCK;
         self.counts_at = Some(offset + used);
+    }
+
+    fn clear(&mut self) {
+        self.docs.fill(TERMINATED);
+        self.len = 0;
+        self.counts_at = None;
     }
 
     fn decode_rest(&mut self, list: &PostingList<'_>, offset: usize, before: DocId) {
         self.len = list.doc_freq as usize % BLOCK;
         self.docs[self.len..].fill(TERMINATED);
         self.counts_at = None;
-        let mut rest = if self.len == 0 { &[][..] } else { &list.data[offset..] };
+        let mut rest = if self.len == 0 { &[][..] } else { list.data.get(offset..).unwrap_or_default() };
         let mut doc = before;
         for slot in &mut self.docs[..self.len] {
-            doc += varint::read(&mut rest);
+            doc = doc.saturating_add(varint::read(&mut rest));
             *slot = doc;
+        }
+        if self.len > 0 && doc >= list.max_doc {
+            return self.clear();
         }
         for slot in &mut self.counts[..self.len] {
             *slot = if list.has_counts() { varint::read(&mut rest) } else { 1 };
@@ -175,9 +209,14 @@ impl Block {
         if let Some(offset) = self.counts_at.take() {
             if list.has_counts() {
                 let entry = list.entry(block);
-                BitPacker4x::new().decompress(&list.data[offset..], &mut self.counts, entry.count_bits);
+                let packed = list.data.get(offset..).unwrap_or_default();
+                if entry.count_bits > 32 || packed.len() < entry.bytes() - entry.doc_bytes() {
+                    self.clear();
+                    return (&[], &[]);
+                }
+                BitPacker4x::new().decompress(packed, &mut self.counts, entry.count_bits);
                 if entry.strict {
-                    self.counts.iter_mut().for_each(|count| *count += 1);
+                    self.counts.iter_mut().for_each(|count| *count = count.wrapping_add(1));
                 }
             } else {
                 self.counts.fill(1);
@@ -260,12 +299,12 @@ impl<'a> Cursor<'a> {
     /// Frequency of the term in the current document.
     #[inline]
     pub fn count(&mut self) -> u32 {
-        self.block.with_counts(&self.list, self.number).1[self.at]
+        self.block.with_counts(&self.list, self.number).1.get(self.at).copied().unwrap_or(1)
     }
 
     /// Number of the term's positions in all documents before the current one.
     pub fn positions_before(&mut self) -> u64 {
         let (_, counts) = self.block.with_counts(&self.list, self.number);
-        self.positions + counts[..self.at].iter().map(|count| u64::from(*count)).sum::<u64>()
+        self.positions + counts.iter().take(self.at).map(|count| u64::from(*count)).sum::<u64>()
     }
 }

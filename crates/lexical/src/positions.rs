@@ -19,11 +19,11 @@ pub struct Positions<'a> {
 }
 
 impl<'a> Positions<'a> {
-    /// Opens a term's positions among those of its field.
+    /// Opens a term's positions among those of its field. Damaged ones are in no order, or fewer.
     pub fn open(positions: &'a [u8], term: &TermInfo) -> Self {
-        let mut data = &positions[term.positions_range.clone()];
+        let mut data = positions.get(term.positions_range.clone()).unwrap_or_default();
         let blocks = varint::read(&mut data) as usize;
-        let (widths, data) = data.split_at(blocks);
+        let (widths, data) = data.split_at_checked(blocks).unwrap_or_default();
         Self { widths, data, number: 0, offset: 0, block: [0; BLOCK], decoded: false }
     }
 
@@ -32,13 +32,15 @@ impl<'a> Positions<'a> {
     pub fn read(&mut self, before: u64, count: u32, shift: u32, out: &mut Vec<u32>) {
         out.clear();
         let mut position = shift;
-        let (mut at, end) = (before as usize, before as usize + count as usize);
+        // As many as there can be: what fills no block follows the full ones.
+        let most = (self.widths.len() + 1) * BLOCK;
+        let (mut at, end) = (before as usize, (before as usize).saturating_add(count as usize).min(most));
         while at < end {
             self.go_to(at / BLOCK);
             let here = &self.block[at % BLOCK..(end - at / BLOCK * BLOCK).min(BLOCK)];
             at += here.len();
             out.extend(here.iter().map(|step| {
-                position += step;
+                position = position.wrapping_add(*step);
                 position
             }));
         }
@@ -55,8 +57,9 @@ impl<'a> Positions<'a> {
             return;
         }
         self.decoded = true;
-        let mut data = &self.data[self.offset..];
+        let mut data = self.data.get(self.offset..).unwrap_or_default();
         match self.widths.get(number) {
+            Some(bits) if *bits > 32 || data.len() < usize::from(*bits) * BLOCK / 8 => self.block.fill(0),
             Some(bits) => {
                 BitPacker4x::new().decompress(data, &mut self.block, *bits);
             }

@@ -82,6 +82,10 @@ impl<'a> List<'a> {
         for number in 0..=list.blocks() {
             block.decode(&list, number, offset, before);
             let (some, counts) = block.with_counts(&list, number);
+            if some.is_empty() && number < list.blocks() {
+                // It is damaged, and so may be what comes after it.
+                break;
+            }
             for (doc, count) in some.iter().zip(counts) {
                 let score = clause.score(*doc, *count);
                 let window = (*doc / WINDOW) as usize;
@@ -116,6 +120,12 @@ impl<'a> List<'a> {
             let bound = clause.weight * clause.field.most(&entry);
             most = if bound > most { bound } else { most };
             let to = (entry.last / WINDOW) as usize;
+            if entry.last < before || to >= bounds.windows {
+                // A damaged list is an empty one.
+                let (first, content) =
+                    (vec![0; bounds.windows + 1], Content::Scored { docs: Vec::new(), scores: Vec::new() });
+                return Self { clause, first, content, at: 0 };
+            }
             if to > window {
                 bounds.raise(window, term, most);
                 (window + 1..to).for_each(|between| bounds.raise(between, term, bound));
@@ -172,6 +182,7 @@ impl<'a> List<'a> {
                     let to = if packed.last >= end { block.find(end) } else { BLOCK };
                     let (docs, counts) = block.with_counts(list, self.at);
                     let to = to.min(docs.len());
+                    let from = from.min(to);
                     self.clause.add(&docs[from..to], &counts[from..to], start, sums);
                     added += to - from;
                     if packed.last >= end - 1 {
@@ -215,8 +226,8 @@ impl<'a> List<'a> {
                 if packed.block.doc(at) != doc {
                     return None;
                 }
-                let count = packed.block.with_counts(list, self.at).1[at];
-                Some(self.clause.score(doc, count))
+                let count = packed.block.with_counts(list, self.at).1.get(at)?;
+                Some(self.clause.score(doc, *count))
             }
         }
     }

@@ -439,9 +439,14 @@ fn marked(value: &str, fragment: &Fragment, options: &FieldOptions<'_>) -> Strin
     let mut out = String::with_capacity(fragment.range.len() + 16);
     let mut at = fragment.range.start;
     for mark in &fragment.marks {
-        out.push_str(&encoded(&value[at..mark.start], options.html));
+        // A mark may begin before the fragment: in the whitespace that is cut off at its start.
+        let start = mark.start.max(at);
+        if start >= mark.end {
+            continue;
+        }
+        out.push_str(&encoded(&value[at..start], options.html));
         out.push_str(options.pre);
-        out.push_str(&encoded(&value[mark.clone()], options.html));
+        out.push_str(&encoded(&value[start..mark.end], options.html));
         out.push_str(options.post);
         at = mark.end;
     }

@@ -19,7 +19,7 @@ pub use passages::PassageMap;
 pub use passages::encode_passages;
 pub use plugin::{SegmentParts, encode_tokens};
 pub use reader::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
-pub use texts::TextInverter;
+pub use texts::{MAX_TERM_BYTES, TextInverter};
 pub use vectors::MIN_GRAPH_VECTORS;
 pub use vectors::{VectorSettings, encode_vector};
 

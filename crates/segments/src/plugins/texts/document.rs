@@ -12,6 +12,10 @@ use super::write_vint;
 /// Seeds of the hashes of terms: they are unknown to whoever sends documents, so nobody can choose terms that collide.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
+/// Most memory that the terms of a document's texts may take, in bytes: of the distinct terms, of what is known of each, and of the
+/// positions of all. An analyzer can make gigabytes of terms of a few kilobytes, and a segment takes the terms of a document as a whole.
+pub const MAX_TERM_BYTES: usize = 512 << 20;
+
 /// Most bytes and slots that are kept for the next text.
 const KEPT_BYTES: usize = 1 << 20;
 const KEPT_SLOTS: usize = 1 << 12;
@@ -49,10 +53,16 @@ impl TextInverter {
     }
 
     /// Adds a token. Terms longer than tantivy's [`MAX_TOKEN_LEN`] bytes are left out, as tantivy leaves them out.
-    pub fn push(&mut self, term: &str, position: u32) {
+    ///
+    /// Returns whether the token has been dealt with: it is left out too, and all after it should be, when the terms would take more than
+    /// `limit` bytes.
+    pub fn push(&mut self, term: &str, position: u32, limit: usize) -> bool {
         let term = term.as_bytes();
         if term.len() > MAX_TOKEN_LEN {
-            return;
+            return true;
+        }
+        if self.size() + term.len() > limit {
+            return false;
         }
         if self.slots.len() <= 2 * self.terms.len() {
             self.grow();
@@ -64,6 +74,12 @@ impl TextInverter {
         let number = self.number_of(term, hash);
         self.terms[number as usize].count += 1;
         self.tokens.push((number, position));
+        true
+    }
+
+    /// Memory that the terms take, in bytes: at least as much as they take encoded.
+    fn size(&self) -> usize {
+        self.bytes.len() + self.terms.len() * size_of::<Term>() + self.tokens.len() * size_of::<(u32, u32)>()
     }
 
     fn number_of(&mut self, term: &[u8], hash: u32) -> u32 {
@@ -141,8 +157,9 @@ impl TextInverter {
         }
     }
 
-    fn clear(&mut self) {
-        if self.bytes.capacity() + 8 * self.tokens.capacity() > KEPT_BYTES {
+    /// Forgets all terms, as also what a panic has left of another text.
+    pub fn clear(&mut self) {
+        if self.size() > KEPT_BYTES {
             *self = Self { hasher: self.hasher.clone(), ..Self::default() };
             return;
         }

@@ -13,7 +13,7 @@ mod files;
 mod tests;
 
 pub use buffer::TermBuffer;
-pub use document::TextInverter;
+pub use document::{MAX_TERM_BYTES, TextInverter};
 
 /// Appends a number in groups of seven bits, the lowest first; all bytes but the last have the highest bit set.
 fn write_vint(mut number: u32, out: &mut Vec<u8>) {

@@ -156,7 +156,7 @@ fn by_terms(documents: &[Document]) -> BTreeMap<String, Vec<u8>> {
     written(folder.path(), documents, |out, field, records, tokens| {
         let mut inverter = inverter.borrow_mut();
         for (term, position) in tokens {
-            inverter.push(term, *position);
+            assert!(inverter.push(term, *position, usize::MAX));
         }
         out.add_custom(field, &inverter.finish(records));
     })
@@ -193,4 +193,16 @@ fn numbers_of_seven_bits_a_byte() {
         let mut rest = &bytes[..];
         assert_eq!((read_vint(&mut rest), rest), (number, &[9][..]));
     }
+}
+
+#[test]
+fn terms_beyond_the_limit_are_left_out() {
+    let mut inverter = TextInverter::new();
+    let taken = (0..).take_while(|number| inverter.push(&format!("term{number}"), *number, 10_000)).count();
+    assert!((200..400).contains(&taken), "{taken}");
+    let terms = inverter.finish(IndexRecordOption::WithFreqsAndPositions);
+    assert!((2_000..10_000).contains(&terms.len()));
+    // The next text begins with nothing.
+    inverter.push("alone", 0, 10_000);
+    assert!(inverter.finish(IndexRecordOption::WithFreqsAndPositions).len() < 20);
 }
