@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sparrow_types::TokenWeights;
+use sparrow_types::{TokenWeights, niceness};
 
 pub use self::shared::LoneText;
 use self::shared::{CallOptions, PendingCall, Shared};
@@ -260,15 +260,18 @@ impl Deployment {
     fn resize(&self, allocations: usize) -> Result<(), EncoderError> {
         let mut workers = self.workers.lock();
         let present = workers.len();
+        // Also texts of searches wait for these threads, and a write may be what starts them.
         let added = (present..allocations)
-            .map(|_| Forward::new(&self.shared.model, self.options.threads_per_allocation))
+            .map(|_| {
+                let (model, threads) = (Arc::clone(&self.shared.model), self.options.threads_per_allocation);
+                niceness::ordinarily(move || Forward::new(&model, threads))
+            })
             .collect::<Result<Vec<_>, _>>()?;
         self.shared.queue.set_workers(allocations);
         for (worker, forward) in (present..).zip(added) {
             let shared = Arc::clone(&self.shared);
-            let spawned = std::thread::Builder::new()
-                .name(format!("encoder-{worker}"))
-                .spawn(move || shared.work(worker, forward));
+            let thread = std::thread::Builder::new().name(format!("encoder-{worker}"));
+            let spawned = niceness::ordinarily(move || thread.spawn(move || shared.work(worker, forward)));
             match spawned {
                 Ok(handle) => workers.push(handle),
                 Err(error) => {

@@ -20,6 +20,7 @@ use sparrow_admin::lanes::LaneStats;
 use sparrow_call::caught;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply};
+use sparrow_types::{niceness, time_slice};
 
 pub(crate) use self::lane::{Lane, lane_of};
 use self::queue::{Job, Queue};
@@ -53,15 +54,15 @@ pub(crate) struct Executor {
 impl Executor {
     /// Starts the worker threads for a machine with `cores` cores. A worker calls `rest` once it has become idle.
     pub(crate) fn new(cores: usize, rest: Option<fn(bool)>) -> Self {
-        let start = |name, workers, at_once| Queue::start(name, workers, at_once, rest);
+        let start = |name, workers, at_once, prepare| Queue::start(name, workers, at_once, prepare, rest);
         // Enough readers that their texts fill a batch of the encoder while others score.
         Self {
-            read: start("search", (cores * 8).clamp(16, 128), cores),
-            write: start("write", (cores * 2).max(8), usize::MAX),
-            look: start("metadata", cores.clamp(4, 16), usize::MAX),
-            trial: start("trial", cores.clamp(2, 16), usize::MAX),
-            watch: start("watch", 2, usize::MAX),
-            health: start("health", 1, usize::MAX),
+            read: start("search", (cores * 8).clamp(16, 128), cores, time_slice::shorten),
+            write: start("write", (cores * 2).max(8), usize::MAX, niceness::step_behind_searches),
+            look: start("metadata", cores.clamp(4, 16), usize::MAX, time_slice::shorten),
+            trial: start("trial", cores.clamp(2, 16), usize::MAX, || ()),
+            watch: start("watch", 2, usize::MAX, time_slice::shorten),
+            health: start("health", 1, usize::MAX, time_slice::shorten),
             long: Arc::default(),
         }
     }

@@ -30,6 +30,7 @@ use sparrow_snapshots::{self as snapshots, SnapshotService, Snapshots};
 use sparrow_storage::DataDir;
 use sparrow_tasks::{Tasks, api as tasks};
 use sparrow_types::processors;
+pub use sparrow_types::time_slice;
 use sparrow_types::work::{self, Work};
 
 use crate::executor::{Executor, Lane, Load};

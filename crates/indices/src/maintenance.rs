@@ -74,7 +74,7 @@ impl Maintenance {
         for number in 0..UPKEEP_WORKERS {
             let (queue, failures) = (upkeep_work.clone(), self.failures.clone());
             let work_off = move || {
-                niceness::step_back();
+                niceness::step_behind_writes();
                 work_off(&queue, &failures);
             };
             work.push((format!("sparrow-flush-{number}"), Box::new(work_off)));

@@ -22,7 +22,7 @@ use napi::bindgen_prelude::{Buffer, Either, Function, Object};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 use parking_lot::Mutex;
-use sparrow_engine::{CancelFlag, Engine, EngineError, EngineOptions, Reply, Request};
+use sparrow_engine::{CancelFlag, Engine, EngineError, EngineOptions, Reply, Request, time_slice};
 
 use crate::outbox::{Answer, Outbox};
 
@@ -144,6 +144,8 @@ impl NativeEngine {
                 })
             });
         })?;
+        // Every request and every answer passes through this thread. Not before, as the engine's threads would inherit it.
+        time_slice::shorten();
         Ok(promise)
     }
 

@@ -4,6 +4,7 @@ mod executor;
 pub mod niceness;
 mod packed_tokens;
 pub mod processors;
+pub mod time_slice;
 pub mod work;
 
 pub use executor::{Executor, ExecutorLog, Executors};

@@ -148,10 +148,12 @@ impl State {
 }
 
 impl Queue {
+    /// Starts the workers, each of which calls `prepare` first.
     pub(super) fn start(
         name: &'static str,
         workers: usize,
         at_once: usize,
+        prepare: fn(),
         rest: Option<fn(bool)>,
     ) -> Arc<Self> {
         let handed = (0..workers).map(|_| None).collect();
@@ -169,6 +171,7 @@ impl Queue {
         for number in 0..workers {
             let of_worker = Arc::clone(&queue);
             let worker = move || {
+                prepare();
                 work_for(Arc::new(LaneWorker { queue: Arc::clone(&of_worker), number }));
                 while let Some(job) = of_worker.next(number) {
                     let begun = Instant::now();

@@ -209,7 +209,7 @@ fn is_answered(executor: &Executor, lane: Lane) -> bool {
 
 #[test]
 fn a_worker_that_becomes_idle_while_something_waits_looks_when_it_may_begin() {
-    let queue = Queue::start("test", 3, 1, None);
+    let queue = Queue::start("test", 3, 1, || (), None);
     let cancel = CancelFlag::default();
     let (begun, begins) = mpsc::channel();
     // One after the other gets past those that take long, until all workers are at work.
@@ -243,7 +243,7 @@ fn rest(_: bool) {
 
 #[test]
 fn a_worker_rests_once_when_it_has_become_idle_and_works_on_what_comes_meanwhile() {
-    let queue = Queue::start("test", 1, 1, Some(rest));
+    let queue = Queue::start("test", 1, 1, || (), Some(rest));
     let until = |what: &str, holds: &dyn Fn() -> bool| {
         let end = Instant::now() + Duration::from_secs(20);
         while !holds() {

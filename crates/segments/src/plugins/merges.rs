@@ -65,6 +65,11 @@ pub(crate) fn on_merge_thread() -> bool {
     std::thread::current().name().is_some_and(|name| name.starts_with("merge_thread"))
 }
 
+/// Whether the current thread is one of tantivy's that build segments of new documents.
+pub(crate) fn on_indexing_thread() -> bool {
+    std::thread::current().name().is_some_and(|name| name.starts_with("thrd-tantivy-index"))
+}
+
 /// Merge counters, shared by the segment plugin, which updates them, and those who read them.
 #[derive(Debug, Default)]
 pub struct MergeCounters {
@@ -87,7 +92,7 @@ impl MergeCounters {
     /// Registers the start of a merge; dropping the returned guard registers its end.
     pub fn begin(&self, docs: u64, bytes: u64) -> Merging<'_> {
         if on_merge_thread() {
-            niceness::step_back();
+            niceness::step_behind_writes();
         }
         self.current.fetch_add(1, Relaxed);
         self.current_docs.fetch_add(docs, Relaxed);

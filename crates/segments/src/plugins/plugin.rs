@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, Format, MergeSource, PostingsBuilder, merge_postings};
-use sparrow_types::{DocId, PackedTokens, TokenIter};
+use sparrow_types::{DocId, PackedTokens, TokenIter, niceness};
 use sparrow_vectors::VectorsError;
 use tantivy::directory::{OwnedBytes, TerminatingWrite};
 use tantivy::index::Segment;
@@ -21,7 +21,7 @@ use tantivy::{SegmentReader, TantivyDocument, TantivyError};
 
 use super::container::{ContainerWriter, PartKind};
 use super::in_flight::InFlightLimiter;
-use super::merges::MergeFailures;
+use super::merges::{MergeFailures, on_indexing_thread};
 use super::passages::{self, PassageBuilder};
 use super::reader::SegmentPlugins;
 use super::texts::TermBuffer;
@@ -50,6 +50,10 @@ impl SegmentPlugin for SegmentParts {
     }
 
     fn create_writer(&self, _: &PluginWriterContext) -> tantivy::Result<Box<dyn PluginWriter>> {
+        // tantivy starts the thread that indexes anew with each commit, from the one that commits.
+        if on_indexing_thread() {
+            niceness::step_behind_searches();
+        }
         Ok(Box::new(PartsWriter {
             format: self.format,
             limiter: self.limiter.clone(),
