@@ -17,7 +17,10 @@ function letters(count: number): string {
 
 beforeAll(async () => {
   server = await startServer({ args: ['--deploy-at-start', 'false'] });
-  const tokenizer = { wide: { type: 'ngram', min_gram: 10_000, max_gram: 10_000 }, pairs: { type: 'ngram', min_gram: 2, max_gram: 3 } };
+  const tokenizer = {
+    wide: { type: 'ngram', min_gram: 10_000, max_gram: 10_000 },
+    pairs: { type: 'ngram', min_gram: 2, max_gram: 3 },
+  };
   await call('PUT', '/wide', {
     settings: { analysis: { tokenizer, analyzer: { wide: { tokenizer: 'wide' }, pairs: { tokenizer: 'pairs' } } } },
     mappings: { properties: { t: { type: 'text', analyzer: 'wide' }, pairs: { type: 'text', analyzer: 'pairs' } } },

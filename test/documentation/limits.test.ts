@@ -56,7 +56,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'separators of `recursive` chunking': ['crates/mapping/src/chunking.rs', 'MOST_SEPARATORS'],
   'pipelines that a document runs through': ['crates/ingest/src/effort.rs', 'MOST_PIPELINES'],
   'bytes that a pipeline adds to a document': ['crates/ingest/src/effort.rs', 'MOST_ADDED'],
-  'bytes of the terms of a document\'s texts': ['crates/segments/src/plugins/texts/document.rs', 'MAX_TERM_BYTES'],
+  "bytes of the terms of a document's texts": ['crates/segments/src/plugins/texts/document.rs', 'MAX_TERM_BYTES'],
   'jobs at once (reindexing and the like)': ['crates/tasks/src/tasks.rs', 'MOST_RUNNING'],
   'documents between two checkpoints of a job': ['crates/jobs/src/plan.rs', 'MOST_PER_CHUNK'],
   'documents that a job with a `sort` takes': ['crates/jobs/src/run.rs', 'MOST_ORDERED'],

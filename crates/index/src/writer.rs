@@ -534,7 +534,11 @@ fn build_document(
     let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
     // A replay and a repair have inverted nothing ahead. What an older version took has to be indexed as far as it goes.
     if let Some(field) = values::invert_texts(mapping, analysis, &mut parsed) {
-        tracing::warn!(id = document.id, field, "the last terms of a document are not indexed: they are too many");
+        tracing::warn!(
+            id = document.id,
+            field,
+            "the last terms of a document are not indexed: they are too many"
+        );
     }
     if let Some((path, _)) = parsed.texts.first() {
         return Err(unknown(path));
