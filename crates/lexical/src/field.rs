@@ -1,9 +1,6 @@
 //! Text fields prepared for word searches: their bytes in each segment, and the BM25 factors for frequencies and
 //! lengths.
 
-#[cfg(test)]
-mod fuzz;
-
 use std::sync::Arc;
 
 use tantivy::directory::{CompositeFile, OwnedBytes};
@@ -43,18 +40,18 @@ pub struct Factors {
 
 /// A text field in one segment.
 pub struct SegmentField {
-    inverted: Arc<InvertedIndexReader>,
-    postings: OwnedBytes,
-    positions: OwnedBytes,
+    pub(crate) inverted: Arc<InvertedIndexReader>,
+    pub(crate) postings: OwnedBytes,
+    pub(crate) positions: OwnedBytes,
     /// Code of the field's length for each document; `None` if lengths are not stored.
-    lengths: Option<OwnedBytes>,
+    pub(crate) lengths: Option<OwnedBytes>,
     /// Like [`Factors::norms`], but for the segment's own average length, and lowered so that, whatever average a
     /// search uses, no document of a block has a higher factor than the block's best document gets with these. `None`
     /// if blocks do not record their best document.
-    bounds: Option<Box<[f32; 256]>>,
-    option: IndexRecordOption,
+    pub(crate) bounds: Option<Box<[f32; 256]>>,
+    pub(crate) option: IndexRecordOption,
     /// Number of documents in the segment.
-    max_doc: DocId,
+    pub(crate) max_doc: DocId,
 }
 
 impl TextField {
@@ -99,7 +96,7 @@ impl TextField {
 }
 
 impl SegmentField {
-    fn open(
+    pub(crate) fn open(
         reader: &SegmentReader,
         field: Field,
         option: IndexRecordOption,
@@ -170,7 +167,7 @@ impl SegmentField {
 }
 
 impl Factors {
-    fn new(average: f32) -> Self {
+    pub(crate) fn new(average: f32) -> Self {
         let norms = norms(average);
         let mut small = Box::new([[0.0; 256]; SMALL]);
         for (count, row) in (1u8..).zip(small.iter_mut()) {

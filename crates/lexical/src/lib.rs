@@ -7,6 +7,8 @@
 pub mod all;
 pub mod any;
 mod field;
+#[cfg(test)]
+mod fuzz;
 mod kernels;
 pub mod list;
 mod positions;

@@ -60,6 +60,20 @@ pub struct SourceConfig {
     pub filter: SourceFilter,
 }
 
+impl SourceConfig {
+    /// What to store of a document's source; `None` to store it as it came.
+    pub(crate) fn stored(&self, source: &Value) -> Option<Vec<u8>> {
+        if !self.enabled {
+            return Some(Vec::new());
+        }
+        if self.filter.is_empty() {
+            return None;
+        }
+        // A JSON value always serializes.
+        serde_json::to_vec(&self.filter.apply(source)).ok()
+    }
+}
+
 impl Default for SourceConfig {
     fn default() -> Self {
         Self { enabled: true, filter: SourceFilter::default() }

@@ -35,7 +35,7 @@ pub(super) fn parse_document(
     let root = reader.root();
     reader.object(&root, map)?;
     let (mut out, wider) = reader.finish();
-    out.stored_source = stored_source(mapping, source);
+    out.stored_source = mapping.source_filter().stored(source);
     Ok((out, wider))
 }
 
@@ -55,19 +55,6 @@ const METADATA: [&str; 13] = [
     "_source",
     "_version",
 ];
-
-/// The source to store for a document, if the mapping filters or disables `_source`; `None` to store it unchanged.
-fn stored_source(mapping: &Mapping, source: &Value) -> Option<Vec<u8>> {
-    let config = mapping.source_filter();
-    if !config.enabled {
-        return Some(Vec::new());
-    }
-    if config.filter.is_empty() {
-        return None;
-    }
-    // A JSON value always serializes.
-    serde_json::to_vec(&config.filter.apply(source)).ok()
-}
 
 /// Inserts an added field or object into the mapping's tree. Must be called in path order, so that parents come
 /// first.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use sparrow_files::File;
 
+use super::files::{Generation, OpenedFile, next_file};
 use super::record::{self, FILE_HEADER};
-use super::{Generation, OpenedFile, next_file, replay};
+use super::replay;
 use crate::error::StorageError;
 
 /// State of a failed log while it is being reopened.

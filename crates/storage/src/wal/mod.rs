@@ -6,6 +6,7 @@
 //! until [`Wal::reopen`] has cut the file behind what was known to be durable and begun another one.
 
 mod failed;
+mod files;
 mod mark;
 mod record;
 mod replay;
@@ -19,6 +20,8 @@ use sparrow_files::{self as fs, File};
 use sparrow_types::processors::pause;
 
 use self::failed::Failed;
+pub use self::files::Generation;
+use self::files::{OpenedFile, create_file, log_files, next_file};
 use self::mark::{Mark, SyncMarkFile};
 use self::record::{FILE_HEADER, MAX_PAYLOAD, RECORD_HEADER};
 pub use self::replay::{Replay, Salvaged, salvage};
@@ -27,9 +30,6 @@ use crate::error::StorageError;
 
 /// Position of a record: how many records were appended before it since the log was opened, plus one.
 pub type Lsn = u64;
-
-/// Number of a log file; files with lower numbers are older.
-pub type Generation = u64;
 
 /// Buffered bytes above which an append writes them to the file, without waiting for the disk.
 const WRITE_THRESHOLD: usize = 1 << 20;
@@ -75,16 +75,6 @@ struct State {
     /// Positions of records that failures lost for good, oldest first: above the first number of each pair,
     /// up to the second.
     lost: Vec<(Lsn, Lsn)>,
-}
-
-/// The last file of an opened log.
-struct OpenedFile {
-    file: File,
-    path: PathBuf,
-    generation: Generation,
-    bytes: u64,
-    /// Why nothing can be appended to the file; `None` if it can.
-    poisoned: Option<String>,
 }
 
 impl Wal {
@@ -457,51 +447,6 @@ impl State {
         self.written = begun.bytes;
         self.durable_bytes = begun.bytes;
     }
-}
-
-/// Creates the file after the one of this generation.
-fn next_file(directory: &Path, generation: Generation) -> Result<OpenedFile, StorageError> {
-    // A file of an attempt that failed may be in the way.
-    let highest = log_files(directory)?.last().map_or(generation, |(generation, _)| *generation);
-    let generation = highest.max(generation) + 1;
-    let (file, path) = create_file(directory, generation)?;
-    Ok(OpenedFile { file, path, generation, bytes: FILE_HEADER as u64, poisoned: None })
-}
-
-fn path_of(directory: &Path, generation: Generation) -> PathBuf {
-    directory.join(format!("wal-{generation:020}.log"))
-}
-
-fn create_file(directory: &Path, generation: Generation) -> Result<(File, PathBuf), StorageError> {
-    let path = path_of(directory, generation);
-    let mut file = File::create_new(&path).map_err(StorageError::io("create", &path))?;
-    let durable = file
-        .write_all(&record::file_header(generation))
-        .and_then(|()| file.sync_all())
-        .map_err(StorageError::io("write", &path))
-        .and_then(|()| durable::sync_dir(directory));
-    if let Err(error) = durable {
-        // A stub means nothing if it cannot be removed either, as long as it does not look like the file that was written last.
-        let _ = fs::remove_file(&path).or_else(|_| file.set_len(0));
-        return Err(error);
-    }
-    Ok((file, path))
-}
-
-/// The log's files, oldest first.
-fn log_files(directory: &Path) -> Result<Vec<(Generation, PathBuf)>, StorageError> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(StorageError::io("list", directory))? {
-        let entry = entry.map_err(StorageError::io("list", directory))?;
-        let name = entry.file_name();
-        let number =
-            name.to_str().and_then(|name| name.strip_prefix("wal-")?.strip_suffix(".log")?.parse().ok());
-        if let Some(number) = number {
-            files.push((number, entry.path()));
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 const _: () = assert!(RECORD_HEADER == 20, "the layout above says so");

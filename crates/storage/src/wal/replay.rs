@@ -63,7 +63,7 @@ pub(super) fn check_marked(
     if files.iter().any(|(generation, _)| *generation >= mark.generation) {
         return Ok(());
     }
-    Err(StorageError::WalCorrupt { path: super::path_of(directory, mark.generation), offset: 0 })
+    Err(StorageError::WalCorrupt { path: super::files::path_of(directory, mark.generation), offset: 0 })
 }
 
 /// Generation of the file that was being written when the process ended: the last one with a header, since
@@ -254,7 +254,7 @@ pub fn salvage(directory: &Path) -> Result<Salvaged, StorageError> {
     if !directory.exists() {
         return Ok(salvaged);
     }
-    let files = super::log_files(directory)?;
+    let files = super::files::log_files(directory)?;
     let mark = Mark::read(directory);
     salvaged.problems.extend(check_marked(directory, &files, mark).err());
     let last = last_begun(&files);

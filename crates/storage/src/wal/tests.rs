@@ -691,7 +691,7 @@ fn a_torn_tail_in_front_of_a_stub_is_dropped() {
     wal.roll().unwrap_err();
     disk.0.store(false, std::sync::atomic::Ordering::SeqCst);
     let path = wal.state.lock().path.clone();
-    assert_eq!(super::log_files(folder.path()).unwrap().len(), 2, "the stub is there");
+    assert_eq!(super::files::log_files(folder.path()).unwrap().len(), 2, "the stub is there");
     drop(wal);
     // The power goes in the middle of a later write.
     let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();

@@ -2,12 +2,14 @@
 //! panic.
 
 use sparrow_fuzzing::{Campaign, mutated};
+use tantivy::directory::OwnedBytes;
+use tantivy::postings::TermInfo;
 use tantivy::schema::{IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
-use tantivy::{Index, doc};
+use tantivy::{DocId, Index, TantivyError, Term, doc};
 
-use super::*;
 use crate::all::{self, Hits, Place};
 use crate::any::{self, Clause};
+use crate::field::{Factors, SegmentField};
 
 const TERMS: [&str; 4] = ["each", "second", "often", "seldom"];
 /// Documents of which the term of each makes a list that is scored block by block.
