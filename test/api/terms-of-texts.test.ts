@@ -51,12 +51,40 @@ it('a document with too many terms is refused, and documents after it are indexe
   expect(body.count).toBe(16);
 });
 
-it('a text with many terms for its length counts with the memory of its request', async () => {
+it('a text is found by terms that are thousands of times as long as it', async () => {
   const taken = await call('PUT', '/wide/_doc/2?refresh=true', { t: letters(12_000), pairs: letters(12_000) });
   expect(taken.status, taken.text).toBe(201);
   const found = await call('POST', '/wide/_search', { query: { match: { t: letters(10_000) } } });
   expect(found.body.hits.hits.map((hit: { _id: string }) => hit._id)).toEqual(['2']);
 });
+
+it('also the terms that char filters and token filters make one by one are limited, and those that are too long', async () => {
+  const grams = { type: 'ngram', min_gram: 70_000, max_gram: 70_000 };
+  const filter = { wide: { type: 'ngram', min_gram: 10_000, max_gram: 10_000 } };
+  await call('PUT', '/more', {
+    settings: {
+      analysis: {
+        tokenizer: { wide: filter.wide, long: grams },
+        filter,
+        analyzer: {
+          stripped: { tokenizer: 'wide', char_filter: ['html_strip'] },
+          whole: { tokenizer: 'keyword', filter: ['wide'] },
+          long: { tokenizer: 'long' },
+        },
+      },
+    },
+    mappings: {
+      properties: Object.fromEntries(
+        ['stripped', 'whole', 'long'].map((analyzer) => [analyzer, { type: 'text', analyzer }]),
+      ),
+    },
+  });
+  for (const field of ['stripped', 'whole', 'long']) {
+    const refused = await call('PUT', '/more/_doc/1', { [field]: letters(300_000) });
+    expect(refused.status, refused.text.slice(0, 300)).toBe(400);
+    expect(refused.body.error.reason).toContain(`field [${field}] is beyond that`);
+  }
+}, 60_000);
 
 it('a highlight of a mark in whitespace that is cut off', async () => {
   await call('PUT', '/wide/_doc/3?refresh=true', { pairs: '   a\u0301b\nnull/running' });

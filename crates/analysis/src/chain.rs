@@ -66,7 +66,16 @@ impl Analyzer {
 
     /// The tokens of a text, in the order of their positions. Offsets are bytes of `text`.
     pub fn tokens<'a>(&'a self, text: &'a str) -> Tokens<'a> {
-        let mut tokens = self.tokenized(text);
+        self.filtered_tokens(self.tokenized(text))
+    }
+
+    /// The tokens of a text that has passed the char filters, with offsets in that.
+    pub(super) fn terms_of<'a>(&'a self, filtered: &'a str) -> Tokens<'a> {
+        self.filtered_tokens(self.tokenizer.1.tokens(filtered))
+    }
+
+    /// Passes what the tokenizer made through the token filters.
+    fn filtered_tokens<'a>(&'a self, mut tokens: Tokens<'a>) -> Tokens<'a> {
         for (_, filter) in &self.filters {
             tokens = filter.apply(tokens);
         }
@@ -88,7 +97,7 @@ impl Analyzer {
         Box::new(tokens.into_iter())
     }
 
-    fn filtered(&self, text: &str) -> (String, Vec<OffsetMap>) {
+    pub(super) fn filtered(&self, text: &str) -> (String, Vec<OffsetMap>) {
         let mut filtered = text.to_owned();
         let mut offsets = Vec::with_capacity(self.char_filters.len());
         for (_, filter) in &self.char_filters {

@@ -14,7 +14,14 @@ impl Analyzer {
         match self.fast {
             Some(Fast::Standard) => standard(text, take),
             Some(Fast::English) => english(text, take),
-            None => self.tokens(text).all(|token| take(&token.text, token.position)),
+            None if self.char_filters.is_empty() => {
+                self.tokens(text).all(|token| take(&token.text, token.position))
+            }
+            // Offsets in the original text, which would take all tokens of the tokenizer at once, are not wanted.
+            None => {
+                let (filtered, _) = self.filtered(text);
+                self.terms_of(&filtered).all(|token| take(&token.text, token.position))
+            }
         }
     }
 }

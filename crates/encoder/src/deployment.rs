@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sparrow_types::{TokenWeights, niceness};
+use sparrow_types::{TokenWeights, niceness, time_slice};
 
 pub use self::shared::LoneText;
 use self::shared::{CallOptions, PendingCall, Shared};
@@ -271,7 +271,12 @@ impl Deployment {
         for (worker, forward) in (present..).zip(added) {
             let shared = Arc::clone(&self.shared);
             let thread = std::thread::Builder::new().name(format!("encoder-{worker}"));
-            let spawned = niceness::ordinarily(move || thread.spawn(move || shared.work(worker, forward)));
+            let spawned = niceness::ordinarily(move || {
+                thread.spawn(move || {
+                    time_slice::restore();
+                    shared.work(worker, forward);
+                })
+            });
             match spawned {
                 Ok(handle) => workers.push(handle),
                 Err(error) => {

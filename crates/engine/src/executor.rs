@@ -121,6 +121,7 @@ impl Executor {
         }
         let job = move || {
             let _running = running;
+            time_slice::restore();
             job();
         };
         let spawned = thread::Builder::new().name("sparrow-long".into()).spawn(job);

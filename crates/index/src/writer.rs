@@ -33,8 +33,9 @@ use sparrow_segments::schema::{self, IndexSchema};
 
 /// Smallest memory budget per indexing thread that tantivy accepts, in bytes.
 const MIN_THREAD_BUDGET: usize = 15_000_000;
-/// Largest memory budget per indexing thread, in bytes: with the largest document beyond it, addresses in a buffer of terms fit 32 bits.
-const MAX_THREAD_BUDGET: usize = 2_500_000_000;
+/// Largest memory budget per indexing thread, in bytes: even if the last document beyond it doubles every list of postings, addresses in a
+/// buffer of terms fit 32 bits.
+const MAX_THREAD_BUDGET: usize = 1_600_000_000;
 /// Number of decompressed blocks of stored documents that are cached per segment.
 const STORE_CACHE_BLOCKS: usize = 64;
 
@@ -475,8 +476,17 @@ impl Form {
     /// Converts a document to the form in which segments take it.
     pub fn build(&self, mut document: WriteDocument) -> Result<BuiltDocument, IndexError> {
         let replaces = document.replaces.then(|| Term::from_field_text(self.schema.id, &document.id));
-        let size = document.source.len() * 2 + 1024;
-        let parsed = std::mem::take(&mut document.parsed);
+        let mut parsed = std::mem::take(&mut document.parsed);
+        // A replay and a repair have inverted nothing ahead. What an older version took has to be indexed as far as it goes.
+        if let Some(field) = values::invert_texts(&self.mapping, &self.analysis, &mut parsed) {
+            tracing::warn!(
+                id = document.id,
+                field,
+                "the last terms of a document are not indexed: they are too many"
+            );
+        }
+        let terms: usize = parsed.inverted.iter().map(|(_, terms)| terms.len()).sum();
+        let size = document.source.len() * 2 + terms + 1024;
         let built = build_document(&self.schema, &self.mapping, &self.analysis, &document, parsed)?;
         let WriteDocument { id, source, .. } = document;
         Ok(BuiltDocument { id, source, document: built, replaces, size })
@@ -529,17 +539,9 @@ fn build_document(
     mapping: &Mapping,
     analysis: &Analysis,
     document: &WriteDocument,
-    mut parsed: ParsedDocument,
+    parsed: ParsedDocument,
 ) -> Result<TantivyDocument, IndexError> {
     let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
-    // A replay and a repair have inverted nothing ahead. What an older version took has to be indexed as far as it goes.
-    if let Some(field) = values::invert_texts(mapping, analysis, &mut parsed) {
-        tracing::warn!(
-            id = document.id,
-            field,
-            "the last terms of a document are not indexed: they are too many"
-        );
-    }
     if let Some((path, _)) = parsed.texts.first() {
         return Err(unknown(path));
     }

@@ -74,7 +74,8 @@ impl Maintenance {
         for number in 0..UPKEEP_WORKERS {
             let (queue, failures) = (upkeep_work.clone(), self.failures.clone());
             let work_off = move || {
-                niceness::step_behind_writes();
+                // tantivy's indexing thread, for which writes wait, is started by the one that commits and cannot be less nice.
+                niceness::step_behind_searches();
                 work_off(&queue, &failures);
             };
             work.push((format!("sparrow-flush-{number}"), Box::new(work_off)));

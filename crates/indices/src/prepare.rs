@@ -230,7 +230,7 @@ fn make_terms(
         )));
     }
     let terms: usize = parsed.inverted.iter().map(|(_, terms)| terms.len()).sum();
-    // Words make no more than this, and are counted with the body.
+    // Words make no more than eight times their text, which the limit on bodies bounds; only what an analyzer multiplies is charged.
     if let Some(more) = terms.checked_sub(8 * text_bytes) {
         work::take("<terms>", more)?;
     }

@@ -63,7 +63,8 @@ fn field_of(error: &DocumentError) -> Option<String> {
         }
         DocumentErrorKind::Strict { name, parent } if parent == "_doc" => Some(name.clone()),
         DocumentErrorKind::Strict { name, parent } => Some(format!("{parent}.{name}")),
-        DocumentErrorKind::Failed { .. } | DocumentErrorKind::Depth { .. } => None,
+        DocumentErrorKind::Failed { .. } => Some(error.path()).filter(|path| !path.is_empty()),
+        DocumentErrorKind::Depth { .. } => None,
     }
 }
 
@@ -102,6 +103,15 @@ mod tests {
     fn reread_by(mapping: Value, document: &Value) -> RereadDocument {
         let mapping = Mapping::parse(&mapping).unwrap();
         reread(&mapping, "1", document.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_vector_that_an_older_version_took_is_left_out_alone() {
+        let mapping = json!({"properties": {"k": {"type": "keyword"},
+            "o": {"properties": {"v": {"type": "dense_vector", "dims": 2, "similarity": "l2_norm"}}}}});
+        let reread = reread_by(mapping, &json!({"k": "a", "o": {"v": [1e20, 1e20]}}));
+        assert_eq!(reread.left_out, ["o.v"]);
+        assert_eq!(reread.parsed.keywords, [("k".to_owned(), "a".to_owned())]);
     }
 
     #[test]

@@ -168,6 +168,15 @@ impl DocumentError {
         self
     }
 
+    /// Names on the way to the offending value, joined by dots; empty for the document itself.
+    pub fn path(&self) -> String {
+        let names = self.0.steps.iter().filter_map(|step| match step {
+            Step::Key(name) | Step::Name(name) => Some(name.as_str()),
+            Step::Index(_) | Step::End => None,
+        });
+        names.collect::<Vec<_>>().join(".")
+    }
+
     /// What is wrong with the document.
     pub fn kind(&self) -> &DocumentErrorKind {
         &self.0.kind

@@ -10,15 +10,25 @@ const SHORT: u64 = 100_000;
 /// slice.
 pub fn shorten() {
     #[cfg(target_os = "linux")]
-    {
-        use libc::{SCHED_BATCH, SCHED_OTHER};
+    ask_for(SHORT);
+}
 
-        // Everything else stays as it is.
-        if let Some(attributes) = get()
-            && [SCHED_OTHER, SCHED_BATCH].contains(&attributes.sched_policy.cast_signed())
-        {
-            set(&libc::sched_attr { sched_runtime: SHORT, ..attributes });
-        }
+/// Asks for the usual time slice, for a thread that was started by one with a short slice and works for long.
+pub fn restore() {
+    #[cfg(target_os = "linux")]
+    ask_for(0);
+}
+
+/// Asks for a time slice in nanoseconds; 0 is the usual one.
+#[cfg(target_os = "linux")]
+fn ask_for(nanoseconds: u64) {
+    use libc::{SCHED_BATCH, SCHED_OTHER};
+
+    // Everything else stays as it is.
+    if let Some(attributes) = get()
+        && [SCHED_OTHER, SCHED_BATCH].contains(&attributes.sched_policy.cast_signed())
+    {
+        set(&libc::sched_attr { sched_runtime: nanoseconds, ..attributes });
     }
 }
 
@@ -55,13 +65,21 @@ mod tests {
 
     #[test]
     fn only_the_slice_changes_and_only_of_the_current_thread() {
-        let (before, after) = std::thread::spawn(|| {
+        let (before, after, inherited, restored) = std::thread::spawn(|| {
             let before = get().unwrap();
             shorten();
-            (before, get().unwrap())
+            let started = std::thread::spawn(|| {
+                let inherited = get().unwrap();
+                restore();
+                (inherited, get().unwrap())
+            });
+            let (inherited, restored) = started.join().unwrap();
+            (before, get().unwrap(), inherited, restored)
         })
         .join()
         .unwrap();
+        assert_eq!(inherited.sched_runtime, after.sched_runtime);
+        assert_eq!(restored.sched_runtime, before.sched_runtime);
         let rest =
             |of: &libc::sched_attr| (of.sched_policy, of.sched_flags, of.sched_nice, of.sched_priority);
         assert_eq!(rest(&after), rest(&before));

@@ -30,34 +30,25 @@ impl GramFilter {
         Ok(Self { min, max, edge, back, preserve_original: params.flag("preserve_original", false)? })
     }
 
-    fn grams(&self, token: &Token, increment: u32, out: &mut Vec<Token>) {
+    /// Grams of a token with `increment`, which only the first of them gets. They are made one by one: together they may be thousands
+    /// of times as long as the token.
+    fn grams<'a>(&'a self, token: Token, increment: u32) -> impl Iterator<Item = Token> + 'a {
         let mut ends: Vec<usize> = token.text.char_indices().map(|(at, _)| at).collect();
         ends.push(token.text.len());
         let count = ends.len() - 1;
-        let first = out.len();
-        let push = |from: usize, to: usize, out: &mut Vec<Token>| {
+        let (min, max) = (self.min, self.max);
+        let backwards = (min..=max.min(count)).map(move |length| (count - length, count));
+        let starts = if self.edge { 1.min(count) } else { count };
+        let forwards = (0..starts)
+            .flat_map(move |from| (min..=max.min(count - from)).map(move |length| (from, from + length)));
+        let (back, front) = if self.back { (usize::MAX, 0) } else { (0, usize::MAX) };
+        let original = self.preserve_original && !(min..=max).contains(&count);
+        let places = backwards.take(back).chain(forwards.take(front)).chain(original.then_some((0, count)));
+        places.enumerate().map(move |(number, (from, to))| {
             let mut gram = token.with_text(&token.text[ends[from]..ends[to]]);
-            gram.increment = if out.len() == first { increment } else { 0 };
-            out.push(gram);
-        };
-        let long = self.max.min(count);
-        if self.back {
-            for length in self.min..=long {
-                push(count - length, count, out);
-            }
-        } else {
-            let starts = if self.edge { 1.min(count) } else { count };
-            for from in 0..starts {
-                for length in self.min..=self.max.min(count - from) {
-                    push(from, from + length, out);
-                }
-            }
-        }
-        if self.preserve_original && !(self.min..=self.max).contains(&count) {
-            let mut original = token.clone();
-            original.increment = if out.len() == first { increment } else { 0 };
-            out.push(original);
-        }
+            gram.increment = if number == 0 { increment } else { 0 };
+            gram
+        })
     }
 }
 
@@ -65,11 +56,11 @@ impl Filter for GramFilter {
     fn apply<'a>(&'a self, tokens: Tokens<'a>) -> Tokens<'a> {
         let mut skipped = 0;
         Box::new(tokens.flat_map(move |token| {
-            let mut out = Vec::new();
-            self.grams(&token, token.increment + skipped, &mut out);
+            let own = token.increment;
+            let mut grams = self.grams(token, own + skipped).peekable();
             // A token without grams leaves its position empty.
-            skipped = if out.is_empty() { skipped + token.increment } else { 0 };
-            out
+            skipped = if grams.peek().is_none() { skipped + own } else { 0 };
+            grams
         }))
     }
 

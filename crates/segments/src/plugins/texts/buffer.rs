@@ -29,14 +29,14 @@ pub struct TermBuffer {
     slots: Vec<u64>,
     entries: Vec<Entry>,
     pages: Pages,
-    fields: BTreeMap<u32, FieldLengths>,
+    fields: BTreeMap<u32, TextLengths>,
     /// Terms of the text that is being added.
     read: Vec<ReadTerm>,
 }
 
-/// What a field knows of its texts, beside their terms.
+/// Lengths of the texts of a field, in tokens.
 #[derive(Default)]
-pub(super) struct FieldLengths {
+pub(super) struct TextLengths {
     /// Number of tokens of each document in the form of a field norm, up to the last document with a text.
     norms: Vec<u8>,
     /// Number of tokens of all documents.
@@ -68,8 +68,9 @@ struct ReadTerm {
     key: (u32, u32),
     record: (u32, u32),
     is_single: bool,
-    /// What the table has where the term's slot begins, then the number of its entry.
-    found: u64,
+    /// What the table has where the search for the term begins.
+    slot: u64,
+    entry: usize,
 }
 
 impl TermBuffer {
@@ -107,23 +108,22 @@ impl TermBuffer {
                 is_single = header & 1 == 1;
                 header >> 1
             });
-            read.push(ReadTerm { hash, key, record, is_single, found: 0 });
+            read.push(ReadTerm { hash, key, record, is_single, slot: 0, entry: 0 });
         }
         self.reserve(read.len());
         let mask = self.slots.len() - 1;
         for term in &mut read {
-            term.found = self.slots[term.hash as usize & mask];
+            term.slot = self.slots[term.hash as usize & mask];
         }
         for term in &mut read {
             let key = &text[term.key.0 as usize..term.key.1 as usize];
-            let entry = match entry_of(term.found) {
+            term.entry = match entry_of(term.slot) {
                 Some(entry) if self.is_entry_of(entry, term.hash, field, key) => entry,
                 _ => self.find_or_insert(term.hash, field, key),
             };
-            term.found = entry as u64;
         }
         for term in read.drain(..) {
-            let entry = &mut self.entries[term.found as usize];
+            let entry = &mut self.entries[term.entry];
             let mut head = [0; 5];
             let head = vint((doc - entry.last_doc) << 1 | u32::from(term.is_single), &mut head);
             entry.last_doc = doc;
@@ -188,9 +188,9 @@ impl TermBuffer {
         }
     }
 
-    /// Fields that have a text in any document, in order.
-    pub(super) fn fields(&self) -> impl Iterator<Item = (u32, &FieldLengths)> {
-        self.fields.iter().map(|(field, lengths)| (*field, lengths))
+    /// Lengths of the texts of a field; `None` if no document has one.
+    pub(super) fn lengths(&self, field: u32) -> Option<&TextLengths> {
+        self.fields.get(&field)
     }
 
     /// Numbers of the entries by field, in the order of their terms.
@@ -224,7 +224,7 @@ impl TermBuffer {
     }
 }
 
-impl FieldLengths {
+impl TextLengths {
     /// Field norms of all documents of the segment.
     pub(super) fn norms(&self, max_doc: DocId) -> Vec<u8> {
         let mut norms = self.norms.clone();

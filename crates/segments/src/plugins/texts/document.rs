@@ -37,6 +37,8 @@ pub struct TextInverter {
     next: Vec<u32>,
     /// The record of a term.
     record: Vec<u8>,
+    /// Bytes of terms that were too long.
+    left_out: usize,
 }
 
 struct Term {
@@ -59,7 +61,9 @@ impl TextInverter {
     pub fn push(&mut self, term: &str, position: u32, limit: usize) -> bool {
         let term = term.as_bytes();
         if term.len() > MAX_TOKEN_LEN {
-            return true;
+            // It takes no memory, but an analyzer has made it.
+            self.left_out += term.len();
+            return self.left_out <= limit;
         }
         if self.size() + term.len() > limit {
             return false;
@@ -112,10 +116,16 @@ impl TextInverter {
         }
     }
 
-    /// Encodes the terms for the thread that writes a segment, with what the field records of them, and forgets them.
+    /// Encodes the terms for the thread that writes a segment, with what the field records of them, and forgets them:
     ///
-    /// A `t` comes first, which tells the kind of value apart, and the number of tokens as a vint. Then, for each term: its hash (4 bytes), its length and itself; twice the length of its
-    /// record, plus one if it has one token; and the record: the number of tokens unless it is one, and each position less the one before it.
+    /// | part | bytes |
+    /// |---|---|
+    /// | `t`, which tells the kind of value apart | 1 |
+    /// | number of tokens | vint |
+    /// | for each term: its hash | 4 |
+    /// | its length, and itself | vint, and that many |
+    /// | twice the length of its record, plus one if it has one token | vint |
+    /// | its record: the number of tokens unless it is one, and each position less the one before it | vints |
     pub fn finish(&mut self, records: IndexRecordOption) -> Vec<u8> {
         self.group_positions();
         let mut out = Vec::with_capacity(8 + self.bytes.len() + 8 * self.terms.len() + 2 * self.tokens.len());
@@ -163,6 +173,7 @@ impl TextInverter {
             *self = Self { hasher: self.hasher.clone(), ..Self::default() };
             return;
         }
+        self.left_out = 0;
         self.bytes.clear();
         self.terms.clear();
         self.tokens.clear();

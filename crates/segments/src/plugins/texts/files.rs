@@ -32,7 +32,7 @@ impl TermBuffer {
                 continue;
             };
             let records = entry.field_type().index_record_option().unwrap_or(IndexRecordOption::Basic);
-            let lengths = self.fields().find(|(of, _)| *of == field.field_id()).map(|(_, lengths)| lengths);
+            let lengths = self.lengths(field.field_id());
             let norms = lengths.filter(|_| entry.has_fieldnorms()).map(|lengths| lengths.norms(max_doc));
             let mut serializer = FieldSerializer::create(
                 records,
@@ -59,8 +59,8 @@ impl TermBuffer {
         let old = contents(segment, &SegmentComponent::FieldNorms, fields().map(|(field, _)| field))?;
         let mut out = FieldNormsSerializer::from_write(segment.open_write(SegmentComponent::FieldNorms)?)?;
         for ((field, _), old) in fields().zip(old) {
-            match self.fields().find(|(of, _)| *of == field.field_id()) {
-                Some((_, lengths)) => out.serialize_field(field, &lengths.norms(max_doc))?,
+            match self.lengths(field.field_id()) {
+                Some(lengths) => out.serialize_field(field, &lengths.norms(max_doc))?,
                 None => out.serialize_field(field, &old.unwrap_or_default())?,
             }
         }
