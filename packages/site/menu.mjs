@@ -18,7 +18,14 @@ export const MENU = [
   },
   {
     title: 'Search',
-    pages: ['queries.md', 'semantic-text.md', 'hybrid-search.md', 'explain-and-highlight.md', 'results.md'],
+    pages: [
+      'queries.md',
+      'semantic-text.md',
+      'dense-vectors.md',
+      'hybrid-search.md',
+      'explain-and-highlight.md',
+      'results.md',
+    ],
   },
   { title: 'Write', pages: ['reindex.md', 'ingest.md', 'inference.md'] },
   {
