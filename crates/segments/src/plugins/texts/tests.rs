@@ -202,6 +202,10 @@ fn terms_beyond_the_limit_are_left_out() {
     assert!((200..400).contains(&taken), "{taken}");
     let terms = inverter.finish(IndexRecordOption::WithFreqsAndPositions);
     assert!((2_000..10_000).contains(&terms.len()));
+    // What is too long takes no memory, but time.
+    let long = "x".repeat(70_000);
+    assert!(inverter.push(&long, 0, 100_000) && !inverter.push(&long, 1, 100_000));
+    inverter.clear();
     // The next text begins with nothing.
     inverter.push("alone", 0, 10_000);
     assert!(inverter.finish(IndexRecordOption::WithFreqsAndPositions).len() < 20);
