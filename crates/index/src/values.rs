@@ -12,7 +12,7 @@ use sparrow_segments::plugins::{MAX_TERM_BYTES, TextInverter};
 use sparrow_segments::schema::record_option;
 
 thread_local! {
-    static INVERTER: RefCell<TextInverter> = RefCell::new(TextInverter::new());
+    static INVERTER: RefCell<TextInverter> = RefCell::default();
 }
 
 /// Replaces the texts of a document by their terms, in the form in which a segment takes them. The thread that writes the

@@ -495,7 +495,7 @@ impl Form {
 
 /// A document in the form in which segments take it.
 pub struct BuiltDocument {
-    /// Its `_id`, for the caller: adding the document does not need it.
+    /// The document's `_id`, which the caller wants back: adding the document does not need it.
     pub id: String,
     /// The source as it was sent, for the caller too.
     pub source: Vec<u8>,

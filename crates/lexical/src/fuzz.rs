@@ -52,7 +52,7 @@ impl Sample {
         [&[option][..], &length.to_le_bytes(), &self.field.postings, &self.field.positions].concat()
     }
 
-    /// The same field with other lists and positions.
+    /// The sample's field with posting lists and positions read from an input in the form of [`Sample::bytes`], without the option.
     fn with(&self, bytes: &[u8]) -> SegmentField {
         let (length, bytes) = bytes.split_first_chunk().unwrap_or((&[0; 4], &[]));
         let (postings, positions) =

@@ -268,7 +268,8 @@ impl<'de> Visitor<'de> for MappedObject<'_, '_, '_> {
 #[derive(Default)]
 struct Names<'de> {
     list: Vec<Cow<'de, str>>,
-    /// The same once there are more than [`FEW`]. Not of the hash that is fastest, as a client chooses the names.
+    /// All names of the members so far, in place of the list, once there are more than [`FEW`]. Hashed with a random seed, as a client
+    /// chooses the names.
     set: HashSet<Cow<'de, str>>,
 }
 

@@ -9,7 +9,8 @@ use tantivy::tokenizer::MAX_TOKEN_LEN;
 
 use super::write_vint;
 
-/// Seeds of the hashes of terms: they are unknown to whoever sends documents, so nobody can choose terms that collide.
+/// Seeds of the hashes of terms, the same for all texts, as a segment finds a term by its hash. They are unknown to whoever sends documents,
+/// so nobody can choose terms that collide.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 /// Most memory that the terms of a document's texts may take, in bytes: of the distinct terms, of what is known of each, and of the
@@ -23,7 +24,6 @@ const KEPT_SLOTS: usize = 1 << 12;
 /// Collects the terms of one field of one document, and encodes them. Can be used again after that.
 #[derive(Default)]
 pub struct TextInverter {
-    hasher: RandomState,
     /// The distinct terms, one behind the other.
     bytes: Vec<u8>,
     terms: Vec<Term>,
@@ -49,11 +49,6 @@ struct Term {
 }
 
 impl TextInverter {
-    /// An inverter without terms.
-    pub fn new() -> Self {
-        Self { hasher: HASHER.clone(), ..Self::default() }
-    }
-
     /// Adds a token. Terms longer than tantivy's [`MAX_TOKEN_LEN`] bytes are left out, as tantivy leaves them out.
     ///
     /// Returns whether the token has been dealt with: it is left out too, and all after it should be, when the terms would take more than
@@ -71,7 +66,7 @@ impl TextInverter {
         if self.slots.len() <= 2 * self.terms.len() {
             self.grow();
         }
-        let mut hasher = self.hasher.build_hasher();
+        let mut hasher = HASHER.build_hasher();
         hasher.write(term);
         let hash = hasher.finish();
         let hash = (hash ^ hash >> 32) as u32;
@@ -170,7 +165,7 @@ impl TextInverter {
     /// Forgets all terms, as also what a panic has left of another text.
     pub fn clear(&mut self) {
         if self.size() > KEPT_BYTES {
-            *self = Self { hasher: self.hasher.clone(), ..Self::default() };
+            *self = Self::default();
             return;
         }
         self.left_out = 0;

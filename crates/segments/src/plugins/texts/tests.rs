@@ -152,7 +152,7 @@ fn by_tantivy(documents: &[Document]) -> BTreeMap<String, Vec<u8>> {
 
 fn by_terms(documents: &[Document]) -> BTreeMap<String, Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
-    let inverter = std::cell::RefCell::new(TextInverter::new());
+    let inverter = std::cell::RefCell::new(TextInverter::default());
     written(folder.path(), documents, |out, field, records, tokens| {
         let mut inverter = inverter.borrow_mut();
         for (term, position) in tokens {
@@ -197,12 +197,12 @@ fn numbers_of_seven_bits_a_byte() {
 
 #[test]
 fn terms_beyond_the_limit_are_left_out() {
-    let mut inverter = TextInverter::new();
+    let mut inverter = TextInverter::default();
     let taken = (0..).take_while(|number| inverter.push(&format!("term{number}"), *number, 10_000)).count();
     assert!((200..400).contains(&taken), "{taken}");
     let terms = inverter.finish(IndexRecordOption::WithFreqsAndPositions);
     assert!((2_000..10_000).contains(&terms.len()));
-    // What is too long takes no memory, but time.
+    // Terms beyond tantivy's longest are not kept, and their bytes count all the same, as an analyzer has made them.
     let long = "x".repeat(70_000);
     assert!(inverter.push(&long, 0, 100_000) && !inverter.push(&long, 1, 100_000));
     inverter.clear();
