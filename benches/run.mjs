@@ -1,11 +1,7 @@
-// npm run bench [-- --full | --smoke] [--only SUITES] [--data DIR] [--peers DIR] [--base DIR] [--work DIR] [--prepare] [--json FILE]
+// npm run bench [-- OPTIONS]
 //
 // Runs the suites of benches/suites/, each of which measures one part of Sparrow against what a user could take instead, in one
-// run, and checks answers: which ones, its rows say. Without options: a quick form of all, some minutes. --full: the published tables,
-// which want a folder of real texts (--data or SPARROW_BENCH_DATA; see docs/performance.md) and the launchers of other engines
-// (--peers or SPARROW_BENCH_PEERS); a row says why it is skipped where one is missing. --smoke: a few seconds a suite, answers only,
-// as `npm test` does. --base is a built tree of another commit, for the suite `commits`. --work keeps what is expensive to make;
-// --prepare makes it and measures nothing.
+// run, and checks answers: which ones, its rows say. `--help` lists the options.
 //
 // A wrong answer ends the run with 1. A target that is not reached is marked: it may be the machine. Except in smoke, each
 // suite leaves benches/results/<suite>-<size>.json.
@@ -13,11 +9,11 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 
 import { ROOT, at, targetDir } from '../scripts/lib/paths.mjs';
 import { StepFailed, main } from '../scripts/lib/process.mjs';
 import { bold, duration, line, step, table } from '../scripts/lib/terminal.mjs';
+import { readOptions, usage } from '../scripts/lib/test-command.mjs';
 import { createContext } from './lib/context.mjs';
 import { beginRecord, commandLine, writeRecord } from './lib/record.mjs';
 import { cells, completeRow } from './lib/rows.mjs';
@@ -25,21 +21,50 @@ import { cells, completeRow } from './lib/rows.mjs';
 const SUITES = at('benches', 'suites');
 const RESULTS = at('benches', 'results');
 
+const COMMAND = 'npm run bench';
+const SUMMARY = `Measures each part of Sparrow against what a user could take instead, and checks answers. Without options: a quick form of
+all suites, some minutes. A wrong answer ends the run with 1; a target that is not reached is marked. Each suite leaves
+benches/results/<suite>-<size>.json, unless it is a smoke run. docs/performance.md has examples.
+
+Suites: ${suites().join(', ')}`;
+const OPTIONS = {
+  full: {
+    type: 'boolean',
+    default: false,
+    help: 'the published tables; they want --data and --peers, and a row says why it is skipped without',
+  },
+  smoke: { type: 'boolean', default: false, help: 'a few seconds a suite, answers only, as `npm test` does' },
+  only: { type: 'string', value: 'SUITES', help: 'only these, with commas between them' },
+  data: {
+    type: 'string',
+    value: 'DIR',
+    default: process.env.SPARROW_BENCH_DATA,
+    help: 'real texts (or SPARROW_BENCH_DATA); docs/performance.md says which files',
+  },
+  peers: {
+    type: 'string',
+    value: 'DIR',
+    default: process.env.SPARROW_BENCH_PEERS,
+    help: 'launchers of other engines (or SPARROW_BENCH_PEERS)',
+  },
+  base: { type: 'string', value: 'DIR', help: 'a built tree of another commit, for the suite `commits`' },
+  work: {
+    type: 'string',
+    value: 'DIR',
+    default: process.env.SPARROW_BENCH_WORK ?? join(targetDir(), 'bench'),
+    help: 'keeps what is expensive to make (or SPARROW_BENCH_WORK)',
+  },
+  prepare: { type: 'boolean', default: false, help: 'makes what is expensive, and measures nothing' },
+  json: { type: 'string', value: 'FILE', help: 'write a summary of the run' },
+  help: { type: 'boolean', short: 'h', default: false, help: 'this text' },
+};
+
 await main(async (args) => {
-  const { values } = parseArgs({
-    args,
-    options: {
-      full: { type: 'boolean', default: false },
-      smoke: { type: 'boolean', default: false },
-      prepare: { type: 'boolean', default: false },
-      only: { type: 'string' },
-      data: { type: 'string', default: process.env.SPARROW_BENCH_DATA },
-      peers: { type: 'string', default: process.env.SPARROW_BENCH_PEERS },
-      base: { type: 'string' },
-      work: { type: 'string', default: process.env.SPARROW_BENCH_WORK ?? join(targetDir(), 'bench') },
-      json: { type: 'string' },
-    },
-  });
+  const values = readOptions(args, OPTIONS);
+  if (values.help) {
+    console.log(usage(COMMAND, SUMMARY, OPTIONS));
+    return 0;
+  }
   if (values.full && values.smoke) throw new StepFailed('--full and --smoke exclude each other');
   const size = values.full ? 'full' : values.smoke ? 'smoke' : 'quick';
   // A smoke run needs nothing but the repository, whatever the environment offers.
@@ -49,7 +74,7 @@ await main(async (args) => {
   mkdirSync(options.work, { recursive: true });
   const log = (text) => line(text);
   const context = createContext({ ...options, prepare: values.prepare, log });
-  const command = commandLine('npm run bench', args);
+  const command = commandLine(COMMAND, args);
 
   const outcomes = [];
   for (const name of chosen(values.only)) {
@@ -63,11 +88,16 @@ function existing(path) {
   return resolve(path);
 }
 
-function chosen(only) {
-  const all = readdirSync(SUITES)
+/** The names of all suites. */
+function suites() {
+  return readdirSync(SUITES)
     .filter((name) => name.endsWith('.mjs'))
     .map((name) => name.slice(0, -4))
     .sort();
+}
+
+function chosen(only) {
+  const all = suites();
   if (only === undefined) return all;
   const wanted = only.split(',');
   const unknown = wanted.filter((name) => !all.includes(name));

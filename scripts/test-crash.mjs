@@ -2,9 +2,6 @@
 //
 // Kills a server under load again and again and compares what it has after each restart with a model; docs/reliability.md says what is compared.
 // Ends with 1 on any difference.
-import { OPERATION_NAMES } from '../test/crash/clients.mjs';
-import { closingLine, runRounds } from '../test/crash/rounds.mjs';
-import { SWITCHED_OFF } from '../test/crash/switched-off.mjs';
 import { StepFailed } from './lib/process.mjs';
 import { testCommand, wholeNumber } from './lib/test-command.mjs';
 
@@ -25,6 +22,10 @@ await testCommand({
     without: { type: 'string', multiple: true, default: [], value: 'NAME', help: 'leave an operation out' },
   },
   run: async (values) => {
+    // They need installed packages, which `--help` has to do without.
+    const { OPERATION_NAMES } = await import('../test/crash/clients.mjs');
+    const { closingLine, runRounds } = await import('../test/crash/rounds.mjs');
+    const { SWITCHED_OFF } = await import('../test/crash/switched-off.mjs');
     for (const name of [...values.with, ...values.without]) {
       if (!OPERATION_NAMES.includes(name))
         throw new StepFailed(`no operation [${name}]: ${OPERATION_NAMES.join(', ')}`);

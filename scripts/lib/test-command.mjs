@@ -34,7 +34,7 @@ const COMMON = {
 export function testCommand({ suite, title, command, options, run }) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130));
   return main(async (args) => {
-    const values = read(args, { ...options, ...COMMON });
+    const values = readOptions(args, { ...options, ...COMMON });
     if (values.help) {
       console.log(usage(command, title, { ...options, ...COMMON }));
       return 0;
@@ -58,7 +58,8 @@ export function recordOf(endRecord, { seed = null, counts, closing, failures, ..
   return endRecord({ seed, counts, closing, failures, ...more });
 }
 
-function read(args, options) {
+/** The values of a command's options. One that there is not is an error in one line. */
+export function readOptions(args, options) {
   try {
     return parseArgs({ args, options }).values;
   } catch (error) {
@@ -66,7 +67,8 @@ function read(args, options) {
   }
 }
 
-function usage(command, title, options) {
+/** What `--help` prints: each option with its `help`. */
+export function usage(command, title, options) {
   const rows = Object.entries(options).map(([name, { value, help, default: usual }]) => [
     `--${name}${value === undefined ? '' : ` ${value}`}`,
     `${help}${typeof usual === 'string' && usual !== '' ? ` [${usual}]` : ''}`,

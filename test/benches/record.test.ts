@@ -1,6 +1,6 @@
 // The records that long tests leave: one shape, whichever of them made it, and no count that no test has printed.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -115,6 +115,15 @@ describe('a command', () => {
     const { stderr } = await run([script, '--nonsense']);
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(stderr).toContain("'--nonsense'");
+  });
+
+  it('says what options it has without packages and without a build: bench', async () => {
+    const bare = join(folder, 'bare');
+    for (const name of ['benches', 'scripts']) {
+      cpSync(new URL(name, ROOT), join(bare, name), { recursive: true, filter: (path) => !path.endsWith('results') });
+    }
+    const help = await run([join(bare, 'scripts', 'run.mjs'), 'benches/run.mjs', '--help']);
+    expect('stdout' in help && help.stdout).toMatch(/^Usage: npm run bench -- \[options\]\n[^]*--full [^]*--peers DIR/);
   });
 });
 
