@@ -118,7 +118,8 @@ async function runSuite(name, context, command) {
     if (context.prepare) return { name, failed: false, rows: [] };
     const rows = answer.rows.map(completeRow);
     const notes = answer.notes ?? [];
-    const record = endRecord({ corpus: answer.corpus ?? context.corpus.source(), rows, notes });
+    const peers = answer.peers === undefined ? {} : { peers: answer.peers };
+    const record = endRecord({ corpus: answer.corpus ?? context.corpus.source(), ...peers, rows, notes });
     console.log();
     table(cells(rows));
     for (const row of rows) if (row.skipped !== undefined) line(`skipped: ${row.what}: ${row.skipped}`);

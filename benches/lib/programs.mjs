@@ -11,6 +11,17 @@ import { cargoEnvironment, hostTriple } from '../../scripts/lib/setup.mjs';
 import { fingerprint } from '../../scripts/lib/stamp.mjs';
 
 const REQUIREMENTS = at('benches', 'peers', 'requirements.txt');
+const VERSIONS = `
+import importlib.metadata, json, sys
+
+def version(name):
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+print(json.dumps({name: version(name) for name in sys.argv[1:]}))
+`;
 const EXECUTABLE = process.platform === 'win32' ? '.exe' : '';
 
 /** What Rust programs that load models need to find. */
@@ -79,6 +90,18 @@ export async function python(work) {
   }
   writeFileSync(done, wanted);
   return { path };
+}
+
+/**
+ * The versions of Python packages that are installed, which may be others than the pinned ones: SPARROW_BENCH_PYTHON brings its own.
+ *
+ * @param {string} path an interpreter
+ * @param {string[]} packages their names on PyPI
+ * @returns {Promise<Record<string, string | null>>} null for what is not installed under this name
+ */
+export async function pythonVersions(path, packages) {
+  const [versions] = await captureJson(path, ['-c', VERSIONS, ...packages]);
+  return versions;
 }
 
 /** A command's standard output; what it says on standard error is only shown when it fails. */

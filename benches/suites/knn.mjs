@@ -1,17 +1,19 @@
 // Nearest neighbours among dense vectors: recall against an exact scan, the time of both, what building a graph takes, in time and bytes.
-// The Rust program (crates/vectors/examples/bench_knn.rs) compares the exact hits of every twentieth question, where there is no filter,
-// with scores in double precision, and every score shown with the vector's own; it ends with an error when recall is below the floor.
+// Where there is no filter, the Rust program (crates/vectors/examples/bench_knn.rs) counts the exact hits, and compares those of every
+// twentieth question with scores in double precision. It compares every score shown with the vector's own, and ends with an error when
+// recall is below the floor.
 // SPARROW_BENCH_EMBEDDINGS names a folder with passages.f32 and queries.f32 (rows of 384 little-endian floats) for real embeddings
 // (`examples/encode_corpus.rs` of the encoder writes them); without it they are drawn from a mixture. The record says which. Over real
 // ones hnswlib, FAISS and usearch run too, after our program (dense/knn.py of the peers' folder): the same vectors, questions and widths
-// of a search, one thread, the best time of each question in three rounds, for both.
+// of a search, one thread, the best time of each question in three rounds, for both. The record says which versions of them ran, and how
+// they build graphs.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import process from 'node:process';
 
 import { StepFailed } from '../../scripts/lib/process.mjs';
-import { captureJson } from '../lib/programs.mjs';
+import { captureJson, pythonVersions } from '../lib/programs.mjs';
 import { figure } from '../lib/rows.mjs';
 
 export const title = 'nearest neighbours among dense vectors';
@@ -28,8 +30,16 @@ const SIZES = {
  */
 const FLOOR = { real: 0.94, generated: 0.99 };
 const CHECKED =
-  'every score with the vector’s own; exact hits of every twentieth question, unfiltered, with double precision; recall@10 with the floor';
+  'every score with the vector’s own; unfiltered, the number of exact hits, and those of every twentieth question with double precision; ' +
+  'recall@10 with the floor';
 const ROUNDS = 3;
+/** How the peers build their graphs. Said rather than left to their program's defaults, so that the record is certain to be right. */
+const PEERS_GRAPHS = { m: 16, efConstruction: 200 };
+/** How many times as many candidates as `ef_construction` says our builder looks at (THOROUGHNESS in crates/vectors/src/graph/insert.rs). */
+export const THOROUGHNESS = 2;
+/** The packages in which the peers come, by the first word of an engine's name. */
+const PACKAGES = { hnswlib: 'hnswlib', faiss: 'faiss-cpu', usearch: 'usearch' };
+const NO_PEERS = { lines: [], versions: {} };
 /** Why a search compared what it did, as `bench_knn` names its method. */
 const METHODS = {
   Graph: (what) => what,
@@ -47,21 +57,31 @@ export async function run(context) {
   const options = [...numbers, '--dims', `${dims}`, '--floor', `${floor}`, '--rounds', `${ROUNDS}`];
   const given = files.length > 0 ? ['--vectors', files[0], '--queries', files[1]] : [];
   const lines = await captureJson(program, [...options, ...given]);
-  const peers =
-    files.length > 0 ? await peersOf(context, files, [...numbers, '--widths', widthsOf(lines).join(',')]) : [];
+  const { m, efConstruction } = PEERS_GRAPHS;
+  const graphs = ['--m', `${m}`, '--ef-construction', `${efConstruction}`];
+  const { lines: peers, versions } =
+    files.length > 0
+      ? await peersOf(context, files, [...numbers, ...graphs, '--widths', widthsOf(lines).join(',')])
+      : NO_PEERS;
   const corpus =
     files.length > 0 ? provenance(files, dims) : { generated: `mixture of 200 clusters, ${dims} dimensions` };
   const rows = [...describe(lines, floor), ...compare(lines, peers)];
-  return { rows, notes: notes(lines, peers, corpus), corpus };
+  const said = notes(lines, peers, corpus);
+  if (peers.length === 0) return { rows, notes: said, corpus };
+  return { rows, notes: [...said, graphsNote(lines, versions)], corpus, peers: { versions, graphs: PEERS_GRAPHS } };
 }
 
-/** What dense/knn.py of the peers' folder prints, or nothing where it cannot run. */
+/** What dense/knn.py of the peers' folder prints, and the versions of what it ran; nothing where it cannot run. */
 async function peersOf(context, files, options) {
   const script = context.peers === undefined ? undefined : join(context.peers, 'dense', 'knn.py');
-  if (script === undefined || !existsSync(script)) return [];
+  if (script === undefined || !existsSync(script)) return NO_PEERS;
   const python = await context.python();
-  if (python.skipped !== undefined) return [];
-  return captureJson(python.path, [script, ...files, ...options]);
+  if (python.skipped !== undefined) return NO_PEERS;
+  const printed = await captureJson(python.path, [script, ...files, ...options]);
+  // Of an engine that is not installed there is nothing to compare.
+  const lines = printed.filter((line) => line.skipped === undefined);
+  const packages = new Set(lines.map((line) => PACKAGES[line.engine.split(' ', 1)[0]]));
+  return { lines, versions: await pythonVersions(python.path, [...packages]) };
 }
 
 /** The files of real embeddings, for the record. */
@@ -167,6 +187,20 @@ function notes(lines, peers, { embeddings, generated }) {
       'unless they say int8',
     ...(beyond.length === 0 ? [] : [`up to the largest width, ${beyond.join('; ')}`]),
   ];
+}
+
+/**
+ * Which peers ran, and how they and we build graphs.
+ * @param {object[]} lines what our program printed
+ * @param {Record<string, string | null>} versions of the peers, by package
+ */
+export function graphsNote(lines, versions) {
+  const peers = Object.entries(versions).map(([name, version]) => `${name} ${version ?? '(version unknown)'}`);
+  const { m, ef_construction: asked } = lines.find((line) => line.part === 'build');
+  return (
+    `the peers are ${peers.join(', ')}; they build graphs with M ${PEERS_GRAPHS.m} and efConstruction ${PEERS_GRAPHS.efConstruction}, we with ` +
+    `m ${m} and ef_construction ${asked}, for which our builder looks at ${asked * THOROUGHNESS} candidates`
+  );
 }
 
 /**

@@ -9,7 +9,12 @@ import { fillPage, isBehind } from '../../benches/lib/page.mjs';
 import { cells, completeRow, figure, meets, targetText } from '../../benches/lib/rows.mjs';
 import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
 import { describe as describeKernels, readMeans } from '../../benches/suites/kernels.mjs';
-import { compare as compareNeighbours, describe as describeNeighbours } from '../../benches/suites/knn.mjs';
+import {
+  THOROUGHNESS,
+  compare as compareNeighbours,
+  describe as describeNeighbours,
+  graphsNote,
+} from '../../benches/suites/knn.mjs';
 import { agree } from '../../benches/suites/words.mjs';
 import { accuracy, exponent, median, percentile, summarize } from '../../benches/lib/statistics.mjs';
 import { countRows, readVectors, sliceVectors } from '../../benches/lib/vectors.mjs';
@@ -101,6 +106,17 @@ describe('nearest neighbours', () => {
     expect(rows.filter(({ target }) => target !== null).map(({ what, met }) => [what, met])).toEqual([
       ['hnsw, 100 candidates, graph: recall@10', true],
     ]);
+  });
+
+  it('are said to be from graphs built as they were, by the versions that ran', () => {
+    const built = [{ ...lines[0], m: 16, ef_construction: 100 }];
+    const note = graphsNote(built, { hnswlib: '0.8.0', 'faiss-cpu': null });
+    expect(note).toContain('the peers are hnswlib 0.8.0, faiss-cpu (version unknown); they build graphs with M 16 and');
+    expect(note).toContain(
+      'efConstruction 200, we with m 16 and ef_construction 100, for which our builder looks at 200',
+    );
+    const builder = readFileSync(new URL('../../crates/vectors/src/graph/insert.rs', import.meta.url), 'utf8');
+    expect(builder).toContain(`const THOROUGHNESS: usize = ${String(THOROUGHNESS)};`);
   });
 });
 
