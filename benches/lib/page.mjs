@@ -21,6 +21,7 @@ const OVERVIEW_ROWS = [
   ],
   ['size of that index', 'sparse-search', 'index, 1,000,000 documents'],
   ['[any of some words](#words), 200,000 passages, p50', 'words', 'disjunctions, 200,000 passages, p50'],
+  ['all of them, p50', 'words', 'conjunctions, 200,000 passages, p50'],
   ['a phrase, p50', 'words', 'phrases, 200,000 passages, p50'],
   ['[nearest vectors](#dense-vectors), recall 0.95, p50', 'knn', 'hnsw, recall@10 of 0.95: p50'],
   ['the same in graphs of 8 bits', 'knn', 'int8_hnsw, recall@10 of 0.95: p50'],

@@ -199,7 +199,7 @@ describe('the performance page', () => {
       ({ what }: { what: string }) => what.startsWith('phrases') && what.endsWith('passages, p50'),
     );
     expect(table).toContain(`| a phrase, p50 | Lucene 10 in process | ${figure(sparrow)} ms | ${figure(peer)} ms |`);
-    expect(table.match(/^\| (?!\|)/gm)).toHaveLength(15);
+    expect(table.match(/^\| (?!\|)/gm)).toHaveLength(16);
     const block = '<!-- bench: overview -->\nold\n<!-- end -->';
     expect(fillPage(block, new Map())).toContain('No record yet.');
   });
