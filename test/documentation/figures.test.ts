@@ -1,10 +1,19 @@
 // The figures of README.md, and of tuning in docs/hybrid-search.md, are those of the records.
 import { expect, it } from 'vitest';
 
+import { figure } from '../../benches/lib/rows.mjs';
 import { read, rowsOf } from './pages.js';
 
+interface Row {
+  readonly what: string;
+  readonly against: string | null;
+  readonly sparrow: number;
+  readonly peer: number;
+  readonly detail: any;
+}
+
 interface Record_ {
-  readonly rows: readonly { readonly what: string; readonly sparrow: number; readonly peer: number }[];
+  readonly rows: readonly Row[];
 }
 
 const rows = rowsOf(/^## Figures$[^]*?(^\|[^]*?)\n\n/m.exec(read('README.md'))?.[1] ?? '');
@@ -12,6 +21,7 @@ const recordOf = (suite: string) => JSON.parse(read(`benches/results/${suite}-fu
 const whole = (value: number): string => Math.round(value).toLocaleString('en');
 const milliseconds = (digits: number) => (value: number) => `${value.toFixed(digits)} ms`;
 const perSecond = (unit: string) => (value: number) => `${whole(value)}${unit}`;
+const threeDigits = (value: number) => `${figure(value)} ms`;
 
 it.each([
   ['a question over HTTP', 'http', 'one client, p50', milliseconds(2)],
@@ -22,6 +32,9 @@ it.each([
     'exact top 10, 1,000,000 documents, p50',
     (value: number) => value.toPrecision(3),
   ],
+  ['any of a question', 'words', 'disjunctions, 200,000 passages, p50', threeDigits],
+  ['all of its words', 'words', 'conjunctions, 200,000 passages, p50', threeDigits],
+  ['its last two words', 'words', 'phrases, 200,000 passages, p50', threeDigits],
   ['encoding passages', 'encoder', 'passages, avx512', perSecond('')],
   ['`_reindex`', 'reindex', 'reindex of 6000 documents', perSecond(' documents/s')],
 ])('%s is as measured', (name, suite, what, shown) => {
@@ -29,6 +42,21 @@ it.each([
   const measured = recordOf(suite).rows.find((row) => row.what === what);
   expect(sparrow).toContain(shown(measured?.sparrow ?? NaN));
   expect(instead).toContain(shown(measured?.peer ?? NaN));
+});
+
+it('nearest dense vectors are as measured', () => {
+  const [name, sparrow, instead] = rows.find(([first]) => first?.startsWith('ten nearest of')) ?? [];
+  const measured = recordOf('knn').rows;
+  const built = measured.find(({ what }) => what.startsWith('hnsw, ') && what.endsWith('building the graph'))?.detail;
+  expect(name).toContain(`${whole(built?.vectors)} dense vectors (\`hnsw\`, ${String(built?.dims)} dimensions)`);
+  const compared = measured.filter(({ what }) => what === 'hnsw, recall@10 of 0.95: p50');
+  // From the fastest on, under the names of the products.
+  const peers = compared.toSorted((one, other) => one.peer - other.peer);
+  const named = peers.map(
+    ({ against, peer }) => `${against === 'faiss hnsw' ? 'FAISS' : (against ?? '')}: ${threeDigits(peer)}`,
+  );
+  expect(sparrow).toBe(threeDigits(compared[0]?.sparrow ?? NaN));
+  expect(instead).toBe(named.join('; '));
 });
 
 it('a hybrid question is as measured', () => {
